@@ -25,24 +25,29 @@ static const char *level = "all", *run_only;
 static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
 
 static const word words[] = {
-    { "--level", "LEVEL", "contract, ops, grad, layers or all: how far to go; all if not given",
+    { "--level", "LEVEL", "last level to test: contract, ops, grad, layers or all; default: all",
       &level, NULL, NULL },
-    { "--only", "GLOB", "tests whose names match, as in 'ops/conv*'", &chosen.only, NULL, NULL },
-    { "--device", "NAME", "where operators run when the plugin brings no device; cpu if not given",
+    { "--only", "GLOB", "runs only tests that match, such as 'ops/conv*'", &chosen.only, NULL,
+      NULL },
+    { "--device", "NAME", "where operators run if the plugin provides no device; default: cpu",
       &chosen.device, NULL, NULL },
-    { "--cases", "PATH", "a file of cases, or a folder with some, instead of the installed ones",
-      &chosen.cases, NULL, NULL },
+    { "--cases", "PATH", "a file or folder of cases, instead of the installed ones", &chosen.cases,
+      NULL, NULL },
     { "--complete", NULL, "an operator that the device cannot run counts as a failure", NULL, NULL,
       &chosen.complete },
-    { "--list", NULL, "names the tests, runs none", NULL, NULL, &chosen.list },
-    { "--jobs", "N", "processes at the same time; 1 if not given", NULL, &jobs, NULL },
-    { "--seconds", "N", "that a test may take; 120 if not given", NULL, &seconds, NULL },
-    { "--seed", "N", "of what is drawn; 1 if not given", NULL, &seed, NULL },
-    { "--tap", "FILE", "the outcome as TAP; - is standard output, and nothing else is printed then",
+    { "--list", NULL, "lists the tests, runs none", NULL, NULL, &chosen.list },
+    { "--jobs", "N", "number of processes; default: 1", NULL, &jobs, NULL },
+    { "--seconds", "N", "time limit of a test; default: 120", NULL, &seconds, NULL },
+    { "--seed", "N", "seed of random numbers; default: 1", NULL, &seed, NULL },
+    { "--tap", "FILE",
+      "writes the results as TAP; -: to standard output, and nothing else is "
+      "printed",
       &chosen.tap, NULL, NULL },
-    { "--junit", "FILE", "the outcome as JUnit's XML", &chosen.junit, NULL, NULL },
-    { "--json", "FILE", "the outcome as JSON", &chosen.json, NULL, NULL },
-    { "--capabilities", "FILE", "what ran, by operator and dtype, as JSON, to ship with the plugin",
+    { "--junit", "FILE", "writes the results as JUnit XML", &chosen.junit, NULL, NULL },
+    { "--json", "FILE", "writes the results as JSON", &chosen.json, NULL, NULL },
+    { "--capabilities", "FILE",
+      "writes what ran, by operator and dtype, as JSON, to ship with the "
+      "plugin",
       &chosen.capabilities, NULL, NULL },
     { "--run", "TEST", NULL, &run_only, NULL, NULL },
     { "--fd", "N", NULL, NULL, &fd, NULL },
@@ -67,7 +72,7 @@ static int help(void)
 
 static int usage(const char *what, const char *text)
 {
-    fprintf(stderr, "tenon check: %s%s; `tenon check --help` says what it takes\n", what, text);
+    fprintf(stderr, "tenon check: %s%s; `tenon check --help` lists its arguments\n", what, text);
     return EXIT_USAGE;
 }
 
@@ -134,25 +139,25 @@ static int run(int count, char **given, bool only_help)
 
         if (given[i][0] != '-') {
             if (chosen.file != NULL)
-                return usage("one plugin at a time, not also ", given[i]);
+                return usage("expected one plugin, got also ", given[i]);
             chosen.file = given[i++];
             continue;
         }
         used = take(count - i, given + i);
         if (used == 0)
-            return usage("this option is unknown or its value is missing or wrong: ", given[i]);
+            return usage("unknown option, or a missing or wrong value: ", given[i]);
         i += used;
     }
     if (chosen.file == NULL)
-        return usage("it takes the file of a plugin", "");
+        return usage("expected the file of a plugin", "");
     while (chosen.level < CONFORM_LEVELS && strcmp(levels[chosen.level], level) != 0)
         chosen.level++;
     if (depth >= 0 && depth < CONFORM_LEVELS)
         chosen.level = (int)depth;
     if (chosen.level == CONFORM_LEVELS)
-        return usage("the levels are contract, ops, grad, layers and all, not ", level);
+        return usage("--level: expected contract, ops, grad, layers or all, got ", level);
     if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
-        return usage("--jobs is 1 to 64, --seconds 1 to 86400", "");
+        return usage("--jobs or --seconds: out of range; expected 1 to 64, and 1 to 86400", "");
     if (access(chosen.file, R_OK) != 0) {
         fprintf(stderr, "tenon check: %s cannot be read\n", chosen.file);
         return EXIT_USAGE;
@@ -166,7 +171,7 @@ static int run(int count, char **given, bool only_help)
         return conform_child(&chosen, run_only, (int)fd);
     length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0) {
-        fprintf(stderr, "tenon check: /proc/self/exe does not say where this program is\n");
+        fprintf(stderr, "tenon check: /proc/self/exe does not name this program\n");
         return EXIT_NOT_OK;
     }
     chosen.self = self;
@@ -176,13 +181,13 @@ static int run(int count, char **given, bool only_help)
 const command check_command = {
     .name = "check",
     .arguments = "FILE [OPTION]...",
-    .summary = "whether a plugin keeps its promises",
+    .summary = "tests a plugin against the contract",
     .help =
-        "Loads a plugin's file and tests what it brings: the contract that holds for every plugin "
-        "and device, then every operator forward and backward against a reference in float64, in "
-        "all dtypes and several layouts of memory, then every layer, optimizer and format. Every "
-        "test runs in a process of its own, so that a crash is the failure of one test. The last "
-        "line counts what passed, failed and was skipped.",
+        "Loads a plugin's file and tests it: the contract for every plugin and device, then every "
+        "operator forward and backward against a reference in float64, in all dtypes and several "
+        "layouts of memory, then every layer, optimizer and format. Every test runs in its own "
+        "process, so a crash fails one test only. The last line counts passed, failed and skipped "
+        "tests.",
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };

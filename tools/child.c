@@ -33,12 +33,13 @@ static const struct step {
     const char *hung;    /* "... did not return within 30 s" */
 } known_steps[] = {
     { "mapping ", TN_STAGE_DLOPEN,
-      "while it was mapped, in a constructor of its own or of a library that it needs",
-      "mapping it (its constructors, or those of a library that it needs)" },
+      "while it was mapped, in its constructor or that of a library that it needs",
+      "mapping it (its constructors or those of a library that it needs)" },
     { "asking ", TN_STAGE_QUERY, "in its query", "its query" },
     { "activating ", TN_STAGE_ACTIVATE, "in its activate function", "its activate function" },
     { "counting devices ", TN_STAGE_PROBE, "in its enumerate function", "its enumerate function" },
-    { "opening ", TN_STAGE_PROBE, "when a device of it was opened", "opening a device of it" },
+    { "opening ", TN_STAGE_PROBE, "while one of its devices was opened",
+      "opening one of its devices" },
     { "deactivating ", TN_STAGE_ACTIVATE, "in its deactivate function", "its deactivate function" },
 };
 
@@ -311,15 +312,14 @@ static void fault_of(const struct child *child, fault *out)
     const struct step *step = step_of(child->step);
     int number = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
     const char *abbreviation = number ? sigabbrev_np(number) : NULL;
-    const char *where = step ? step->crashed : "before it came to a plugin";
+    const char *where = step ? step->crashed : "before the first plugin";
     memset(out, 0, sizeof *out);
     out->stage = step ? step->stage : TN_STAGE_FOUND;
     file_of(child->step, out->file, sizeof out->file);
     if (child->hung) {
         snprintf(out->signal, sizeof out->signal, "timeout");
         snprintf(out->reason, sizeof out->reason, "%s did not return within %lld s (--seconds)",
-                 step ? step->hung : "what is done before a plugin is looked at",
-                 (long long)tool_seconds);
+                 step ? step->hung : "the work before the first plugin", (long long)tool_seconds);
         return;
     }
     if (abbreviation)
@@ -355,7 +355,7 @@ int child_run(const char *const *arguments, bool (*wanted)(const fault *, const 
             return WEXITSTATUS(child.status);
         fault_of(&child, last);
         if (child.reported) {
-            fprintf(stderr, "tenon: when it was over: %s: %s\n", last->file, last->reason);
+            fprintf(stderr, "tenon: at the end: %s: %s\n", last->file, last->reason);
             return EXIT_NOT_OK;
         }
         if (wanted && (wanted(last, name) || last->stage >= TN_STAGE_ACTIVATE))
@@ -370,7 +370,7 @@ int child_run(const char *const *arguments, bool (*wanted)(const fault *, const 
             return tool_refuse(TN_ERR_RUNTIME, words);
         }
         if (wanted)
-            fprintf(stderr, "tenon: note: another plugin is left out, %s: %s\n", last->file,
+            fprintf(stderr, "tenon: note: another plugin is excluded, %s: %s\n", last->file,
                     last->reason);
     }
     return tool_refuse(TN_ERR_RUNTIME, "too many plugins crash or hang");

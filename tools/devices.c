@@ -112,7 +112,7 @@ static int run(int count, char **arguments, bool json)
     } else {
         table_print(&t);
         if (devices <= 0)
-            printf("no device was found\n");
+            printf("no device found\n");
         absent(false);
     }
     return devices > 0 ? EXIT_OK : EXIT_NOT_OK;
@@ -122,10 +122,9 @@ const command devices_command = {
     "devices",
     "",
     "devices, their properties and memory",
-    "Activates every plugin that gives a device type and lists the devices: compute units "
-    "(cores, multiprocessors), memory in "
-    "all and free. Below stand the plugins that cannot be used, with the reason.\n\nExit status "
-    "1 when there is no device.",
+    "Activates every plugin that provides a device type and lists the devices: compute units "
+    "(cores, multiprocessors), total and free memory. The plugins that cannot be used follow, with "
+    "the reason.\n\nExit status 1 if no device was found.",
     0,
     0,
     run,

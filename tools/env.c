@@ -9,7 +9,7 @@ static int run(int count, char **arguments, bool json)
     tn_env_row row;
     (void)count, (void)arguments;
     if (tn_plugin_count() < 0)
-        return tool_fail("the plugins, which have variables, too, cannot be listed");
+        return tool_fail("the variables of plugins cannot be listed");
     int64_t rows = tn_env_count();
     if (json) {
         json_begin(NULL, '{');
@@ -44,9 +44,8 @@ const command env_command = {
     "env",
     "",
     "environment variables, their values and origins",
-    "Prints every environment variable that the library or a plugin looks at, its value in "
-    "force, where that came from, and "
-    "what it does. All are ignored in set-uid programs.",
+    "Prints every environment variable that the library or a plugin reads, its value, where it "
+    "comes from, and its effect. All are ignored in set-uid programs.",
     0,
     0,
     run,

@@ -179,7 +179,7 @@ static int list_all(bool json)
     if (json)
         json_end('}');
     else
-        printf("\n`tenon info NAME` says what one takes.\n");
+        printf("\n`tenon info NAME` lists the options of one.\n");
     return EXIT_OK;
 }
 
@@ -193,7 +193,9 @@ static void note_missing_plugins(void)
              r.stage == TN_STAGE_FOUND) || /* a second name of one */
             (r.outcome == TN_OUTCOME_OK && !r.refused))
             continue;
-        fprintf(stderr, "tenon: plugin %s, which may have it, did not load whole: %s at %s: %s\n",
+        fprintf(stderr,
+                "tenon: plugin %s, which may provide it, did not load completely: %s at "
+                "%s: %s\n",
                 r.file, tn_outcome_name(r.outcome), tn_stage_name(r.stage), r.reason);
     }
 }
@@ -204,7 +206,7 @@ static int run(int count, char **arguments, bool json)
     int64_t found = 0, lines = tn_plugin_count();
     tn_plugin_report r;
     if (lines < 0)
-        return tool_fail("the plugins cannot be looked at");
+        return tool_fail("the plugins cannot be listed");
     if (!name)
         return list_all(json);
     if (json) {
@@ -232,9 +234,8 @@ static int run(int count, char **arguments, bool json)
     if (found)
         return EXIT_OK;
     fprintf(stderr,
-            "tenon: nothing is called \"%s\" (layer, optimizer, scheduler, init, format, operator, "
-            "device type, "
-            "plugin)\n",
+            "tenon: unknown name \"%s\" (expected a layer, optimizer, scheduler, init, format, "
+            "operator, device type or plugin)\n",
             name);
     for (const kind_name *k = kind_names; k->kind; k++) {
         tn_error_clear();
@@ -252,11 +253,11 @@ static int run(int count, char **arguments, bool json)
 const command info_command = {
     "info",
     "[NAME]",
-    "layers, optimizers, formats ...; what one takes",
+    "lists layers, optimizers, formats ..., or describes one",
     "Without a name, lists device types, layers, optimizers, schedulers, inits, formats and "
-    "observers. With one, prints what is known of a layer, optimizer, scheduler, init, file "
-    "format, operator, device type or plugin of that name: who gives it, and its options with "
-    "type, default and help.\n\nExit status 1 when nothing has that name.",
+    "observers. With one, describes the layer, optimizer, scheduler, init, file format, operator, "
+    "device type or plugin of that name: who provides it, and its options with type, default and "
+    "help.\n\nExit status 1 if nothing has that name.",
     0,
     1,
     run,

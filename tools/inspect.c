@@ -162,7 +162,7 @@ const command inspect_command = {
     "FILE",
     "names, shapes and types of a file of tensors",
     "Prints the name, dtype, shape and size of every tensor of a file, in the file's order, and "
-    "the texts beside them. The format is known by the content of the file, else by its extension; "
+    "the metadata. The format is detected from the content of the file, else from its extension; "
     "values are not read.",
     1,
     1,
@@ -208,9 +208,9 @@ static int run_convert(int count, char **arguments, bool json)
 const command convert_command = {
     "convert",
     "FROM TO",
-    "a file of tensors in another format",
-    "Reads a file of tensors and writes them to another one, whose extension chooses the format. "
-    "The file is written atomically: when anything fails, an old file of that name is as it was.",
+    "converts a file of tensors to another format",
+    "Reads a file of tensors and writes them to another one, whose extension selects the format. "
+    "The file is written atomically: on a failure an old file of that name is unchanged.",
     2,
     2,
     run_convert,

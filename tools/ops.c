@@ -76,7 +76,7 @@ static int one(const char *name, int64_t types, bool json)
         return EXIT_OK;
     }
     printf("operator %s, revision %u%s\n", def->name, def->revision,
-           def->flags & TN_OP_PRIMITIVE ? ", a primitive: a device has to have it" : "");
+           def->flags & TN_OP_PRIMITIVE ? ", a primitive: every device needs a kernel" : "");
     if (def->help)
         print_wrapped("", 0, def->help);
     op_print(def);
@@ -140,7 +140,7 @@ static int run(int count, char **arguments, bool json)
     }
     table_print(&t);
     printf("\n%lld operators, %lld of them primitives; routes are those of float32. `tenon ops "
-           "NAME` says more of one.\n",
+           "NAME` describes one.\n",
            (long long)ops, (long long)primitives);
     return ops ? EXIT_OK : EXIT_NOT_OK;
 }
@@ -149,12 +149,11 @@ const command ops_command = {
     "ops",
     "[NAME]",
     "operators, and how each runs on each device type",
-    "Prints every operator and how it runs with float32 on each device type: kernel (code of its "
-    "own), decomposition (into "
-    "other operators on the same device), view (no code is needed), missing (an error; with "
-    "TENON_FALLBACK another device "
-    "does it). With a name: inputs, outputs and derivative of that operator, and how it runs in "
-    "every dtype.\n\nExit status 1 when there are no operators, or none of that name.",
+    "Prints every operator and how it runs with float32 on each device type: kernel, decomposition "
+    "(into other operators on the same device), view (no kernel needed), missing (an error; with "
+    "TENON_FALLBACK it runs on another device). With a name: inputs, outputs and derivative of "
+    "that operator, and how it runs with every dtype.\n\nExit status 1 if no operators were found, "
+    "or none of that name.",
     0,
     1,
     run,

@@ -26,8 +26,7 @@ static int run(int count, char **arguments, bool json)
         json_begin(NULL, '{');
         json_begin("plugins", '[');
     } else if (!lines) {
-        printf(
-            "no plugins were found; TENON_PLUGIN_PATH names the folders to look in (tenon env)\n");
+        printf("no plugins found; TENON_PLUGIN_PATH names the folders to search (tenon env)\n");
     } else {
         table_row(&t, "NAME", "VERSION", "FILE", "OUTCOME", "STAGE");
     }
@@ -63,24 +62,21 @@ static int run(int count, char **arguments, bool json)
     }
     table_print(&t);
     if (folder[0])
-        printf("\nFiles without a folder lie in %s\n", folder);
+        printf("\nFiles shown without a folder are in %s\n", folder);
     return EXIT_OK;
 }
 
 const command plugins_command = {
     "plugins",
     "",
-    "every plugin that was found, and what became of it",
+    "lists every plugin that was found, and its outcome",
     "Prints a line for every plugin file that was found: name, version, file, outcome, and the "
-    "last stage that it reached.\n"
-    "Below it stands the reason when something is not as it should be.\n\nOutcomes: OK; NOT "
-    "APPLICABLE (no such hardware); "
-    "REFUSED (version or policy); FAILED (broken).\nStages: found, readable, owner, dlopen, "
-    "symbol, query, version, "
-    "activate, probe. Plugins are activated when something of theirs is first needed, so an OK "
-    "plugin stands at version "
-    "here; `tenon why NAME` goes all the way. They are looked at from a child process: a plugin "
-    "that crashes, or does not return within --seconds, is FAILED, and the others are listed.",
+    "last stage that it reached.\nThe next line is the reason if it was not loaded or has a "
+    "problem.\n\nOutcomes: OK; NOT APPLICABLE (no such hardware); REFUSED (version or policy); "
+    "FAILED (broken).\nStages: found, readable, owner, dlopen, symbol, query, version, activate, "
+    "probe. A plugin is activated at its first use, so an OK plugin shows version here; `tenon why "
+    "NAME` runs all stages. The listing runs in a child process: a plugin that crashes, or does "
+    "not return within --seconds, is FAILED, and the others are listed.",
     0,
     0,
     run,

@@ -188,8 +188,8 @@ static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t 
             !strchr(",x:", *end) ||
             ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
             tn_fail(TN_ERR_VALUE,
-                    "the input \"%s\" is no shape; sizes with commas between are, as "
-                    "in 1,3,224,224, or with a type 8,20:int64",
+                    "--input: not a shape, got \"%s\"; expected sizes such as 1,3,224,224, or with "
+                    "a dtype 8,20:int64",
                     text);
             return false;
         }
@@ -208,7 +208,7 @@ static char *read_spec(const char *spec)
 {
     if (spec[0] != '@')
         return strdup(spec);
-    const char *why = "it has more than a MiB";
+    const char *why = "it is larger than 1 MiB";
     FILE *file = conform_open(spec + 1, &why);
     size_t size = 0, room = 1 << 20;
     char *text = file != NULL ? malloc(room + 1) : NULL;
@@ -451,8 +451,7 @@ static int answer_tree(tn_module *module, bool json)
                grouped(t.buffers, c, sizeof c));
         fflush(stdout);
     }
-    fprintf(stderr, "tenon: it cannot be called, so that results and cost are not known: %s\n",
-            words);
+    fprintf(stderr, "tenon: it cannot be called, so results and cost are unknown: %s\n", words);
     return EXIT_NOT_OK;
 }
 
@@ -533,7 +532,7 @@ static int summarize(const request *wanted)
 
 static int usage(const char *words, const char *what)
 {
-    fprintf(stderr, "tenon summary: %s%s; `tenon summary --help` says what it takes\n", words,
+    fprintf(stderr, "tenon summary: %s%s; `tenon summary --help` lists its arguments\n", words,
             what);
     return EXIT_USAGE;
 }
@@ -543,12 +542,10 @@ static int run(int count, char **given, bool only_help)
     request wanted = { .dtype = TN_F32 };
     if (only_help) {
         printf(
-            "\nOptions:\n"
-            "  --input SHAPE[:DTYPE]  an input, 1,3,224,224 or 8,20:int64; once for each of them\n"
-            "  --dtype DTYPE          of inputs that do not say theirs; float32\n"
-            "  --train                as in training; without it as in evaluation\n"
-            "  --json                 JSON instead of text\n"
-            "  --help                 this text\n");
+            "\nOptions:\n  --input SHAPE[:DTYPE]  an input, 1,3,224,224 or 8,20:int64; repeat it "
+            "for each input\n  --dtype DTYPE          of inputs without one; default: float32\n  "
+            "--train                in training mode; default: evaluation\n  --json                "
+            " JSON instead of text\n  --help                 this text\n");
         return EXIT_OK;
     }
     for (int i = 0; i < count; i++) {
@@ -556,7 +553,7 @@ static int run(int count, char **given, bool only_help)
         if ((input || dtype) && i + 1 == count)
             return usage("a value is missing after ", given[i]);
         if (input && wanted.input_count == INPUTS)
-            return usage("more inputs than it takes, at ", given[i + 1]);
+            return usage("too many inputs, at ", given[i + 1]);
         if (input)
             wanted.inputs[wanted.input_count++] = given[++i];
         else if (dtype && tn_dtype_parse(given[i + 1], &wanted.dtype) != TN_OK)
@@ -575,24 +572,24 @@ static int run(int count, char **given, bool only_help)
             wanted.spec = given[i];
     }
     if (wanted.spec == NULL)
-        return usage("it takes a spec, or @ and the name of a file with one", "");
+        return usage("expected a spec, or @ and the name of a file with one", "");
     if (wanted.input_count == 0)
-        return usage("it takes the shape of the input, as in --input 1,3,224,224", "");
+        return usage("expected the shape of the input, such as --input 1,3,224,224", "");
     return summarize(&wanted);
 }
 
 const command summary_command = {
     "summary",
     "SPEC|@FILE --input SHAPE",
-    "layers, shapes, parameters and cost of a network",
+    "prints layers, shapes, parameters and cost of a network",
     "Builds a network from its spec (or its printed form), calls it once on a device without "
-    "memory, and prints every module in the order of the calls: the shape of its result, "
-    "parameters and multiply-adds of its own; then totals, and the memory of parameters, buffers, "
-    "input and the results of all layers (which training keeps). Of a network that cannot be "
-    "called, because the text names types that no plugin provides, the parameters are shown, and "
-    "why it cannot; the exit status is 1.\n\nCounted are multiply-adds of products: linear, "
-    "matmul, convolutions and attention, alone or inside recurrent layers, bilinear and einsum. "
-    "Operators that computed and are not counted are named at the end.",
+    "memory, and prints every module in the order of the calls: the shape of its result, its own "
+    "parameters and multiply-adds; then totals, and the memory of parameters, buffers, input and "
+    "the results of all layers (which training keeps). If the network cannot be called, because no "
+    "plugin provides one of its types, it prints the parameters and the reason; the exit status is "
+    "1.\n\nCounted are multiply-adds of products: linear, matmul, convolutions and attention, "
+    "alone or inside recurrent layers, bilinear and einsum. Operators that ran and are not counted "
+    "are listed at the end.",
     1,
     1,
     run,

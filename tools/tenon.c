@@ -15,8 +15,8 @@ static int version_run(int count, char **arguments, bool json);
 static const command help_command = {
     "help",
     "[COMMAND]",
-    "what a command does",
-    "Says what a command does and what it takes; without a name lists them.",
+    "prints the help of a command",
+    "Prints the help of a command; without a name, lists the commands.",
     0,
     1,
     help_run,
@@ -55,27 +55,24 @@ static void command_help(const command *c)
     if (!(c->options & TOOL_OWN_OPTIONS))
         printf("\nOptions:\n%s  --json   JSON instead of text\n  --help   this text\n",
                (c->options & TOOL_LIMITED)
-                   ? "  --seconds N   that a step of a plugin may take; 30 if not given\n"
+                   ? "  --seconds N   time limit of a step of a plugin; default: 30\n"
                    : "");
     else
         c->run(0, NULL, true);
-    printf("\nExit status: 0 all is well; 1 what was asked for is not there or not well; 2 wrong "
-           "usage\n");
+    printf("\nExit status: 0 success; 1 not found or not usable; 2 wrong usage\n");
 }
 
 static void list_help(FILE *to)
 {
-    fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nLooks at the plugins, devices and "
-                "operators of Tenon, at files of tensors and at networks.\n\n");
+    fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nInspects the plugins, devices and "
+                "operators of Tenon, files of tensors and networks.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
         fprintf(to, "  %-16s %s\n", left, commands[i]->summary);
     }
-    fprintf(
-        to,
-        "\n`tenon COMMAND --help` says more. Exit status: 0 all is well; 1 what was asked for is\n"
-        "not there or not well; 2 wrong usage.\n");
+    fprintf(to, "\n`tenon COMMAND --help` prints more. Exit status: 0 success; 1 not found or not "
+                "usable;\n2 wrong usage.\n");
 }
 
 static void help_json(const command *only)
@@ -100,8 +97,7 @@ static int help_run(int count, char **arguments, bool json)
 {
     const command *c = count ? find(arguments[0]) : NULL;
     if (count && !c) {
-        fprintf(stderr, "tenon: there is no command \"%s\"; `tenon help` lists them\n",
-                arguments[0]);
+        fprintf(stderr, "tenon: unknown command \"%s\"; `tenon help` lists them\n", arguments[0]);
         return EXIT_USAGE;
     }
     if (json)
@@ -153,7 +149,7 @@ int tool_fail(const char *what)
 
 static int usage(const command *c, const char *words, const char *what)
 {
-    fprintf(stderr, "tenon %s: %s%s; `tenon %s --help` says what it takes\n", c->name, words, what,
+    fprintf(stderr, "tenon %s: %s%s; `tenon %s --help` lists its arguments\n", c->name, words, what,
             c->name);
     return EXIT_USAGE;
 }
@@ -189,7 +185,7 @@ static int run_command(const command *c, int count, char **given)
                   !strncmp(given[i], "--seconds=", strlen("--seconds=")))) {
             int took = take_seconds(count - i, given + i);
             if (!took)
-                return usage(c, "it takes a number from 1 to 86400: ", given[i]);
+                return usage(c, "expected a number from 1 to 86400: ", given[i]);
             i += took - 1;
         } else
             return usage(c, "unknown option ", given[i]);
@@ -197,7 +193,7 @@ static int run_command(const command *c, int count, char **given)
     if (kept < c->least)
         return usage(c, "it takes ", c->arguments);
     if (kept > c->most)
-        return usage(c, "one argument too many: ", given[c->most]);
+        return usage(c, "too many arguments: ", given[c->most]);
     return c->run(kept, given, json);
 }
 
@@ -227,7 +223,7 @@ int main(int count, char **arguments)
         name = "version";
     const command *c = find(name);
     if (!c) {
-        fprintf(stderr, "tenon: there is no command \"%s\"; `tenon help` lists them\n", name);
+        fprintf(stderr, "tenon: unknown command \"%s\"; `tenon help` lists them\n", name);
         return EXIT_USAGE;
     }
     int code = run_command(c, count - 2, arguments + 2);

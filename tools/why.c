@@ -119,7 +119,7 @@ static int examine(const char *name, bool json)
     static char words[1200];
     tn_plugin_report r;
     if (tn_plugin_count() < 0)
-        return tool_fail("the plugins cannot be looked at");
+        return tool_fail("the plugins cannot be listed");
     if (!line_of(name, real, &r)) {
         bool file = real && (strchr(name, '/') || strstr(name, ".so"));
         if (file)
@@ -128,7 +128,8 @@ static int examine(const char *name, bool json)
         if (!file || !line_of(name, real, &r)) {
             snprintf(
                 words, sizeof words,
-                "no plugin and no file is called \"%.300s\"; `tenon plugins` lists what was found",
+                "no plugin and no file has the name \"%.300s\"; `tenon plugins` lists all that "
+                "were found",
                 name);
             return tool_refuse(TN_ERR_KEY, words);
         }
@@ -185,13 +186,12 @@ static int run(int count, char **arguments, bool json)
 const command why_command = {
     "why",
     "NAME",
-    "one plugin taken through all stages",
-    "Takes one plugin, by id, by the last part of it, by file name or by path, through all "
-    "stages, activation and the search for "
-    "devices included, and prints what came of it and what it gives. This happens in a child "
-    "process, so that a plugin that "
-    "crashes, or does not return from a step within --seconds, can be looked at: that is the "
-    "reason then.\n\nExit status 1 when its outcome is not OK or nothing has that name.",
+    "runs one plugin through all stages",
+    "Runs one plugin, named by id, by the last part of its id, by file name or by path, through "
+    "all stages, including activation and the search for devices, and prints the outcome and its "
+    "contributions. This happens in a child process: if the plugin crashes, or does not return "
+    "from a step within --seconds, that is the reason printed.\n\nExit status 1 if its outcome is "
+    "not OK or nothing has that name.",
     1,
     1,
     run,

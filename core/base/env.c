@@ -25,7 +25,7 @@ static struct row core_rows[] = {
     { "TENON_PLUGIN_PATH", NULL,
       "folders with plugins, separated by colons, instead of the one that was installed", NULL,
       NULL, false, NULL },
-    { "TENON_PLUGIN_PATH_ADD", NULL, "folders with plugins to look into besides", NULL, NULL, false,
+    { "TENON_PLUGIN_PATH_ADD", NULL, "more folders with plugins, searched too", NULL, NULL, false,
       NULL },
     { "TENON_PLUGINS", NULL,
       "which plugins may load: globs separated by commas, ! in front denies, the last one decides",
@@ -167,7 +167,7 @@ tn_status tn_env_at(int64_t index, tn_env_row *out)
         return TN_ERR_VALUE;
     if (index < 0 || index >= count)
         return tn_fail(TN_ERR_INDEX,
-                       "variable %lld of the environment table was asked for; it has %lld",
+                       "environment table: index %lld out of range; it has %lld variables",
                        (long long)index, (long long)count);
     uint64_t before = tn__error_count();
     pthread_mutex_lock(&lock);

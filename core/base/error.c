@@ -177,7 +177,7 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
         format_message(error.message, sizeof error.message, format, args);
     else
         copy_message(error.message, sizeof error.message,
-                     "a failure without words: the format of its text is NULL");
+                     "a failure without a message: its format is NULL");
     record(&error);
     return error.code;
 }
@@ -259,14 +259,15 @@ tn_status tn__status_of(tn_status status, const char *who)
     if (r->last.code == status && r->last_serial > tn__error_here.entered)
         return status;
     if (status < 0 || status >= TN_ERR_COUNT)
-        return tn_fail(TN_ERR_RUNTIME, "%s gave status %d; there are 0 to %d", who, (int)status,
-                       TN_ERR_COUNT - 1);
-    return tn_fail(status, "%s failed with %s and left no words", who, tn_status_name(status));
+        return tn_fail(TN_ERR_RUNTIME, "%s returned an unknown status, got %d; expected 0 to %d",
+                       who, (int)status, TN_ERR_COUNT - 1);
+    return tn_fail(status, "%s failed with %s and recorded no message", who,
+                   tn_status_name(status));
 }
 
 tn_status tn__refuse_null(const char *what)
 {
-    return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected something there", what);
+    return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what);
 }
 
 tn_status tn__null_input(const char *what)

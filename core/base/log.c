@@ -118,8 +118,8 @@ static int read_threshold(void)
         level = TN_LOG_WARNING;
         tn_snprint(
             words, sizeof words,
-            "TENON_LOG=%q is not off, error, warning, info or debug (or one of these with :FILE): "
-            "warnings and errors are logged",
+            "TENON_LOG=%q is unknown; expected off, error, warning, info or debug, or one of these "
+            "with :FILE; warnings and errors are logged",
             text);
     }
     if (colon && !colon[1])

@@ -35,7 +35,7 @@ static void *failed(void)
 
 static tn_status out_of_memory(size_t size)
 {
-    return tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
+    return tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes", size);
 }
 
 /* Settles the allocator at the first use; true when the test's fault injection says that this one
@@ -70,7 +70,7 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
         return TN_ERR_VALUE;
     if (!allocator->alloc || !allocator->resize || !allocator->free)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_set_allocator: alloc, resize and free have to be given, all three");
+                       "tn_set_allocator: alloc, resize or free: it is NULL; expected all three");
     if (!atomic_compare_exchange_strong(&stage, &unused, 1))
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_set_allocator: memory is in use already; call it before anything else");
@@ -134,7 +134,7 @@ void *tn_calloc(size_t count, size_t size)
     size_t bytes;
 
     if (tn__mul_overflow(count, size, &bytes)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu times %zu bytes were asked for", count,
+        tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %zu times %zu bytes", count,
                 size);
         return NULL;
     }
@@ -204,7 +204,7 @@ void *tn__alloc_aligned(size_t size, size_t alignment)
     }
     if (!block) {
         failed();
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes aligned to %zu were asked for", size,
+        tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes aligned to %zu", size,
                 alignment);
     }
     return block;

@@ -78,17 +78,17 @@ static const char *kind_words(const tn_option *row)
 {
     static const char *const words[] = {
         [TN_OPTION_KIND_BOOL] = "True or False",
-        [TN_OPTION_KIND_INT] = "a whole number",
+        [TN_OPTION_KIND_INT] = "an integer",
         [TN_OPTION_KIND_FLOAT] = "a number",
         [TN_OPTION_KIND_STRING] = "a string",
-        [TN_OPTION_KIND_INTS] = "a whole number or a row of them",
-        [TN_OPTION_KIND_FLOATS] = "a number or a row of them",
-        [TN_OPTION_KIND_DTYPE] = "the name of an element type",
+        [TN_OPTION_KIND_INTS] = "an integer or a list of integers",
+        [TN_OPTION_KIND_FLOATS] = "a number or a list of numbers",
+        [TN_OPTION_KIND_DTYPE] = "the name of a dtype",
         [TN_OPTION_KIND_VALUE] = "a value",
     };
 
     return row->kind < tn__countof(words) && words[row->kind] ? words[row->kind]
-                                                              : "something of an unknown kind";
+                                                              : "a value of an unknown kind";
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static tn_status too_many(const struct filling *f, int64_t argument)
 
     for (const tn_option *row = f->table; row && row->kind != TN_OPTION_KIND_END; row++)
         accepted += !(row->flags & (TN_OPTION_KEYWORD | TN_OPTION_MANY));
-    tn__text_add(&text, "%s takes %lld positional argument%s at most", f->what, (long long)accepted,
+    tn__text_add(&text, "%s takes at most %lld positional argument%s", f->what, (long long)accepted,
                  accepted == 1 ? "" : "s");
     add_accepted(f, &text);
     tn_fail(TN_ERR_VALUE, "%s", text.at ? text.at : "too many positional arguments");
@@ -164,7 +164,7 @@ static tn_status missing(const struct filling *f, const tn_option *row)
 {
     tn__text text = { 0 };
 
-    tn__text_add(&text, "option %q has to be given: %s", row->name,
+    tn__text_add(&text, "option %q is required: %s", row->name,
                  row->help ? row->help : kind_words(row));
     add_accepted(f, &text);
     tn_fail(TN_ERR_VALUE, "%s", text.at ? text.at : "an option is missing");
@@ -291,8 +291,8 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
             return wrong_kind(row, value);
         if (value->as.i == INT64_MIN && row->flags & TN_OPTION_OPTIONAL)
             return tn_fail(TN_ERR_VALUE,
-                           "option %q: the smallest number of 64 bits is None in option structs; "
-                           "write None, or a larger number",
+                           "option %q: -2^63 means None in option structs; expected None, or a "
+                           "larger number",
                            row->name);
         *(int64_t *)to = value->as.i;
         return TN_OK;
@@ -313,8 +313,8 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
                                               : wrong_kind(row, value);
     case TN_OPTION_KIND_VALUE: return hold(keep, value, to);
     default:
-        return tn_fail(TN_ERR_TYPE, "option %q is declared with kind %u, which no one knows",
-                       row->name, row->kind);
+        return tn_fail(TN_ERR_TYPE, "option %q is declared with an unknown kind, %u", row->name,
+                       row->kind);
     }
 }
 

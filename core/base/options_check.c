@@ -46,12 +46,14 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
     if (status != TN_OK)
         return status;
     if (row->kind > TN_OPTION_KIND_VALUE)
-        return tn_fail(TN_ERR_VALUE, "%s: option %q: kind %u is unknown to this Tenon %s", what,
-                       row->name, row->kind, tn_version());
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: unknown kind, got %u; Tenon %s does not know "
+                       "it",
+                       what, row->name, row->kind, tn_version());
     if (row->flags & ~known || row->reserved[0] || row->reserved[1] || row->reserved[2])
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: flags 0x%x and reserved words %u, %u, %u: this Tenon %s "
-                       "knows flags 0x%x, and reserved words are 0",
+                       "%s: option %q: unknown flags or reserved words, got 0x%x and %u, %u, %u; "
+                       "Tenon %s expects flags within 0x%x and zeros",
                        what, row->name, row->flags, row->reserved[0], row->reserved[1],
                        row->reserved[2], tn_version(), known);
     if (row->flags & TN_OPTION_MANY &&
@@ -69,8 +71,8 @@ static tn_status place_fits(const tn_option *row, size_t first, size_t data_size
 
     if (row->offset < first || row->offset > data_size || place.size > data_size - row->offset)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: offset %u and size %zu are not inside the struct's bytes "
-                       "%zu to %zu",
+                       "%s: option %q: outside the struct, got offset %u and size %zu; expected "
+                       "bytes %zu to %zu",
                        what, row->name, row->offset, place.size, first, data_size);
     if (row->offset % place.alignment)
         return tn_fail(TN_ERR_VALUE, "%s: option %q: offset %u is not a multiple of %zu", what,

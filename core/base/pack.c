@@ -84,8 +84,8 @@ static struct entry *entry_at(const tn_pack *pack, int64_t index)
         return NULL;
     }
     if (index < 0 || index >= pack->count) {
-        tn_fail(TN_ERR_INDEX, "value %lld of a pack was asked for; it has %lld", (long long)index,
-                (long long)pack->count);
+        tn_fail(TN_ERR_INDEX, "pack: index out of range, got %lld; the pack has %lld",
+                (long long)index, (long long)pack->count);
         return NULL;
     }
     return &pack->at[index];
@@ -150,7 +150,7 @@ tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index)
     if (!entry)
         return NULL;
     if (entry->value.kind != TN_VALUE_TENSOR) {
-        tn_fail(TN_ERR_TYPE, "value %lld of a pack is no tensor but of kind %s", (long long)index,
+        tn_fail(TN_ERR_TYPE, "value %lld of a pack is not a tensor, got kind %s", (long long)index,
                 tn__value_kind_name(entry->value.kind));
         return NULL;
     }

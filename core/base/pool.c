@@ -116,7 +116,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
         if (tn__error_count() == mark || tn_error_last_code() != status)
-            tn_fail(status, "a part of tn_parallel_for failed with %s and left no words",
+            tn_fail(status, "a part of tn_parallel_for failed with %s and left no message",
                     tn_status_name(status));
         *error = *tn_error_last();
         tn_error_restore(mark);
@@ -237,7 +237,7 @@ static void start_threads(void)
     pthread_mutex_unlock(&pool.config);
     if (running < wanted)
         tn__log(TN_LOG_WARNING,
-                "the thread pool has %d threads instead of %d: the system gives no more",
+                "the thread pool has %d threads instead of %d: the system refused to start more",
                 running + 1, wanted + 1);
 }
 
@@ -296,8 +296,8 @@ static int wanted_threads(void)
     number = usable_cores() > THREADS_MAX ? THREADS_MAX : usable_cores();
     if (text)
         tn__log(TN_LOG_WARNING,
-                "TENON_NUM_THREADS=%q is not a whole number from 1 to %d: %lld threads are used",
-                text, THREADS_MAX, (long long)number);
+                "TENON_NUM_THREADS=%q is not an integer from 1 to %d; %lld threads are used", text,
+                THREADS_MAX, (long long)number);
     return (int)number;
 }
 
@@ -320,7 +320,7 @@ tn_status tn_set_num_threads(int count)
 
     if (count < 1 || count > THREADS_MAX)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_set_num_threads(%d): the number of threads lies between 1 and %d", count,
+                       "tn_set_num_threads: count: out of range, got %d; expected 1 to %d", count,
                        THREADS_MAX);
     if (in_piece)
         return tn_fail(
@@ -433,7 +433,7 @@ static tn_status run_in_pool(struct slot *slot, int64_t count, int64_t line, uin
         return tn_fail(
             TN_ERR_RUNTIME,
             "the process was forked inside tn_parallel_for: in the child, the pieces that other "
-            "threads had begun are lost");
+            "threads had started are lost");
     return TN_OK;
 }
 

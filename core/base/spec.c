@@ -75,9 +75,10 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
 
     while (!take(p, close)) {
         if (!p->text[p->at])
-            return tn__spec_fail(p, start, "this %c has no closing %c", open, close);
+            return tn__spec_fail(p, start, "no closing bracket for this %c; expected %c", open,
+                                 close);
         if (!comma)
-            return tn__spec_fail(p, p->at, "a comma or %c was expected", close);
+            return tn__spec_fail(p, p->at, "expected a comma or %c", close);
         tn_status status = parse_value(p, &item.value);
         if (status == TN_OK)
             status = push(p, &item);
@@ -153,7 +154,9 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     tn_status status;
 
     if (length > CHILD_NAME_MAX)
-        return tn__spec_fail(p, from, "a child's name has at most %d letters", CHILD_NAME_MAX);
+        return tn__spec_fail(p, from,
+                             "the child's name is too long; expected at most %d characters",
+                             CHILD_NAME_MAX);
     p->at = tn__spec_after_space(p, from + length + 1) + 1;
     skip_space(p);
     size_t value_at = p->at;
@@ -165,7 +168,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
             last - first + 1 != repeat)
             return tn__spec_fail(
                 p, value_at,
-                "a repeated child reads `(0-2): 3 x Type(...)`, with a count that fits the range");
+                "malformed repeated child; expected `(0-2): 3 x Type(...)`, with a count that fits "
+                "the range");
         skip_space(p);
         value_at = p->at;
     }
@@ -176,8 +180,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     if (item.value.kind != TN_VALUE_SPEC && item.value.kind != TN_VALUE_NONE &&
         item.value.kind != TN_VALUE_TUPLE)
         return tn__spec_fail(p, value_at,
-                             "a child is a module, Type(...), a parameter, (2, 3, float32), or "
-                             "None");
+                             "expected a child: a module, Type(...), a parameter, (2, 3, float32), "
+                             "or None");
     for (int64_t i = 0; i < repeat && status == TN_OK; i++) {
         char number[24];
         if (repeated && !p->dry) {
@@ -205,7 +209,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
         tn_status status;
 
         if (!p->text[p->at])
-            return tn__spec_fail(p, open, "this ( has no closing )");
+            return tn__spec_fail(p, open, "no closing bracket for this (; expected )");
         if (at_child(p, &from, &length)) {
             status = parse_child(p, from, length);
             if (status != TN_OK)
@@ -215,7 +219,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             continue;
         }
         if (!comma && !child)
-            return tn__spec_fail(p, p->at, "a comma or ) was expected");
+            return tn__spec_fail(p, p->at, "expected a comma or )");
         child = false;
 
         size_t word = tn__spec_starts_word(p->text[p->at]) ? tn__spec_after_word(p, p->at) - p->at
@@ -256,7 +260,7 @@ static tn_status parse_word(struct tn__parser *p, tn_value *out)
             return status;
         p->work += (int64_t)(p->at - start);
         if (p->work > WORK_MAX)
-            return tn__spec_fail(p, start, "too long for how deep its calls nest");
+            return tn__spec_fail(p, start, "the spec is too long for its depth of nesting");
         *out = (tn_value){ .kind = TN_VALUE_SPEC };
         out->as.s = keep_text(p, start, p->at - start, &status);
         return status;
@@ -280,7 +284,7 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
 
     skip_space(p);
     if (p->depth == DEPTH_MAX)
-        return tn__spec_fail(p, p->at, "more than %d levels deep", DEPTH_MAX);
+        return tn__spec_fail(p, p->at, "nested more than %d levels deep", DEPTH_MAX);
     p->depth++;
     char c = p->text[p->at];
     if (c == '"' || c == '\'')
@@ -292,9 +296,9 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
     else if (tn__spec_starts_word(c))
         status = parse_word(p, out);
     else if (!c)
-        status = tn__spec_fail(p, p->at, "the text ends where a value was expected");
+        status = tn__spec_fail(p, p->at, "expected a value, but the text ends");
     else
-        status = tn__spec_fail(p, p->at, "a value was expected");
+        status = tn__spec_fail(p, p->at, "expected a value");
     p->depth--;
     return status;
 }
@@ -307,7 +311,8 @@ static tn_status begin(struct tn__parser *p, const char *text, tn__arena *arena)
                               .length = strnlen(text, LENGTH_MAX + 1),
                               .arena = arena };
     if (p->length > LENGTH_MAX)
-        return tn_fail(TN_ERR_FORMAT, "a spec has at most %d bytes", LENGTH_MAX);
+        return tn_fail(TN_ERR_FORMAT, "the spec is too long; expected at most %d bytes",
+                       LENGTH_MAX);
     skip_space(p);
     return TN_OK;
 }
@@ -315,7 +320,8 @@ static tn_status begin(struct tn__parser *p, const char *text, tn__arena *arena)
 static tn_status expect_end(struct tn__parser *p)
 {
     skip_space(p);
-    return p->text[p->at] ? tn__spec_fail(p, p->at, "the text goes on where it should end") : TN_OK;
+    return p->text[p->at] ? tn__spec_fail(p, p->at, "unexpected text after the end of the spec")
+                          : TN_OK;
 }
 
 tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out)

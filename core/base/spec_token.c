@@ -107,7 +107,7 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
     }
     bool good = tn__number_read(p->text + at, p->length - at, &value, &used);
     if (used == 0 || in_word(p->text[at + used]))
-        return tn__spec_fail(p, start, "this is no number");
+        return tn__spec_fail(p, start, "malformed number");
     whole = true;
     for (size_t i = 0; i < used; i++)
         whole = whole && tn__spec_is_digit(p->text[at + i]);
@@ -119,14 +119,13 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
             if (tn__mul_overflow(number, 10, &number) ||
                 (minus ? __builtin_sub_overflow(number, digit, &number)
                        : tn__add_overflow(number, digit, &number)))
-                return tn__spec_fail(p, start,
-                                     "a whole number has to lie between -2^63 and 2^63 - 1");
+                return tn__spec_fail(p, start, "integer out of range; expected -2^63 to 2^63 - 1");
         }
         *out = tn_value_int(number);
         return TN_OK;
     }
     if (!good)
-        return tn__spec_fail(p, start, "the number is too large for a float64; inf is written so");
+        return tn__spec_fail(p, start, "number too large for a float64; infinity is written inf");
     *out = tn_value_float(minus ? -value : value);
     return TN_OK;
 }
@@ -173,7 +172,8 @@ static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
     if (c != 'x' && c != 'u')
         return tn__spec_fail(
             p, start,
-            "no such escape in a string: there are \\n \\t \\r \\\\ \\' \\\" \\xHH and \\uHHHH");
+            "unknown escape in a string; expected one of \\n \\t \\r \\\\ \\' \\\" \\xHH and "
+            "\\uHHHH");
     for (int digits = c == 'x' ? 2 : 4; digits > 0; digits--) {
         int digit = hex(p->text[p->at]);
         if (digit < 0)
@@ -182,7 +182,7 @@ static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
         p->at++;
     }
     if (value == 0 || (value >= 0xd800 && value < 0xe000))
-        return tn__spec_fail(p, start, "this is no character that a string can hold");
+        return tn__spec_fail(p, start, "not a character that a string can contain");
     if (c == 'x')
         bytes[0] = (char)value;
     else
@@ -277,7 +277,9 @@ tn_status tn__spec_parameter(struct tn__parser *p, tn_value *out)
     }
     if (!good || !take_words(p, "]"))
         return tn__spec_fail(
-            p, start, "a parameter reads `Parameter containing: [torch.float32 of size 2x3]`");
+            p, start,
+            "malformed parameter; expected `Parameter containing: [torch.float32 of size "
+            "2x3]`");
     *out = (tn_value){ .kind = TN_VALUE_TUPLE, .count = count + 1 };
     if (p->dry)
         return TN_OK;

@@ -132,7 +132,7 @@ char *tn__format_take(const char *format, va_list args)
         tn_fail(
             TN_ERR_VALUE,
             "format %q has a conversion other than %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q %%b "
-            "%%%%; for text that is not a format call the function that ends in _parse",
+            "%%%%; for text that is not a format, call the function that ends in _parse",
             format);
     else
         text = tn_malloc((size_t)length + 1);
@@ -186,7 +186,7 @@ void *tn__arena_alloc(tn__arena *arena, size_t size)
     size_t rounded, whole;
 
     if (tn__add_overflow(size, CHUNK_HEAD + ARENA_ALIGNMENT - 1, &whole)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %zu bytes were asked for", size);
+        tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes", size);
         return NULL;
     }
     rounded = (size + ARENA_ROUND - 1) / ARENA_ROUND * ARENA_ROUND;

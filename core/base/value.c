@@ -30,9 +30,9 @@ static bool is_row(const tn_value *value)
 static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t *texts)
 {
     if (depth > DEPTH_MAX)
-        return tn_fail(TN_ERR_VALUE, "a value has lists more than %d deep", DEPTH_MAX);
+        return tn_fail(TN_ERR_VALUE, "value: lists nested more than %d deep", DEPTH_MAX);
     if (value->kind >= tn__countof(kind_names))
-        return tn_fail(TN_ERR_TYPE, "a value has kind %u, which no one knows", value->kind);
+        return tn_fail(TN_ERR_TYPE, "value: unknown kind, got %u", value->kind);
     if (is_text(value)) {
         if (!value->as.s)
             return tn_fail(TN_ERR_VALUE, "a value of kind %s is NULL",

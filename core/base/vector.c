@@ -15,7 +15,7 @@ bool tn__vector_extend(void *array, const void *first, int64_t *capacity, int64_
     if (tn__mul_overflow(more, 2, &more) || more < count)
         more = count;
     if (tn__mul_overflow(more, size, &bytes)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory: %lld elements of %zu bytes were asked for",
+        tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %lld elements of %zu bytes",
                 (long long)more, size);
         return false;
     }

@@ -52,7 +52,7 @@ static tn_status enumerate(struct slot *slot, int32_t *count)
     tn_status status = tn__check_status(slot->real.enumerate(count), errors, slot->plugin,
                                         "enumerate");
     if (status == TN_OK && *count < 0)
-        return refuse(slot, "enumerate", "returned TN_OK and no count");
+        return refuse(slot, "enumerate", "returned TN_OK without a count");
     return status;
 }
 
@@ -236,7 +236,9 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
 {
     int32_t n = atomic_fetch_add(&used, 1);
     if (n >= TN__MAX_DEVICE_TYPES)
-        return tn_fail(TN_ERR_REFUSED, "checked boundary: there is room for %d device types",
+        return tn_fail(TN_ERR_REFUSED,
+                       "checked boundary: there are %d device types already, "
+                       "the maximum",
                        TN__MAX_DEVICE_TYPES);
     slots[n].real = *backend;
     slots[n].plugin = plugin;

@@ -88,12 +88,12 @@ tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *
         return TN_OK;
     if (status < 0 || status >= TN_ERR_COUNT)
         return tn_fail(TN_ERR_REFUSED,
-                       "checked boundary: plugin %q: %s returned %d, which is no tn_status",
+                       "checked boundary: plugin %q: %s returned %d, which is not a tn_status",
                        plugin->id, function, (int)status);
     if (status != TN_OK && tn__error_count() == before)
         return tn_fail(
             status,
-            "checked boundary: plugin %q: %s failed with %s and recorded no words (tn_fail does)",
+            "checked boundary: plugin %q: %s failed with %s and recorded no message (tn_fail does)",
             plugin->id, function, tn_status_name(status));
     if (status == TN_OK && tn_failed() && tn_error_last_code() != TN_OK)
         return tn_fail(
@@ -137,7 +137,7 @@ static bool checked_supports(const tn_call *call, char *reason, size_t size)
     bool yes = shadow->real.supports(&own, reason, size);
     tn__error_plugin(before);
     if (!yes && size && !reason[0])
-        tn_snprint(reason, size, "checked boundary: kernel %s says no without words",
+        tn_snprint(reason, size, "checked boundary: kernel %s refuses without a reason",
                    shadow->real.name);
     return yes;
 }

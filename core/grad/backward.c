@@ -201,8 +201,8 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
 {
     if (walks >= MOST_WALKS)
         return tn_fail(TN_ERR_RUNTIME,
-                       "backward: %d of them run inside one another; a gradient hook that runs "
-                       "backward through the graph that it hangs on calls itself without end",
+                       "backward: %d calls are nested; a gradient hook that runs backward through "
+                       "its own graph calls itself endlessly",
                        walks);
     walks++;
     tn_status status = run_one(roots, cotangents, n_roots, inputs, gradients, n_inputs, options);

@@ -65,8 +65,8 @@ static tn_status forward(check *c)
         if (!is_precise(c->out[i]))
             return tn_fail(
                 TN_ERR_TYPE,
-                "tn_gradcheck: output %lld is %s; float64 or complex128 has the precision that "
-                "this needs",
+                "tn_gradcheck: output %lld: not precise enough, got %s; expected float64 or "
+                "complex128",
                 (long long)i, tn_dtype_name((tn_dtype)c->out[i]->dtype));
     }
     return status;
@@ -166,8 +166,8 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
         if (!(fabs(numeric - found) <= tolerance * (1 + fabs(numeric))))
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "tn_gradcheck: input %lld, element %lld%s: the derivative says %g, central "
-                "differences say %g",
+                "tn_gradcheck: input %lld, element %lld%s: the derivative is %g, central "
+                "differences give %g",
                 (long long)i, (long long)(k / each),
                 each == 1    ? ""
                 : k % 2 == 0 ? ", real part"
@@ -188,8 +188,8 @@ static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
     return is_precise(input)
                ? TN_OK
                : tn_fail(TN_ERR_TYPE,
-                         "%s: input %lld is %s; float64 or complex128 has the precision that this "
-                         "needs",
+                         "%s: input %lld: not precise enough, got %s; expected float64 or "
+                         "complex128",
                          who, (long long)i, tn_dtype_name((tn_dtype)input->dtype));
 }
 
@@ -219,7 +219,7 @@ static tn_status run_check(check c, double step, double tolerance)
     tn_status status;
 
     if (n_in < 1 || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: at least one input and one output");
+        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: expected at least one input and one output");
     c.leaves = tn_calloc((size_t)(2 * n_in + n_out), sizeof *c.leaves);
     if (c.leaves == NULL)
         return TN_ERR_MEMORY;
@@ -297,7 +297,8 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
         !tn__given(in != NULL || n_in <= 0, "tn_gradgradcheck: in"))
         return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "tn_gradgradcheck: at least one input and one output");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_gradgradcheck: expected at least one input and one output");
     for (int64_t i = 0; i < n_in; i++) {
         status = check_input(in[i], i, "tn_gradgradcheck");
         if (status != TN_OK)

@@ -235,8 +235,8 @@ static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, 
         if (!given || !input)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "function %s: a tensor marked dirty is not among its %s; what is changed "
-                "in place has to be an input, and given as an output",
+                "function %s: a tensor marked dirty is not among its %s; a tensor changed in place "
+                "must be an input and be returned as an output",
                 ctx->name, input ? "outputs" : "inputs");
         if (!wanted)
             continue;
@@ -245,8 +245,8 @@ static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, 
             return status;
         if (n_out > 1 && tensor->autograd != NULL && tensor->autograd->base != NULL)
             return tn_fail(TN_ERR_RUNTIME,
-                           "function %s: it changes a view in place and has %lld outputs; one that "
-                           "does can have one output only",
+                           "function %s: it changes a view in place and has %lld outputs; expected "
+                           "one output",
                            ctx->name, (long long)n_out);
     }
     return TN_OK;
@@ -262,7 +262,7 @@ static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_
         if (!tn__tensor_ok(out[i])) {
             for (int64_t k = 0; k < i; k++)
                 tn_tensor_drop(out[k]);
-            return tn_fail(TN_ERR_RUNTIME, "function %s: its forward gave no output %lld",
+            return tn_fail(TN_ERR_RUNTIME, "function %s: its forward returned no output %lld",
                            ctx->name, (long long)i);
         }
         dirty = is_marked(ctx, out[i], DIRTY);
@@ -424,7 +424,9 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
             status = tn_failed() ? tn_error_last_code()
                                  : tn_fail(TN_ERR_RUNTIME,
-                                           "gave nothing for input %d; TN_NONE says zero", (int)i);
+                                           "returned nothing for input %d; expected a tensor, or "
+                                           "TN_NONE for zero",
+                                           (int)i);
     for (int32_t i = 0; i < node->n_saved + node->n_out; i++)
         if (ctx.saved[i] != NULL)
             tn_tensor_drop(ctx.saved[i]);

@@ -178,8 +178,8 @@ tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, 
         return 0;
     if (edge.node->kind != TN__NODE_LEAF) {
         tn_fail(TN_ERR_RUNTIME,
-                "post accumulate grad hooks cannot be registered on non-leaf tensors: nothing adds "
-                "up in what %s made; tn_tensor_hook sees its gradient go by",
+                "post accumulate grad hooks cannot be registered on non-leaf tensors: no gradient "
+                "is accumulated in the result of %s; tn_tensor_hook is called with its gradient",
                 edge.node->name);
         return 0;
     }
@@ -228,7 +228,7 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
             tn__text_add(&text, " instead of ");
             tn__text_tensor(&text, old);
             tn__text_put(&text, "", 1);
-            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient gave %s",
+            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient returned %s",
                              text.failed ? "something else" : text.at);
             tn__text_free(&text);
         } else {
@@ -283,7 +283,7 @@ tn_status tn__hooks_added(tn__node *leaf)
             uint64_t scope = tn_scope_begin();
 
             status = tn__status_of(row->added(row->user, gradient),
-                                   "a hook on an added up gradient");
+                                   "a hook on an accumulated gradient");
             tn_scope_end(scope);
             if (!tn__is_none(gradient))
                 tn_tensor_drop(gradient);

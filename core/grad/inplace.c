@@ -65,9 +65,8 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     node->as.slice.view = node->as.slice.base + 1;
     if (!region_of(view, base, node->as.slice.base, node->as.slice.view)) {
         tn_fail(TN_ERR_RUNTIME,
-                "%s: a view of %s elements that does not begin at an element of its base: where a "
-                "gradient is "
-                "wanted, neither of the two can be changed in place; tn_copy the view",
+                "%s: a view of %s elements does not begin at an element of its base; with "
+                "gradients, neither can be changed in place: tn_copy the view",
                 name, tn_dtype_name((tn_dtype)view->dtype));
         tn__node_drop(node);
         return NULL;
@@ -176,9 +175,8 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
         if (!is_plain(base))
             return tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,
-                "%s%s: in-place on a view of a tensor that may show one place twice, where a "
-                "gradient is wanted; "
-                "tn_copy it first",
+                "%s%s: in-place on a view of a tensor that may contain one element twice, with "
+                "gradients; tn_copy it first",
                 who, suffix);
         return TN_OK;
     }

@@ -468,8 +468,8 @@ tn_status tn__node_stale(tn__node *node)
                          (unsigned long long)atomic_load(&saved->storage->version),
                          (unsigned long long)saved->version);
         else
-            tn__text_add(&text, saved->tensor == NULL ? " is what that operator itself overwrote"
-                                                      : " was given other memory meanwhile");
+            tn__text_add(&text, saved->tensor == NULL ? " was overwritten by that operator itself"
+                                                      : " was moved to other memory since");
         tn__text_put(&text, "", 1);
         status = tn_fail(
             TN_ERR_RUNTIME,

@@ -197,8 +197,8 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
         else
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "its derivative gave nothing for input %d, and no error: a bug of the plugin "
-                "that has it",
+                "its derivative returned nothing for input %d, and no error: a bug of the plugin "
+                "that defines it",
                 (int)i);
     }
     if (status != TN_OK && stale) { /* it met one of the NULLs: the reason is what counts */

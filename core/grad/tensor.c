@@ -327,7 +327,7 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
         tn__text_add(&text, ", the tensor is ");
         tn__text_tensor(&text, tensor);
         tn__text_put(&text, "", 1);
-        status = tn_fail(TN_ERR_RUNTIME, "%s; dtype, device and shape have to be the same",
+        status = tn_fail(TN_ERR_RUNTIME, "%s; expected the same dtype, device and shape",
                          text.failed ? "assigned grad does not fit" : text.at);
         tn__text_free(&text);
         return status;

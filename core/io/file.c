@@ -162,8 +162,8 @@ static tn_status check_tensors(const tn_state *state, const char *path, const ch
         tn_value value = tn_state_value(state, i);
         if (value.kind != TN_VALUE_TENSOR)
             return tn_fail(TN_ERR_TYPE,
-                           "%s: entry \"%s\" is of kind %s, and format %s holds tensors only", path,
-                           tn_state_name(state, i), tn__value_kind_name(value.kind), format);
+                           "%s: entry \"%s\" is of kind %s, but format %s stores tensors only",
+                           path, tn_state_name(state, i), tn__value_kind_name(value.kind), format);
     }
     return TN_OK;
 }
@@ -201,7 +201,7 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
 {
     const char *before = NULL;
     if (entry == NULL)
-        return no_format(reader->source.path, "no format knows its content or its extension",
+        return no_format(reader->source.path, "no format recognizes its content or its extension",
                          false);
     if (format_of(entry)->load == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be written, not read",
@@ -302,8 +302,8 @@ tn_state *tn_state_load_as(const char *path, uint32_t flags)
     }
     if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
         tn_fail(TN_ERR_VALUE,
-                "%s: flags 0x%x; TN_FILE_MAP is 1, with it TN_FILE_READ_ONLY (2) may stand", path,
-                flags);
+                "%s: flags 0x%x; expected TN_FILE_MAP (1), with or without TN_FILE_READ_ONLY (2)",
+                path, flags);
         return NULL;
     }
     return load(path, flags);

@@ -194,8 +194,8 @@ static bool same_file(const struct stat *info, const uint64_t which[3])
 static void remove_file(int folder, const char *name)
 {
     if (unlinkat(folder, name, 0) != 0 && errno != ENOENT)
-        tn__log(TN_LOG_WARNING, "%s: the file is not needed any more and cannot be removed: %s",
-                name, strerror(errno));
+        tn__log(TN_LOG_WARNING, "%s: the file is no longer needed and cannot be removed: %s", name,
+                strerror(errno));
 }
 
 /* False: it has to be looked at again, when every index can be read. */
@@ -215,7 +215,8 @@ static bool settle_record(const struct named *named, const tn__scheme *scheme, c
         return true;
     if (kind != 'n' && named->unsure) {
         tn__log(TN_LOG_WARNING,
-                "%s: an index beside it cannot be read and may name it: it is not removed", name);
+                "%s: an index in its folder cannot be read and may name it: it is not removed",
+                name);
         return false;
     }
     remove_file(named->folder, name);
@@ -299,7 +300,7 @@ tn_status tn__file_set_note(tn__file_set *set, const char *name, int file)
 {
     struct stat info;
     if (fstat(file, &info) != 0)
-        return tn__io_fail(set->path, "cannot look at the new file", errno);
+        return tn__io_fail(set->path, "cannot get the status of the new file", errno);
     return note(set, 'n', name, &info);
 }
 
@@ -391,7 +392,7 @@ static tn_status enter(tn__file_set *set, const char *path)
     int number = errno;
     tn_free(folder);
     if (set->folder < 0)
-        return tn__io_fail(path, "cannot make new files beside it", number);
+        return tn__io_fail(path, "cannot create files in its folder", number);
     tn__temporary_sweep(set->folder, ending, settle_stale, set);
     return TN_OK;
 }
@@ -414,12 +415,11 @@ static tn_status check_folder(const tn__file_set *set)
     if (status != TN_OK)
         return status;
     if (fstat(set->folder, &here) != 0 || fstat(place.folder, &there) != 0)
-        status = tn__io_fail(set->path, "cannot look at its folder", errno);
+        status = tn__io_fail(set->path, "cannot get the status of its folder", errno);
     else if (here.st_dev != there.st_dev || here.st_ino != there.st_ino)
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: a link to a file in another folder, and an index has to be in the "
-                         "folder of its files: save to the path that the link names, or remove "
-                         "the link",
+                         "%s: a link to a file in another folder; an index must be in the folder "
+                         "of its files: save to the target of the link, or remove the link",
                          set->path);
     tn__target_free(&place);
     return status;
@@ -438,14 +438,15 @@ tn_status tn__file_set_open(tn__file_set *set, const char *path)
     }
     tn__temporary_sweep(set->folder, ".tmp", NULL, NULL);
     set->exists = fstatat(set->folder, name, &set->old, 0) == 0 && S_ISREG(set->old.st_mode);
-    status = tn__scheme_of(name, &set->scheme)
-                 ? choose_version(set)
-                 : tn_fail(TN_ERR_VALUE, "%s: the name of an index ends in .EXTENSION.index.json",
-                           path);
+    status = tn__scheme_of(name, &set->scheme) ? choose_version(set)
+                                               : tn_fail(TN_ERR_VALUE,
+                                                         "%s: not the name of an index; expected "
+                                                         ".EXTENSION.index.json at the end",
+                                                         path);
     if (status == TN_OK) {
         set->file = tn__temporary_create(set->folder, ending, 0600, set->journal);
         status = set->file >= 0 ? write_record(set, name, strlen(name))
-                                : tn__io_fail(path, "cannot make new files beside it", errno);
+                                : tn__io_fail(path, "cannot create files in its folder", errno);
     }
     if (status != TN_OK)
         tn__file_set_close(set);

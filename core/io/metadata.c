@@ -49,12 +49,12 @@ static tn_status take_line(struct lines *l, const char **line)
         tn__text_put(&l->line, l->at, plain);
         l->at += plain;
         if (*l->at == '\0')
-            return bad(l, "it does not end");
+            return bad(l, "it is not terminated");
         if (*l->at == '\n')
             break;
         l->at++;
         if (*l->at != '\\' && *l->at != 'n')
-            return bad(l, "a backslash before something else than n and itself");
+            return bad(l, "unknown escape; expected \\n or \\\\");
         tn__text_put(&l->line, *l->at == 'n' ? "\n" : "\\", 1);
     }
     l->at++;
@@ -71,7 +71,7 @@ static tn_status take_number(struct lines *l, int64_t least, int64_t *number)
     if (status != TN_OK)
         return status;
     if (!tn_read_int(line, number) || *number < least)
-        return bad(l, "a whole number is needed here");
+        return bad(l, "expected an integer");
     return TN_OK;
 }
 
@@ -140,8 +140,8 @@ static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
     case TN_VALUE_TENSOR: return put_tensor(w, value->as.tensor);
     default:
         return tn_fail(TN_ERR_TYPE,
-                       "%s: entry \"%s\" has a value of kind %s, which no file can hold", w->path,
-                       w->name, tn__value_kind_name(value->kind));
+                       "%s: entry \"%s\" has a value of kind %s, which cannot be stored in a file",
+                       w->path, w->name, tn__value_kind_name(value->kind));
     }
     return status;
 }
@@ -151,7 +151,7 @@ static tn_status hex_bytes(struct lines *l, char *digits, tn_value *out)
     static const char hex[] = "0123456789abcdef";
     size_t length = strlen(digits);
     if (length % 2 != 0 || length / 2 > UINT32_MAX || strspn(digits, hex) != length)
-        return bad(l, "bytes are written with two digits each, 0 to 9 and a to f");
+        return bad(l, "malformed bytes; expected two digits each, 0 to 9 and a to f");
     for (size_t i = 0; i < length / 2; i++)
         digits[i] = (char)((strchr(hex, digits[2 * i]) - hex) << 4 |
                            (strchr(hex, digits[2 * i + 1]) - hex));
@@ -169,7 +169,7 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     int64_t count = 0;
     tn_status status = take_number(l, 0, &count);
     if (status == TN_OK && count > l->budget)
-        status = bad(l, "a row has more values than the text has lines");
+        status = bad(l, "a list has more values than the text has lines");
     if (status != TN_OK)
         return status;
     l->budget -= count;
@@ -191,7 +191,7 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     if (status != TN_OK)
         return status;
     if (depth > DEPTH_MAX)
-        return bad(l, "lists nest too deep");
+        return bad(l, "lists are nested too deep");
     if (tn_snprint(kind, sizeof kind, "%s", line) >= (int64_t)sizeof kind)
         return bad(l, "an unknown kind of value");
     if (strcmp(kind, "none") == 0) {
@@ -210,11 +210,11 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
         return status;
     if (strcmp(kind, "int") == 0) {
         *out = tn_value_int(0);
-        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "a whole number is needed here");
+        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "expected an integer");
     }
     if (strcmp(kind, "float") == 0) {
         *out = tn_value_float(0);
-        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "a number is needed here");
+        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "expected a number");
     }
     char *copy = tn__arena_text(arena, line, strlen(line));
     if (copy == NULL)
@@ -227,7 +227,7 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     else if (strcmp(kind, "tensor") == 0) {
         int64_t found = tn_state_find(state, copy);
         if (found < 0)
-            return bad(l, "there is no tensor of this name");
+            return bad(l, "no tensor has this name");
         *out = tn_state_value(state, found);
         return tn_state_set_value(used, copy, tn_value_bool(true));
     } else if (strcmp(kind, "string") != 0)
@@ -301,7 +301,7 @@ tn_state *tn__metadata_from_state(const tn_state *state, const char *path)
         const char *key = tn_state_meta_key(state, i);
         if (strncmp(key, "tenon.", 6) == 0)
             status = tn_fail(TN_ERR_KEY,
-                             "%s: the text \"%s\": keys that begin with \"tenon.\" are Tenon's own",
+                             "%s: the text \"%s\": keys that begin with \"tenon.\" are reserved",
                              path, key);
         else
             status = tn_state_set_meta(w.out, key, tn_state_meta(state, key));
@@ -405,7 +405,7 @@ static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn
         if (status == TN_OK && to != NULL) {
             status = move_tensors(state, &next, place, used, to);
             if (status == TN_OK && tn_state_find(to, name) >= 0)
-                status = bad(&l, "a name stands there twice");
+                status = bad(&l, "a name occurs twice");
             if (status == TN_OK)
                 status = tn_state_set_value(to, name, value);
         }

@@ -30,7 +30,7 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
     if (found >= 0)
         return o->files[found];
     if (!is_plain(name)) {
-        tn_fail(TN_ERR_FORMAT, "%s: it names the file %q; only files beside it are read", path,
+        tn_fail(TN_ERR_FORMAT, "%s: it names the file %q; expected a file in the same folder", path,
                 name);
         return NULL;
     }
@@ -56,16 +56,13 @@ static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, 
     const char *name = tn_state_name(index, i);
     tn_value file = tn_state_value(index, i);
     if (file.kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "%s: the file of %q is not a name", path, name);
+        return tn_fail(TN_ERR_FORMAT, "%s: the file of %q is not a string", path, name);
     tn_state *part = open_part(o, path, file.as.s, flags);
     if (part == NULL)
         return tn_error_last_code();
     int64_t found = tn_state_find(part, name);
     if (found < 0)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: tensor %q is to be in %s, which has no tensor of that "
-                       "name",
-                       path, name, file.as.s);
+        return tn_fail(TN_ERR_FORMAT, "%s: tensor %q is missing in %s", path, name, file.as.s);
     return tn_state_set_value(out, name, tn_state_value(part, found));
 }
 
@@ -189,7 +186,7 @@ static tn_status note_old(struct saving *s)
     tn_state *before = NULL;
     tn_status status = tn__index_load(s->path, &before);
     if (status == TN_ERR_MEMORY)
-        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index that is there", s->path);
+        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the existing index", s->path);
     status = tn__file_set_note_old(&s->set, before);
     tn_state_drop(before);
     return status;
@@ -228,8 +225,8 @@ static tn_status find_formats(struct saving *s)
     s->index = tn__format_by_extension(s->path);
     if (!is_index(s->index) || !tn__scheme_of(s->path + tn__folder_length(s->path), &scheme))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: the name of an index ends in .EXTENSION.index.json, and a format that "
-                       "can write it is needed",
+                       "%s: not the name of an index; expected .EXTENSION.index.json at the end, "
+                       "and a format that can write it",
                        s->path);
     char *name = tn__scheme_name(&scheme, 1, 1, 1);
     if (name == NULL)
@@ -247,7 +244,7 @@ tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t 
     if (state == NULL || path == NULL)
         return tn__null_input("an argument of tn_state_save_parts");
     if (most == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: files of at most 0 bytes hold nothing", path);
+        return tn_fail(TN_ERR_VALUE, "%s: size of a file: it is 0; expected at least 1 byte", path);
     struct saving s = { .path = path };
     tn_status status = tn__plugins_discover();
     if (status == TN_OK)

@@ -47,7 +47,7 @@ static tn_status no_folder(const tn__target *place, const char *path, const char
     if (number == ENOMEM)
         return TN_ERR_MEMORY;
     if (place->folder < 0)
-        return tn__io_fail(asked, "cannot make a new file beside it", number);
+        return tn__io_fail(asked, "cannot create a file in its folder", number);
     return tn_fail_native(TN_ERR_IO, number, "%s: a link to %q, whose folder cannot be opened: %s",
                           asked, path, strerror(number));
 }
@@ -85,8 +85,8 @@ static tn_status follow(tn__target *place, const struct stat *link, const char *
 {
     if (is_trap(place, link))
         return tn_fail_native(TN_ERR_IO, EACCES,
-                              "%s: it is a link of another user in a folder that everybody may "
-                              "write to; it is not followed",
+                              "%s: it is a link of another user in a world-writable folder; it is "
+                              "not followed",
                               asked);
     char *to = tn_malloc(PATH_MAX);
     if (to == NULL)
@@ -112,13 +112,13 @@ tn_status tn__target_find(tn__target *place, const char *path, bool fresh)
         if (!place->exists && errno == ENOENT)
             return TN_OK;
         if (!place->exists)
-            status = tn__io_fail(path, "cannot look at it", errno);
+            status = tn__io_fail(path, "cannot get its status", errno);
         else if (S_ISREG(place->old.st_mode))
             return TN_OK;
         else if (S_ISDIR(place->old.st_mode))
             status = tn__io_fail(path, "cannot write", EISDIR);
         else if (!S_ISLNK(place->old.st_mode))
-            status = tn_fail(TN_ERR_IO, "%s: not a regular file: replacing it would do harm", path);
+            status = tn_fail(TN_ERR_IO, "%s: not a regular file; it is not replaced", path);
         else if (links == LINKS_MAX)
             status = tn__io_fail(path, "cannot follow the links", ELOOP);
         else

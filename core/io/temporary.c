@@ -151,9 +151,7 @@ void tn__temporary_sweep(int folder, const char *ending, bool (*settle)(void *us
         if (file < 0)
             continue;
         if (settle == NULL || settle(user, file)) {
-            tn__log(TN_LOG_INFO,
-                    "removed %s, which a process left behind that was ended while it "
-                    "saved",
+            tn__log(TN_LOG_INFO, "removed %s, left by a process that ended while it saved",
                     entry->d_name);
             unlinkat(folder, entry->d_name, 0);
         }

@@ -77,7 +77,7 @@ static tn_status open_new(tn__writer *writer, bool named)
     writer->file = tn__temporary_create(writer->place.folder, ending, mode, writer->temporary);
     return writer->file >= 0
                ? TN_OK
-               : tn__io_fail(writer->sink.path, "cannot make a new file beside it", errno);
+               : tn__io_fail(writer->sink.path, "cannot create a file in its folder", errno);
 }
 
 tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
@@ -112,7 +112,7 @@ static tn_status keep_owner(const tn__writer *writer)
         return TN_OK;
     mode_t mode = old->st_mode & 0777;
     if (fstat(writer->file, &now) != 0)
-        return tn__io_fail(writer->sink.path, "cannot look at the new file", errno);
+        return tn__io_fail(writer->sink.path, "cannot get the status of the new file", errno);
     bool owner = now.st_uid == old->st_uid, group = now.st_gid == old->st_gid;
     if (!(owner && group) && fchown(writer->file, old->st_uid, old->st_gid) != 0) {
         tn__log(TN_LOG_INFO, "%s: the owner of the old file cannot be kept: %s", writer->sink.path,
@@ -121,7 +121,7 @@ static tn_status keep_owner(const tn__writer *writer)
             mode = (mode & 0707) | (mode & 07) << 3;
     }
     if (fchmod(writer->file, mode) != 0)
-        return tn__io_fail(writer->sink.path, "cannot give the new file the old one's mode", errno);
+        return tn__io_fail(writer->sink.path, "cannot set the mode of the new file", errno);
     return TN_OK;
 }
 
@@ -163,7 +163,7 @@ static tn_status put_in_place(tn__writer *writer)
     if (number == 0 && !placed)
         number = rename_new(writer);
     if (number != 0)
-        return tn__io_fail(writer->sink.path, "cannot put the new file in its place", number);
+        return tn__io_fail(writer->sink.path, "cannot rename the new file", number);
     writer->temporary[0] = '\0';
     return TN_OK;
 }
@@ -183,7 +183,7 @@ tn_status tn__writer_commit(tn__writer *writer)
     if (status == TN_OK)
         status = keep_owner(writer);
     if (status == TN_OK && fsync(writer->file) != 0)
-        status = tn__io_fail(writer->sink.path, "cannot bring it to the disk", errno);
+        status = tn__io_fail(writer->sink.path, "cannot sync it", errno);
     if (status == TN_OK && writer->set != NULL)
         status = tn__file_set_note(writer->set, writer->place.name, writer->file);
     if (status == TN_OK)

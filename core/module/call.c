@@ -125,7 +125,7 @@ static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **ou
     if (status != TN_OK)
         return status;
     if (tn__is_none(result))
-        return tn_fail(TN_ERR_TYPE, "forward returned TN_NONE; it has to return a tensor");
+        return tn_fail(TN_ERR_TYPE, "forward returned TN_NONE; expected a tensor");
     *output = tn_tensor_keep(result);
     return TN_OK;
 }
@@ -136,7 +136,8 @@ static tn_status one_tensor(const tn_pack *out, tn_tensor **output)
     int64_t count = tn_pack_count(out);
     if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
         return tn_fail(TN_ERR_TYPE,
-                       "it gives %lld values, not one tensor: call it with tn_module_call_pack",
+                       "it returned %lld values; expected one tensor: call it with "
+                       "tn_module_call_pack",
                        (long long)count);
     *output = tn_tensor_keep(tn_pack_tensor(out, 0));
     return TN_OK;
@@ -401,7 +402,7 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
                                          : one_tensor(h.output, &x->output);
         if (status != TN_OK) {
             if (tn_error_mark() == failures)
-                tn_fail(status, "forward failed without words (%s)", tn_status_name(status));
+                tn_fail(status, "forward failed without a message (%s)", tn_status_name(status));
             run_always(&h);
         }
     }
@@ -475,7 +476,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn_scope_end(scope);
     if (tn__unlikely(status != TN_OK)) {
         if (tn_error_mark() == failures)
-            tn_fail(status, "forward failed without words (%s)", tn_status_name(status));
+            tn_fail(status, "forward failed without a message (%s)", tn_status_name(status));
         word_failure(&frame);
         status = tn_error_last_code();
     }

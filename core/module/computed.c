@@ -50,7 +50,7 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     const struct tn__computed *computed = slot->computed;
     if (depth >= DEPTH_MAX) {
         tn_fail(TN_ERR_RUNTIME,
-                "the computed slot '%s' of %s: %d computed slots ask for one another", slot->name,
+                "the computed slot '%s' of %s: %d computed slots depend on one another", slot->name,
                 module->type, DEPTH_MAX);
         return NULL;
     }
@@ -59,7 +59,9 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     tn_tensor *tensor = computed->how.get(computed->user, module, slot->name);
     depth--;
     if (tensor == NULL && tn_error_mark() == failures && !tn_failed())
-        tn_fail(TN_ERR_RUNTIME, "the computed slot '%s' of %s gave nothing, without words",
+        tn_fail(TN_ERR_RUNTIME,
+                "the computed slot '%s' of %s returned nothing and recorded no "
+                "message",
                 slot->name, module->type);
     tn_scope_end_with(scope, &tensor, 1);
     return tensor;

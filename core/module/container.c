@@ -24,7 +24,7 @@ static tn_status is_a(const tn_module *module, uint32_t kind, const char *functi
         return tn__null_input(function);
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: %s is no %s", function, module->type,
+    return tn_fail(TN_ERR_TYPE, "%s: %s is not a %s", function, module->type,
                    kind == TN_LAYER_LIST ? "list: its layer has no TN_LAYER_LIST"
                                          : "dictionary: its layer has no TN_LAYER_DICT");
 }
@@ -91,8 +91,8 @@ static tn_status append_entry(tn_module *list, const tn__slot *from)
     tn_snprint(name, sizeof name, "%lld", (long long)entries(list)->count);
     if (tn__slots_find(entries(list), name) != NULL)
         return tn_fail(TN_ERR_KEY,
-                       "this %s has an entry named \"%s\" already, since it kept its keys as a "
-                       "slice: delete or insert renumbers it, tn_module_add_child takes a name",
+                       "this %s has an entry named \"%s\" already, because a slice keeps its keys: "
+                       "delete or insert renumbers them, tn_module_add_child takes a name",
                        list->type, name);
     return add_entry(list, name, from);
 }
@@ -342,7 +342,7 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
     int64_t once = status == TN_OK ? entries(list)->count : 0;
     if (once > 0 && count > TN__BUILD_MAX / once)
         status = tn_fail(TN_ERR_VALUE,
-                         "%s of %lld entries times %lld: more than the %d that one call builds",
+                         "%s of %lld entries times %lld: too many; expected at most %d in one call",
                          list->type, (long long)once, (long long)count, TN__BUILD_MAX);
     tn__build_limit_begin();
     for (int64_t i = once; status == TN_OK && i < once * count; i++) {
@@ -414,7 +414,7 @@ bool tn_dict_has(tn_module *dict, const char *key)
 
 static tn_status key_given(const char *key)
 {
-    return key != NULL ? TN_OK : tn_fail(TN_ERR_TYPE, "a key should be a string, got NULL");
+    return key != NULL ? TN_OK : tn_fail(TN_ERR_TYPE, "key: it is NULL; expected a string");
 }
 
 tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)

@@ -78,9 +78,9 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
     tn_status status = map->change(map->user, now, &out);
     if (status != TN_OK && tn_error_mark() == failures)
-        tn_fail(status, "the change failed without words (%s)", tn_status_name(status));
+        tn_fail(status, "the change failed without a message (%s)", tn_status_name(status));
     if (status == TN_OK && !tn__tensor_ok(out))
-        status = tn__tensor_bad(out, "what a change gives");
+        status = tn__tensor_bad(out, "the result of a change");
     if (status == TN_OK && out != now)
         status = note(map, tensor, out, name);
     tn_scope_end(scope);
@@ -297,7 +297,7 @@ static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **ou
         status = tn_device_has_memory(device)
                      ? tn__copy(made, tensor)
                      : tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                               "cannot copy out of a tensor on %s, which has no values: use "
+                               "cannot copy from a tensor on %s, which has no values: use "
                                "tn_module_to_empty to move to %s, then load or initialise",
                                tn_device_name(device), tn_device_name(made->device));
     }
@@ -345,11 +345,12 @@ static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint3
                        "tn_module_convert: TN_CONVERT_FLOATING and TN_CONVERT_ALL exclude each "
                        "other");
     if ((unsigned)format > TN_FORMAT_CHANNELS_LAST_3D)
-        return tn_fail(TN_ERR_VALUE, "tn_module_convert: %d is no memory format", (int)format);
+        return tn_fail(TN_ERR_VALUE, "tn_module_convert: memory_format: unknown, got %d",
+                       (int)format);
     if (dtype == TN_DTYPE_AUTO)
         return TN_OK;
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "tn_module_convert: %d is no element type", (int)dtype);
+        return tn_fail(TN_ERR_TYPE, "tn_module_convert: dtype: unknown, got %d", (int)dtype);
     if ((flags & TN_CONVERT_ALL) == 0 && !differentiable(dtype))
         return tn_fail(TN_ERR_TYPE,
                        "a module only accepts floating point or complex dtypes, but got desired "

@@ -119,8 +119,8 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         return TN_OK;
     if (layer->destroy != NULL && layer->copy == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s cannot be copied: its layer has a `destroy` and no `copy`, so what its "
-                       "data point to cannot be told",
+                       "%s cannot be copied: its layer has a `destroy` and no `copy`, so the "
+                       "ownership of its data is unknown",
                        from->type);
     size_t size = layer->data_size > 0 ? layer->data_size : 1;
     to->data = tn_malloc(size);
@@ -135,7 +135,7 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         uint64_t failures = tn_error_mark();
         status = layer->copy(to, from);
         if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: its copy failed without words (%s)", layer->name,
+            tn_fail(status, "layer %s: its copy failed without a message (%s)", layer->name,
                     tn_status_name(status));
         tn__error_plugin(before);
     }

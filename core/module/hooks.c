@@ -349,7 +349,7 @@ void tn__hook_row_drop(tn__hook_row *row)
 static tn_status worded(tn_status status, uint64_t failures, const char *what)
 {
     if (tn__unlikely(status != TN_OK && tn_error_mark() == failures))
-        return tn_fail(status, "%s failed without words (%s)", what, tn_status_name(status));
+        return tn_fail(status, "%s failed without a message (%s)", what, tn_status_name(status));
     return status;
 }
 
@@ -376,9 +376,9 @@ tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *w
     status = worded(status, turn->failures, what);
     if (status == TN_OK && outcome == TN_HOOK_UNCHANGED && count != 0)
         status = tn_fail(TN_ERR_RUNTIME,
-                         "%s must return None or %s, but got %lld values with TN_HOOK_UNCHANGED: "
-                         "say TN_HOOK_REPLACED, or leave the replacement empty",
-                         what, may, (long long)count);
+                         "%s must return None or %s, but got %lld value%s with TN_HOOK_UNCHANGED: "
+                         "set TN_HOOK_REPLACED, or leave the replacement empty",
+                         what, may, (long long)count, count == 1 ? "" : "s");
     else if (status == TN_OK && outcome != TN_HOOK_UNCHANGED && outcome != TN_HOOK_REPLACED)
         status = tn_fail(TN_ERR_RUNTIME,
                          "%s must return None or %s, but got outcome %d: TN_HOOK_UNCHANGED is 0, "

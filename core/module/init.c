@@ -64,7 +64,7 @@ tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
     if (spec == NULL)
         status = tn_error_last_code();
     else if (spec->type[0] == '\0')
-        status = tn_fail(TN_ERR_FORMAT, "%q is not an init: write name(arguments)", text);
+        status = tn_fail(TN_ERR_FORMAT, "%q is not an init; expected name(arguments)", text);
     else if ((entry = tn__registry_use(TN_KIND_tn_init_def, spec->type)) == NULL)
         status = tn_error_last_code();
     else

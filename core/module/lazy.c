@@ -31,8 +31,8 @@ tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
         return tn__null_input("an argument of tn_module_add_lazy");
     if (kind != TN_SLOT_PARAMETER && kind != TN_SLOT_BUFFER)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_module_add_lazy: kind is %u; TN_SLOT_PARAMETER and TN_SLOT_BUFFER wait "
-                       "for a shape",
+                       "tn_module_add_lazy: kind: unknown, got %u; expected TN_SLOT_PARAMETER or "
+                       "TN_SLOT_BUFFER",
                        kind);
     uint64_t scope = tn_scope_begin();
     tn_tensor *empty = tn_tensor_empty(TN_SHAPE(0), TN_DTYPE_AUTO, NULL);
@@ -88,8 +88,8 @@ static tn_status become(tn_module *module)
     const tn_layer_def *plain = (const tn_layer_def *)entry->contribution;
     if (entry->plugin != module->plugin || plain->data_size != lazy->data_size)
         return tn_fail(TN_ERR_RUNTIME,
-                       "layer %s cannot become %s: that has to be a layer of the same plugin with "
-                       "the same data",
+                       "layer %s cannot become %s; expected a layer of the same plugin with the "
+                       "same data",
                        lazy->name, lazy->becomes);
     module->layer = plain;
     module->type = entry->name;

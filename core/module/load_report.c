@@ -17,8 +17,8 @@ static bool in_range(const tn_names *names, int64_t index)
 {
     if (index >= 0 && index < tn_names_count(names))
         return true;
-    tn_fail(TN_ERR_INDEX, "name %lld of a list is out of range: there are %lld", (long long)index,
-            (long long)tn_names_count(names));
+    tn_fail(TN_ERR_INDEX, "list of names: index out of range, got %lld; the list has %lld",
+            (long long)index, (long long)tn_names_count(names));
     return false;
 }
 

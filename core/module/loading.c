@@ -43,8 +43,9 @@ static tn_status complain(struct loader *l, const char *format, ...)
     va_start(args, format);
     tn__text_addv(&text, format, args);
     va_end(args);
-    tn_status status = text.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for what a load found")
-                                   : tn_names_add(&l->errors, text.at);
+    tn_status status = text.failed
+                           ? tn_fail(TN_ERR_MEMORY, "out of memory for the report of a load")
+                           : tn_names_add(&l->errors, text.at);
     tn__text_free(&text);
     return status;
 }
@@ -532,8 +533,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
                            : tn_fail(TN_ERR_TYPE, "Expected state_dict to be dict-like, got NULL.");
     if ((flags & ~known) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "loading a state: unknown flags 0x%x; those of TN_LOAD_* are "
-                       "known",
+                       "loading a state: flags: unknown, got 0x%x; expected TN_LOAD_*",
                        flags & ~known);
     tn_load_report own = { 0 };
     struct loader l = { .root = state,

@@ -122,7 +122,7 @@ static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
 
     tn__spec_place(spec->text, spec->columns[i], place, sizeof place);
     if (name == NULL)
-        return tn_fail(TN_ERR_VALUE, "%sa child needs a name: write name=Type(arguments)", place);
+        return tn_fail(TN_ERR_VALUE, "%sa child has no name; expected name=Type(arguments)", place);
     if (tn_module_slot_kind(module, name) != 0)
         return tn_fail(TN_ERR_KEY, "%s%s has \"%s\" already", place, module->type, name);
     return add_from(module, name, &spec->values[i], false);
@@ -231,7 +231,7 @@ static tn_status factory_dtype(const tn_value *value, struct factory *f)
     tn_status status = tn_dtype_parse(name, &f->dtype);
     if (status == TN_OK && (TN_BIT(f->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
         status = tn_fail(TN_ERR_TYPE,
-                         "parameters cannot be of dtype %s: a floating or complex type is taken",
+                         "parameter: wrong dtype, got %s; expected a floating or complex one",
                          name);
     return status;
 }
@@ -291,7 +291,7 @@ static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const ch
     tn_grad_end();
     tn_scope_end(scope);
     if (status != TN_OK && tn_error_mark() == failures)
-        tn_fail(status, "layer %s: its %s failed without words (%s)", module->layer->name, what,
+        tn_fail(status, "layer %s: its %s failed without a message (%s)", module->layer->name, what,
                 tn_status_name(status));
     else if (status != TN_OK && strstr(tn_error_text(), module->layer->name) == NULL)
         tn_error_prefix("%s: ", module->layer->name);
@@ -316,8 +316,8 @@ tn_status tn_module_reset_parameters(tn_module *module)
                        module->type);
     if (module->layer == NULL || module->layer->reset == NULL)
         return tn_fail(TN_ERR_ATTR,
-                       "'%s' object has no attribute 'reset_parameters': its layer initialises "
-                       "nothing of its own",
+                       "'%s' object has no attribute 'reset_parameters': its layer has no "
+                       "parameters of its own to initialise",
                        module->type);
     return tn__module_reset(module);
 }
@@ -454,7 +454,7 @@ static tn_module *parse(const char *text, bool printed)
         return NULL;
     tn_module *module = NULL;
     if (spec->type[0] == '\0')
-        tn_fail(TN_ERR_FORMAT, "%q is not a module: write Type(arguments)", text);
+        tn_fail(TN_ERR_FORMAT, "%q is not a module; expected Type(arguments)", text);
     else
         module = module_make(spec->type, spec->text, spec->values, spec->names, spec->columns,
                              spec->children, spec->count, printed);
@@ -519,7 +519,8 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
         return NULL;
     }
     if (count < 0) {
-        tn_fail(TN_ERR_VALUE, "tn_module_make: the number of arguments is %lld", (long long)count);
+        tn_fail(TN_ERR_VALUE, "tn_module_make: the number of arguments is negative, got %lld",
+                (long long)count);
         return NULL;
     }
     return tn__module_make(type, NULL, values, names, NULL, NULL, count);

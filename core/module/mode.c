@@ -20,8 +20,8 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
         uint64_t failures = tn_error_mark();
         status = module->layer->train(module, training);
         if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: its train failed without words (%s)", module->layer->name,
-                    tn_status_name(status));
+            tn_fail(status, "layer %s: its train failed without a message (%s)",
+                    module->layer->name, tn_status_name(status));
         tn__error_plugin(before);
     }
     return status;

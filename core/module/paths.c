@@ -136,8 +136,8 @@ tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *ch
         return tn__null_input("an argument of tn_module_set_child");
     if (path[0] == '\0')
         return tn_fail(TN_ERR_VALUE,
-                       "cannot set a child of %s at an empty path: name where it "
-                       "goes, as in \"0\" or \"encoder.act\"",
+                       "cannot set a child of %s: path: it is empty; expected a path such as \"0\" "
+                       "or \"encoder.act\"",
                        module->type);
     const char *name;
     module = find_holder(module, path, &name);

@@ -56,8 +56,8 @@ tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *pre
 static tn_status no_extra_state(const tn_module *module, const char *verb, const char *callback)
 {
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s has no extra state to %s: its layer would need the callback %s",
-                   module->type, verb, callback);
+                   "%s has no extra state to %s: its layer has no callback %s", module->type, verb,
+                   callback);
 }
 
 tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
@@ -73,7 +73,7 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
     if (status == TN_OK && tn_pack_count(out) != before + 1)
-        status = tn_fail(TN_ERR_VALUE, "get_extra_state of %s gave %lld values; one is needed",
+        status = tn_fail(TN_ERR_VALUE, "get_extra_state of %s returned %lld values; expected one",
                          module->type, (long long)(tn_pack_count(out) - before));
     return status;
 }
@@ -99,8 +99,8 @@ static tn_status save_extra_state(tn_module *module, tn_state *state, const char
     if (tn__slots_find(&module->parameters, TN__EXTRA_STATE) != NULL ||
         tn__slots_find(&module->buffers, TN__EXTRA_STATE) != NULL)
         return tn_fail(TN_ERR_KEY,
-                       "%s has extra state and a parameter or buffer named '%s', which stand "
-                       "under the same name in a state",
+                       "%s has extra state and a parameter or buffer named '%s', which would have "
+                       "the same name in a state",
                        module->type, TN__EXTRA_STATE);
     tn_pack *out = tn_pack_new();
     tn__text key = { 0 };

@@ -50,7 +50,7 @@ static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
 tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name)
 {
     if (name == NULL)
-        return tn_fail(TN_ERR_TYPE, "%s name should be a string, got NULL", tn__slot_word(kind));
+        return tn_fail(TN_ERR_TYPE, "%s name: it is NULL; expected a string", tn__slot_word(kind));
     /* The order of the checks is PyTorch's (REG-007, REG-008). */
     tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name)
                                              : name_form(kind, name);
@@ -67,8 +67,8 @@ static tn_status check_parameter(const char *name, const tn_tensor *tensor)
         return TN_OK;
     if (!tn_tensor_is_parameter(tensor))
         return tn_fail(TN_ERR_TYPE,
-                       "cannot assign %s tensor as parameter '%s': a parameter or TN_NONE is "
-                       "needed; make one of it with tn_parameter",
+                       "cannot assign %s tensor as parameter '%s': expected a parameter or "
+                       "TN_NONE; tn_parameter makes one",
                        tn_tensor_is_leaf(tensor) ? "a plain" : "an operator's", name);
     if (tn_tensor_is_leaf(tensor))
         return TN_OK;

@@ -48,7 +48,7 @@ static bool in_range(const char *what, int64_t index, int64_t count)
 {
     if (index >= 0 && index < count)
         return true;
-    tn_fail(TN_ERR_INDEX, "%s %lld of a state is out of range: there are %lld", what,
+    tn_fail(TN_ERR_INDEX, "state: index of %s out of range, got %lld; the state has %lld", what,
             (long long)index, (long long)count);
     return false;
 }
@@ -105,8 +105,8 @@ tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
         return tn_state_set(state, name, value.as.tensor);
     if (value.kind == TN_VALUE_OPAQUE)
         return tn_fail(TN_ERR_TYPE,
-                       "state entry \"%s\": an opaque value is known to its maker only;"
-                       " bytes (tn_value_bytes) can be kept",
+                       "state entry \"%s\": an opaque value cannot be saved; expected another "
+                       "kind, such as bytes (tn_value_bytes)",
                        name);
     struct entry entry = { 0 };
     tn_status status = tn__value_copy(&value, &entry.value, &entry.block);
@@ -166,7 +166,9 @@ tn_tensor *tn_state_tensor(const tn_state *state, int64_t index)
     const tn_value *value = &read_entry(state, index)->value;
     if (value->kind == TN_VALUE_TENSOR)
         return value->as.tensor;
-    tn_fail(TN_ERR_TYPE, "state entry \"%s\" is no tensor but of kind %s; tn_state_value gives it",
+    tn_fail(TN_ERR_TYPE,
+            "state entry \"%s\" is not a tensor, got kind %s; tn_state_value returns "
+            "it",
             state->names.names[index], tn__value_kind_name(value->kind));
     return NULL;
 }
@@ -201,7 +203,9 @@ tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
     if (strcmp(name, to) == 0)
         return TN_OK;
     if (tn_state_find(state, to) >= 0)
-        return tn_fail(TN_ERR_KEY, "the state has an entry \"%s\" already: \"%s\" cannot become it",
+        return tn_fail(TN_ERR_KEY,
+                       "the state already has an entry \"%s\"; \"%s\" cannot be "
+                       "renamed to it",
                        to, name);
     return tn__name_table_rename(&state->names, found, to);
 }
@@ -223,7 +227,8 @@ tn_status tn_state_set_version(tn_state *state, const char *path, int64_t versio
         return tn__null_input("an argument of tn_state_set_version");
     if (version < -1)
         return tn_fail(TN_ERR_VALUE,
-                       "version %lld of \"%s\": versions are not negative; -1 forgets it",
+                       "version: negative, got %lld for \"%s\"; expected 0 or more, or -1 to "
+                       "remove it",
                        (long long)version, path);
     int64_t found = tn__name_table_find(&state->paths, path, strlen(path));
     if (found >= 0 && version >= 0) {
@@ -357,7 +362,7 @@ tn_status tn_state_remove_meta(tn_state *state, const char *key)
         return tn__null_input("an argument of tn_state_remove_meta");
     int64_t found = tn__name_table_find(&state->keys, key, strlen(key));
     if (found < 0)
-        return tn_fail(TN_ERR_KEY, "the state has no text \"%s\"", key);
+        return tn_fail(TN_ERR_KEY, "the state has no metadata \"%s\"", key);
     tn_free(state->texts[found]);
     memmove(state->texts + found, state->texts + found + 1,
             (size_t)(state->keys.count - found - 1) * sizeof *state->texts);

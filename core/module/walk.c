@@ -159,11 +159,14 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
     struct collector c = { .walk = walk, .kinds = kinds };
     c.modules = &c.own;
     if (options != NULL && options->size < sizeof *options)
-        return tn_fail(TN_ERR_VALUE, "tn_walk_options: size is %u, not sizeof(tn_walk_options)",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_walk_options: size: wrong, got %u; expected "
+                       "sizeof(tn_walk_options)",
                        options->size);
     if (options != NULL) {
         if ((options->flags & ~known) != 0)
-            return tn_fail(TN_ERR_VALUE, "a walk: unknown flags 0x%x", options->flags & ~known);
+            return tn_fail(TN_ERR_VALUE, "tn_walk_options: flags: unknown, got 0x%x",
+                           options->flags & ~known);
         c.duplicates = (options->flags & TN_WALK_DUPLICATES) != 0;
         c.direct = (options->flags & TN_WALK_DIRECT) != 0;
         if (options->memo != NULL)

@@ -28,10 +28,7 @@ static tn_status wrong_device(const tn_op *op, tn_tensor *const *in, int64_t i, 
     describe(&text, op, first, in[first]);
     tn__text_add(&text, ", ");
     describe(&text, op, i, in[i]);
-    tn__text_add(
-        &text,
-        "; all have to be on one device, and nothing is moved silently: tn_copy_ copies between "
-        "devices");
+    tn__text_add(&text, "; expected all on one device: tn_copy_ copies between devices");
     return fail_text(TN_ERR_RUNTIME, op, &text);
 }
 
@@ -56,7 +53,7 @@ tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
                  op->flags & TN__OP_LIST ? "at least " : "", (int)op->def.n_inputs);
     for (int32_t i = 0; i < op->def.n_inputs; i++)
         tn__text_add(&text, "%s%s", i > 0 ? ", " : "", op->def.inputs[i].name);
-    tn__text_add(&text, "); TN_NONE stands for an absent optional one");
+    tn__text_add(&text, "); TN_NONE is an absent optional one");
     return fail_text(TN_ERR_VALUE, op, &text);
 }
 
@@ -178,8 +175,8 @@ static tn_status missing_option(const tn_op_def *def)
 
     while ((row->flags & TN_OPTION_REQUIRED) == 0)
         row++;
-    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) has no default: it has to be given", def->name,
-                   row->name, row->help);
+    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) is required: it has no default", def->name, row->name,
+                   row->help);
 }
 
 /* The options with all that the caller's struct does not have, when it is of another version of the
@@ -193,14 +190,14 @@ static tn_status other_options(tn__work *work, const void *options)
     memcpy(&size, options, sizeof size);
     if (size < sizeof size)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size is %u: begin with the operator's TN_..._OPTIONS",
+                       "%s: options.size: too small, got %u; initialise the struct with the "
+                       "operator's TN_..._OPTIONS",
                        def->name, size);
     for (uint32_t i = def->options_size; i < size; i++)
         if (((const uint8_t *)options)[i] != 0)
             return tn_fail(
                 TN_ERR_VERSION,
-                "%s: the options have %u bytes and use what this version, which knows %u, does "
-                "not have",
+                "%s: the options have %u bytes, this version knows %u, and the rest is not zero",
                 def->name, size, def->options_size);
     if (def->options_size > sizeof work->option_space) {
         space = work->option_heap = tn_malloc(def->options_size);
@@ -224,8 +221,7 @@ static tn_status check_dtype(const tn__work *work)
     if ((unsigned)dtype < TN_DTYPE_COUNT || dtype == TN_DTYPE_AUTO)
         return TN_OK;
     return tn_fail(TN_ERR_TYPE,
-                   "%s: %s: %d is no element type; TN_F32 and the others of tn_dtype are taken, "
-                   "or TN_DTYPE_AUTO",
+                   "%s: %s: unknown dtype, got %d; expected one of tn_dtype, or TN_DTYPE_AUTO",
                    work->op->def.name, row->name, (int)dtype);
 }
 
@@ -297,7 +293,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
         return infer_again(work, ask.dtype);
     if (tn__unlikely(ask.dtype != work->dtype))
         return tn_fail(TN_ERR_ASSERT,
-                       "%s: its infer asks for %s and then for %s: a bug of the plugin that has it",
+                       "%s: its infer requests %s and then %s: a bug of the plugin that defines it",
                        op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
     work->group = ask.group;
     work->only_read = ask.only_read;
@@ -446,8 +442,8 @@ tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     if (into != NULL)
         return tn__inplace_call(op, in, n_in, options, into);
     if (tn__unlikely(n_out != op->def.n_outputs))
-        return tn_fail(TN_ERR_VALUE, "%s: it has %d outputs, room was given for %lld", op->def.name,
-                       (int)op->def.n_outputs, (long long)n_out);
+        return tn_fail(TN_ERR_VALUE, "%s: outputs: wrong count, it has %d, got space for %lld",
+                       op->def.name, (int)op->def.n_outputs, (long long)n_out);
     if (tn__unlikely(n_out > 2)) {
         meta = tn_malloc((size_t)n_out * sizeof *meta);
         if (meta == NULL)

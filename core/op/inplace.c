@@ -19,9 +19,8 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
     if (tn__tensor_repeats(into))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s: unsupported operation: more than one element of the written-to tensor refers to "
-            "a single "
-            "memory location; tn_copy(x) makes one that can be written",
+            "%s: unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location; tn_copy(x) returns a tensor that can be written",
             op->def.name);
     for (int64_t i = 0; i < n_in; i++) {
         if (in[i] == NULL)
@@ -97,7 +96,7 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
     if (work->device != into->device)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s: the written-to tensor is on %s, the inputs are on %s; nothing is moved silently",
+            "%s: the written-to tensor is on %s, the inputs are on %s; expected one device",
             op->def.name, tn_device_name(into->device), tn_device_name(work->device));
     for (int32_t d = 0; same && d < meta->ndim; d++)
         same = meta->shape[d] == into->view.shape[d];
@@ -111,8 +110,8 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
     if (inplace && (TN_MASK_COMPLEX & TN_BIT(into->dtype)) != 0 &&
         (TN_MASK_FLOAT & TN_BIT(meta->dtype)) != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "%s: there is no in-place form for %s, of which the result is %s; call the "
-                       "form that makes a new tensor",
+                       "%s: no in-place form for %s, because the result is %s; call the form that "
+                       "returns a new tensor",
                        op->def.name, tn_dtype_name((tn_dtype)into->dtype),
                        tn_dtype_name(meta->dtype));
     return TN_OK;
@@ -157,7 +156,8 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     tn_status status;
 
     if (n_in != 1)
-        return tn_fail(TN_ERR_VALUE, "%s: one input and the tensor to write", op->def.name);
+        return tn_fail(TN_ERR_VALUE, "%s: expected one input and the tensor to write",
+                       op->def.name);
     status = check_memory(op, in, n_in, into);
     if (status != TN_OK)
         return status;
@@ -227,8 +227,8 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
                        "%s: it has %d outputs, and so no form that writes into a tensor",
                        op->def.name, (int)op->def.n_outputs);
     if (n_in > 0 && in[0] == into && (op->def.flags & TN_OP_INPLACE) == 0)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: it has no in-place form; write into another tensor", op->def.name);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: no in-place form; write into another tensor",
+                       op->def.name);
     status = check_memory(op, in, n_in, into);
     if (status != TN_OK)
         return status;

@@ -15,7 +15,7 @@ static const tn_observer_def *listener(const tn__entry *entry, bool activate)
     if (tn__unlikely(atomic_load_explicit(active, memory_order_acquire) == 0) && activate) {
         uint64_t mark = tn_error_mark();
         if (tn__plugin_use(entry->plugin) != TN_OK)
-            tn_log(TN_LOG_WARNING, "the observer %q hears nothing: %s", entry->name,
+            tn_log(TN_LOG_WARNING, "the observer %q is not called: %s", entry->name,
                    tn_error_last()->message);
         tn_error_restore(mark);
     }

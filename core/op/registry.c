@@ -79,29 +79,31 @@ static tn_status check_definition(const tn_op_def *def)
     bool effect = def->inputs != NULL && def->n_inputs <= TN_MAX_OPERANDS && writes(def);
 
     if (def->name == NULL || def->name[0] == '\0')
-        return tn_fail(TN_ERR_VALUE, "an operator without a name: .name is missing");
+        return tn_fail(TN_ERR_VALUE, "operator: name: it is missing");
     if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS ||
         (def->n_inputs > 0 && def->inputs == NULL))
-        wrong = "inputs: 0 to 16 rows, n_inputs their number";
+        wrong = "inputs; expected 0 to 16 rows, and n_inputs their number";
     else if (def->n_outputs < (effect ? 0 : 1) || def->n_outputs > TN_MAX_OPERANDS ||
              (def->n_outputs > 0 && def->outputs == NULL))
-        wrong = "outputs: 1 to 16 rows, n_outputs their number; none only where inputs are written";
+        wrong = "outputs; expected 1 to 16 rows, and n_outputs their number; 0 only if inputs are "
+                "written";
     else if (effect &&
              (def->derive != NULL || (def->flags & (TN_OP_VIEW | TN_OP_INPLACE | TN_OP_INTO)) != 0))
-        wrong = "inputs: an operator that writes into them has no derivative and no other form";
+        wrong =
+            "inputs: an operator that writes into them cannot have a derivative or another form";
     else if (def->n_outputs == 0 && def->dispatch_input < 0)
-        wrong = "dispatch_input: without outputs the number of an input";
+        wrong = "dispatch_input; expected the number of an input, since there are no outputs";
     else if (def->infer == NULL)
-        wrong = "infer: it says what the outputs are, and every operator has it";
+        wrong = "infer: it is NULL; expected a function that describes the outputs";
     else if (def->revision == 0)
-        wrong = "revision: counts from 1";
+        wrong = "revision, got 0; expected 1 or more";
     else if ((def->flags & TN_OP_VIEW) && (def->n_inputs < 1 || def->n_outputs != 1))
-        wrong = "flags: a view has one output and looks at input 0";
+        wrong = "flags: a view must have one output and at least one input";
     else if (def->options != NULL &&
              (def->defaults == NULL || def->options_size < sizeof(uint32_t)))
-        wrong = "defaults: an operator with options has a struct of them, and its size";
+        wrong = "defaults; expected a struct and its size, since there are options";
     else if (def->dispatch_input < -1 || def->dispatch_input >= def->n_inputs)
-        wrong = "dispatch_input: the number of an input, or -1 for output 0";
+        wrong = "dispatch_input; expected the number of an input, or -1 for output 0";
     if (wrong != NULL)
         return tn_fail(TN_ERR_VALUE, "operator %q: wrong %s", def->name, wrong);
     return TN_OK;
@@ -159,8 +161,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
             continue;
         op->flags |= TN__OP_LIST;
         if (i + 1 < op->def.n_inputs) {
-            status = tn_fail(TN_ERR_VALUE,
-                             "operator %q: wrong inputs: only the last one can be a list",
+            status = tn_fail(TN_ERR_VALUE, "operator %q: wrong inputs: only the last can be a list",
                              op->def.name);
             goto fail;
         }
@@ -178,7 +179,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     if (taken != NULL) {
         pthread_mutex_unlock(&lock);
         status = tn_fail(TN_ERR_REFUSED,
-                         "operator %q revision %u is there already: %s has it, %s comes later",
+                         "operator %q revision %u is already defined by %s; %s is refused",
                          op->def.name, op->def.revision, file_of(taken->plugin), file_of(plugin));
         goto fail;
     }
@@ -221,10 +222,12 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
 {
     const char *why = out->kernel.priority == kept->kernel.priority
-                          ? "of the same priority, and the first by path stays"
+                          ? "of the same priority, and the first by path is kept"
                           : "and it has the higher priority but not TN_KERNEL_OVERRIDE";
 
-    return tn_fail(TN_ERR_REFUSED, "kernel %s for %s on %s (%s) is refused: %s (%s) is there, %s",
+    return tn_fail(TN_ERR_REFUSED,
+                   "kernel %s for %s on %s (%s) is refused: %s (%s) is registered, "
+                   "%s",
                    out->kernel.name, out->kernel.op, out->kernel.device, file_of(out->plugin),
                    kept->kernel.name, file_of(kept->plugin), why);
 }
@@ -274,7 +277,9 @@ tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     tn_status status;
 
     if (kernel->op == NULL || kernel->device == NULL || kernel->run == NULL || kernel->dtypes == 0)
-        return tn_fail(TN_ERR_VALUE, "kernel %s (%s): op, device, dtypes and run have to be there",
+        return tn_fail(TN_ERR_VALUE,
+                       "kernel %s (%s): op, device, dtypes or run: it is missing; "
+                       "expected all",
                        kernel->name != NULL ? kernel->name : unnamed, file_of(plugin));
     entry = tn_calloc(1, sizeof *entry);
     if (entry == NULL)
@@ -339,14 +344,14 @@ static bool is_idle(const snapshot *all, const tn_kernel_def *kernel, char *word
     if (find(all, kernel->op, kernel->revision) != NULL && kernel->revision != 0) {
         if (tn__device_type_find(kernel->device) != NULL)
             return false;
-        tn_snprint(words, size, "%s, because no plugin gives the device type %q", name,
+        tn_snprint(words, size, "%s, because no plugin provides the device type %q", name,
                    kernel->device);
     } else if (newest != NULL) {
         tn_snprint(words, size, "%s, because operator %q has no revision %u (the newest is %u)",
                    name, kernel->op, kernel->revision, newest->def.revision);
     } else {
         nearest = all != NULL ? tn__nearest(kernel->op, all->names, all->n_names) : NULL;
-        tn_snprint(words, size, "%s, because no plugin gives the operator %q%s%s%s", name,
+        tn_snprint(words, size, "%s, because no plugin provides the operator %q%s%s%s", name,
                    kernel->op, nearest != NULL ? " (did you mean \"" : "",
                    nearest != NULL ? nearest : "", nearest != NULL ? "\"?)" : "");
     }
@@ -385,8 +390,8 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
         tn__plugins_explain_none(&why);
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
-            "operator %q: no plugin that defines operators was found; `tenon plugins` lists what "
-            "was looked at, TENON_PLUGIN_PATH says where to look%s",
+            "operator %q: no plugin that defines operators was found; `tenon plugins` lists the "
+            "files, TENON_PLUGIN_PATH the folders to search%s",
             name, why.at && !why.failed ? why.at : "");
         tn__text_free(&why);
         return NULL;
@@ -402,10 +407,9 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
                 "operator %q is not defined by any loaded plugin; did you mean %q?", name, nearest);
     else
-        tn_fail(
-            TN_ERR_NOT_IMPLEMENTED,
-            "operator %q is not defined by any loaded plugin; `tenon ops` lists the %lld there are",
-            name, (long long)all->n_names);
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "operator %q is not defined by any loaded plugin; `tenon ops` lists all %lld", name,
+                (long long)all->n_names);
     return NULL;
 }
 
@@ -439,7 +443,8 @@ const tn_op *tn__needed(enum tn__need which)
 
     if (op == NULL)
         tn_error_prefix(
-            "the core needs this operator (%s); the plugin \"ops\" that comes with Tenon has it: ",
+            "the core needs this operator (%s); the plugin \"ops\" that comes with Tenon provides "
+            "it: ",
             reasons[which]);
     return op;
 }
@@ -487,7 +492,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     type = tn__device_type_find(device_type);
     if (type == NULL) {
         tn_fail(TN_ERR_KEY,
-                "device type %q: no loaded plugin provides it; `tenon devices` lists what there is",
+                "device type %q: no loaded plugin provides it; `tenon devices` lists all",
                 device_type);
         return -1;
     }
@@ -534,9 +539,8 @@ tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
     tn__text_put(&text, "", 1);
     status = tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "operator %q has no kernel on device type %q for %s, and no decomposition; there is: "
-        "%s%s%s. "
-        "TENON_FALLBACK=DEVICE lets it run elsewhere",
+        "operator %q has no kernel on device type %q for %s, and no decomposition; available: "
+        "%s%s%s. TENON_FALLBACK=DEVICE runs it on another device",
         op->def.name, type, tn_dtype_name(dtype),
         text.failed ? "(out of memory)"
         : found > 0 ? text.at

@@ -46,14 +46,16 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
     tn_meta meta;
 
     if (index < 0 || index >= work->n_out)
-        return tn_fail(TN_ERR_INDEX, "%s: make_output of output %d; there are %d", call->op,
-                       (int)index, (int)work->n_out);
+        return tn_fail(TN_ERR_INDEX,
+                       "%s: make_output: index out of range, got %d; the operator "
+                       "has %d outputs",
+                       call->op, (int)index, (int)work->n_out);
     if (work->out[index] != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "%s: make_output of output %d, which is made", call->op,
+        return tn_fail(TN_ERR_RUNTIME, "%s: make_output: output %d exists already", call->op,
                        (int)index);
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "%s: make_output with %lld dimensions", call->op,
-                       (long long)shape.count);
+        return tn_fail(TN_ERR_VALUE, "%s: make_output: wrong number of dimensions, got %lld",
+                       call->op, (long long)shape.count);
     meta.dtype = work->meta[index].dtype;
     meta.ndim = (int32_t)shape.count;
     meta.flags = 0;
@@ -114,9 +116,9 @@ static tn_status check_guards(const tn_device *device, const tn__kernel_entry *e
     if (shared > 1)
         return tn_error_prefix(
             "checked boundary: plugin %q: kernel %s, or one of the %lld calls before it, wrote "
-            "where it must not: ",
+            "outside its outputs: ",
             entry->plugin->id, name, (long long)shared - 1);
-    return tn_error_prefix("checked boundary: plugin %q: kernel %s wrote where it must not: ",
+    return tn_error_prefix("checked boundary: plugin %q: kernel %s wrote outside its outputs: ",
                            entry->plugin->id, name);
 }
 
@@ -146,7 +148,7 @@ static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, t
 static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, int32_t i)
 {
     return tn_fail(TN_ERR_ASSERT,
-                   "%s: kernel %s did not make output %d: a bug of the plugin that has it",
+                   "%s: kernel %s did not make output %d: a bug of the plugin that defines it",
                    work->op->def.name, entry->kernel.name, (int)i);
 }
 
@@ -327,8 +329,11 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
         if (meta->ndim >= 0)
             tn__text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
         tn__text_put(&text, "", 1);
-        status = tn_fail(TN_ERR_ASSERT, "%s: its decomposition %s: a bug of the plugin that has it",
-                         work->op->def.name, text.failed ? "is not what inference said" : text.at);
+        status = tn_fail(TN_ERR_ASSERT,
+                         "%s: its decomposition %s: a bug of the plugin that "
+                         "defines it",
+                         work->op->def.name,
+                         text.failed ? "differs from what its infer returned" : text.at);
         tn__text_free(&text);
         return status;
     }
@@ -393,7 +398,8 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(out[i]))
             status = tn_fail(TN_ERR_ASSERT,
-                             "%s: its decomposition gave no %s: a bug of the plugin that has it",
+                             "%s: its decomposition returned no %s: a bug of the plugin that "
+                             "defines it",
                              def->name, def->outputs[i].name);
         else
             status = check_result(work, i, out[i]);

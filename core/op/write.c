@@ -64,8 +64,8 @@ static tn_status check_apart(const tn__work *work)
 
         if (last != NULL && last->memory == at->memory && at->begin < last->end)
             status = tn_fail(TN_ERR_RUNTIME,
-                             "%s: inputs %lld and %lld share memory, and what is written may be "
-                             "reached in one way only; tn_copy one of them first",
+                             "%s: inputs %lld and %lld share memory, and one is written; tn_copy "
+                             "one of them first",
                              work->op->def.name, (long long)last->index, (long long)at->index);
         if (last == NULL || last->memory != at->memory || at->end > last->end)
             last = at;
@@ -94,9 +94,9 @@ static tn_status check_writable(const tn__work *work)
             return tn_error_prefix("%s: input %lld: ", work->op->def.name, (long long)i);
         if (tn__tensor_repeats(tensor))
             return tn_fail(TN_ERR_RUNTIME,
-                           "%s: input %lld, which is written into, has several elements in one "
-                           "place (it was expanded, or is made of windows that overlap); tn_copy "
-                           "makes one that can be written",
+                           "%s: input %lld is written, but several of its elements share memory "
+                           "(it was expanded, or its windows overlap); tn_copy returns a tensor "
+                           "that can be written",
                            work->op->def.name, (long long)i);
     }
     return TN_OK;

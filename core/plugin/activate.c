@@ -171,7 +171,7 @@ tn_status tn_plugin_activate(const char *id)
         return tn__plugin_use(plugin);
     const char *near = tn__nearest(id, names, count);
     return tn_fail(TN_ERR_KEY,
-                   "no plugin has the id %q%s%s; tn_plugin_report_at lists what was found", id,
+                   "no plugin has the id %q%s%s; tn_plugin_report_at lists all that were found", id,
                    near ? "; nearest: " : "", near ? near : "");
 }
 

@@ -52,9 +52,8 @@ static tn_status add_observer(uint32_t kind, const char *name, const tn_head *co
                               tn__plugin *plugin)
 {
     if (tn__registry_all(kind, NULL) >= TN__OBSERVERS)
-        return tn_fail(TN_ERR_REFUSED,
-                       "observer %q: there are %d observers already, and more are not called", name,
-                       TN__OBSERVERS);
+        return tn_fail(TN_ERR_REFUSED, "observer %q: there are %d observers already, the maximum",
+                       name, TN__OBSERVERS);
     tn_status status = tn__registry_add(kind, name, contribution, plugin);
     if (status == TN_OK)
         tn__plugin_up.observers_changed();
@@ -221,8 +220,8 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     if (!kind)
         return tn_fail(
             TN_ERR_REFUSED,
-            "a contribution of kind %u is unknown to this Tenon %s: is its first member written by "
-            "TN_HEAD, and was it compiled for a newer Tenon?",
+            "a contribution of kind %u is unknown to this Tenon %s: was its first member "
+            "initialised with TN_HEAD, or was it compiled for a newer Tenon?",
             head->kind, tn_version());
     tn_head *copy = tn__plugin_keep(plugin, kind->size);
     if (!copy)
@@ -260,8 +259,7 @@ void tn__plugin_reason_compose(tn__plugin *plugin)
         tn__text_add(&text, "; and %lld more", (long long)hidden);
     tn__text_add(&text, "%s%s", count && idle[0] ? "; " : "", idle);
     if (text.failed)
-        tn__plugin_reason(plugin,
-                          "there was no memory left to say which contributions were refused");
+        tn__plugin_reason(plugin, "out of memory for the names of the refused contributions");
     else
         tn__plugin_reason(plugin, "%s", text.at ? text.at : "");
     tn__text_free(&text);
@@ -307,10 +305,10 @@ static tn_status contribute_table(tn__plugin *plugin, uint8_t *handed)
     if (!own->kernels || own->n_kernels <= 0)
         return TN_OK;
     if (own->kernel_size < kinds[TN_KIND_tn_kernel_def - TN_KIND_tn_backend_def].least) {
-        tn_snprint(
-            words, sizeof words,
-            "its table of %lld kernels has a kernel_size of %u; sizeof(tn_kernel_def) is meant",
-            (long long)own->n_kernels, own->kernel_size);
+        tn_snprint(words, sizeof words,
+                   "its table of %lld kernels has a wrong kernel_size, got %u; expected "
+                   "sizeof(tn_kernel_def)",
+                   (long long)own->n_kernels, own->kernel_size);
         tn__plugins_lock();
         if (!handed[0])
             refused(plugin, words, own->n_kernels);
@@ -363,7 +361,7 @@ static tn__plugin *program(void)
         return NULL;
     plugin->id = plugin->report.id = "program";
     plugin->version = plugin->report.version = tn_version();
-    plugin->report.help = "what this program registered itself";
+    plugin->report.help = "registered by this program";
     plugin->report.stage = TN_STAGE_ACTIVATE;
     plugin->private->mark = 3;
     atomic_store_explicit(&plugin->active, 1, memory_order_release);
@@ -373,7 +371,7 @@ static tn__plugin *program(void)
 tn_status tn_register_contribution(const void *contribution)
 {
     if (!contribution)
-        return tn_fail(TN_ERR_VALUE, "tn_register was given NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_register: contribution: it is NULL");
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;

@@ -95,9 +95,8 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     struct names names = { 0 };
     struct stat at;
     if (folder[0] != '/')
-        return folder_line(
-            folder, TN_OUTCOME_REFUSED, TN_STAGE_FOUND,
-            "a folder for plugins is named from the root on; the current folder is never searched");
+        return folder_line(folder, TN_OUTCOME_REFUSED, TN_STAGE_FOUND,
+                           "not an absolute path; the current folder is never searched");
     if (!realpath(folder, real) || stat(real, &at)) {
         if (!must_exist)
             return TN_OK;
@@ -106,7 +105,7 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     }
     if (!S_ISDIR(at.st_mode))
         return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND,
-                           "it is in the plugin path and is no folder");
+                           "it is in the plugin path and is not a folder");
     if (!tn__trusted_place(&at, "folder", words, sizeof words) ||
         !tn__trusted_above(real, words, sizeof words))
         return folder_line(real, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, words);
@@ -178,7 +177,7 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
         for (tn__plugin *p = tn__plugins_first; p && !other; p = p->next)
             other = !strcmp(p->id, need->id) ? p : NULL;
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "it requires the plugin %q, which is not there%s%s", need->id,
+                           "it requires the plugin %q, which was not found%s%s", need->id,
                            other ? ": " : "", other ? other->report.reason : "");
         return false;
     }

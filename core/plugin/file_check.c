@@ -43,22 +43,22 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
 {
     if (at->st_mode & S_IWOTH) {
         tn_snprint(words, size,
-                   "the %s is world-writable: anybody could have put code there; chmod o-w", what);
+                   "the %s is world-writable: anybody could have written code to it; chmod o-w",
+                   what);
         return false;
     }
     if ((at->st_mode & S_IWGRP) && !trusted_group(at->st_gid)) {
         tn_snprint(words, size,
-                   "the %s can be written by group %lld: accepted are root's group and the group "
-                   "of this process; chmod g-w",
+                   "the %s is writable by group %lld; expected root's group or the group of this "
+                   "process; chmod g-w",
                    what, (long long)at->st_gid);
         return false;
     }
     if (trusted_owner(at->st_uid))
         return true;
     tn_snprint(words, size,
-               "the %s is owned by user %lld: accepted are root, the user of this process, and the "
-               "owner of "
-               "libtenon",
+               "the %s is owned by user %lld; expected root, the user of this process, or the "
+               "owner of libtenon",
                what, (long long)at->st_uid);
     return false;
 }
@@ -78,15 +78,15 @@ bool tn__trusted_above(const char *path, char *words, size_t size)
             continue;
         if (!(at.st_mode & S_ISVTX)) {
             tn_snprint(words, size,
-                       "the folder %s above it is world-writable: anybody could replace what is "
-                       "below; chmod o-w, or +t as /tmp has it",
+                       "the folder %s above it is world-writable: anybody could replace its "
+                       "contents; chmod o-w, or +t as on /tmp",
                        above);
             return false;
         }
         if (!trusted_owner(below.st_uid)) {
             tn_snprint(words, size,
-                       "the folder %s above it is world-writable, and what it is reached by there "
-                       "is owned by user %lld, who could replace it",
+                       "the folder %s above it is world-writable, and the entry in it is owned by "
+                       "user %lld, who could replace it",
                        above, (long long)below.st_uid);
             return false;
         }
@@ -191,8 +191,8 @@ static bool segment_whole(int fd, const segment *s, char *words, size_t size)
         return true;
     tn_snprint(
         words, size,
-        "the file is cut off: it has %lld bytes, and a segment of %llu bytes at %llu is to be "
-        "mapped; copy or build it again",
+        "the file is truncated: it has %lld bytes, and a segment needs %llu bytes at %llu; copy or "
+        "build it again",
         (long long)at.st_size, (unsigned long long)s->p_filesz, (unsigned long long)s->p_offset);
     return false;
 }
@@ -241,8 +241,7 @@ static const char *const nothing[] = { NULL };
 static struct family families[] = {
     { "OpenMP", openmp_names, TN_LOG_WARNING,
       "their threads compete, and results may be wrong; link all parts against one", "" },
-    { "BLAS", blas_names, TN_LOG_INFO,
-      "that is in order where each was opened for its user alone (RTLD_LOCAL)", "" },
+    { "BLAS", blas_names, TN_LOG_INFO, "this is correct if each was opened with RTLD_LOCAL", "" },
 };
 
 static int classify(struct dl_phdr_info *info, size_t size, void *user)

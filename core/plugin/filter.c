@@ -120,7 +120,7 @@ void tn__plugins_explain_none(tn__text *text)
     }
     tn__plugins_unlock();
     if (denied)
-        tn__text_add(text, "; TENON_PLUGINS=%q keeps out %lld of the %lld plugin%s found", list,
+        tn__text_add(text, "; TENON_PLUGINS=%q excludes %lld of the %lld plugin%s found", list,
                      (long long)denied, (long long)found, found == 1 ? "" : "s");
     if (!found)
         tn__text_add(text, "; no plugin file was found in %s", path ? "" : tn__plugin_folder());
@@ -129,8 +129,8 @@ void tn__plugins_explain_none(tn__text *text)
     if (!found && more)
         tn__text_add(text, " and TENON_PLUGIN_PATH_ADD=%q", more);
     if (!good && found > denied)
-        tn__text_add(text, "; `tenon plugins` says what became of the %lld plugin%s found",
+        tn__text_add(text, "; `tenon plugins` prints the outcome of the %lld plugin%s found",
                      (long long)found, found == 1 ? "" : "s");
     else if (found && !denied && path)
-        tn__text_add(text, "; TENON_PLUGIN_PATH=%q is where they were looked for", path);
+        tn__text_add(text, "; searched: TENON_PLUGIN_PATH=%q", path);
 }

@@ -48,7 +48,7 @@ static void find(void)
     if (!own_folder(own) || !tn__folder_beside(TN_PLUGIN_DIR, own, beside, sizeof beside))
         return;
     memcpy(folder, beside, sizeof folder);
-    tn_log(TN_LOG_DEBUG, "libtenon is in %s: plugins are looked for in %s, not in " TN_PLUGIN_DIR,
+    tn_log(TN_LOG_DEBUG, "libtenon is in %s: plugins are searched in %s, not in " TN_PLUGIN_DIR,
            own, folder);
 }
 

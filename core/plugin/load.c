@@ -56,7 +56,7 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
         (uint64_t)at.st_ino != plugin->private->inode) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
                            "its " TN_PLUGIN_SYMBOL
-                           " lives in %s, a library that it depends on, and not in the file itself",
+                           " is in %s, a library that it depends on, and not in the file itself",
                            where.dli_fname ? where.dli_fname : "?");
         return NULL;
     }
@@ -104,14 +104,15 @@ tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *fr
     if (from->size < least)
         return tn_fail(
             TN_ERR_VERSION,
-            "%s is %u bytes long, and at least %u are needed: was it written with TN_HEAD(%s)?",
+            "%s is too short, got %u bytes; expected at least %u: was it initialised with "
+            "TN_HEAD(%s)?",
             what, from->size, (unsigned)least, what);
     if (from->abi_major != TN_ABI_MAJOR || (TN_ABI_MAJOR == 0 && from->abi_minor > TN_ABI_MINOR))
         return tn_fail(TN_ERR_VERSION, "%s was compiled for ABI %u.%u, this Tenon has %u.%u", what,
                        from->abi_major, from->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
     if (from->size > size && from->abi_minor <= TN_ABI_MINOR)
         return tn_fail(TN_ERR_VERSION,
-                       "%s says that it is %u bytes long, and in its ABI %u.%u it has at most %u",
+                       "%s has a wrong size, got %u bytes; in its ABI %u.%u it has at most %u",
                        what, from->size, from->abi_major, from->abi_minor, (unsigned)size);
     size_t common = from->size < size ? from->size : size;
     memcpy(to, from, common);
@@ -129,7 +130,7 @@ static bool abi_fits(tn__plugin *plugin, const tn_head *head, const char *what)
     tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
                        "its %s was compiled for ABI %u.%u, this Tenon %s has ABI %u.%u: %s", what,
                        head->abi_major, head->abi_minor, tn_version(), TN_ABI_MAJOR, TN_ABI_MINOR,
-                       newer ? "a newer Tenon would load it" : "it has to be compiled anew");
+                       newer ? "a newer Tenon would load it" : "compile it again");
     return false;
 }
 
@@ -149,15 +150,14 @@ enum { MOST_CONTRIBUTIONS = 65536 };
 static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at, int64_t count,
                            size_t each)
 {
-    const char *wrong = count < 0 || count > MOST_CONTRIBUTIONS ? "0 to 65536 are expected"
+    const char *wrong = count < 0 || count > MOST_CONTRIBUTIONS ? "expected 0 to 65536"
                         : count && !at                          ? "the pointer is NULL"
                         : count && each && (uint64_t)count > tn__address_left(at) / each
-                            ? "its memory ends before that many"
+                            ? "its memory is shorter"
                             : NULL;
     if (wrong)
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-                           "its tn_plugin says that it has %lld %s: %s", (long long)count, what,
-                           wrong);
+                           "its tn_plugin: got %lld %s; %s", (long long)count, what, wrong);
     return !wrong;
 }
 
@@ -167,9 +167,9 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     uint64_t mark = tn_error_mark();
     char words[800];
     if (!theirs || theirs->head.kind != TN_KIND_tn_plugin) {
-        tn__plugin_outcome(
-            plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_FORMAT,
-            "its query gave no tn_plugin: the struct has to begin with TN_HEAD(tn_plugin)");
+        tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_FORMAT,
+                           "its query returned no tn_plugin; expected a struct that begins with "
+                           "TN_HEAD(tn_plugin)");
         return false;
     }
     if (!abi_fits(plugin, &theirs->head, "tn_plugin"))
@@ -185,8 +185,8 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
         strlen(own->version) > 31) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-            "its id %q and version %q are not like \"org.example.name\" (63 bytes at most) and "
-            "\"1.0.0\"",
+            "wrong id or version, got %q and %q; expected \"org.example.name\" (63 bytes at most) "
+            "and \"1.0.0\"",
             own->id ? own->id : "", own->version ? own->version : "");
         return false;
     }
@@ -226,7 +226,7 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
         tn_log(TN_LOG_WARNING,
                "plugin %q (%s) was compiled with OpenMP, which brings threads of its own, and does "
-               "not say so: set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
+               "not declare them: set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
                plugin->id, plugin->file);
     return true;
 }
@@ -253,8 +253,7 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
             tn__plugin_outcome(
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
                 "it was compiled against another %s of the interface %s (%u bytes, this Tenon's "
-                "has %u): "
-                "compile it anew",
+                "has %u): compile it again",
                 revision ? "version" : "draft", need->id, need->size, size);
             return false;
         }
@@ -276,7 +275,7 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
     if (status == TN_OK) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "its query wrote a tn_plugin_info of %u bytes; between %u and %u are understood",
+            "its query wrote a tn_plugin_info of a wrong size, got %u bytes; expected %u to %u",
             info->head.size, (unsigned)LEAST(tn_plugin_info, needs), (unsigned)sizeof *info);
         return false;
     }
@@ -288,7 +287,7 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
                                                     : TN_OUTCOME_FAILED,
                        version ? TN_STAGE_VERSION : TN_STAGE_QUERY,
                        status > 0 && status < TN_ERR_COUNT ? status : TN_ERR_RUNTIME, "%s (%s)",
-                       error.message[0] ? error.message : "its query failed without words",
+                       error.message[0] ? error.message : "its query failed without a message",
                        tn_status_name(status));
     return false;
 }
@@ -305,7 +304,7 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     tn__plugin *other = tn__plugin_by_id(plugin->id);
     if (other) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "the id %q is taken by %s (version %s), which was found first",
+                           "the id %q is used by %s (version %s), which was found first",
                            plugin->id, other->file, other->version);
         return;
     }
@@ -321,8 +320,7 @@ static bool allowed(tn__plugin *plugin)
     own->denied = !tn__plugin_allowed(own->name);
     if (own->denied)
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
-                           "TENON_PLUGINS=%s does not let %q in", tn_env_get("TENON_PLUGINS"),
-                           own->name);
+                           "TENON_PLUGINS=%s excludes %q", tn_env_get("TENON_PLUGINS"), own->name);
     return !own->denied;
 }
 
@@ -393,7 +391,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
         slash[slash == folder] = 0;
     if (!tn__trusted_place(at, "file", words, sizeof words) ||
         (!stat(folder, &around) &&
-         !tn__trusted_place(&around, "folder that holds it", words, sizeof words)) ||
+         !tn__trusted_place(&around, "folder that contains it", words, sizeof words)) ||
         !tn__trusted_above(folder, words, sizeof words)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, TN_ERR_REFUSED, "%s", words);
         return false;

@@ -61,7 +61,7 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
         given->specs[i] = spec;
         given->count++;
         if (spec->count != 1 || spec->names[0])
-            return tn_fail(TN_ERR_VALUE, "%s=%s: one value is wanted", variable, text);
+            return tn_fail(TN_ERR_VALUE, "%s=%s: expected one value", variable, text);
         given->values[i] = spec->values[0];
         given->names[i] = row->name;
         return TN_OK;
@@ -118,8 +118,7 @@ bool tn__plugin_options(tn__plugin *plugin)
     if (status == TN_OK)
         status = own->options_data
                      ? read_all(plugin, &given)
-                     : tn_fail(TN_ERR_VALUE,
-                               "it declares options and has no options_data to put them");
+                     : tn_fail(TN_ERR_VALUE, "it declares options, but options_data is NULL");
     if (status == TN_OK) {
         prefix_of(plugin, prefix, sizeof prefix);
         tn_snprint(what, sizeof what, "plugin %s, variables %s*", plugin->id, prefix);
@@ -146,11 +145,9 @@ static void warn(const char *name)
         if (tn_env_at(i, &row) == TN_OK)
             names[used++] = row.name;
     const char *near = tn__nearest(name, names, used);
-    tn_log(
-        TN_LOG_WARNING,
-        "the environment variable %s is known to nobody and changes nothing%s%s (tenon env lists "
-        "them)",
-        name, near ? "; nearest: " : "", near ? near : "");
+    tn_log(TN_LOG_WARNING,
+           "the environment variable %s is unknown and has no effect%s%s (`tenon env` lists them)",
+           name, near ? "; nearest: " : "", near ? near : "");
 }
 
 /* A variable of a few words, read where it is needed: an unknown word would change nothing. */
@@ -158,7 +155,9 @@ static void warn_of_math(void)
 {
     const char *math = tn_env_get("TENON_MATH");
     if (math && strcmp(math, "exact") && strcmp(math, "default") && strcmp(math, "fast"))
-        tn_log(TN_LOG_WARNING, "TENON_MATH=%q is not exact, default or fast: default is used",
+        tn_log(TN_LOG_WARNING,
+               "TENON_MATH=%q is unknown; expected exact, default or fast; default "
+               "is used",
                math);
 }
 
@@ -180,7 +179,7 @@ static void warn_of_fallback(void)
         count++;
     const char *near = tn__nearest(name, names, count);
     tn_log(TN_LOG_WARNING,
-           "TENON_FALLBACK=%q is neither error nor a device that a plugin gives%s%s%s", device,
+           "TENON_FALLBACK=%q is neither error nor a device that a plugin provides%s%s%s", device,
            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 

@@ -74,7 +74,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
     tn_status status = TN_ERR_MEMORY;
     bool taken;
     if (!slot)
-        return tn_fail(TN_ERR_REFUSED, "there is no registry for contributions of kind %u", kind);
+        return tn_fail(TN_ERR_REFUSED, "no registry for contributions of kind %u", kind);
     tn__plugins_lock();
     struct snapshot *old = atomic_load_explicit(slot, memory_order_relaxed), *fresh = NULL;
     int64_t count = old ? old->count : 0, place = place_of(old, name, &taken);
@@ -82,7 +82,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
         const tn__plugin *owner = old->at[place]->plugin;
         status = tn_fail(
             TN_ERR_REFUSED,
-            "the %s %q of %s is not taken: %s gives one of that name, and was there first",
+            "the %s %q of %s is refused: %s provides one of that name, and was registered first",
             what_is(kind), name, plugin->file, owner->file);
         goto out;
     }
@@ -121,12 +121,14 @@ static void unknown(uint32_t kind, const char *name)
     for (int64_t i = 0; i < count && used < NEAREST_AMONG; i++)
         names[used++] = tn_registry_name(kind, i);
     const char *near = tn__nearest(name, names, used);
-    tn__text_add(&text, "no plugin gives %s %s %q", strchr("aeiou", what_is(kind)[0]) ? "an" : "a",
-                 what_is(kind), name);
+    tn__text_add(&text, "no plugin provides %s %s %q",
+                 strchr("aeiou", what_is(kind)[0]) ? "an" : "a", what_is(kind), name);
     if (near)
         tn__text_add(&text, "; did you mean %q?", near);
     else if (!count)
-        tn__text_add(&text, "; there is no %s at all: `tenon plugins` shows what was found",
+        tn__text_add(&text,
+                     "; no plugin provides any %s: `tenon plugins` lists those that were "
+                     "found",
                      what_is(kind));
     if (!count)
         tn__plugins_explain_none(&text);
@@ -139,7 +141,7 @@ static void unknown(uint32_t kind, const char *name)
     tn__plugins_explain(name, &text);
     if (text.at && text.length == before + 2)
         text.at[before] = 0;
-    tn_fail(TN_ERR_KEY, "%s", text.failed || !text.at ? "no plugin gives it" : text.at);
+    tn_fail(TN_ERR_KEY, "%s", text.failed || !text.at ? "no plugin provides it" : text.at);
     tn__text_free(&text);
 }
 
@@ -196,7 +198,7 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
     const tn__entry *const *entries;
     int64_t count = tn_registry_count(kind);
     if (index < 0 || index >= count) {
-        tn_fail(TN_ERR_INDEX, "%s %lld was asked for; there are %lld", what_is(kind),
+        tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; the count is %lld", what_is(kind),
                 (long long)index, (long long)count);
         return NULL;
     }

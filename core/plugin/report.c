@@ -115,7 +115,7 @@ static const char *words_of(tn__plugin *plugin, const char *format, va_list args
     const char *kept = text.failed ? NULL : keep_text(plugin, text.at ? text.at : "");
     tn__text_free(&text);
     tn_error_restore(mark);
-    return kept ? kept : "there was no memory left to say why";
+    return kept ? kept : "out of memory for the reason";
 }
 
 void tn__plugin_outcome(tn__plugin *plugin, tn_outcome outcome, tn_stage stage, tn_status code,
@@ -161,8 +161,8 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
     if (atomic_load(&plugin->ended))
         return tn_fail(
             code,
-            "the library was shut down: tn_shutdown deactivated the plugin %q (%s), which "
-            "this needs; call it when nothing more is to be computed",
+            "the library was shut down: tn_shutdown deactivated the plugin %q (%s), which this "
+            "needs; call tn_shutdown last",
             plugin->id, plugin->file);
     tn__plugins_lock();
     tn__plugin_line(plugin, &text);
@@ -178,7 +178,7 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
 void tn__take_words(uint64_t mark, char *words, size_t size)
 {
     tn_snprint(words, size, "%s",
-               tn__error_count() > mark ? tn_error_last()->message : "it failed without words");
+               tn__error_count() > mark ? tn_error_last()->message : "it failed without a message");
     tn_error_restore(mark);
 }
 
@@ -187,7 +187,7 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
     const tn_error *error = tn_error_last();
     const char *words = status != TN_OK && error && error->code != TN_OK
                             ? error->message
-                            : "it failed without words";
+                            : "it failed without a message";
     if (!plugin->private)
         return;
     tn__plugins_lock();
@@ -276,7 +276,9 @@ tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out)
     int64_t count = lines;
     tn__plugins_unlock();
     if (!p)
-        return tn_fail(TN_ERR_INDEX, "line %lld of the load report was asked for; it has %lld",
+        return tn_fail(TN_ERR_INDEX,
+                       "load report: index out of range, got %lld; the report has "
+                       "%lld lines",
                        (long long)index, (long long)count);
     return TN_OK;
 }

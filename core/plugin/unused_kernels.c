@@ -30,7 +30,7 @@ static bool settle_line(tn__plugin *plugin)
                own->idle_count == 1 ? "" : "s", own->idle_count == 1 ? "s" : "");
     if (own->idle_count > IDLE_SHOWN)
         tn__text_add(&own->idle, "; and %lld more", (long long)own->idle_count - IDLE_SHOWN);
-    const char *words = own->idle.failed ? "there is no memory to name them" : own->idle.at;
+    const char *words = own->idle.failed ? "out of memory for their names" : own->idle.at;
     tn__text line = { 0 };
     if (own->idle_count)
         tn__text_add(&line, "%s%s", before, words);

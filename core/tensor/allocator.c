@@ -273,7 +273,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
         return tn__guard_get(allocator, stream, bytes);
     mark = tn_error_mark();
     if (bytes > (uint64_t)INT64_MAX / 2) {
-        tn_fail(TN_ERR_MEMORY, "no device has so much");
+        tn_fail(TN_ERR_MEMORY, "no device has that much");
         tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
@@ -504,10 +504,9 @@ struct tn__allocator *tn__allocator_new(tn_device *device)
                                    "info");
     if (status == TN_OK &&
         (info.alignment < 1 || info.alignment > (1 << 20) || info.alignment & (info.alignment - 1)))
-        status = tn_fail(
-            TN_ERR_DEVICE,
-            "%s says that its memory is aligned to %lld bytes: that is no power of two up to 2^20",
-            device->name, (long long)info.alignment);
+        status = tn_fail(TN_ERR_DEVICE,
+                         "%s: alignment: wrong, got %lld; expected a power of two up to 2^20",
+                         device->name, (long long)info.alignment);
     if (status != TN_OK) {
         tn_free(allocator);
         return NULL;

@@ -66,18 +66,19 @@ static const tn_device *choose(const char *names)
     if (device != NULL) {
         tn_error_restore(mark);
         if (odd.length > 0)
-            tn__log(TN_LOG_WARNING, "new tensors go to %s; in the list %q: %s", device->name, names,
-                    odd.failed || odd.at == NULL ? "?" : odd.at);
+            tn__log(TN_LOG_WARNING, "new tensors are on %s; in the list %q: %s", device->name,
+                    names, odd.failed || odd.at == NULL ? "?" : odd.at);
         if (tried > 1)
-            tn__log(TN_LOG_INFO, "new tensors go to %s, the first of %q that can be had; not: %s",
+            tn__log(TN_LOG_INFO,
+                    "new tensors are on %s, the first of %q that is available; not: %s",
                     device->name, names, why.failed || why.at == NULL ? "?" : why.at);
         else
-            tn__log(TN_LOG_INFO, "new tensors go to %s", device->name);
+            tn__log(TN_LOG_INFO, "new tensors are on %s", device->name);
     } else if (tried == 0) {
         tn_fail(TN_ERR_VALUE, "%q names no device", names);
     } else if (tried > 1 && !short_of_memory) {
         tn_error_restore(mark);
-        tn_fail(TN_ERR_UNAVAILABLE, "none of the devices %q can be had: %s", names,
+        tn_fail(TN_ERR_UNAVAILABLE, "none of the devices %q is available: %s", names,
                 why.failed || why.at == NULL ? "?" : why.at);
     }
     tn__text_free(&why);
@@ -132,12 +133,13 @@ tn_status tn_device_begin(const tn_device *device)
         !tn__vector_room(&thread->devices, &thread->devices_capacity, thread->n_devices + 1,
                          sizeof *thread->devices)) {
         if (thread != NULL && missed > 0)
-            tn_fail(TN_ERR_MEMORY,
-                    "tn_device_begin inside one that ran out of memory: the device before stays in "
-                    "use");
+            tn_fail(
+                TN_ERR_MEMORY,
+                "tn_device_begin inside one that ran out of memory: the previous device stays in "
+                "use");
         missed++;
         if (tn__error_count() == before)
-            tn_fail(TN_ERR_MEMORY, "tn_device_begin: no memory; the device before stays in use");
+            tn_fail(TN_ERR_MEMORY, "tn_device_begin: no memory; the previous device stays in use");
         return TN_ERR_MEMORY;
     }
     if (device == NULL && thread->n_devices > 0)

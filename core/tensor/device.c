@@ -98,7 +98,9 @@ tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plug
         return TN_ERR_MEMORY;
     memcpy(&type->backend, backend, size < sizeof *backend ? size : sizeof *backend);
     if (!is_type_name(type->backend.type)) {
-        status = tn_fail(TN_ERR_VALUE, "backend type %q: a name is 1 to 31 of a to z, 0 to 9 and _",
+        status = tn_fail(TN_ERR_VALUE,
+                         "backend: type: wrong name, got %q; expected 1 to 31 of a "
+                         "to z, 0 to 9 and _",
                          type->backend.type != NULL ? type->backend.type : "");
         goto refused;
     }
@@ -114,11 +116,11 @@ tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plug
     count = atomic_load_explicit(&n_types, memory_order_relaxed);
     other = find_type(type->backend.type, strlen(type->backend.type));
     if (other != NULL)
-        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is taken: %s provides it already",
+        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is refused: %s provides it already",
                          type->backend.type, file_of(plugin), file_of(other->plugin));
     else if (count == TN__MAX_DEVICE_TYPES)
         status = tn_fail(TN_ERR_REFUSED,
-                         "device type %q: there are %d device types already, and that is the limit",
+                         "device type %q: there are %d device types already, the maximum",
                          type->backend.type, (int)TN__MAX_DEVICE_TYPES);
     for (int32_t i = 0; i < count && status == TN_OK; i++)
         if (type->backend.dlpack_type != 0 && types[i]->dlpack == type->backend.dlpack_type)
@@ -214,7 +216,9 @@ static tn_status enumerate(tn__device_type *type)
     status = tn__status_of(type->backend.enumerate(&count), "enumerate");
     tn__error_plugin(before);
     if (status == TN_OK && (count < 0 || count > MOST_DEVICES))
-        status = tn_fail(TN_ERR_DEVICE, "backend %q counted %d devices; 0 to %d can be",
+        status = tn_fail(TN_ERR_DEVICE,
+                         "backend %q: wrong number of devices, got %d; expected 0 "
+                         "to %d",
                          type->backend.type, (int)count, MOST_DEVICES);
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
@@ -337,7 +341,7 @@ static void no_such_index(const char *name, const tn__device_type *type)
     if (type->count == 1)
         tn_fail(TN_ERR_UNAVAILABLE, "no device %q: %q is the only one of its type", name, first);
     else
-        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: there are %d of type %q, %q to %q", name,
+        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: the %d of type %q are %q to %q", name,
                 (int)type->count, type->backend.type, first, last);
 }
 
@@ -349,9 +353,9 @@ static void explain(const char *name, const tn__device_type *type)
 
     tn__plugins_explain(type->backend.type, &text);
     if (text.at != NULL && !text.failed && text.length > 0 && strstr(said, text.at) == NULL)
-        tn_error_prefix("device %q is not to be had (%s): ", name, text.at);
+        tn_error_prefix("device %q is not available (%s): ", name, text.at);
     else
-        tn_error_prefix("device %q is not to be had: ", name);
+        tn_error_prefix("device %q is not available: ", name);
     tn__text_free(&text);
 }
 
@@ -365,11 +369,10 @@ const tn_device *tn_device_find(const char *name)
     if (name == NULL || length == 0 ||
         (colon != NULL && (!tn_read_int(colon + 1, &index) || index < 0 ||
                            strspn(colon + 1, "0123456789") != strlen(colon + 1)))) {
-        tn_fail(
-            TN_ERR_VALUE,
-            "%q is no name of a device: a type and perhaps an index, as in \"" TN__HOST_DEVICE_TYPE
-            "\" and \"" TN__HOST_DEVICE_TYPE ":0\"",
-            name != NULL ? name : "");
+        tn_fail(TN_ERR_VALUE,
+                "%q is not a device name; expected a type, with or without an index, such as "
+                "\"" TN__HOST_DEVICE_TYPE "\" and \"" TN__HOST_DEVICE_TYPE ":0\"",
+                name != NULL ? name : "");
         return NULL;
     }
     type = find_type(name, length);
@@ -411,8 +414,8 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
             return tn_device_find(name);
         }
     tn_fail(TN_ERR_UNAVAILABLE,
-            "no plugin provides devices of DLPack's type %d (device %d of it was asked for)",
-            (int)number, (int)id);
+            "no plugin provides devices of DLPack's type %d (device %d was requested)", (int)number,
+            (int)id);
     return NULL;
 }
 
@@ -469,7 +472,8 @@ const tn_device *tn_device_at(int64_t index)
 
     if (device == NULL) {
         if (total >= 0)
-            tn_fail(TN_ERR_INDEX, "device %lld of %lld", (long long)index, (long long)total);
+            tn_fail(TN_ERR_INDEX, "device: index out of range, got %lld; the count is %lld",
+                    (long long)index, (long long)total);
         return NULL;
     }
     return tn_device_find(device->name);
@@ -484,13 +488,13 @@ tn_status tn__device_usable_slow(const tn_device *device)
     if (tn__unlikely(atomic_load_explicit(&device->lost, memory_order_relaxed) != 0))
         return tn_fail(
             TN_ERR_LOST,
-            "%s is lost: what it held is gone; tensors of other devices are not concerned, and "
-            "a new process may find it again",
+            "%s is lost, with its tensors; other devices are not affected, and a new process may "
+            "use it again",
             device->name);
     if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__forked()))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s does not survive fork: this child process can use devices of the host, or exec",
+            "%s does not survive fork: use devices of the host in this child process, or exec",
             device->name);
     /* A tn_device stays what it is over tn_shutdown, and opens again. */
     if (tn__unlikely(atomic_load_explicit(&device->open, memory_order_acquire) != 1))

@@ -36,7 +36,7 @@ tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
     size_t size = sizeof info;
 
     if (out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_device_describe: the place for the answer is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_device_describe: out: it is NULL");
     if (status != TN_OK)
         return status;
     info.memory_free = -1;

@@ -91,7 +91,7 @@ static struct exported *export(tn_tensor *tensor, void *stream)
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,
-            "DLPack has no number for devices of type %q: copy the tensor to a device of the host "
+            "DLPack has no code for devices of type %q: copy the tensor to a device of the host "
             "first",
             tn_device_type(tensor->device));
         return NULL;
@@ -119,7 +119,8 @@ tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
     if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
         tn_fail(
             TN_ERR_REFUSED,
-            "the tensor is read-only, which this form of DLPack cannot say: use the versioned one");
+            "the tensor is read-only, which this form of DLPack cannot express: use the versioned "
+            "one");
         return NULL;
     }
     out = export(tensor, stream);
@@ -171,12 +172,13 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
 {
     meta->dtype = tn__dtype_of_code(view->dtype.code, view->dtype.bits);
     if (meta->dtype == TN_DTYPE_AUTO || view->dtype.lanes != 1)
-        return tn_fail(
-            TN_ERR_TYPE,
-            "DLPack type with code %d, %d bits, %d lanes: there is no such element type here",
-            (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
+        return tn_fail(TN_ERR_TYPE,
+                       "DLPack type with code %d, %d bits, %d lanes: no dtype corresponds to it",
+                       (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
     if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
-        return tn_fail(TN_ERR_VALUE, "a DLPack tensor of %d dimensions: 0 to %d are possible",
+        return tn_fail(TN_ERR_VALUE,
+                       "DLPack tensor: wrong number of dimensions, got %d; expected "
+                       "0 to %d",
                        (int)view->ndim, TN_MAX_DIMS);
     meta->ndim = view->ndim;
     meta->flags = view->strides != NULL ? TN_META_STRIDED
@@ -238,7 +240,7 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
 tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
 {
     if (managed == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: nothing was given");
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: tensor: it is NULL");
         return NULL;
     }
     return import(&managed->tensor, managed, release_plain, false);
@@ -247,11 +249,11 @@ tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
 tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
 {
     if (managed == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: nothing was given");
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack_versioned: tensor: it is NULL");
         return NULL;
     }
     if (managed->version.major != MAJOR) {
-        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: version %d is understood here",
+        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: expected version %d",
                 (unsigned)managed->version.major, (unsigned)managed->version.minor, MAJOR);
         return NULL;
     }

@@ -29,7 +29,8 @@ tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *
             mode->before[mode->depth >> 6] &= ~bit;
     } else if (mode->depth == LEVELS) {
         status = tn_fail(TN_ERR_RUNTIME,
-                         "%s: %d levels deep; inner ones end together with this one", who, LEVELS);
+                         "%s: %d levels deep; further ones end together with this one", who,
+                         LEVELS);
     } else {
         status = TN_ERR_RUNTIME;
     }

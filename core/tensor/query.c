@@ -29,8 +29,8 @@ int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
         return -1;
     }
     if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
-        tn_fail(TN_ERR_INDEX, "dimension %lld of a tensor of %d dimension%s", (long long)dim,
-                (int)tensor->view.ndim, tensor->view.ndim == 1 ? "" : "s");
+        tn_fail(TN_ERR_INDEX, "dimension out of range, got %lld; the tensor has %d dimension%s",
+                (long long)dim, (int)tensor->view.ndim, tensor->view.ndim == 1 ? "" : "s");
         return -1;
     }
     return tensor->view.shape[dim < 0 ? dim + tensor->view.ndim : dim];
@@ -140,13 +140,15 @@ double tn_tensor_item(tn_tensor *tensor)
     }
     if (tensor->numel != 1) {
         tn__text_tensor(&text, tensor);
-        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements, and one is needed",
+        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements; expected one",
                 text.failed ? "the tensor" : text.at, (long long)tensor->numel);
         tn__text_free(&text);
         return (double)NAN;
     }
     if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
-        tn_fail(TN_ERR_TYPE, "tn_item: an element of %s is no single number; copy it out",
+        tn_fail(TN_ERR_TYPE,
+                "tn_item: an element of %s is not a number; copy it with "
+                "tn_tensor_copy_out",
                 tn_dtype_name((tn_dtype)tensor->dtype));
         return (double)NAN;
     }

@@ -31,7 +31,7 @@ static tn_status seed_once(void)
             seed_now = (uint64_t)number;
             return TN_OK;
         }
-        tn__log(TN_LOG_WARNING, "TENON_SEED=%q is no whole number; the seed comes from the system",
+        tn__log(TN_LOG_WARNING, "TENON_SEED=%q is not an integer; the seed comes from the system",
                 text);
     }
     if (getrandom(&seed_now, sizeof seed_now, GRND_NONBLOCK) != (ssize_t)sizeof seed_now) {

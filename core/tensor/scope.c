@@ -69,7 +69,8 @@ void tn_scope_end(uint64_t scope)
     if (is_foreign(thread, scope)) {
         tn_fail(
             TN_ERR_RUNTIME,
-            "tn_scope_end: scope %llu was not begun by this thread; whoever begins a scope ends it",
+            "tn_scope_end: scope %llu was not begun by this thread; the thread that begins a scope "
+            "must end it",
             (unsigned long long)scope);
         return;
     }

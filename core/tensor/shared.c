@@ -20,7 +20,7 @@ tn__storage *tn__storage_shared(const tn__storage *from)
     void *memory;
 
     if (!tn_device_is_host(from->device)) {
-        tn_fail(TN_ERR_VALUE, "memory of %s cannot be shared: the host does not reach it",
+        tn_fail(TN_ERR_VALUE, "memory of %s cannot be shared: the host cannot access it",
                 from->device->name);
         return NULL;
     }

@@ -21,8 +21,7 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     tn_memory_stats stats = { 0 };
 
     if (device == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_device_memory: the device or the place for the answer is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_device_memory: device or out: it is NULL");
     allocator = device->allocator;
     if (allocator == NULL) { /* closed by tn_shutdown: it holds nothing */
         *out = stats;
@@ -136,7 +135,7 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
         }
     pthread_mutex_unlock(&allocator->lock);
     tn__text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
-    tn__text_add(text, " live in %lld tensors, ", (long long)stats.live_blocks);
+    tn__text_add(text, " in %lld tensors, ", (long long)stats.live_blocks);
     tn__text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
     tn__text_add(text, " cached");
     for (int shown = 0; shown < 5; shown++) {
@@ -163,8 +162,8 @@ tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, voi
 
     if (status == TN_OK && *memory == NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0)
         return tn_fail(TN_ERR_DEVICE,
-                       "the backend of %s was asked for %llu bytes, said TN_OK and gave no memory; "
-                       "it has to return TN_ERR_MEMORY when there is none",
+                       "the backend of %s returned TN_OK and no memory for %llu bytes; expected "
+                       "TN_ERR_MEMORY",
                        device->name, (unsigned long long)bytes);
     return status;
 }
@@ -182,7 +181,7 @@ tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t 
     tn__text_bytes(&text, bytes);
     tn__text_add(&text, " asked for; ");
     tn__allocator_explain(allocator, &text);
-    tn__text_add(&text, "; drop tensors or work in smaller pieces (the device says: %s)", said);
+    tn__text_add(&text, "; drop tensors or use smaller batches (the device reports: %s)", said);
     status = tn_fail(TN_ERR_MEMORY, "%s",
                      text.failed || text.at == NULL ? "out of memory" : text.at);
     tn__text_free(&text);

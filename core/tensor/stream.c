@@ -167,18 +167,19 @@ tn_status tn_stream_begin(tn_stream *stream)
         !tn__vector_room(&thread->streams, &thread->streams_capacity, thread->n_streams + 1,
                          sizeof *thread->streams)) {
         if (thread != NULL && missed > 0)
-            tn_fail(TN_ERR_MEMORY,
-                    "tn_stream_begin inside one that ran out of memory: the stream before stays in "
-                    "use");
+            tn_fail(
+                TN_ERR_MEMORY,
+                "tn_stream_begin inside one that ran out of memory: the previous stream stays in "
+                "use");
         missed++;
         if (tn__error_count() == before)
-            tn_fail(TN_ERR_MEMORY, "tn_stream_begin: no memory; the stream before stays in use");
+            tn_fail(TN_ERR_MEMORY, "tn_stream_begin: no memory; the previous stream stays in use");
         return TN_ERR_MEMORY;
     }
     thread->streams[thread->n_streams++] = stream;
     if (stream == NULL)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_stream_begin: the stream is NULL; the one before stays in use");
+                       "tn_stream_begin: the stream is NULL; the previous one stays in use");
     return TN_OK;
 }
 

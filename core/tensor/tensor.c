@@ -100,11 +100,11 @@ void tn_tensor_drop(tn_tensor *tensor)
 tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
 {
     if (tensor != NULL)
-        return tn_fail(TN_ERR_TYPE, "%s: a tensor is needed, TN_NONE was given", what);
+        return tn_fail(TN_ERR_TYPE, "%s: expected a tensor, got TN_NONE", what);
     if (tn_failed())
         return tn_error_code();
     return tn_fail(TN_ERR_RUNTIME,
-                   "%s: the tensor is NULL, and no failure is on record that would say why", what);
+                   "%s: the tensor is NULL, and no earlier failure of this thread says why", what);
 }
 
 /* ---- shapes ---- */
@@ -117,7 +117,7 @@ static tn_status check_dims(tn_ints shape)
     bool empty = false;
 
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "a tensor of %lld dimensions: 0 to %d are possible",
+        return tn_fail(TN_ERR_VALUE, "a tensor has too many dimensions, got %lld; expected 0 to %d",
                        (long long)shape.count, TN_MAX_DIMS);
     if (shape.count > 0 && shape.at == NULL)
         return tn_fail(TN_ERR_VALUE, "the sizes of %lld dimensions are NULL",
@@ -132,7 +132,8 @@ static tn_status check_dims(tn_ints shape)
         status = tn_fail(TN_ERR_VALUE,
                          negative
                              ? "shape %s has a negative size (dimension %lld)"
-                             : "shape %s has more elements than can be counted (at dimension %lld)",
+                             : "shape %s has too many elements (at dimension %lld); expected less "
+                               "than 2^63",
                          text.failed ? "?" : text.at, (long long)i);
         tn__text_free(&text);
         return status;
@@ -182,14 +183,13 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
     if (status != TN_OK)
         return status;
     if (tn_dtype_size(meta->dtype) == 0)
-        return tn_fail(TN_ERR_TYPE, "%d is no element type", (int)meta->dtype);
+        return tn_fail(TN_ERR_TYPE, "unknown dtype, got %d", (int)meta->dtype);
     if (meta->offset < 0)
-        return tn_fail(TN_ERR_VALUE, "offset %lld: a tensor cannot start before its memory",
-                       (long long)meta->offset);
+        return tn_fail(TN_ERR_VALUE, "offset: negative, got %lld", (long long)meta->offset);
     for (int32_t i = 0; i < meta->ndim; i++) {
         if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
             return tn_fail(TN_ERR_VALUE,
-                           "stride %lld of dimension %d: strides are not negative here",
+                           "stride: negative, got %lld for dimension %d; expected 0 or more",
                            (long long)meta->strides[i], (int)i);
         empty |= meta->shape[i] == 0;
     }
@@ -213,7 +213,7 @@ tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
     return TN_OK;
 overflow:
     return tn_fail(TN_ERR_VALUE,
-                   "a tensor of %lld elements of %s: its size in bytes cannot be counted",
+                   "a tensor of %lld elements of %s: its size in bytes exceeds 64 bits",
                    (long long)count, tn_dtype_name(meta->dtype));
 }
 
@@ -301,7 +301,7 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
     if (tn__meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
     if (bytes > storage->size) {
-        tn_fail(TN_ERR_VALUE, "a view reaches %llu bytes into a storage of %llu",
+        tn_fail(TN_ERR_VALUE, "a view needs %llu bytes of a storage of %llu",
                 (unsigned long long)bytes, (unsigned long long)storage->size);
         return NULL;
     }
@@ -412,7 +412,9 @@ static bool shares_elements(const tn_meta *meta)
 static tn_status add_strides(tn_meta *meta, tn_ints strides)
 {
     if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
-        return tn_fail(TN_ERR_VALUE, "%lld strides for a shape of %d dimensions",
+        return tn_fail(TN_ERR_VALUE,
+                       "wrong number of strides, got %lld; the shape has %d "
+                       "dimensions",
                        (long long)strides.count, (int)meta->ndim);
     for (int32_t i = 0; i < meta->ndim; i++)
         meta->strides[i] = strides.at[i];
@@ -434,8 +436,8 @@ tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtyp
     if (bytes > 0 && shares_elements(&meta)) {
         tn__text_ints(&a, shape);
         tn__text_ints(&b, strides);
-        tn_fail(TN_ERR_VALUE, "strides %s of shape %s lay two elements over each other",
-                b.failed ? "?" : b.at, a.failed ? "?" : a.at);
+        tn_fail(TN_ERR_VALUE, "strides %s of shape %s: elements overlap", b.failed ? "?" : b.at,
+                a.failed ? "?" : a.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return NULL;

@@ -30,10 +30,11 @@ tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints stride
     }
     if (shape.count < 0 || shape.count > TN_MAX_DIMS || strides.count != shape.count ||
         (shape.count > 0 && (shape.at == NULL || strides.at == NULL))) {
-        tn_fail(TN_ERR_VALUE,
-                "tn_tensor_as_strided: %lld sizes and %lld strides; both are needed for each of at "
-                "most %d dimensions",
-                (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
+        tn_fail(
+            TN_ERR_VALUE,
+            "tn_tensor_as_strided: wrong counts, got %lld sizes and %lld strides; expected one of "
+            "each per dimension, at most %d",
+            (long long)shape.count, (long long)strides.count, TN_MAX_DIMS);
         return NULL;
     }
     meta.dtype = (tn_dtype)tensor->dtype;
@@ -59,7 +60,7 @@ tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape, cons
         return NULL;
     }
     if (shape.count < 0 || shape.count > TN_MAX_DIMS || (shape.count > 0 && shape.at == NULL)) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_over: %lld sizes; 0 to %d are possible",
+        tn_fail(TN_ERR_VALUE, "tn_tensor_over: too many dimensions, got %lld; expected 0 to %d",
                 (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }

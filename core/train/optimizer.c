@@ -65,7 +65,9 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
             if (is_new < 0)
                 status = TN_ERR_MEMORY;
             else if (is_new == 0)
-                tn_log(TN_LOG_WARNING, "optimizer %s: parameter %lld came before; it is taken once",
+                tn_log(TN_LOG_WARNING,
+                       "optimizer %s: parameter %lld occurs twice; expected each "
+                       "once",
                        optimizer->def->name, (long long)i);
             else
                 optimizer->params[optimizer->count++].tensor = tn_tensor_keep(tensor);
@@ -103,7 +105,8 @@ static tn_status fill(tn_optimizer *optimizer, const tn__spec *spec, tn_tensor *
 static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameters, int64_t count)
 {
     if (spec->type[0] == '\0') {
-        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer: write Name(name=value, ...)", spec->text);
+        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer; expected Name(name=value, ...)",
+                spec->text);
         return NULL;
     }
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_optimizer_def, spec->type);
@@ -487,8 +490,8 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double v
     if (row == NULL)
         return tn_error_last_code();
     if (row->kind == TN_OPTION_KIND_INT && !(fabs(value) < 9e15 && value == floor(value)))
-        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes a whole number, got %g",
-                       option, optimizer->def->name, value);
+        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes an integer, got %g", option,
+                       optimizer->def->name, value);
     if (row->kind == TN_OPTION_KIND_BOOL && value != 0.0 && value != 1.0)
         return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes 0 or 1, got %g", option,
                        optimizer->def->name, value);

@@ -70,7 +70,7 @@ static tn_status fill(tn_scheduler *scheduler, const tn__spec *spec)
 static tn_scheduler *from_spec(tn_optimizer *optimizer, const tn__spec *spec)
 {
     if (spec->type[0] == '\0') {
-        tn_fail(TN_ERR_FORMAT, "%q is not a scheduler: write Name(options)", spec->text);
+        tn_fail(TN_ERR_FORMAT, "%q is not a scheduler; expected Name(options)", spec->text);
         return NULL;
     }
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_scheduler_def, spec->type);

@@ -17,8 +17,8 @@ static tn_status read_reduction(const tn_call *call, const char *text, int64_t *
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op,
-                   text ? text : "");
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+                   call->op, text ? text : "");
 }
 
 /* False for a target to ignore, and for one out of range, which is an error. */

@@ -22,7 +22,7 @@ static struct options {
 
 static const tn_option options[] = {
     TN_OPTION_STRING(struct options, blas, "'auto'",
-                     "auto, none or the absolute path of an OpenBLAS without threads of its own"),
+                     "auto, none or the absolute path of a serial OpenBLAS"),
     TN_OPTION_STRING(struct options, isa, "'auto'",
                      "instruction set of the inner loops: auto, baseline, avx2 or avx512"),
     TN_OPTION_END
@@ -81,11 +81,13 @@ static tn_status choose_variant(const char *wanted)
         }
     }
     if (known)
-        return tn_fail(
-            TN_ERR_UNAVAILABLE,
-            "TENON_CPU_ISA=%s: this processor does not have it; auto takes the best it has",
-            wanted);
-    return tn_fail(TN_ERR_VALUE, "TENON_CPU_ISA=%s: auto, baseline, avx2 or avx512", wanted);
+        return tn_fail(TN_ERR_UNAVAILABLE,
+                       "TENON_CPU_ISA=%s: not supported by this processor; auto selects the best",
+                       wanted);
+    return tn_fail(TN_ERR_VALUE,
+                   "TENON_CPU_ISA=%s is unknown; expected auto, baseline, avx2 or "
+                   "avx512",
+                   wanted);
 }
 
 static tn_status activate(void)

@@ -62,8 +62,9 @@ static void names_split(const char *names)
         memset(library, 0, sizeof *library);
         if (length >= sizeof library->name)
             tn_log(TN_LOG_WARNING,
-                   "cuda: TENON_CUDA_BLAS: a name of %d bytes is left out; at most %d", (int)length,
-                   (int)sizeof library->name - 1);
+                   "cuda: TENON_CUDA_BLAS: a name is too long and is ignored, got %d bytes; "
+                   "expected at most %d",
+                   (int)length, (int)sizeof library->name - 1);
         else if (length > 0)
             memcpy(libraries[n_libraries++].name, names, length);
         names += length + (names[length] == ',');

@@ -249,7 +249,7 @@ static void refused(struct cuda_device *device, const struct plan_key *key, blas
 
     tn_log(first ? TN_LOG_WARNING : TN_LOG_DEBUG,
            "cuda: %s does not take a product of [%lld, %lld, %lld] by [%lld, %lld] on %s: "
-           "CUBLAS_STATUS_%s (%d); our own kernel does it",
+           "CUBLAS_STATUS_%s (%d); our own kernel is used",
            device->blas.library->name, (long long)key->batch, (long long)key->m, (long long)key->k,
            (long long)key->k, (long long)key->n, device->name, blaslt_status_name(error),
            (int)error);

@@ -19,7 +19,7 @@ tn_status cuda_enter(struct cuda_device *device)
             device->name);
     if (device->lost)
         return tn_fail_native(TN_ERR_LOST, device->lost,
-                              "%s is lost since %s (%d); start the process anew to use it again",
+                              "%s is lost since %s (%d); restart the process to use it again",
                               device->name, cu_api_error_name(device->lost), (int)device->lost);
     error = cu.cuCtxPushCurrent(device->context);
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "entering the context");

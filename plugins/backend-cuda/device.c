@@ -19,8 +19,7 @@ static tn_status enumerate(int32_t *count)
 
     device_count = 0;
     if (error == CUDA_ERROR_NO_DEVICE)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "the CUDA driver is there, but no GPU: %s (%d)",
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "no GPU found by the CUDA driver: %s (%d)",
                               cu_api_error_name(error), (int)error);
     if (error != CUDA_SUCCESS)
         return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver does not start: %s (%d)",
@@ -28,12 +27,12 @@ static tn_status enumerate(int32_t *count)
     cu.cuDriverGetVersion(&version);
     if (version < OLDEST_DRIVER)
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "the CUDA driver is for CUDA %d.%d; this plugin needs 11.2 or newer",
+                       "the CUDA driver is too old, got CUDA %d.%d; expected 11.2 or newer",
                        version / 1000, version % 1000 / 10);
     error = cu.cuDeviceGetCount(&n);
     if (error != CUDA_SUCCESS || n == 0)
         return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "the CUDA driver is there, but no GPU that this process may use");
+                              "the CUDA driver found no GPU that this process may use");
     device_count = n;
     *count = n;
     return TN_OK;
@@ -67,8 +66,8 @@ static tn_status device_open(int32_t index, void **out)
     tn_status status;
 
     if (index < 0 || index >= device_count)
-        return tn_fail(TN_ERR_INDEX, "CUDA device %d is asked for, there are %d", (int)index,
-                       (int)device_count);
+        return tn_fail(TN_ERR_INDEX, "CUDA device: index out of range, got %d; the count is %d",
+                       (int)index, (int)device_count);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;
@@ -115,7 +114,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
     error = cu.cuMemGetInfo(&available, &total);
     cuda_leave();
     if (error != CUDA_SUCCESS)
-        return cuda_fail(device, error, "asking for free memory");
+        return cuda_fail(device, error, "querying free memory");
     cu.cuDriverGetVersion(&version);
     cu.cuDeviceGetAttribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device->id);
     pthread_mutex_lock(&device->lock);
@@ -149,7 +148,7 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
     if (error != CUDA_SUCCESS) {
         char what[64];
 
-        tn_snprint(what, sizeof what, "taking %zu bytes of memory", bytes);
+        tn_snprint(what, sizeof what, "allocating %zu bytes", bytes);
         return cuda_fail(device, error, what);
     }
     *out = (void *)(uintptr_t)at;
@@ -273,7 +272,7 @@ static tn_status event_new(void *handle, void **out)
     error = cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
     cuda_leave();
     if (error != CUDA_SUCCESS)
-        return cuda_fail(handle, error, "making an event");
+        return cuda_fail(handle, error, "creating an event");
     *out = event;
     return TN_OK;
 }
@@ -332,7 +331,7 @@ static tn_status event_query(void *handle, void *event, bool *done)
     error = cu.cuEventQuery(event);
     cuda_leave();
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NOT_READY)
-        return cuda_fail(handle, error, "asking for an event");
+        return cuda_fail(handle, error, "querying an event");
     *done = error == CUDA_SUCCESS;
     return TN_OK;
 }

@@ -31,8 +31,8 @@ static tn_status activate(void)
 
     if (!cuda_kernels_found())
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "built without CUDA kernels: configure found no nvcc. A build with "
-                       "--with-cuda=yes has them; TENON_CUDA_KERNELS=FOLDER loads them from files");
+                       "built without CUDA kernels: configure found no nvcc. Configure with "
+                       "--with-cuda=yes, or set TENON_CUDA_KERNELS=FOLDER to load them from files");
     status = cu_api_open(cuda_options.driver ? cuda_options.driver : "libcuda.so.1");
     if (!status)
         blaslt_open(cuda_options.blas ? cuda_options.blas : "auto");

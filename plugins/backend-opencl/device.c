@@ -62,7 +62,7 @@ static void found_add_if_usable(cl_platform_id platform, cl_device_id id, int32_
     cl.clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
     cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof one.vendor - 1, one.vendor, NULL);
     if (!available || !compiler || group < 256) {
-        tn_log(TN_LOG_INFO, "OpenCL device %q of %q is left out: %s", name, one.vendor,
+        tn_log(TN_LOG_INFO, "OpenCL device %q of %q is ignored: %s", name, one.vendor,
                !available  ? "it is not available"
                : !compiler ? "it has no compiler"
                            : "its groups are smaller than 256 work items");
@@ -84,7 +84,7 @@ tn_status opencl_enumerate(int32_t *count)
     if (error != CL_SUCCESS || n_platforms == 0)
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "the OpenCL loader knows no driver: install one (for the processor, Debian: "
+            "the OpenCL loader found no driver: install one (for the processor, Debian: "
             "pocl-opencl-icd)");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
         cl_device_id ids[MAX_DEVICES];
@@ -98,8 +98,7 @@ tn_status opencl_enumerate(int32_t *count)
             found_add_if_usable(platforms[p], ids[i], place++);
     }
     if (found_count == 0)
-        return tn_fail(TN_ERR_UNAVAILABLE,
-                       "%u OpenCL platforms are there, but no device that could be used",
+        return tn_fail(TN_ERR_UNAVAILABLE, "%u OpenCL platforms, but no device that can be used",
                        (unsigned)n_platforms);
     *count = found_count;
     return TN_OK;
@@ -156,8 +155,8 @@ static tn_status device_open(int32_t index, void **out)
     cl_int error;
 
     if (index < 0 || index >= found_count)
-        return tn_fail(TN_ERR_INDEX, "OpenCL device %d is asked for, there are %d", (int)index,
-                       (int)found_count);
+        return tn_fail(TN_ERR_INDEX, "OpenCL device: index out of range, got %d; the count is %d",
+                       (int)index, (int)found_count);
     device = tn_calloc(1, sizeof *device);
     if (!device)
         return TN_ERR_MEMORY;
@@ -226,7 +225,9 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
     if (bytes == 0)
         bytes = 1;
     if (device->max_alloc && bytes > device->max_alloc)
-        return tn_fail(TN_ERR_MEMORY, "%s gives at most %llu bytes at once, %zu were asked for",
+        return tn_fail(TN_ERR_MEMORY,
+                       "%s: allocation too large: at most %llu bytes at once, got "
+                       "%zu",
                        device->name, (unsigned long long)device->max_alloc, bytes);
     memory = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (memory) {
@@ -418,7 +419,7 @@ static tn_status event_query(void *handle, void *event_, bool *done)
     if (error == CL_SUCCESS && state < 0)
         error = state;
     if (error != CL_SUCCESS)
-        return cl_api_fail(error, "asking for an event", device->name);
+        return cl_api_fail(error, "querying an event", device->name);
     *done = state == CL_COMPLETE;
     return TN_OK;
 }

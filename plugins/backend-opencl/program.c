@@ -36,7 +36,7 @@ static tn_status build_failed(struct opencl_device *device, cl_program program, 
     status = tn_fail_native(TN_ERR_DEVICE, error,
                             "%s.cl for %s does not compile on %s: %s (%d)\n%.600s", names[text],
                             gpu_type_name(type), device->name, cl_api_error_name(error), (int)error,
-                            log && *log ? log : "(the driver gives no log)");
+                            log && *log ? log : "(the driver returned no log)");
     tn_free(log);
     return status;
 }

@@ -146,8 +146,8 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
         !fm_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
                       tn_tensor_offset(tensor), &visits))
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: tensor %q is bool and has a byte that is neither 0 nor 1; x != 0 of "
-                         "its bytes as uint8 makes it right",
+                         "%s: tensor %q is bool and has a byte that is neither 0 nor 1; expected a "
+                         "comparison such as x != 0",
                          w->path, name);
     tn_free(copied);
     tn_scope_end(scope);
@@ -185,8 +185,9 @@ static tn_status put_value(struct writing *w, const char *name, const tn_value *
                        DEPTH_MAX);
     if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_BYTES ||
         value->kind == TN_VALUE_OPAQUE)
-        return tn_fail(TN_ERR_TYPE, "%s: entry %q has a %s in it, which no file can hold", w->path,
-                       name, value->kind == TN_VALUE_MODULE ? "module" : "value of unknown kind");
+        return tn_fail(TN_ERR_TYPE, "%s: entry %q contains a %s, which cannot be stored in a file",
+                       w->path, name,
+                       value->kind == TN_VALUE_MODULE ? "module" : "value of unknown kind");
     tn_status status = put_number(w, value->kind);
     if (status != TN_OK || value->kind == TN_VALUE_NONE)
         return status;

@@ -49,7 +49,7 @@ static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
 {
     tn_status status = take_number(r, count);
     if (status == TN_OK && *count > (uint64_t)(r->end - r->at) / least)
-        status = bad(r, "a count is larger than what follows");
+        status = bad(r, "a count is larger than the rest of the header");
     return status;
 }
 
@@ -73,7 +73,7 @@ static tn_status take_text(struct reading *r, char **text)
     tn_status status = take_bytes(r, &bytes, &length);
     *text = NULL;
     if (status == TN_OK && memchr(bytes, '\0', length) != NULL)
-        return bad(r, "a text has a zero byte in it");
+        return bad(r, "a string contains a NUL byte");
     if (status != TN_OK)
         return status;
     *text = tn_malloc(length + 1);
@@ -94,7 +94,7 @@ static tn_status check_padding(const struct reading *r, uint64_t at, size_t coun
     tn_status status = r->source->read(r->source->user, r->data + at, bytes, count);
     if (status == TN_OK && memcmp(bytes, zeros, count) != 0)
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: checkpoint, byte %llu: the padding behind a storage is not zero",
+                         "%s: checkpoint, byte %llu: the padding after a storage is not zero",
                          r->source->path, (unsigned long long)(r->data + at));
     return status;
 }
@@ -117,7 +117,7 @@ static tn_status take_storages(struct reading *r)
         if (status == TN_OK)
             status = take_number(r, &s->sum);
         if (status == TN_OK && (s->place != at || at > available || s->size > available - at))
-            status = bad(r, "a storage does not lie behind the one before, or beyond the end");
+            status = bad(r, "the offset of a storage is out of order or beyond the end");
         if (status != TN_OK)
             break;
         size_t padding = (size_t)((ALIGNMENT - s->size % ALIGNMENT) % ALIGNMENT);
@@ -142,17 +142,15 @@ static tn_status check_sum(const struct reading *r, const struct storage *s, boo
         return tn_error_last_code();
     if (ck_sum(bytes, (size_t)s->size) == s->sum)
         return TN_OK;
-    return tn_fail(
-        TN_ERR_FORMAT,
-        "%s: checkpoint: the %llu bytes of a storage are not those that were written (their "
-        "sum differs)",
-        r->source->path, (unsigned long long)s->size);
+    return tn_fail(TN_ERR_FORMAT,
+                   "%s: checkpoint: the %llu bytes of a storage are damaged (wrong checksum)",
+                   r->source->path, (unsigned long long)s->size);
 }
 
 static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **bytes)
 {
     if (number >= r->count)
-        return bad(r, "a tensor is over a storage that is not there");
+        return bad(r, "a tensor uses a storage that does not exist");
     struct storage *s = &r->storages[number];
     tn_status status = TN_OK;
     if (s->bytes == NULL) {
@@ -213,7 +211,7 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
     if (dtype >= TN_DTYPE_COUNT)
         return bad(r, "an unknown element type");
     if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
-        return bad(r, "a tensor with too many dimensions, or one that starts nowhere");
+        return bad(r, "a tensor has too many dimensions or a wrong offset");
     memcpy(dims, r->at, (size_t)ndim * 16);
     r->at += ndim * 16;
     status = open_storage(r, storage, &bytes);
@@ -256,7 +254,7 @@ static tn_status take_row(struct reading *r, int depth, uint32_t kind, tn_value 
     uint64_t count = 0;
     tn_status status = take_count(r, 8, &count);
     if (status == TN_OK && count > UINT32_MAX)
-        status = bad(r, "a row is too long");
+        status = bad(r, "a list is too long");
     if (status != TN_OK)
         return status;
     tn_value *row = tn_calloc((size_t)count + 1, sizeof *row);
@@ -274,7 +272,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     char *text = NULL;
     tn_status status = take_number(r, &kind);
     if (status == TN_OK && depth > DEPTH_MAX)
-        status = bad(r, "lists nest too deep");
+        status = bad(r, "lists are nested too deep");
     if (status != TN_OK)
         return status;
     *out = (tn_value){ .kind = (uint32_t)kind };
@@ -286,7 +284,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     case TN_VALUE_BYTES:
         status = take_bytes(r, &out->as.s, &length);
         out->count = (uint32_t)length;
-        return length > UINT32_MAX ? bad(r, "bytes are too many") : status;
+        return length > UINT32_MAX ? bad(r, "a byte string is too long") : status;
     case TN_VALUE_STRING:
     case TN_VALUE_SPEC:
         status = take_text(r, &text);
@@ -297,7 +295,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     case TN_VALUE_FLOAT:
         status = take_number(r, &bits);
         if (status == TN_OK && kind == TN_VALUE_BOOL && bits > 1)
-            return bad(r, "a bool that is neither 0 nor 1");
+            return bad(r, "a bool is neither 0 nor 1");
         memcpy(&out->as, &bits, sizeof bits);
         return status;
     default: return bad(r, "a value of an unknown kind");
@@ -313,7 +311,7 @@ static tn_status take_entry(struct reading *r, tn_state *state)
     uint64_t scope = tn_scope_begin();
     tn_status status = take_text(r, &name);
     if (status == TN_OK && tn_state_find(state, name) >= 0)
-        status = bad(r, "a name stands there twice");
+        status = bad(r, "a name occurs twice");
     if (status == TN_OK)
         status = take_value(r, 0, &value);
     if (status == TN_OK)
@@ -378,7 +376,7 @@ static tn_status take_header(struct reading *r, tn_state *state)
     uint64_t storages = 0;
     tn_status status = take_number(r, &storages);
     if (status == TN_OK && storages > (uint64_t)(r->end - r->start))
-        status = bad(r, "the storages are described beyond the end");
+        status = bad(r, "the descriptions of the storages are beyond the end");
     if (status != TN_OK)
         return status;
     const unsigned char *entries = r->at, *rows = r->start + storages;
@@ -386,16 +384,16 @@ static tn_status take_header(struct reading *r, tn_state *state)
     status = take_storages(r);
     for (const unsigned char *at = r->at; at < r->end && status == TN_OK; at++)
         if (*at != 0)
-            status = bad(r, "something stands behind the last storage");
+            status = bad(r, "unexpected data after the last storage");
     const unsigned char *end = r->end;
     r->at = entries;
     r->end = rows;
     if (status == TN_OK && entries > rows)
-        status = bad(r, "the storages are described in front of the entries");
+        status = bad(r, "the descriptions of the storages are before the entries");
     if (status == TN_OK)
         status = take_all(r, state);
     if (status == TN_OK && r->at != r->end)
-        status = bad(r, "something stands between the texts and the storages");
+        status = bad(r, "unexpected data between the metadata and the storages");
     r->end = end;
     return status;
 }
@@ -406,31 +404,28 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     unsigned char start[START_SIZE];
     uint32_t version, order;
     if (source->size < START_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for a checkpoint", source->path,
-                       (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT, "%s: too short for a checkpoint, got %llu bytes",
+                       source->path, (unsigned long long)source->size);
     tn_status status = source->read(source->user, 0, start, sizeof start);
     if (status != TN_OK)
         return status;
     if (memcmp(start, "TNCKPT\r\n", 8) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: it does not begin as a checkpoint does", source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: not a checkpoint: wrong magic number", source->path);
     memcpy(&version, start + 8, 4);
     memcpy(&order, start + 12, 4);
     memcpy(length, start + 16, 8);
     memcpy(sum, start + 24, 8);
     if (order != 0x01020304)
-        return tn_fail(
-            TN_ERR_FORMAT,
-            "%s: checkpoint: its numbers have another byte order than this machine's (mark "
-            "%08x)",
-            source->path, order);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: checkpoint: wrong byte order (mark %08x); expected this machine's",
+                       source->path, order);
     if (version != 1)
-        return tn_fail(TN_ERR_VERSION, "%s: a checkpoint of version %u; version 1 is read",
+        return tn_fail(TN_ERR_VERSION, "%s: checkpoint: unknown version, got %u; expected 1",
                        source->path, version);
     if (*length > source->size - START_SIZE || (*length + START_SIZE) % ALIGNMENT != 0)
-        return tn_fail(
-            TN_ERR_FORMAT,
-            "%s: the checkpoint's header is to have %llu bytes, the file has %llu in all",
-            source->path, (unsigned long long)*length, (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: checkpoint: truncated: its header has %llu bytes, the file %llu",
+                       source->path, (unsigned long long)*length, (unsigned long long)source->size);
     return TN_OK;
 }
 
@@ -451,9 +446,7 @@ tn_status ck_load(const tn_source *source, tn_state *state)
                          .visits = source->size * 64 };
     status = source->read(source->user, START_SIZE, header, (size_t)length);
     if (status == TN_OK && ck_sum(header, (size_t)length) != sum)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: the checkpoint's header is not the one that was written (its sum "
-                         "differs)",
+        status = tn_fail(TN_ERR_FORMAT, "%s: checkpoint: the header is damaged (wrong checksum)",
                          source->path);
     if (status == TN_OK)
         status = take_header(&r, state);

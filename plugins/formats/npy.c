@@ -80,18 +80,18 @@ static tn_status take_text(struct cursor *c, char *out, size_t size)
 {
     char quote = peek(c);
     if (quote != '\'' && quote != '"')
-        return bad(c, "a text in quotes is missing");
+        return bad(c, "expected a quoted string");
     const char *from = ++c->at;
     while (c->at < c->end && *c->at != quote) {
         if ((unsigned char)*c->at < ' ' || *c->at == '\\')
-            return bad(c, "a control character or a backslash in a text");
+            return bad(c, "a control character or a backslash in a string");
         c->at++;
     }
     if (c->at == c->end)
-        return bad(c, "a text does not end");
+        return bad(c, "a string is not terminated");
     size_t length = (size_t)(c->at - from);
     if (length >= size)
-        return bad(c, "a text is too long");
+        return bad(c, "a string is too long");
     memcpy(out, from, length);
     out[length] = '\0';
     c->at++;
@@ -102,7 +102,7 @@ static tn_status take_size(struct cursor *c, int64_t *out)
 {
     char digit = peek(c);
     if (digit < '0' || digit > '9')
-        return bad(c, "a size of the shape is not a whole number >= 0");
+        return bad(c, "a size of the shape is not an integer >= 0");
     *out = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
         if (__builtin_mul_overflow(*out, 10, out) ||
@@ -135,7 +135,7 @@ static tn_status take_descr(struct cursor *c, struct npy_header *header)
     char text[64];
     if (peek(c) == '[')
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy header: an array of records; only arrays of numbers are read",
+                       "%s: npy header: an array of records; expected an array of numbers",
                        c->source->path);
     tn_status status = take_text(c, text, sizeof text);
     if (status != TN_OK)
@@ -148,8 +148,8 @@ static tn_status take_descr(struct cursor *c, struct npy_header *header)
         }
     }
     return tn_fail(TN_ERR_FORMAT,
-                   "%s: npy header: elements of type %q; bool, whole numbers, floats of 2, 4 and 8 "
-                   "bytes and complex numbers are read",
+                   "%s: npy header: unknown element type, got %q; expected bool, integers, floats "
+                   "of 2, 4 or 8 bytes or complex numbers",
                    c->source->path, text);
 }
 
@@ -165,10 +165,10 @@ static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigne
         which++;
     if (which == 3)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy header: unknown key %q; descr, fortran_order and shape are known",
+                       "%s: npy header: unknown key %q; expected descr, fortran_order and shape",
                        c->source->path, key);
     if (*seen & 1u << which)
-        return bad(c, "a key stands there twice");
+        return bad(c, "a key occurs twice");
     *seen |= 1u << which;
     if (!take(c, ':'))
         return bad(c, "a colon is missing after a key");
@@ -197,7 +197,7 @@ static tn_status parse(struct cursor *c, struct npy_header *header)
     if (seen != 7)
         return bad(c, "descr, fortran_order or shape is missing");
     peek(c);
-    return c->at == c->end ? TN_OK : bad(c, "something stands after the dictionary");
+    return c->at == c->end ? TN_OK : bad(c, "unexpected text after the dictionary");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -215,16 +215,17 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
 {
     unsigned char start[12] = { 0 };
     if (source->size < sizeof start)
-        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for an npy file", source->path,
+        return tn_fail(TN_ERR_FORMAT, "%s: too short for an npy file, got %llu bytes", source->path,
                        (unsigned long long)source->size);
     tn_status status = source->read(source->user, 0, start, sizeof start);
     if (status != TN_OK)
         return status;
     if (memcmp(start, MAGIC, MAGIC_SIZE) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: it does not begin as an npy file does", source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: not an npy file: wrong magic number", source->path);
     if (start[6] < 1 || start[6] > 3 || start[7] != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: npy version %d.%d; 1.0, 2.0 and 3.0 are read",
-                       source->path, start[6], start[7]);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: unknown npy version, got %d.%d; expected 1.0, 2.0 or 3.0", source->path,
+                       start[6], start[7]);
     *length = (size_t)start[8] | (size_t)start[9] << 8;
     header->data = 10;
     if (start[6] > 1) {
@@ -232,11 +233,12 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
         header->data = 12;
     }
     if (*length > source->size - header->data)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: the npy header is to have %zu bytes, the file has %llu in all",
+        return tn_fail(TN_ERR_FORMAT, "%s: truncated: the npy header has %zu bytes, the file %llu",
                        source->path, *length, (unsigned long long)source->size);
     if (*length > HEADER_MAX)
-        return tn_fail(TN_ERR_FORMAT, "%s: an npy header of %zu bytes is too large; %d are allowed",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: the npy header is too large, got %zu bytes; expected at "
+                       "most %d",
                        source->path, *length, HEADER_MAX);
     return TN_OK;
 }
@@ -322,7 +324,7 @@ tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
     while (type < DTYPES && dtypes[type].dtype != tn_tensor_dtype(tensor))
         type++;
     if (type == DTYPES)
-        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot hold", sink->path,
+        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot store", sink->path,
                        tn_state_name(state, index), tn_dtype_name(tn_tensor_dtype(tensor)));
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
         return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", sink->path,
@@ -352,9 +354,8 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
 {
     if (tn_state_count(state) != 1)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: npy holds one array, there are %lld tensors; npz holds "
-                       "several",
-                       sink->path, (long long)tn_state_count(state));
+                       "%s: npy stores one array, got %lld tensors; npz stores several", sink->path,
+                       (long long)tn_state_count(state));
     return fm_npy_save(sink, state, 0);
 }
 

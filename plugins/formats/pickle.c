@@ -12,7 +12,7 @@ static const char *take(struct pickle *pk, uint64_t size)
 {
     if (size > pk->size - pk->at) {
         pk->cut = true;
-        pickle_bad(pk, "it is cut");
+        pickle_bad(pk, "it is truncated");
         return NULL;
     }
     const char *at = pk->bytes + pk->at;
@@ -247,7 +247,8 @@ static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
         return pickle_bad(pk, "the stack has too few values");
     struct pickle_value *into = pk->stack[begin - 1];
     if (into->kind != kind)
-        return pickle_bad(pk, "values are put into something that does not take them");
+        return pickle_bad(pk,
+                          "values are appended to something else than a list, set or dictionary");
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
         return pickle_bad(pk, "a key without a value");
     return gather(pk, into, begin);
@@ -276,7 +277,7 @@ static tn_status op_proto(struct pickle *pk, unsigned char op)
     (void)op;
     if (!take_number(pk, 1, &version))
         return TN_ERR_FORMAT;
-    return version <= 5 ? TN_OK : pickle_bad(pk, "a protocol later than 5");
+    return version <= 5 ? TN_OK : pickle_bad(pk, "the protocol is newer than 5");
 }
 
 static tn_status op_frame(struct pickle *pk, unsigned char op)
@@ -304,7 +305,7 @@ static tn_status memorize(struct pickle *pk, uint64_t number)
     if (!has(pk, 1))
         return TN_ERR_FORMAT;
     if (number > pk->at)
-        return pickle_bad(pk, "a number of the memo that is too large");
+        return pickle_bad(pk, "an index of the memo is too large");
     if ((int64_t)number >= pk->memo_size) {
         int64_t size = (int64_t)number * 2 + 64;
         struct pickle_value **grown = tn_realloc(pk->memo, (size_t)size * sizeof *grown);
@@ -337,7 +338,7 @@ static tn_status op_get(struct pickle *pk, unsigned char op)
     if (!take_number(pk, op == 'h' ? 1 : 4, &number))
         return TN_ERR_FORMAT;
     if ((int64_t)number >= pk->memo_size || pk->memo[number] == NULL)
-        return pickle_bad(pk, "a number of the memo that is not there");
+        return pickle_bad(pk, "an index of the memo is not defined");
     return push(pk, pk->memo[number]);
 }
 
@@ -358,7 +359,7 @@ static tn_status op_stack_global(struct pickle *pk, unsigned char op)
     if (module == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_TEXT || module->kind != PK_TEXT)
-        return pickle_bad(pk, "a name that is no text");
+        return pickle_bad(pk, "a name is not a string");
     return push(pk, pickle_global(pk, module->as.text.at, module->as.text.size, name->as.text.at,
                                   name->as.text.size));
 }
@@ -370,7 +371,7 @@ static tn_status op_reduce(struct pickle *pk, unsigned char op)
     if (name == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_NAME || arguments->kind != PK_TUPLE)
-        return pickle_bad(pk, "a call of something that is no name, or without a tuple");
+        return pickle_bad(pk, "a call of something else than a name, or without a tuple");
     return push(pk, pickle_call(pk, name, arguments));
 }
 
@@ -470,11 +471,10 @@ static tn_status step(struct pickle *pk, unsigned char op)
     if (opcodes[op].run != NULL)
         return opcodes[op].run(pk, op);
     if (opcodes[op].name == NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %02x is no opcode", pk->path, pk->op,
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: unknown opcode %02x", pk->path, pk->op,
                        op);
     return tn_fail(TN_ERR_REFUSED,
-                   "%s: pickle, byte %zu: the opcode %s is not among those that "
-                   "are read as data",
+                   "%s: pickle, byte %zu: the opcode %s is not supported; only data are read",
                    pk->path, pk->op, opcodes[op].name);
 }
 

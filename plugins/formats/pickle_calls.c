@@ -115,7 +115,7 @@ struct pickle_value *pickle_global(struct pickle *pk, const char *module, size_t
     int shown = module_size < 200 ? (int)module_size : 200;
     tn_fail(TN_ERR_REFUSED,
             "%s: pickle, byte %zu: %.*s.%.*s is not data that Tenon knows, and nothing else is "
-            "called; tensors, numbers, texts, lists and dictionaries are read (of a module: its "
+            "called; expected tensors, numbers, strings, lists and dictionaries (of a module: its "
             "state_dict())",
             pk->path, pk->op, shown, module, name_size < 200 ? (int)name_size : 200, name);
     return NULL;
@@ -150,7 +150,7 @@ static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *
         return NULL;
     }
     if (with_dtype && (at[6]->kind != PK_NAME || at[6]->dtype == OTHER)) {
-        pickle_bad(pk, "a tensor has something else where its dtype belongs");
+        pickle_bad(pk, "a tensor has a wrong dtype");
         return NULL;
     }
     /* Whether its values are to be conjugated or negated, which Tenon would have to compute. */
@@ -173,7 +173,7 @@ static struct pickle_value *make_typed(struct pickle *pk, struct pickle_value *a
     struct pickle_value **at = arguments->as.list.at;
     if (arguments->as.list.count < 3 || at[0]->kind != PK_NAME || at[1]->kind != PK_NAME ||
         at[2]->kind != PK_TUPLE || at[0]->as.name->call == CALL_TYPED) {
-        pickle_bad(pk, "a tensor of some type is not a function, a type and arguments");
+        pickle_bad(pk, "a tensor of a subclass is not a function, a type and arguments");
         return NULL;
     }
     return pickle_call(pk, at[0], at[2]);
@@ -244,7 +244,7 @@ static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **
         bytes->as.text = at[0]->as.text;
         bytes->dtype = 1;
     } else if (!good) {
-        pickle_bad(pk, "encode of something else than a text, or to something else than latin1");
+        pickle_bad(pk, "encode of something else than a string, or to something else than latin1");
     }
     return bytes;
 }
@@ -281,8 +281,8 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
     case CALL_NOTHING:
     case CALL_STORAGE: break;
     }
-    tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s.%s with arguments that it does not have",
-            pk->path, pk->op, name->as.name->module, name->as.name->name);
+    tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: wrong arguments for %s.%s", pk->path, pk->op,
+            name->as.name->module, name->as.name->name);
     return NULL;
 }
 
@@ -304,7 +304,7 @@ struct pickle_value *pickle_persistent(struct pickle *pk, const struct pickle_va
     if (count < 5 || count > 6 || !pickle_is_text(at[0], "storage") || at[1]->kind != PK_NAME ||
         at[1]->as.name->call != CALL_STORAGE || at[2]->kind != PK_TEXT || at[4]->kind != PK_INT ||
         at[4]->as.i < 0) {
-        pickle_bad(pk, "what is kept outside is no storage with type, key and size");
+        pickle_bad(pk, "an external object is not a storage with type, key and size");
         return NULL;
     }
     if (count == 6 && at[5]->kind != PK_NONE) {

@@ -92,9 +92,8 @@ struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key
 tn_status pickle_visit(struct pickle *pk, int depth)
 {
     if (depth > PK_DEPTH_MAX)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: pickle: values nested more than %d deep, or in themselves", pk->path,
-                       PK_DEPTH_MAX);
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle: values nested more than %d deep, or recursive",
+                       pk->path, PK_DEPTH_MAX);
     if (pk->values++ >= PK_VALUES_MAX)
         return tn_fail(TN_ERR_FORMAT, "%s: pickle: more than %d values", pk->path, PK_VALUES_MAX);
     return TN_OK;
@@ -227,9 +226,7 @@ static tn_status put_value(struct pickle *pk, struct text *text, const struct pi
         return status == TN_OK ? put(text, dtype, strlen(dtype)) : status;
     }
     return tn_fail(TN_ERR_FORMAT,
-                   "%s: pickle: a storage, a type or a function where a value is "
-                   "expected",
-                   pk->path);
+                   "%s: pickle: expected a value, got a storage, a type or a function", pk->path);
 }
 
 tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char **out)
@@ -238,7 +235,7 @@ tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char
     tn_status status = value->kind == PK_TEXT ? put(&text, value->as.text.at, value->as.text.size)
                                               : put_value(pk, &text, value, 0);
     if (status == TN_OK && strlen(text.at) != text.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: a text with a NUL in it", pk->path);
+        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: a string contains a NUL", pk->path);
     if (status == TN_OK)
         *out = text.at;
     else

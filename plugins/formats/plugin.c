@@ -9,7 +9,7 @@ static struct {
 
 static const tn_option options[] = {
     TN_OPTION_INT(__typeof__(settings), unpacked_max, "4294967296",
-                  "bytes that one file may take in memory beyond its own size"),
+                  "bytes of memory that one file may use beyond its own size"),
     TN_OPTION_END,
 };
 
@@ -17,8 +17,8 @@ tn_status fm_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
     if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
         return tn_fail(TN_ERR_REFUSED,
-                       "%s: its %llu bytes stand for more than %lld bytes beyond that; "
-                       "TENON_FORMATS_UNPACKED_MAX allows more to a file that is trusted",
+                       "%s: its %llu bytes expand to more than %lld bytes more; "
+                       "TENON_FORMATS_UNPACKED_MAX sets the limit, for a trusted file",
                        source->path, (unsigned long long)source->size,
                        (long long)settings.unpacked_max);
     return TN_OK;
@@ -28,7 +28,9 @@ static tn_status activate(void)
 {
     return settings.unpacked_max >= 0
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "TENON_FORMATS_UNPACKED_MAX is %lld; it counts bytes",
+               : tn_fail(TN_ERR_VALUE,
+                         "TENON_FORMATS_UNPACKED_MAX: negative, got %lld; expected a "
+                         "number of bytes",
                          (long long)settings.unpacked_max);
 }
 

@@ -41,7 +41,9 @@ static tn_status read_whole(struct zip *zip, const struct zip_member *member, ui
 {
     struct zip_reader reader;
     if (member->size > limit)
-        return tn_fail(TN_ERR_FORMAT, "%s: member %q has %llu bytes; %llu are allowed",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: member %q is too large, got %llu bytes; expected at "
+                       "most %llu",
                        zip->source->path, member->name, (unsigned long long)member->size,
                        (unsigned long long)limit);
     tn_status status = zip_reader_open(zip, member, &reader);
@@ -89,13 +91,14 @@ static tn_status check_facts(struct pytorch_file *file)
         return status;
     if (order[0] != '\0' && strcmp(order, "little") != 0)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: its bytes are in the order %q; save it again on a "
-                       "little-endian machine",
+                       "%s: wrong byte order, got %q; save it again on a little-endian machine",
                        file->source->path, order);
     int64_t number = 0;
     version[strcspn(version, "\n")] = '\0';
     if (version[0] != '\0' && (!tn_read_int(version, &number) || number > VERSION_MAX))
-        return tn_fail(TN_ERR_VERSION, "%s: a PyTorch file of version %q; up to %d are read",
+        return tn_fail(TN_ERR_VERSION,
+                       "%s: unknown version of a PyTorch file, got %q; expected at "
+                       "most %d",
                        file->source->path, version, VERSION_MAX);
     return TN_OK;
 }
@@ -111,8 +114,7 @@ static tn_status load_archive(struct pytorch_file *file, const struct zip_member
         return status;
     status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size);
     if (status == TN_OK && pk.at != pk.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: something stands behind its pickle",
-                         file->source->path);
+        status = tn_fail(TN_ERR_FORMAT, "%s: unexpected data after its pickle", file->source->path);
     if (status == TN_OK)
         status = pytorch_fill_state(file, &pk);
     pytorch_storages_free(file);
@@ -135,8 +137,8 @@ static tn_status load(const tn_source *source, tn_state *state)
     struct pytorch_file file = { .source = source, .state = state, .zip = &zip };
     if (pickle == NULL) {
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: an archive without (one) NAME/data.pkl, which a file "
-                         "of PyTorch has",
+                         "%s: an archive without NAME/data.pkl, or with several; expected one, as "
+                         "PyTorch writes it",
                          source->path);
     } else {
         size_t size = strlen(pickle->name) - strlen(PICKLE);
@@ -156,7 +158,7 @@ static tn_status load(const tn_source *source, tn_state *state)
 const tn_format_def format_pytorch = {
     TN_HEAD(tn_format_def),
     .name = "pytorch",
-    .help = "what torch.save wrote, as far as it is data: tensors, numbers, texts, dictionaries",
+    .help = "the data that torch.save wrote: tensors, numbers, strings, dictionaries",
     .extensions = ".pt .pth .bin",
     .recognize = recognize,
     .load = load,

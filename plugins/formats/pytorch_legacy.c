@@ -43,7 +43,7 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
     tn_status status = read_one(source, bytes, size, all, &all->version);
     if (status == TN_OK &&
         (all->version.result->kind != PK_INT || all->version.result->as.i != PROTOCOL))
-        return tn_fail(TN_ERR_FORMAT, "%s: a PyTorch file of a protocol that is not %d",
+        return tn_fail(TN_ERR_FORMAT, "%s: unknown protocol of a PyTorch file; expected %d",
                        source->path, PROTOCOL);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->machine);
@@ -52,8 +52,7 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
                                             : NULL;
     if (little != NULL && (little->kind != PK_BOOL || !little->as.i))
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: its bytes are those of a big-endian machine; save it "
-                       "again on a little-endian one",
+                       "%s: wrong byte order, got big-endian; save it again on a little-endian one",
                        source->path);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->saved);
@@ -126,16 +125,14 @@ static tn_status place_storage(struct pytorch_file *file, const struct pickle_va
             continue;
         if ((uint64_t)storage->size != size || storage->place != 0 || bytes != UINT64_MAX)
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: storage %.*s: its size or its type is not the same "
-                           "everywhere, or it is there twice",
+                           "%s: storage %.*s: its size or type is inconsistent, or it occurs twice",
                            file->source->path, (int)key->as.text.size, key->as.text.at);
         bytes = size * tn_dtype_size((tn_dtype)dtype);
         storage->place = *at + sizeof count;
     }
     if (bytes > file->source->size - *at - sizeof count)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: storage %.*s: nothing looks at it, or the file is too "
-                       "short for it",
+                       "%s: storage %.*s: no tensor uses it, or the file is too short for it",
                        file->source->path, (int)key->as.text.size, key->as.text.at);
     *at += sizeof count + bytes;
     return TN_OK;
@@ -146,13 +143,13 @@ static tn_status place_storages(struct pytorch_file *file, const struct pickles 
     const struct pickle_value *keys = all->keys.result;
     uint64_t at = all->size;
     if (keys->kind != PK_LIST)
-        return tn_fail(TN_ERR_FORMAT, "%s: the keys of the storages are no list",
+        return tn_fail(TN_ERR_FORMAT, "%s: the keys of the storages are not a list",
                        file->source->path);
     tn_status status = list_storages(file, &all->saved);
     for (uint32_t i = 0; i < keys->as.list.count && status == TN_OK; i++)
         status = keys->as.list.at[i]->kind == PK_TEXT
                      ? place_storage(file, keys->as.list.at[i], &at)
-                     : tn_fail(TN_ERR_FORMAT, "%s: the key of a storage is no text",
+                     : tn_fail(TN_ERR_FORMAT, "%s: the key of a storage is not a string",
                                file->source->path);
     for (int64_t i = 0; i < file->count && status == TN_OK; i++)
         if (file->at[i].place == 0)

@@ -19,7 +19,7 @@ static tn_status enter(struct pytorch_file *file, struct path *path, const char 
 {
     *before = path->size;
     if (memchr(key, '\0', size) != NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: a key with a NUL in it below %q", file->source->path,
+        return tn_fail(TN_ERR_FORMAT, "%s: a key below %q contains a NUL", file->source->path,
                        path->at != NULL ? path->at : "");
     if (path->size + size > NAME_MAX_SIZE)
         return tn_fail(TN_ERR_FORMAT, "%s: a name of more than %d bytes", file->source->path,
@@ -118,9 +118,7 @@ static tn_status enter_key(struct pytorch_file *file, struct path *path,
     if (key->kind == PK_TEXT)
         return enter(file, path, key->as.text.at, key->as.text.size, before);
     if (key->kind != PK_INT)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: below %q is a key that is neither a text nor a whole "
-                       "number",
+        return tn_fail(TN_ERR_FORMAT, "%s: a key below %q is neither a string nor an integer",
                        file->source->path, path->at != NULL ? path->at : "");
     tn_snprint(number, sizeof number, "%lld", (long long)key->as.i);
     return enter(file, path, number, strlen(number), before);

@@ -72,8 +72,8 @@ struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
     if (__builtin_mul_overflow(storage->as.storage.size, (int64_t)have, &bytes) ||
         bytes % (int64_t)wanted != 0) {
         tn_fail(TN_ERR_FORMAT,
-                "%s: storage %.*s has %lld elements of %zu bytes, which are no whole "
-                "number of %s",
+                "%s: storage %.*s has %lld elements of %zu bytes, which is not a multiple of the "
+                "size of %s",
                 file->source->path, (int)key->as.text.size, key->as.text.at,
                 (long long)storage->as.storage.size, have, tn_dtype_name(dtype));
         return NULL;
@@ -88,7 +88,7 @@ struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
     struct pytorch_storage *found = &file->at[*place - 1];
     if (found->size == bytes / (int64_t)wanted)
         return found;
-    tn_fail(TN_ERR_FORMAT, "%s: storage %.*s has %lld elements in one place and %lld in another",
+    tn_fail(TN_ERR_FORMAT, "%s: storage %.*s has an inconsistent size, got %lld and %lld elements",
             file->source->path, (int)key->as.text.size, key->as.text.at, (long long)found->size,
             (long long)(bytes / (int64_t)wanted));
     return NULL;
@@ -186,8 +186,8 @@ static tn_status check_extent(struct pytorch_file *file, const struct pytorch_st
     if (overflow || offset > storage->size || (!empty && last >= storage->size))
         return tn_fail(
             TN_ERR_FORMAT,
-            "%s: tensor %q: its sizes, strides and offset reach beyond its storage, which "
-            "has %lld elements of %s",
+            "%s: tensor %q: its sizes, strides and offset exceed its storage, which has %lld "
+            "elements of %s",
             file->source->path, name, (long long)storage->size, tn_dtype_name(storage->dtype));
     return count > storage->size
                ? fm_unpacked(file->source, &file->expanded,

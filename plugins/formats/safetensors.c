@@ -68,7 +68,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
 const tn_format_def format_safetensors = {
     TN_HEAD(tn_format_def),
     .name = "safetensors",
-    .help = "named tensors, no code; read and written by PyTorch, JAX, NumPy and others",
+    .help = "named tensors, without code; used by PyTorch, JAX, NumPy and others",
     .extensions = ".safetensors",
     .recognize = recognize,
     .load = load,

@@ -68,14 +68,15 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
     size_t ndim = json_array_size(shape);
     if (ndim > TN_MAX_DIMS)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: safetensors header, tensor %q: %zu dimensions; Tenon has at most %d",
+                       "%s: safetensors header, tensor %q: too many dimensions, got %zu; expected "
+                       "at most %d",
                        source->path, tensor->name, ndim, TN_MAX_DIMS);
     uint64_t product = tn_dtype_size(tensor->dtype);
     bool empty = false, overflow = false;
     for (size_t i = 0; i < ndim; i++) {
         uint64_t size = 0;
         if (!read_number(json_array_get(shape, i), &size))
-            return bad(source, tensor->name, "a size in its shape is not a whole number >= 0");
+            return bad(source, tensor->name, "a size in its shape is not an integer >= 0");
         tensor->shape[i] = (int64_t)size;
         empty = empty || size == 0;
         overflow = overflow || __builtin_mul_overflow(product, size, &product);
@@ -95,8 +96,7 @@ static tn_status read_offsets(const tn_source *source, const json_t *offsets,
     if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
         !read_number(json_array_get(offsets, 0), &tensor->begin) ||
         !read_number(json_array_get(offsets, 1), &tensor->end))
-        return bad(source, tensor->name,
-                   "its data_offsets are missing or not two whole numbers >= 0");
+        return bad(source, tensor->name, "its data_offsets are missing or not two integers >= 0");
     if (tensor->begin > tensor->end || tensor->end > data_size)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: safetensors header, tensor %q: its data_offsets [%llu, %llu] are not "
@@ -144,7 +144,7 @@ static tn_status read_meta(const tn_source *source, const json_t *meta, tn_state
     json_object_foreach((json_t *)meta, key, value)
     {
         if (!json_is_string(value))
-            return tn_fail(TN_ERR_FORMAT, "%s: safetensors header: __metadata__ %q is not a text",
+            return tn_fail(TN_ERR_FORMAT, "%s: safetensors header: __metadata__ %q is not a string",
                            source->path, key);
         tn_status status = tn_state_set_meta(state, key, json_string_value(value));
         if (status != TN_OK)
@@ -180,7 +180,7 @@ static tn_status check_cover(const tn_source *source, const struct safetensors_h
         if (sorted[i]->begin != at)
             status = bad(source, sorted[i]->name,
                          sorted[i]->begin < at ? "its data overlap those of another tensor"
-                                               : "there is a hole before its data");
+                                               : "there is a gap before its data");
         at = sorted[i]->end;
     }
     if (status == TN_OK && at != data_size)
@@ -217,7 +217,7 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
 {
     unsigned char bytes[LENGTH_SIZE];
     if (source->size < LENGTH_SIZE + 2)
-        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for a safetensors file",
+        return tn_fail(TN_ERR_FORMAT, "%s: too short for a safetensors file, got %llu bytes",
                        source->path, (unsigned long long)source->size);
     tn_status status = source->read(source->user, 0, bytes, sizeof bytes);
     *length = 0;
@@ -226,12 +226,11 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
     if (status == TN_OK && *length > HEADER_MAX)
         status = tn_fail(
             TN_ERR_FORMAT,
-            "%s: a safetensors header of %llu bytes is too large; 100000000 are allowed",
+            "%s: the safetensors header is too large, got %llu bytes; expected at most 100000000",
             source->path, (unsigned long long)*length);
     if (status == TN_OK && *length > source->size - LENGTH_SIZE)
         status = tn_fail(
-            TN_ERR_FORMAT,
-            "%s: the safetensors header is to have %llu bytes, the file has %llu in all",
+            TN_ERR_FORMAT, "%s: truncated: the safetensors header has %llu bytes, the file %llu",
             source->path, (unsigned long long)*length, (unsigned long long)source->size);
     return status;
 }
@@ -323,10 +322,10 @@ static tn_status check_entry(const tn_state *state, int64_t i, const char *path)
     const char *name = tn_state_name(state, i);
     tn_dtype dtype = tn_tensor_dtype(tn_state_tensor(state, i));
     if (strcmp(name, "__metadata__") == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: safetensors has no room for a tensor named %q", path,
-                       name);
+        return tn_fail(TN_ERR_VALUE, "%s: safetensors reserves the name %q; rename the tensor",
+                       path, name);
     if (name_of(dtype) == NULL)
-        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which safetensors cannot hold", path,
+        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which safetensors cannot store", path,
                        name, tn_dtype_name(dtype));
     if (!tn_device_has_memory(tn_tensor_device(tn_state_tensor(state, i))))
         return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", path, name,
@@ -343,7 +342,7 @@ static tn_status put(json_t *object, const char *name, json_t *value, const char
         return TN_OK;
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE, "%s: the name %q is not UTF-8, which safetensors asks for",
+        return tn_fail(TN_ERR_VALUE, "%s: the name %q is not UTF-8, which safetensors requires",
                        path, name);
     }
     return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header", path);
@@ -361,7 +360,7 @@ static tn_status fill_header(const tn_state *state, const char *path, const uint
             json_t *text = json_string(tn_state_meta(state, key));
             status = text != NULL
                          ? put(meta, key, text, path)
-                         : tn_fail(TN_ERR_VALUE, "%s: the text of %q is not UTF-8", path, key);
+                         : tn_fail(TN_ERR_VALUE, "%s: the metadata of %q are not UTF-8", path, key);
         }
         if (status != TN_OK)
             return status;
@@ -386,7 +385,8 @@ static tn_status dump(const json_t *root, const char *path, char **bytes, size_t
         return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header", path);
     if (padded > HEADER_MAX)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: a safetensors header of %zu bytes is too large; 100000000 are allowed",
+                       "%s: the safetensors header is too large, got %zu bytes; expected at most "
+                       "100000000",
                        path, padded);
     char *out = tn_malloc(LENGTH_SIZE + padded);
     if (out == NULL)

@@ -19,7 +19,7 @@ static tn_status parse(const tn_source *source, json_t **root)
     *root = NULL;
     if (source->size > SIZE_LIMIT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: an index of %llu bytes is too large; 100000000 are allowed",
+                       "%s: the index is too large, got %llu bytes; expected at most 100000000",
                        source->path, (unsigned long long)source->size);
     char *text = tn_malloc((size_t)source->size + 1);
     if (text == NULL)
@@ -63,7 +63,7 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
             text = number;
         } else if (text == NULL) {
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: index: metadata %q is neither a text nor a whole number",
+                           "%s: index: metadata %q is neither a string nor an integer",
                            source->path, key);
         }
         tn_status status = tn_state_set_meta(state, key, text);
@@ -90,7 +90,7 @@ static tn_status load(const tn_source *source, tn_state *state)
             const char *file = json_string_value(value);
             status = file != NULL
                          ? tn_state_set_value(state, name, tn_value_string(file))
-                         : tn_fail(TN_ERR_FORMAT, "%s: index: the file of %q is not a text",
+                         : tn_fail(TN_ERR_FORMAT, "%s: index: the file of %q is not a string",
                                    source->path, name);
             if (status != TN_OK)
                 break;
@@ -110,7 +110,7 @@ static tn_status put(const char *path, json_t *object, const char *name, json_t 
     if (valid && value != NULL && json_object_set_new(object, name, value) == 0)
         return TN_OK;
     if (valid && value == NULL)
-        return tn_fail(TN_ERR_VALUE, "%s: index: the text of %q is not UTF-8", path, name);
+        return tn_fail(TN_ERR_VALUE, "%s: index: the metadata of %q are not UTF-8", path, name);
     if (!valid) {
         json_decref(value);
         return tn_fail(TN_ERR_VALUE, "%s: index: the name %q is not UTF-8", path, name);
@@ -130,7 +130,7 @@ static tn_status fill(const tn_state *state, const char *path, json_t *metadata,
     for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {
         tn_value value = tn_state_value(state, i);
         if (value.kind != TN_VALUE_STRING)
-            return tn_fail(TN_ERR_TYPE, "%s: index: the file of %q is not a name", path,
+            return tn_fail(TN_ERR_TYPE, "%s: index: the file of %q is not a string", path,
                            tn_state_name(state, i));
         status = put(path, map, tn_state_name(state, i), json_string(value.as.s));
     }
@@ -166,7 +166,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
 const tn_format_def format_safetensors_index = {
     TN_HEAD(tn_format_def),
     .name = "safetensors-index",
-    .help = "which of several files each tensor is in",
+    .help = "index of a set of files: which file contains each tensor",
     .extensions = ".safetensors.index.json",
     .recognize = recognize,
     .load = load,

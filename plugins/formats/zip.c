@@ -66,8 +66,8 @@ static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *
     uint64_t reach = END_SIZE + COMMENT_MAX;
     size_t size = (size_t)(source->size < reach ? source->size : reach);
     if (size < END_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: %llu bytes are too few for a zip archive", source->path,
-                       (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT, "%s: too short for a zip archive, got %llu bytes",
+                       source->path, (unsigned long long)source->size);
     unsigned char *tail = tn_malloc(size);
     if (tail == NULL)
         return TN_ERR_MEMORY;
@@ -77,7 +77,7 @@ static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *
         if (memcmp(tail + i, "PK\5\6", 4) == 0 && get2(tail + i + 20) == size - i - END_SIZE)
             found = i;
     if (status == TN_OK && found == size)
-        status = bad(source, "the directory at its end is missing; the file is cut or no archive");
+        status = bad(source, "no directory at its end; the file is truncated or not an archive");
     if (status == TN_OK) {
         memcpy(end, tail + found, END_SIZE);
         *at = source->size - size + found;
@@ -100,7 +100,7 @@ static tn_status find_end64(const tn_source *source, uint64_t end_at, struct pla
     uint64_t at = get8(locator + 8);
     if (at != end_at - LOCATOR_SIZE - END64_SIZE || get4(locator + 4) != 0 ||
         get4(locator + 16) > 1)
-        return bad(source, "the zip64 end record is not where it should be");
+        return bad(source, "the zip64 end record is at a wrong offset");
     status = source->read(source->user, at, end, sizeof end);
     if (status != TN_OK)
         return status;
@@ -130,7 +130,7 @@ static tn_status find_directory(const tn_source *source, struct place *place)
     }
     if (place->offset > place->end || place->size != place->end - place->offset ||
         place->count > place->size / ENTRY_SIZE)
-        return bad(source, "the directory is not where its end says");
+        return bad(source, "the directory is at a wrong offset");
     if (place->size > DIRECTORY_MAX)
         return bad(source, "the directory is larger than 256 MiB");
     return TN_OK;
@@ -177,7 +177,7 @@ static tn_status read_entry(const tn_source *source, char **at, const char *end,
         return bad(source, "the directory is malformed");
     size_t name = get2(entry + 28), extra = get2(entry + 30), comment = get2(entry + 32);
     if ((size_t)(end - *at) - ENTRY_SIZE < name + extra + comment)
-        return bad(source, "the directory is cut");
+        return bad(source, "the directory is truncated");
     uint32_t flags = get2(entry + 8);
     *member = (struct zip_member){ .header = get4(entry + 42),
                                    .packed = get4(entry + 20),
@@ -189,13 +189,13 @@ static tn_status read_entry(const tn_source *source, char **at, const char *end,
     entry[ENTRY_SIZE - 1 + name] = '\0';
     member->name = (const char *)entry + ENTRY_SIZE - 1;
     if (strlen(member->name) != name || name == 0)
-        return bad(source, "a name in the directory is empty or has a NUL in it");
+        return bad(source, "a name in the directory is empty or contains a NUL");
     if (flags & 1)
         return bad_member(source, member->name, "it is encrypted");
     if (member->method != 0 && member->method != 8)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: zip, member %q: compression method %d; stored (0) and deflated (8) are "
-                       "read",
+                       "%s: zip, member %q: unknown compression method, got %d; expected stored "
+                       "(0) or deflated (8)",
                        source->path, member->name, member->method);
     return read_extra(source, entry + ENTRY_SIZE + name, extra, member);
 }
@@ -227,16 +227,16 @@ static tn_status check_members(struct zip *zip, uint64_t end)
             member->limit - member->header < least ||
             member->limit - member->header - least < member->packed)
             return bad_member(zip->source, member->name,
-                              "its bytes overlap others or lie beyond the end");
+                              "its bytes overlap others or are beyond the end");
         if (member->method == 0 ? member->size != member->packed
                                 : member->size > DEFLATE_MAX(member->packed))
             return bad_member(zip->source, member->name,
-                              "its size is not possible with the bytes that it has");
+                              "its size is not possible for its compressed bytes");
     }
     qsort(zip->sorted, (size_t)zip->count, sizeof *zip->sorted, by_name);
     for (int64_t i = 1; i < zip->count; i++)
         if (strcmp(zip->sorted[i - 1]->name, zip->sorted[i]->name) == 0)
-            return bad_member(zip->source, zip->sorted[i]->name, "it is there twice");
+            return bad_member(zip->source, zip->sorted[i]->name, "it occurs twice");
     return TN_OK;
 }
 
@@ -323,8 +323,7 @@ static tn_status find_data(const struct zip *zip, const struct zip_member *membe
     if (status != TN_OK)
         return status;
     if (!same)
-        return bad_member(zip->source, member->name,
-                          "its local header says something else than the directory");
+        return bad_member(zip->source, member->name, "its local header differs from the directory");
     *begin = member->header + LOCAL_SIZE + name + get2(local + 28);
     if (*begin > member->limit || member->packed > member->limit - *begin)
         return bad_member(zip->source, member->name, "its bytes overlap what follows it");
@@ -337,7 +336,7 @@ static tn_status read_member(void *user, uint64_t offset, void *to, size_t bytes
     struct zip_reader *reader = user;
     const tn_source *file = reader->zip->source;
     if (offset > reader->member->size || bytes > reader->member->size - offset)
-        return bad_member(file, reader->member->name, "bytes beyond its end are asked for");
+        return bad_member(file, reader->member->name, "a read beyond its end");
     if (bytes == 0)
         return TN_OK;
     tn_status status = TN_OK;
@@ -389,7 +388,7 @@ tn_status zip_reader_close(struct zip_reader *reader, tn_status status)
         (member->crc == 0 && reader->zip->crc_is_absent))
         return status;
     return tn_fail(TN_ERR_FORMAT,
-                   "%s: zip, member %q: its check sum is %08x, its bytes have %08x: the file is "
+                   "%s: zip, member %q: wrong checksum, got %08x; its bytes have %08x: the file is "
                    "damaged",
                    reader->source.path, member->name, (unsigned)member->crc, (unsigned)reader->sum);
 }

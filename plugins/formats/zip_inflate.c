@@ -80,7 +80,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
         status = bad(source, member, "its deflated data are damaged");
     else if (status == TN_OK &&
              (code != Z_STREAM_END || room > 0 || left > 0 || stream.avail_in > 0))
-        status = bad(source, member, "its deflated data are not as long as the directory says");
+        status = bad(source, member, "the length of its deflated data differs from the directory");
     inflateEnd(&stream);
     tn_free(block);
     return status;
@@ -93,7 +93,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
 {
     (void)offset, (void)out;
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s: zip, member %q is deflated, and this Tenon was built without zlib "
+                   "%s: zip, member %q is deflated, but this Tenon was built without zlib "
                    "(configure --with-zlib)",
                    source->path, member->name);
 }

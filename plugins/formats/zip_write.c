@@ -103,8 +103,7 @@ tn_status zip_writer_add(struct zip_writer *writer, const char *name,
             writing = { &second, writer->sink->path, take };
     if (strlen(name) > UINT16_MAX)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: a name of %zu bytes is too long for zip; 65535 are "
-                       "allowed",
+                       "%s: a name is too long for zip, got %zu bytes; expected at most 65535",
                        writer->sink->path, strlen(name));
     tn_status status = grow(writer);
     if (status == TN_OK)

@@ -10,7 +10,8 @@ bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
     if (to == from)
         return true;
     if (!(GPU_MASK_COPY & TN_BIT(to)) || !(GPU_MASK_COPY & TN_BIT(from))) {
-        tn_snprint(reason, size, "float8 is stored and copied, not converted, on this device");
+        tn_snprint(reason, size,
+                   "float8 cannot be converted on this device, only stored and copied");
         return false;
     }
     return gpu_device_supports(call, to, reason, size) &&

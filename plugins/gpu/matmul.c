@@ -9,7 +9,7 @@
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size)
 {
     if (call->in[0]->ndim != 3 || call->in[1]->ndim != 3) {
-        tn_snprint(reason, size, "both operands need three dimensions, they have %d and %d",
+        tn_snprint(reason, size, "expected operands of three dimensions, got %d and %d",
                    (int)call->in[0]->ndim, (int)call->in[1]->ndim);
         return false;
     }
@@ -32,10 +32,9 @@ tn_status gpu_run_bmm(const tn_call *call)
     tn_status status = TN_OK;
 
     if (tn_view_dtype(a) != dtype || tn_view_dtype(b) != dtype)
-        return tn_fail(TN_ERR_TYPE,
-                       "bmm: operands are %s and %s, the result is %s; this kernel takes one type",
-                       tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)),
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_TYPE, "bmm: operands are %s and %s, the result is %s; expected one dtype",
+            tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)), tn_dtype_name(dtype));
     for (int d = 0; d < 3; d++) {
         plan.stride_y[d] = y->strides[d];
         plan.stride_a[d] = d == 0 && a->shape[0] == 1 ? 0 : a->strides[d];

@@ -33,7 +33,7 @@ tn_status dnnl_api_open(const char *library)
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s lacks %s: oneDNN %d with OpenMP as its runtime is wanted", library,
+                           "%s lacks %s: expected oneDNN %d with the OpenMP runtime", library,
                            symbols[i].name, DNNL_VERSION_MAJOR);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }

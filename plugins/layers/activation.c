@@ -109,7 +109,7 @@ static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char 
           .forward = id##_forward, .repr = id##_repr)
 
 static const tn_option leaky_relu_table[] = {
-    NUMBER("negative_slope", a, "0.01", "factor of what is not positive", 0), INPLACE, TN_OPTION_END
+    NUMBER("negative_slope", a, "0.01", "slope for negative inputs", 0), INPLACE, TN_OPTION_END
 };
 FORWARD_INPLACE(leaky_relu, .negative_slope = s->a)
 REPR(leaky_relu, "negative_slope", NULL)
@@ -127,14 +127,14 @@ FORWARD_INPLACE(celu, .alpha = s->a)
 REPR(celu, "alpha", NULL)
 ACTIVATION(celu, "CELU", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))");
 
-static const tn_option softshrink_table[] = { NUMBER("lambd", a, "0.5", "what is taken away", 0),
+static const tn_option softshrink_table[] = { NUMBER("lambd", a, "0.5", "threshold", 0),
                                               TN_OPTION_END };
 FORWARD(softshrink, .lambd = s->a)
 REPR(softshrink, NULL, NULL)
-ACTIVATION(softshrink, "Softshrink", "y = x less lambd, nearer to 0");
+ACTIVATION(softshrink, "Softshrink", "y = x shrunk towards 0 by lambd");
 
 static const tn_option hardshrink_table[] = {
-    NUMBER("lambd", a, "0.5", "what is too small to stay", 0), TN_OPTION_END
+    NUMBER("lambd", a, "0.5", "threshold; smaller inputs become 0", 0), TN_OPTION_END
 };
 FORWARD(hardshrink, .lambd = s->a)
 REPR(hardshrink, NULL, NULL)
@@ -142,7 +142,7 @@ ACTIVATION(hardshrink, "Hardshrink", "y = |x| > lambd ? x : 0");
 
 static const tn_option softplus_table[] = {
     NUMBER("beta", a, "1.0", "how sharp", 0),
-    NUMBER("threshold", b, "20.0", "where the line begins", 0), TN_OPTION_END
+    NUMBER("threshold", b, "20.0", "above this, the function is linear", 0), TN_OPTION_END
 };
 FORWARD(softplus, .beta = s->a, .threshold = s->b)
 REPR(softplus, "beta", "threshold")
@@ -156,8 +156,9 @@ REPR(hardtanh, "min_val", "max_val")
 ACTIVATION(hardtanh, "Hardtanh", "y = min(max(x, min_val), max_val)");
 
 static const tn_option threshold_table[] = {
-    NUMBER("threshold", a, NULL, "what has to be exceeded", TN_OPTION_REQUIRED),
-    NUMBER("value", b, NULL, "what stands for the rest", TN_OPTION_REQUIRED), INPLACE, TN_OPTION_END
+    NUMBER("threshold", a, NULL, "threshold", TN_OPTION_REQUIRED),
+    NUMBER("value", b, NULL, "output for inputs up to the threshold", TN_OPTION_REQUIRED), INPLACE,
+    TN_OPTION_END
 };
 
 static tn_tensor *threshold_forward(tn_module *self, tn_tensor *x)
@@ -212,7 +213,7 @@ struct prelu {
 static const tn_option prelu_table[] = {
     TN_OPTION_ROW(struct prelu, num_parameters, "1", "1, or one for each channel",
                   TN_OPTION_KIND_INT, 0),
-    TN_OPTION_ROW(struct prelu, init, "0.25", "what the slopes begin as", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct prelu, init, "0.25", "initial slope", TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_END
 };
 
@@ -221,7 +222,9 @@ static tn_status prelu_build(tn_module *self)
     const struct prelu *s = tn_module_data(self);
 
     if (s->num_parameters < 1)
-        return tn_fail(TN_ERR_VALUE, "PReLU: num_parameters is %lld; expected 1 or more",
+        return tn_fail(TN_ERR_VALUE,
+                       "PReLU: num_parameters: out of range, got %lld; expected 1 or "
+                       "more",
                        (long long)s->num_parameters);
     return layers_add(self, "weight", true, TN_SHAPE(s->num_parameters));
 }

@@ -64,7 +64,7 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
 
     memset(values, 0, (size_t)count * sizeof *values);
     if (positional > count)
-        return tn_fail(TN_ERR_TYPE, "%s takes %lld values at most, got %lld", type,
+        return tn_fail(TN_ERR_TYPE, "%s: too many values: takes %lld at most, got %lld", type,
                        (long long)count, (long long)positional);
     for (int64_t i = 0; i < given; i++) {
         int64_t at = i;
@@ -85,7 +85,7 @@ tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *va
                            tn_tensor **out)
 {
     if (value->kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: %s has to be a tensor%s", tn_module_type(self), name,
+        return tn_fail(TN_ERR_TYPE, "%s: %s must be a tensor%s", tn_module_type(self), name,
                        value->kind == TN_VALUE_NONE ? "; it is missing" : "");
     *out = value->as.tensor;
     return TN_OK;
@@ -94,7 +94,7 @@ tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *va
 tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
 {
     if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
-        return tn_fail(TN_ERR_TYPE, "%s: %s has to be True or False", tn_module_type(self), name);
+        return tn_fail(TN_ERR_TYPE, "%s: %s must be True or False", tn_module_type(self), name);
     *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
     return TN_OK;
 }

@@ -28,9 +28,9 @@ static const tn_option options[] = {
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct attention, bias, "True", "whether the projections have biases",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct attention, add_bias_kv, "False", "a learned key and value more",
+    TN_OPTION_ROW(struct attention, add_bias_kv, "False", "adds a learned key and value",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct attention, add_zero_attn, "False", "a key and value of zeros more",
+    TN_OPTION_ROW(struct attention, add_zero_attn, "False", "adds a key and value of zeros",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct attention, kdim, "None", "features of keys; None: embed_dim",
                   TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
@@ -147,7 +147,7 @@ static tn_status tensor_of(const tn_pack *input, int which, bool required, tn_te
     }
     if (value.kind == TN_VALUE_NONE && !required)
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s has to be a tensor%s", arguments[which],
+    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s must be a tensor%s", arguments[which],
                    value.kind == TN_VALUE_NONE ? "; it is missing" : "");
 }
 

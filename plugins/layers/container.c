@@ -22,7 +22,7 @@ static const tn_option dict_options[] = ENTRIES("the modules by name: act=ReLU()
 static const tn_option residual_options[] = ENTRIES(
     "the modules of the branch in order; shortcut= and activation= are the others");
 static const tn_option parameters_options[] = ENTRIES(
-    "shapes, perhaps with a dtype: (2, 3), (4, float64); by name in a ParameterDict");
+    "shapes, optionally with a dtype: (2, 3), (4, float64); by name in a ParameterDict");
 
 /* ---- modules --------------------------------------------------------------------------------- */
 

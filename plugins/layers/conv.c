@@ -32,15 +32,13 @@ struct conv {
                   TN_OPTION_REQUIRED),                                                             \
         TN_OPTION_ROW(struct conv, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,     \
                       TN_OPTION_REQUIRED),                                                         \
-        TN_OPTION_ROW(struct conv, stride, "1", "from one window to the next",                     \
-                      TN_OPTION_KIND_INTS, 0)
+        TN_OPTION_ROW(struct conv, stride, "1", "stride between windows", TN_OPTION_KIND_INTS, 0)
 #define CONV_PADDING(help) TN_OPTION_ROW(struct conv, padding, "0", help, TN_OPTION_KIND_VALUE, 0)
 #define CONV_DILATION                                                                              \
-    TN_OPTION_ROW(struct conv, dilation, "1", "between the elements of a window",                  \
+    TN_OPTION_ROW(struct conv, dilation, "1", "spacing of the elements of a window",               \
                   TN_OPTION_KIND_INTS, 0)
 #define CONV_GROUPS                                                                                \
-    TN_OPTION_ROW(struct conv, groups, "1", "parts that the channels are cut into",                \
-                  TN_OPTION_KIND_INT, 0)
+    TN_OPTION_ROW(struct conv, groups, "1", "number of groups of channels", TN_OPTION_KIND_INT, 0)
 #define CONV_BIAS                                                                                  \
     TN_OPTION_ROW(struct conv, bias, "True", "whether a bias is learned and added",                \
                   TN_OPTION_KIND_BOOL, 0)
@@ -49,28 +47,31 @@ struct conv {
                   TN_OPTION_KIND_STRING, 0)
 
 static const tn_option conv_options[] = {
-    CONV_IN,       CONV_FIRST,   CONV_PADDING("on both sides; a number, or same or valid"),
+    CONV_IN,       CONV_FIRST,   CONV_PADDING("padding on both sides; a number, or same or valid"),
     CONV_DILATION, CONV_GROUPS,  CONV_BIAS,
     CONV_MODE,     TN_OPTION_END
 };
 #define CONV_MORE                                                                                  \
-    TN_OPTION_ROW(struct conv, output_padding, "0", "more at the end", TN_OPTION_KIND_INTS, 0)
+    TN_OPTION_ROW(struct conv, output_padding, "0", "additional padding at the end",               \
+                  TN_OPTION_KIND_INTS, 0)
 static const tn_option transpose_options[] = {
-    CONV_IN,       CONV_FIRST,  CONV_PADDING("cut from both sides"),
+    CONV_IN,       CONV_FIRST,  CONV_PADDING("padding removed from both sides"),
     CONV_MORE,     CONV_GROUPS, CONV_BIAS,
     CONV_DILATION, CONV_MODE,   TN_OPTION_END
 };
 /* The same without in_channels. */
 static const tn_option lazy_conv_options[] = {
-    CONV_FIRST,    CONV_PADDING("on both sides; a number, or same or valid"),
+    CONV_FIRST,    CONV_PADDING("padding on both sides; a number, or same or valid"),
     CONV_DILATION, CONV_GROUPS,
     CONV_BIAS,     CONV_MODE,
     TN_OPTION_END
 };
-static const tn_option lazy_transpose_options[] = { CONV_FIRST, CONV_PADDING("cut from both sides"),
-                                                    CONV_MORE,  CONV_GROUPS,
-                                                    CONV_BIAS,  CONV_DILATION,
-                                                    CONV_MODE,  TN_OPTION_END };
+static const tn_option lazy_transpose_options[] = {
+    CONV_FIRST, CONV_PADDING("padding removed from both sides"),
+    CONV_MORE,  CONV_GROUPS,
+    CONV_BIAS,  CONV_DILATION,
+    CONV_MODE,  TN_OPTION_END
+};
 
 static bool is_transposed(const tn_module *self)
 {
@@ -81,7 +82,7 @@ static tn_status spread(const char *type, const char *name, tn_ints row, int dim
                         int64_t *out)
 {
     if (row.count != 1 && row.count != dims)
-        return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %d of them", type, name,
+        return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %d of them", type, name,
                        dims);
     for (int i = 0; i < dims; i++) {
         out[i] = row.at[row.count == 1 ? 0 : i];
@@ -124,7 +125,7 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
         }
         return TN_OK;
     }
-    return tn_fail(TN_ERR_VALUE, "%s: padding has to be a number, %d of them%s", type, dims,
+    return tn_fail(TN_ERR_VALUE, "%s: padding: expected one number, %d of them%s", type, dims,
                    transposed ? "" : ", 'same' or 'valid'");
 }
 

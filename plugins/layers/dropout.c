@@ -49,13 +49,13 @@ DROPOUT(feature_alpha_dropout)
     .help = help_, .options = options, .data_size = sizeof(struct dropout), .build = check,        \
     .forward = forward_
 LAYER(dropout, "Dropout",
-      DROPOUT_LAYER(dropout_forward, "elements become 0 with probability p; the others grow"));
+      DROPOUT_LAYER(dropout_forward, "zeroes elements with probability p and scales the others"));
 LAYER(dropout1d, "Dropout1d",
-      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, L] become 0"));
+      DROPOUT_LAYER(feature_dropout_forward, "zeroes whole channels of [N, C, L]"));
 LAYER(dropout2d, "Dropout2d",
-      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, H, W] become 0"));
+      DROPOUT_LAYER(feature_dropout_forward, "zeroes whole channels of [N, C, H, W]"));
 LAYER(dropout3d, "Dropout3d",
-      DROPOUT_LAYER(feature_dropout_forward, "whole channels of [N, C, D, H, W] become 0"));
+      DROPOUT_LAYER(feature_dropout_forward, "zeroes whole channels of [N, C, D, H, W]"));
 LAYER(alpha_dropout, "AlphaDropout",
       DROPOUT_LAYER(alpha_dropout_forward, "dropout that keeps mean and variance"));
 LAYER(feature_alpha_dropout, "FeatureAlphaDropout",

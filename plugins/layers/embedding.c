@@ -20,12 +20,12 @@ struct embedding {
 /* clang-format off */
 #define MAX_NORM_OPTIONS \
     TN_OPTION_ROW(struct embedding, max_norm, "None", \
-                  "rows that are longer are scaled to this length in place when looked up", \
+                  "rows with a larger norm are scaled to it in place when looked up", \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL), \
-    TN_OPTION_ROW(struct embedding, norm_type, "2.0", "p of the length", TN_OPTION_KIND_FLOAT, 0), \
+    TN_OPTION_ROW(struct embedding, norm_type, "2.0", "order of the norm", TN_OPTION_KIND_FLOAT, 0), \
     TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False", "True is refused", \
                   TN_OPTION_KIND_BOOL, 0)
-#define SPARSE_HELP "True is refused: there are no sparse tensors"
+#define SPARSE_HELP "True is refused: sparse tensors are not supported"
 /* clang-format on */
 
 static const tn_option options[] = {
@@ -47,18 +47,18 @@ static tn_status build(tn_module *self)
 
     if (s->num_embeddings < 0 || s->embedding_dim < 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: num_embeddings and embedding_dim are sizes, got "
-                       "%lld and %lld",
+                       "%s: num_embeddings or embedding_dim: negative, got %lld and %lld; expected "
+                       "0 or more",
                        tn_module_type(self), (long long)s->num_embeddings,
                        (long long)s->embedding_dim);
     if (s->sparse)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: sparse=True asks for a gradient that is a sparse tensor, and there are "
-                       "none: leave it False, which gives the same gradient with its zeros",
+                       "%s: sparse=True is not supported, because there are no sparse tensors; "
+                       "expected False, which gives the same gradient as a dense tensor",
                        tn_module_type(self));
     if (s->scale_grad_by_freq)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: scale_grad_by_freq=True is not there: leave it False, and divide the "
+                       "%s: scale_grad_by_freq=True is not supported; expected False: divide the "
                        "gradient of weight by how often each row was looked up",
                        tn_module_type(self));
     if (s->padding_idx != INT64_MIN) {
@@ -150,7 +150,7 @@ static int64_t repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_embedding = {
     TN_HEAD(tn_layer_def),
     .name = "Embedding",
-    .help = "rows of a table, by their numbers; weight [num_embeddings, embedding_dim]",
+    .help = "rows of a table, by index; weight [num_embeddings, embedding_dim]",
     .options = options,
     .data_size = sizeof(struct embedding),
     .version = 1,
@@ -172,10 +172,10 @@ static const tn_option bag_options[] = {
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct embedding, sparse, "False", SPARSE_HELP, TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct embedding, include_last_offset, "False", "offsets has the end, too",
+    TN_OPTION_ROW(struct embedding, include_last_offset, "False", "offsets includes the end",
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct embedding, padding_idx, "None",
-                  "the row that counts for nothing and gets no gradient", TN_OPTION_KIND_INT,
+                  "the row that is ignored and gets no gradient", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL | TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
@@ -234,8 +234,7 @@ static int64_t bag_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_embedding_bag = {
     TN_HEAD(tn_layer_def),
     .name = "EmbeddingBag",
-    .help = "rows of a table, summed, averaged or their largest elements: module(input, offsets, "
-            "per_sample_weights)",
+    .help = "sum, mean or maximum of rows of a table: module(input, offsets, per_sample_weights)",
     .options = bag_options,
     .data_size = sizeof(struct embedding),
     .version = 1,

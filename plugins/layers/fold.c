@@ -4,7 +4,7 @@
 #include "window.h"
 #define WINDOW                                                                                     \
     ROW(kernel_size, NULL, "height and width of a window", TN_OPTION_REQUIRED),                    \
-        ROW(dilation, "1", "between the elements of a window", 0),                                 \
+        ROW(dilation, "1", "spacing of the elements of a window", 0),                              \
         ROW(padding, "0", "zeros on both sides", 0), ROW(stride, "1", "between windows", 0)
 
 static const tn_option unfold_options[] = { WINDOW, TN_OPTION_END };

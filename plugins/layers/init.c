@@ -97,7 +97,8 @@ static tn_status normal(const void *data, tn_tensor *tensor)
 {
     const struct normal *s = data;
     if (!(s->std >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "normal: std has to be >= 0.0, got %g", s->std);
+        return tn_fail(TN_ERR_VALUE, "normal: std: out of range, got %g; expected 0 or more",
+                       s->std);
     return draw_normal(tensor, s->mean, s->std);
 }
 
@@ -143,7 +144,7 @@ static tn_status gain_of(const char *nonlinearity, double a, double *gain)
     else
         return tn_fail(
             TN_ERR_VALUE,
-            "Unsupported nonlinearity %s; linear, sigmoid, tanh, relu, leaky_relu, selu are known",
+            "Unsupported nonlinearity %s; expected linear, sigmoid, tanh, relu, leaky_relu or selu",
             nonlinearity);
     return TN_OK;
 }
@@ -160,7 +161,7 @@ tn_status layers_gain(const tn_value *value, double *gain)
         const tn_value *number = &value->as.list[1];
         name = value->as.list;
         if (number->kind != TN_VALUE_INT && number->kind != TN_VALUE_FLOAT)
-            return tn_fail(TN_ERR_VALUE, "the negative_slope behind %s is not a valid number",
+            return tn_fail(TN_ERR_VALUE, "the negative_slope of %s is not a valid number",
                            name->kind == TN_VALUE_STRING ? name->as.s : "the nonlinearity");
         slope = number->kind == TN_VALUE_INT ? (double)number->as.i : number->as.f;
     }

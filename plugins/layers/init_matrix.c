@@ -30,7 +30,8 @@ static tn_status trunc_normal(const void *data, tn_tensor *tensor)
 
     if (!(s->std > 0.0) || !(s->a < s->b))
         return tn_fail(TN_ERR_VALUE,
-                       "trunc_normal: std has to be > 0.0 and a < b, got std=%g, a=%g, b=%g",
+                       "trunc_normal: out of range, got std=%g, a=%g, b=%g; expected std > 0 and a "
+                       "< b",
                        s->std, s->a, s->b);
     if (s->mean < s->a - 2 * s->std || s->mean > s->b + 2 * s->std)
         tn_log(TN_LOG_WARNING,
@@ -264,7 +265,7 @@ struct sparse {
 };
 
 static const tn_option sparse_options[] = {
-    TN_OPTION_ROW(struct sparse, sparsity, NULL, "share of zeros in each column",
+    TN_OPTION_ROW(struct sparse, sparsity, NULL, "fraction of zeros in each column",
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REQUIRED),
     TN_OPTION_FLOAT(struct sparse, std, "0.01", "standard deviation of the others"), TN_OPTION_END
 };
@@ -297,7 +298,8 @@ static tn_status sparse(const void *data, tn_tensor *tensor)
 
     if (status == TN_OK && !(s->sparsity >= 0 && s->sparsity <= 1 && s->std >= 0))
         status = tn_fail(TN_ERR_VALUE,
-                         "sparse: sparsity is between 0 and 1 and std >= 0, got %g and %g",
+                         "sparse: out of range, got sparsity=%g, std=%g; expected sparsity from 0 "
+                         "to 1 and std of 0 or more",
                          s->sparsity, s->std);
     if (status != TN_OK || !has_values(tensor))
         return status;

@@ -97,7 +97,7 @@ TN_HIDDEN tn_status layers_check_reduction(tn_module *self, const char *word);
 
 /* init.c: the factor that keeps the variance after a nonlinearity: a number, its name, or the name
  * and its parameter. */
-#define LAYERS_GAIN_HELP "factor, or what follows: relu, tanh, ('leaky_relu', 0.2)"
+#define LAYERS_GAIN_HELP "factor, or the nonlinearity that follows: relu, tanh, ('leaky_relu', 0.2)"
 TN_HIDDEN tn_status layers_gain(const tn_value *value, double *gain);
 
 /* arguments.c: True or False, as specs have them. */

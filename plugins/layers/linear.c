@@ -37,7 +37,8 @@ static tn_status linear_build(tn_module *self)
     const struct linear *s = tn_module_data(self);
     if (s->in_features < 0 || s->out_features < 0)
         return tn_fail(TN_ERR_VALUE,
-                       "Linear: in_features and out_features are sizes, got %lld and %lld",
+                       "Linear: in_features or out_features: negative, got %lld and %lld; expected "
+                       "0 or more",
                        (long long)s->in_features, (long long)s->out_features);
     tn_status status = layers_add(self, "weight", true, TN_SHAPE(s->out_features, s->in_features));
     return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_features)) : status;
@@ -91,8 +92,9 @@ static tn_status lazy_build(tn_module *self)
     tn_status status;
     if (s->in_features != 0 || s->out_features < 0)
         return tn_fail(TN_ERR_VALUE,
-                       "LazyLinear: out_features is a size and in_features 0, since the first "
-                       "input gives it; got %lld and %lld",
+                       "LazyLinear: out_features or in_features: got %lld and %lld; expected "
+                       "out_features of 0 or more, and in_features 0, since the first input gives "
+                       "it",
                        (long long)s->out_features, (long long)s->in_features);
     status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
     if (status == TN_OK)
@@ -109,7 +111,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
     if (x == NULL)
         return tn_error_last_code();
     if (tn_tensor_ndim(x) < 1)
-        return tn_fail(TN_ERR_VALUE, "LazyLinear: the input has no last dimension");
+        return tn_fail(TN_ERR_VALUE, "LazyLinear: input: no dimensions; expected at least 1");
     s->in_features = tn_tensor_size(x, -1);
     status = tn_module_materialize(self, "weight", TN_SHAPE(s->out_features, s->in_features));
     if (status == TN_OK && s->bias)
@@ -175,8 +177,8 @@ static tn_status bilinear_build(tn_module *self)
     if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 0)
         return tn_fail(
             TN_ERR_VALUE,
-            "Bilinear: in1_features and in2_features are 1 or more, out_features 0 or more, got "
-            "%lld, %lld and %lld",
+            "Bilinear: sizes out of range, got in1_features %lld, in2_features %lld, out_features "
+            "%lld; expected at least 1, 1 and 0",
             (long long)s->in1_features, (long long)s->in2_features, (long long)s->out_features);
     status = layers_add(self, "weight", true,
                         TN_SHAPE(s->out_features, s->in1_features, s->in2_features));
@@ -230,7 +232,7 @@ static tn_tensor *identity_forward(tn_module *self, tn_tensor *input)
 const tn_layer_def layer_identity = {
     TN_HEAD(tn_layer_def),
     .name = "Identity",
-    .help = "y = x; takes any arguments, so that it can stand where another layer stood",
+    .help = "y = x; takes any arguments, so that it can replace another layer",
     .options = identity_options,
     .data_size = sizeof(struct identity),
     .version = 1,

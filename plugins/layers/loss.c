@@ -36,7 +36,7 @@ tn_status layers_check_reduction(tn_module *self, const char *word)
     if (strcmp(word, "mean") == 0 || strcmp(word, "sum") == 0 || strcmp(word, "none") == 0)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: %q is not a valid value for reduction; none, mean and sum are",
+                   "%s: %q is not a valid value for reduction; expected none, mean or sum",
                    tn_module_type(self), word);
 }
 
@@ -49,7 +49,7 @@ static tn_status check(tn_module *self)
         strcmp(s->reduction, "none") == 0 || (batch && strcmp(s->reduction, "batchmean") == 0))
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: %q is not a valid value for reduction; none, mean%s and sum are",
+                   "%s: %q is not a valid value for reduction; expected none, mean%s or sum",
                    tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }
 
@@ -140,31 +140,35 @@ LOSS(multilabel_soft_margin_loss, "MultiLabelSoftMarginLoss", plain,
 
 static const tn_option smooth[] = { REDUCTION,
                                     TN_OPTION_ROW(struct loss, beta, "1.0",
-                                                  "where the square becomes a line",
+                                                  "above this difference, the loss is linear",
                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
                                     TN_OPTION_END };
 CALL(smooth_l1_loss, tn_smooth_l1_loss(in[0], in[1], OPTIONS(smooth_l1_loss, .beta = s->beta)),
      "input", "target")
-LOSS(smooth_l1_loss, "SmoothL1Loss", smooth, "a square near 0, a line further out");
+LOSS(smooth_l1_loss, "SmoothL1Loss", smooth,
+     "quadratic for small differences, linear for larger "
+     "ones");
 
 static const tn_option huber[] = {
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING, 0),
-    NUMBER(delta, "1.0", "where the square becomes a line"), TN_OPTION_END
+    NUMBER(delta, "1.0", "above this difference, the loss is linear"), TN_OPTION_END
 };
 CALL(huber_loss, tn_huber_loss(in[0], in[1], OPTIONS(huber_loss, .delta = s->delta)), "input",
      "target")
-LOSS(huber_loss, "HuberLoss", huber, "a square near 0, a line of slope delta further out");
+LOSS(huber_loss, "HuberLoss", huber,
+     "quadratic for small differences, linear with slope delta for "
+     "larger ones");
 
 static const tn_option kl[] = { WORD("'mean'", "none, mean, batchmean or sum"),
                                 TN_OPTION_ROW(struct loss, log_target, "False",
-                                              "target are logarithms", TN_OPTION_KIND_BOOL,
+                                              "whether target has logarithms", TN_OPTION_KIND_BOOL,
                                               TN_OPTION_KEYWORD),
                                 TN_OPTION_END };
 CALL(kl_div_loss, tn_kl_div(in[0], in[1], OPTIONS(kl_div, .log_target = s->log_target)), "input",
      "target")
 LOSS(kl_div_loss, "KLDivLoss", kl, "target (log target - input), reduced");
 
-static const tn_option poisson[] = { FLAG(log_input, "True", "input are logarithms"),
+static const tn_option poisson[] = { FLAG(log_input, "True", "whether input has logarithms"),
                                      FLAG(full, "False", "adds Stirling's term"),
                                      TN_OPTION_ROW(struct loss, eps, "1e-08",
                                                    "keeps the logarithm finite",
@@ -190,10 +194,8 @@ CALL(gaussian_nll_loss,
 LOSS(gaussian_nll_loss, "GaussianNLLLoss", gaussian,
      "(log var + (input - target)^2 / var) / 2, reduced");
 
-static const tn_option hinge[] = { NUMBER(margin, "1.0", "how far apart"), REDUCTION,
-                                   TN_OPTION_END };
-static const tn_option ranking[] = { NUMBER(margin, "0.0", "how far apart"), REDUCTION,
-                                     TN_OPTION_END };
+static const tn_option hinge[] = { NUMBER(margin, "1.0", "margin"), REDUCTION, TN_OPTION_END };
+static const tn_option ranking[] = { NUMBER(margin, "0.0", "margin"), REDUCTION, TN_OPTION_END };
 CALL(hinge_embedding_loss,
      tn_hinge_embedding_loss(in[0], in[1], OPTIONS(hinge_embedding_loss, .margin = s->margin)),
      "input", "target")
@@ -220,7 +222,7 @@ static const tn_option multi[] = { { "p",
                                      0,
                                      (uint32_t)offsetof(struct loss, power),
                                      { 0, 0, 0 } },
-                                   NUMBER(margin, "1.0", "how far apart"),
+                                   NUMBER(margin, "1.0", "margin"),
                                    REDUCTION,
                                    TN_OPTION_END };
 CALL(multi_margin_loss,
@@ -229,10 +231,11 @@ CALL(multi_margin_loss,
      "input", "target")
 LOSS(multi_margin_loss, "MultiMarginLoss", multi, "hinge between the target and other classes");
 
-static const tn_option triplet[] = { NUMBER(margin, "1.0", "how far apart"),
+static const tn_option triplet[] = { NUMBER(margin, "1.0", "margin"),
                                      NUMBER(p, "2.0", "of the norm"),
                                      NUMBER(eps, "1e-06", "keeps distances from zero"),
-                                     FLAG(swap, "False", "the nearer pair counts"),
+                                     FLAG(swap, "False",
+                                          "uses the smaller of the two negative distances"),
                                      REDUCTION,
                                      TN_OPTION_END };
 CALL(triplet_margin_loss,
@@ -244,10 +247,9 @@ LOSS(triplet_margin_loss, "TripletMarginLoss", triplet,
      "max(0, |anchor - positive| - |anchor - negative| + margin), reduced");
 
 static const tn_option ctc[] = {
-    TN_OPTION_ROW(struct loss, blank, "0", "the class that stands for nothing", TN_OPTION_KIND_INT,
-                  0),
+    TN_OPTION_ROW(struct loss, blank, "0", "the class of the blank label", TN_OPTION_KIND_INT, 0),
     WORD("'mean'", "none, mean or sum"),
-    TN_OPTION_ROW(struct loss, zero_infinity, "False", "losses without end count as 0",
+    TN_OPTION_ROW(struct loss, zero_infinity, "False", "replaces infinite losses with 0",
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_END
 };

@@ -11,19 +11,19 @@ struct loss {
 };
 
 static const tn_option cross_entropy_options[] = {
-    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
-                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that is ignored", TN_OPTION_KIND_INT,
+                  TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, label_smoothing, "0.0",
-                  "share of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
+                  "fraction of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
 
 static const tn_option nll_options[] = {
-    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that does not count",
-                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that is ignored", TN_OPTION_KIND_INT,
+                  TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END
@@ -133,17 +133,16 @@ static const tn_option linear_loss_options[] = {
     TN_OPTION_ROW(struct linear_loss, num_classes, NULL, "classes", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
     TN_OPTION_ROW(struct linear_loss, out_features, "()",
-                  "further dimensions of the logits, behind the classes", TN_OPTION_KIND_INTS,
+                  "further dimensions of the logits, after the classes", TN_OPTION_KIND_INTS,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct linear_loss, bias, "False", "whether a bias is learned and added",
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct linear_loss, reduction, "'mean'", "none, mean or sum",
                   TN_OPTION_KIND_STRING, TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct linear_loss, ignore_index, "None",
-                  "a target that does not count; None: -100", TN_OPTION_KIND_INT,
-                  TN_OPTION_KEYWORD | TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct linear_loss, ignore_index, "None", "a target that is ignored; None: -100",
+                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD | TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct linear_loss, label_smoothing, "0.0",
-                  "share of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
+                  "fraction of the target that is spread over all classes", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
@@ -162,14 +161,17 @@ static tn_status linear_loss_build(tn_module *self)
     for (int64_t i = 0; i < s->out_features.count && status == TN_OK; i++) {
         if (s->out_features.at[i] < 1)
             status = tn_fail(TN_ERR_VALUE,
-                             "LinearCrossEntropyLoss: out_features has %lld; expected sizes from 1",
+                             "LinearCrossEntropyLoss: out_features: wrong size, got %lld; expected "
+                             "1 or more",
                              (long long)s->out_features.at[i]);
         else
             status = layers_times(self, "num_classes, times out_features,", all,
                                   s->out_features.at[i], &all);
     }
     if (status == TN_OK && s->out_features.count > TN_MAX_DIMS - 2)
-        status = tn_fail(TN_ERR_VALUE, "LinearCrossEntropyLoss: out_features has %lld dimensions",
+        status = tn_fail(TN_ERR_VALUE,
+                         "LinearCrossEntropyLoss: out_features: too many dimensions, "
+                         "got %lld",
                          (long long)s->out_features.count);
     return status == TN_OK
                ? layers_child(self, "linear", "Linear(%lld, %lld, bias=%s)",
@@ -193,8 +195,8 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
         return status;
     if (tn_tensor_ndim(x[0]) != 1 && tn_tensor_ndim(x[0]) != 2)
         return tn_fail(TN_ERR_VALUE,
-                       "LinearCrossEntropyLoss: input is [N, in_features] or [in_features]; got "
-                       "%d dimension%s",
+                       "LinearCrossEntropyLoss: input: wrong number of dimensions, got %d "
+                       "dimension%s; expected [N, in_features] or [in_features]",
                        (int)tn_tensor_ndim(x[0]), tn_tensor_ndim(x[0]) == 1 ? "" : "s");
     y = tn_module_call(tn_module_child(self, "linear"), x[0]);
     if (y == NULL)

@@ -15,10 +15,9 @@ static const tn_option triplet_options[] = {
     TN_OPTION_ROW(struct triplet, distance_function, "None",
                   "a module of two inputs; None: PairwiseDistance()", TN_OPTION_KIND_VALUE,
                   TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct triplet, margin, "1.0", "how far apart", TN_OPTION_KIND_FLOAT,
-                  TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct triplet, swap, "False", "the nearer pair counts", TN_OPTION_KIND_BOOL,
-                  TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct triplet, margin, "1.0", "margin", TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct triplet, swap, "False", "uses the smaller of the two negative distances",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct triplet, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END

@@ -51,17 +51,17 @@ static const char *const moments[] = { "running_mean", "running_var" }; /* 0 and
                   TN_OPTION_REQUIRED),                                                             \
         RUNNING_MORE(affine_, track_), TN_OPTION_END
 #define RUNNING_MORE(affine_, track_)                                                              \
-    TN_OPTION_ROW(struct running, eps, "1e-05", "more than nothing under the root",                \
+    TN_OPTION_ROW(struct running, eps, "1e-05", "added to the variance, for stability",            \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                                   \
         TN_OPTION_ROW(struct running, momentum, "0.1",                                             \
-                      "share of the new in the running moments; None: the mean of all",            \
+                      "weight of a new value in the running statistics; None: the mean of all",    \
                       TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),          \
         TN_OPTION_ROW(struct running, affine, affine_, "whether weight and bias are learned",      \
                       TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),                                \
         TN_OPTION_ROW(struct running, track_running_stats, track_,                                 \
-                      "whether running moments are kept", TN_OPTION_KIND_BOOL,                     \
+                      "whether running statistics are kept", TN_OPTION_KIND_BOOL,                  \
                       TN_OPTION_REPR_KEYWORD),                                                     \
-        TN_OPTION_ROW(struct running, bias, "True", "whether affine has a bias, too",              \
+        TN_OPTION_ROW(struct running, bias, "True", "whether affine includes a bias",              \
                       TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD)
 static const tn_option batch_options[] = { RUNNING("True", "True") };
 static const tn_option instance_options[] = { RUNNING("False", "False") };
@@ -73,8 +73,8 @@ static tn_status running_build(tn_module *self)
     tn_status status;
 
     if (s->num_features < 0)
-        return tn_fail(TN_ERR_VALUE, "%s: num_features is a size, got %lld", tn_module_type(self),
-                       (long long)s->num_features);
+        return tn_fail(TN_ERR_VALUE, "%s: num_features: negative, got %lld; expected 0 or more",
+                       tn_module_type(self), (long long)s->num_features);
     status = add_affine(self, s->affine, s->affine && s->bias, shape);
     for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
         status = add_moment(self, moments[i], shape, TN_DTYPE_AUTO);
@@ -126,8 +126,7 @@ static tn_status lazy_build(tn_module *self)
 
     if (s->num_features != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: num_features is 0, since the first input gives it; got "
-                       "%lld",
+                       "%s: num_features: got %lld; expected 0, since the first input gives it",
                        tn_module_type(self), (long long)s->num_features);
     for (int i = 0; i < 2 && status == TN_OK; i++)
         status = s->affine && (i == 0 || s->bias)
@@ -309,10 +308,10 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
     const tn_layer_def layer_##id = { TN_HEAD(tn_layer_def), .name = name_, .version = 2,          \
                                       __VA_ARGS__ }
 #define BATCH                                                                                      \
-    .help = "each channel less its mean, over its spread, times weight, plus bias",                \
-    .options = batch_options, RUNNING_LAYER
+    .help = "normalizes each channel: (x - mean) / std * weight + bias", .options = batch_options, \
+    RUNNING_LAYER
 #define INSTANCE                                                                                   \
-    .help = "each channel of each image less its mean, over its spread",                           \
+    .help = "normalizes each channel of each image: (x - mean) / std",                             \
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER
 #define RUNNING_LAYER                                                                              \
     .data_size = sizeof(struct running), .build = running_build, .load_state = running_load,       \
@@ -351,18 +350,20 @@ struct last {
 static const tn_option layer_options[] = {
     TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct last, eps, "1e-05", "more than nothing under the root",
+    TN_OPTION_ROW(struct last, eps, "1e-05", "added to the variance, for stability",
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct last, bias, "True", "whether a bias is learned, too", TN_OPTION_KIND_BOOL,
-                  0),
+    TN_OPTION_ROW(struct last, bias, "True", "whether a bias is learned as well",
+                  TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 static const tn_option rms_options[] = {
     TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct last, eps, "None", "more than nothing under the root; None: the dtype's",
+    TN_OPTION_ROW(struct last, eps, "None",
+                  "added to the variance, for stability; None: the "
+                  "dtype's",
                   TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
                   TN_OPTION_KIND_BOOL, 0),
@@ -401,7 +402,7 @@ static int64_t layer_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_layer_norm = {
     TN_HEAD(tn_layer_def),
     .name = "LayerNorm",
-    .help = "the last dimensions less their mean, over their spread, times weight, plus bias",
+    .help = "normalizes the last dimensions: (x - mean) / std * weight + bias",
     .options = layer_options,
     .data_size = sizeof(struct last),
     .version = 1,
@@ -449,7 +450,7 @@ static int64_t rms_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_rms_norm = {
     TN_HEAD(tn_layer_def),
     .name = "RMSNorm",
-    .help = "the last dimensions over the root of their mean square, times weight",
+    .help = "divides the last dimensions by their root mean square, times weight",
     .options = rms_options,
     .data_size = sizeof(struct last),
     .version = 1,
@@ -474,11 +475,11 @@ static const tn_option group_options[] = {
                   TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct group, num_channels, NULL, "channels", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct group, eps, "1e-05", "more than nothing under the root",
+    TN_OPTION_ROW(struct group, eps, "1e-05", "added to the variance, for stability",
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),
     TN_OPTION_ROW(struct group, affine, "True", "whether weight and bias are learned",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct group, bias, "True", "whether affine has a bias, too", TN_OPTION_KIND_BOOL,
+    TN_OPTION_ROW(struct group, bias, "True", "whether affine includes a bias", TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
@@ -518,7 +519,7 @@ static tn_tensor *group_forward(tn_module *self, tn_tensor *x)
 const tn_layer_def layer_group_norm = {
     TN_HEAD(tn_layer_def),
     .name = "GroupNorm",
-    .help = "groups of channels of each image less their mean, over their spread",
+    .help = "normalizes groups of channels of each image: (x - mean) / std",
     .options = group_options,
     .data_size = sizeof(struct group),
     .version = 1,
@@ -536,8 +537,8 @@ struct response {
 };
 
 static const tn_option response_options[] = {
-    TN_OPTION_ROW(struct response, size, NULL, "how many channels count", TN_OPTION_KIND_INT,
-                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct response, size, NULL, "number of neighbouring channels",
+                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct response, alpha, "0.0001", "factor", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_REPR_KEYWORD),
     TN_OPTION_ROW(struct response, beta, "0.75", "power", TN_OPTION_KIND_FLOAT,
@@ -561,7 +562,7 @@ static tn_tensor *response_forward(tn_module *self, tn_tensor *x)
 const tn_layer_def layer_local_response_norm = {
     TN_HEAD(tn_layer_def),
     .name = "LocalResponseNorm",
-    .help = "each channel over a power of the squares around it",
+    .help = "divides each channel by a power of the squares of its neighbours",
     .options = response_options,
     .data_size = sizeof(struct response),
     .version = 1,

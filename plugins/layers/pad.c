@@ -22,7 +22,7 @@ static const tn_option constant_options[] = {
     TN_OPTION_ROW(struct padding, padding, NULL,
                   "one number, or before and after from the last dimension on", TN_OPTION_KIND_INTS,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct padding, value, NULL, "what the edges are", TN_OPTION_KIND_FLOAT,
+    TN_OPTION_ROW(struct padding, value, NULL, "value of the padding", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_REQUIRED),
     TN_OPTION_END
 };
@@ -33,7 +33,7 @@ static tn_status pad_build(tn_module *self)
     struct padding *s = tn_module_data(self);
 
     if (s->padding.count != 1 && s->padding.count != 2 * dims)
-        return tn_fail(TN_ERR_VALUE, "%s: padding has to be one number, or %lld of them",
+        return tn_fail(TN_ERR_VALUE, "%s: padding: expected one number, or %lld of them",
                        tn_module_type(self), (long long)(2 * dims));
     for (int64_t i = 0; i < 2 * dims; i++)
         s->sizes[i] = s->padding.at[s->padding.count == 1 ? 0 : i];
@@ -113,13 +113,13 @@ static tn_tensor *circular_forward(tn_module *self, tn_tensor *x)
 #define PAD(forward_)                                                                              \
     .options = pad_options, .data_size = sizeof(struct padding), .build = pad_build,               \
     .forward = forward_, .repr = pad_repr
-#define ZERO PAD(zero_forward), .help = "zeros at the edges"
-#define REFLECTION PAD(reflection_forward), .help = "the image mirrored at the edges"
-#define REPLICATION PAD(replication_forward), .help = "the edges repeated"
-#define CIRCULAR PAD(circular_forward), .help = "the image goes on at the other edge"
+#define ZERO PAD(zero_forward), .help = "pads with zeros"
+#define REFLECTION PAD(reflection_forward), .help = "pads with the image mirrored at its edges"
+#define REPLICATION PAD(replication_forward), .help = "pads with the elements at the edges"
+#define CIRCULAR PAD(circular_forward), .help = "pads with the elements of the opposite edge"
 #define CONSTANT                                                                                   \
     .options = constant_options, .data_size = sizeof(struct padding), .build = pad_build,          \
-    .forward = constant_forward, .repr = constant_repr, .help = "a number at the edges"
+    .forward = constant_forward, .repr = constant_repr, .help = "pads with a number"
 
 LAYER(zero_pad1d, "ZeroPad1d", ZERO);
 LAYER(zero_pad2d, "ZeroPad2d", ZERO);

@@ -22,21 +22,20 @@ struct pool {
 #define KERNEL                                                                                     \
     TN_OPTION_ROW(struct pool, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,         \
                   TN_OPTION_REQUIRED),                                                             \
-        TN_OPTION_ROW(struct pool, stride, "None",                                                 \
-                      "from one window to the next; None: the kernel", TN_OPTION_KIND_INTS,        \
-                      TN_OPTION_OPTIONAL)
+        TN_OPTION_ROW(struct pool, stride, "None", "stride between windows; None: the kernel",     \
+                      TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL)
 #define PADDING TN_OPTION_ROW(struct pool, padding, "0", "on both sides", TN_OPTION_KIND_INTS, 0)
 #define CEIL                                                                                       \
-    TN_OPTION_ROW(struct pool, ceil_mode, "False", "a last window may reach over the end",         \
+    TN_OPTION_ROW(struct pool, ceil_mode, "False", "a last window may extend beyond the end",      \
                   TN_OPTION_KIND_BOOL, 0)
 #define INDICES                                                                                    \
-    TN_OPTION_ROW(struct pool, return_indices, "False", "gives the places, too",                   \
+    TN_OPTION_ROW(struct pool, return_indices, "False", "also returns the indices of the maxima",  \
                   TN_OPTION_KIND_BOOL, 0)
 
 static const tn_option max_options[] = { KERNEL,
                                          PADDING,
                                          TN_OPTION_ROW(struct pool, dilation, "1",
-                                                       "between the elements of a window",
+                                                       "spacing of the elements of a window",
                                                        TN_OPTION_KIND_INTS, 0),
                                          INDICES,
                                          CEIL,
@@ -44,18 +43,20 @@ static const tn_option max_options[] = { KERNEL,
 static const tn_option line_options[] = { /* AvgPool1d has no divisor */
                                           KERNEL, PADDING, CEIL,
                                           TN_OPTION_ROW(struct pool, count_include_pad, "True",
-                                                        "the zeros count", TN_OPTION_KIND_BOOL, 0),
+                                                        "whether the zeros of the padding count",
+                                                        TN_OPTION_KIND_BOOL, 0),
                                           TN_OPTION_END
 };
-static const tn_option avg_options[] = { KERNEL,
-                                         PADDING,
-                                         CEIL,
-                                         TN_OPTION_ROW(struct pool, count_include_pad, "True",
-                                                       "the zeros count", TN_OPTION_KIND_BOOL, 0),
-                                         TN_OPTION_ROW(struct pool, divisor_override, "None",
-                                                       "what sums are divided by",
-                                                       TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
-                                         TN_OPTION_END };
+static const tn_option avg_options[] = {
+    KERNEL,
+    PADDING,
+    CEIL,
+    TN_OPTION_ROW(struct pool, count_include_pad, "True", "whether the zeros of the padding count",
+                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct pool, divisor_override, "None", "divisor of the sums", TN_OPTION_KIND_INT,
+                  TN_OPTION_OPTIONAL),
+    TN_OPTION_END
+};
 #define OUTPUT                                                                                     \
     TN_OPTION_ROW(                                                                                 \
         struct pool, output_size, NULL,                                                            \
@@ -78,7 +79,7 @@ static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int6
 {
     if (row.count == 1 || row.count == dims)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them; got %lld",
+    return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them; got %lld",
                    tn_module_type(self), option, (long long)dims, (long long)row.count);
 }
 
@@ -116,7 +117,7 @@ static tn_status adaptive_build(tn_module *self)
     if (good)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: output_size has to be one size, or a row of %lld; a size is 0 or more, or "
+                   "%s: output_size: expected one size, or %lld of them; a size is 0 or more, or "
                    "None for that of the input",
                    tn_module_type(self), (long long)dims);
 }
@@ -215,8 +216,8 @@ static tn_tensor *one_tensor(const tn_pack *input)
 {
     if (tn_pack_count(input) == 1)
         return tn_pack_tensor(input, 0);
-    (void)tn_fail(TN_ERR_TYPE, "a pooling layer takes one tensor, got %lld values",
-                  (long long)tn_pack_count(input));
+    (void)tn_fail(TN_ERR_TYPE, "a pooling layer takes one tensor, got %lld value%s",
+                  (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
     return NULL;
 }
 

@@ -18,10 +18,10 @@ static const tn_option options[] = {
     TN_OPTION_ROW(struct fractional, output_size, "None", "of the result", TN_OPTION_KIND_INTS,
                   TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct fractional, output_ratio, "None",
-                  "of the result, in parts of the input's, instead of output_size",
+                  "size of the result as a fraction of the input's, instead of output_size",
                   TN_OPTION_KIND_FLOATS, TN_OPTION_OPTIONAL),
-    TN_OPTION_ROW(struct fractional, return_indices, "False", "gives the places, too",
-                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct fractional, return_indices, "False",
+                  "also returns the indices of the maxima", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 
@@ -36,16 +36,14 @@ static tn_status build(tn_module *self)
     static const char *const names[] = { "kernel_size", "output_size", "output_ratio" };
 
     if (sized == part)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: either output_size or output_ratio has to be given, %s was", type,
-                       sized ? "but both" : "none");
+        return tn_fail(TN_ERR_VALUE, "%s: expected either output_size or output_ratio, got %s",
+                       type, sized ? "both" : "none");
     if (s->output_size.count == 0 || s->output_ratio.count == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: %s is an empty row; expected one number, or %lld of them",
-                       type, s->output_size.count == 0 ? "output_size" : "output_ratio",
-                       (long long)dims);
+        return tn_fail(TN_ERR_VALUE, "%s: %s is empty; expected one number, or %lld of them", type,
+                       s->output_size.count == 0 ? "output_size" : "output_ratio", (long long)dims);
     for (int i = 0; i < 3; i++)
         if (counts[i] != 1 && counts[i] != dims)
-            return tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them", type,
+            return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them", type,
                            names[i], (long long)dims);
     for (int64_t i = 0; i < s->kernel_size.count; i++)
         if (s->kernel_size.at[i] < 1)
@@ -71,8 +69,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     tn_status status;
 
     if (tn_pack_count(input) != 1)
-        return tn_fail(TN_ERR_TYPE, "%s takes one tensor, got %lld values", tn_module_type(self),
-                       (long long)tn_pack_count(input));
+        return tn_fail(TN_ERR_TYPE, "%s takes one tensor, got %lld value%s", tn_module_type(self),
+                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
     x = tn_pack_tensor(input, 0);
     if (x == NULL)
         return tn_error_last_code();
@@ -115,7 +113,7 @@ static int64_t repr(tn_module *self, char *out, size_t size)
 }
 
 #define FRACTIONAL                                                                                 \
-    .help = "the largest of windows whose places are drawn", .options = options,                   \
+    .help = "the maximum of windows at random positions", .options = options,                      \
     .data_size = sizeof(struct fractional), .build = build, .call = call, .repr = repr
 LAYER(fractional_max_pool2d, "FractionalMaxPool2d", FRACTIONAL);
 LAYER(fractional_max_pool3d, "FractionalMaxPool3d", FRACTIONAL);

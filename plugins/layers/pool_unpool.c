@@ -3,16 +3,17 @@
  * MaxUnpool: the inverse of max pooling. */
 #include "window.h"
 static const tn_option unpool_options[] = {
-    ROW(kernel_size, NULL, "as the pooling had it", TN_OPTION_REQUIRED),
-    ROW(stride, "None", "as the pooling had it; None: the kernel", TN_OPTION_OPTIONAL),
-    ROW(padding, "0", "as the pooling had it", 0), TN_OPTION_END
+    ROW(kernel_size, NULL, "as for the pooling", TN_OPTION_REQUIRED),
+    ROW(stride, "None", "as for the pooling; None: the kernel", TN_OPTION_OPTIONAL),
+    ROW(padding, "0", "as for the pooling", 0), TN_OPTION_END
 };
 
 static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 {
     if (tn_pack_count(input) < 2)
-        return tn_fail(TN_ERR_TYPE, "%s takes input and indices, got %lld values",
-                       tn_module_type(self), (long long)tn_pack_count(input));
+        return tn_fail(TN_ERR_TYPE, "%s takes input and indices, got %lld value%s",
+                       tn_module_type(self), (long long)tn_pack_count(input),
+                       tn_pack_count(input) == 1 ? "" : "s");
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)
@@ -35,14 +36,13 @@ static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t d
         return TN_OK;
     value = tn_pack_at(input, at);
     if ((value.kind != TN_VALUE_LIST && value.kind != TN_VALUE_TUPLE) || value.count < dims)
-        return tn_fail(TN_ERR_TYPE, "%s: output_size has to be a row of %lld sizes or more",
+        return tn_fail(TN_ERR_TYPE, "%s: output_size: expected %lld sizes or more",
                        tn_module_type(self), (long long)dims);
     for (int64_t d = 0; d < dims; d++) {
         const tn_value *size = &value.as.list[value.count - dims + d];
 
         if (size->kind != TN_VALUE_INT)
-            return tn_fail(TN_ERR_TYPE, "%s: output_size has something else than whole numbers",
-                           tn_module_type(self));
+            return tn_fail(TN_ERR_TYPE, "%s: output_size: expected integers", tn_module_type(self));
         room[d] = size->as.i;
     }
     *out = (tn_ints){ room, dims };
@@ -101,7 +101,7 @@ static int64_t unpool_repr(tn_module *self, char *out, size_t size)
 }
 
 #define UNPOOL                                                                                     \
-    .help = "elements back where max pooling found them: module(input, indices)",                  \
+    .help = "puts elements back where max pooling found them: module(input, indices)",             \
     .options = unpool_options, .data_size = sizeof(struct window), .build = unpool_check,          \
     .call = unpool_call, .repr = unpool_repr
 LAYER(max_unpool1d, "MaxUnpool1d", UNPOOL);

@@ -14,20 +14,21 @@ struct upsample {
 };
 
 #define SIZES                                                                                      \
-    TN_OPTION_ROW(struct upsample, size, "None", "of the result, without N and C",                 \
+    TN_OPTION_ROW(struct upsample, size, "None", "size of the result, without N and C",            \
                   TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),                                        \
-        TN_OPTION_ROW(struct upsample, scale_factor, "None", "times the size, instead of it",      \
-                      TN_OPTION_KIND_FLOATS, TN_OPTION_OPTIONAL)
+        TN_OPTION_ROW(struct upsample, scale_factor, "None",                                       \
+                      "factor of the size, instead of size", TN_OPTION_KIND_FLOATS,                \
+                      TN_OPTION_OPTIONAL)
 
 static const tn_option upsample_options[] = {
     SIZES,
     TN_OPTION_ROW(struct upsample, mode, "'nearest'",
                   "nearest, nearest-exact, linear, bilinear, bicubic or trilinear",
                   TN_OPTION_KIND_STRING, 0),
-    TN_OPTION_ROW(struct upsample, align_corners, "False", "the corners stay corners",
-                  TN_OPTION_KIND_BOOL, 0),
+    TN_OPTION_ROW(struct upsample, align_corners, "False",
+                  "aligns the centres of the corner elements", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct upsample, recompute_scale_factor, "False",
-                  "scale_factor says the size alone", TN_OPTION_KIND_BOOL, 0),
+                  "computes the scale from the sizes", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 static const tn_option sized_options[] = { SIZES, TN_OPTION_END };
@@ -37,15 +38,15 @@ static tn_status check(tn_module *self)
     const struct upsample *s = tn_module_data(self);
 
     if ((s->size.count > 0) == (s->scale_factor.count > 0))
-        return tn_fail(TN_ERR_VALUE, "%s: either size or scale_factor has to be given, %s were",
-                       tn_module_type(self), s->size.count > 0 ? "both" : "none of them");
+        return tn_fail(TN_ERR_VALUE, "%s: expected either size or scale_factor, got %s",
+                       tn_module_type(self), s->size.count > 0 ? "both" : "none");
     if (s->size.count == 0 || s->scale_factor.count == 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: %s is an empty row; expected a number, or one for each dimension",
+                       "%s: %s is empty; expected a number, or one for each dimension",
                        tn_module_type(self), s->size.count == 0 ? "size" : "scale_factor");
     for (int64_t i = 0; i < s->scale_factor.count; i++)
         if (!(s->scale_factor.at[i] > 0))
-            return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; it has to be more than 0",
+            return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; expected more than 0",
                            tn_module_type(self), s->scale_factor.at[i]);
     return TN_OK;
 }
@@ -132,12 +133,12 @@ static int64_t bilinear_repr(tn_module *self, char *out, size_t size)
 #define UPSAMPLE(forward_, repr_)                                                                  \
     .data_size = sizeof(struct upsample), .build = check, .forward = forward_, .repr = repr_
 LAYER(upsample, "Upsample", UPSAMPLE(upsample_forward, upsample_repr), .options = upsample_options,
-      .help = "the input in another size");
+      .help = "resizes the input");
 LAYER(upsampling_nearest2d, "UpsamplingNearest2d", UPSAMPLE(nearest_forward, nearest_repr),
-      .options = sized_options, .help = "the image in another size, by its nearest elements");
+      .options = sized_options, .help = "resizes the image, by its nearest elements");
 LAYER(upsampling_bilinear2d, "UpsamplingBilinear2d", UPSAMPLE(bilinear_forward, bilinear_repr),
       .options = sized_options,
-      .help = "the image in another size, by lines between elements; corners stay corners");
+      .help = "resizes the image, by bilinear interpolation with aligned corners");
 
 /* ---- PixelShuffle, PixelUnshuffle, ChannelShuffle ---- */
 
@@ -156,8 +157,8 @@ struct shuffle {
           { 0, 0, 0 } },                                                                           \
             TN_OPTION_END                                                                          \
     }
-static const tn_option up_options[] = FACTOR("upscale_factor", "how much larger");
-static const tn_option down_options[] = FACTOR("downscale_factor", "how much smaller");
+static const tn_option up_options[] = FACTOR("upscale_factor", "upscaling factor");
+static const tn_option down_options[] = FACTOR("downscale_factor", "downscaling factor");
 static const tn_option group_options[] = FACTOR("groups", "divides the channels");
 
 #define SHUFFLE(op)                                                                                \
@@ -171,10 +172,10 @@ SHUFFLE(pixel_unshuffle)
 SHUFFLE(channel_shuffle)
 
 LAYER(pixel_shuffle, "PixelShuffle", .options = up_options, .data_size = sizeof(struct shuffle),
-      .forward = pixel_shuffle_forward, .help = "channels become pixels between pixels");
+      .forward = pixel_shuffle_forward, .help = "rearranges channels into pixels");
 LAYER(pixel_unshuffle, "PixelUnshuffle", .options = down_options,
       .data_size = sizeof(struct shuffle), .forward = pixel_unshuffle_forward,
-      .help = "neighbouring pixels become channels");
+      .help = "rearranges pixels into channels");
 LAYER(channel_shuffle, "ChannelShuffle", .options = group_options,
       .data_size = sizeof(struct shuffle), .forward = channel_shuffle_forward,
-      .help = "channels of the groups in turn");
+      .help = "interleaves the channels of the groups");

@@ -31,7 +31,8 @@ static const int gates_of[] = { 1, 4, 3 };
         TN_OPTION_ROW(struct recurrent, hidden_size, NULL, "features of the state",                \
                       TN_OPTION_KIND_INT, TN_OPTION_REQUIRED)
 #define LAYERS                                                                                     \
-    TN_OPTION_ROW(struct recurrent, num_layers, "1", "one above the other", TN_OPTION_KIND_INT, 0)
+    TN_OPTION_ROW(struct recurrent, num_layers, "1", "number of stacked layers",                   \
+                  TN_OPTION_KIND_INT, 0)
 #define WORD                                                                                       \
     TN_OPTION_ROW(struct recurrent, nonlinearity, "'tanh'", "tanh or relu", TN_OPTION_KIND_STRING, \
                   0)
@@ -49,12 +50,11 @@ static const int gates_of[] = { 1, 4, 3 };
 
 static const tn_option rnn_options[] = { SIZES, LAYERS, WORD, REST, TN_OPTION_END };
 static const tn_option gated_options[] = { SIZES, LAYERS, REST, TN_OPTION_END };
-static const tn_option lstm_options[] = {
-    SIZES, LAYERS, REST,
-    TN_OPTION_ROW(struct recurrent, proj_size, "0", "features that h is projected to; 0: it is not",
-                  TN_OPTION_KIND_INT, 0),
-    TN_OPTION_END
-};
+static const tn_option lstm_options[] = { SIZES, LAYERS, REST,
+                                          TN_OPTION_ROW(struct recurrent, proj_size, "0",
+                                                        "features of the projection of h; 0: none",
+                                                        TN_OPTION_KIND_INT, 0),
+                                          TN_OPTION_END };
 static const tn_option rnn_cell_options[] = { SIZES, BIAS, WORD, TN_OPTION_END };
 static const tn_option cell_options[] = { SIZES, BIAS, TN_OPTION_END };
 
@@ -80,14 +80,17 @@ static tn_status check(tn_module *self, bool whole)
 
     if (s->input_size < (whole ? 1 : 0) || s->hidden_size < (whole ? 1 : 0) ||
         (whole && s->num_layers < 1))
-        return tn_fail(TN_ERR_VALUE, "%s: input_size, hidden_size and num_layers have to be %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: input_size, hidden_size or num_layers out of range; "
+                       "expected %s",
                        type, whole ? "positive" : "0 or more");
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; expected a probability from 0 to 1", type,
                        s->dropout);
     if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: proj_size has to be smaller than hidden_size, and not negative", type);
+                       "%s: proj_size out of range; expected 0 or more, less than hidden_size",
+                       type);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
         return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; expected tanh or relu", type,
@@ -216,7 +219,7 @@ static tn_status take_lengths(tn_module *self, const tn_pack *input, tn_tensor *
 
     *lengths = TN_NONE;
     if (at < 0 && tn_pack_count(input) > tn_pack_positional(input))
-        return tn_fail(TN_ERR_TYPE, "%s: lengths is the one argument by name that it takes",
+        return tn_fail(TN_ERR_TYPE, "%s: unknown named argument; expected lengths",
                        tn_module_type(self));
     if (at < 0)
         return TN_OK;
@@ -303,7 +306,7 @@ static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bo
         return tn_error_last_code();
     if (tn_tensor_ndim(state) != 3 || tn_tensor_size(state, 0) != layers ||
         tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != features)
-        return tn_fail(TN_ERR_RUNTIME, "%s: a state has to be [%lld, %lld, %lld]%s",
+        return tn_fail(TN_ERR_RUNTIME, "%s: state: wrong shape; expected [%lld, %lld, %lld]%s",
                        tn_module_type(self), (long long)layers, (long long)n, (long long)features,
                        batched ? "" : ", or without the batch");
     *out = state;
@@ -359,7 +362,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     x = in[0];
     batched = tn_tensor_ndim(x) == 3;
     if ((!batched && tn_tensor_ndim(x) != 2) || tn_tensor_size(x, -1) != s->input_size)
-        return tn_fail(TN_ERR_RUNTIME, "%s: input has to be [%s, %lld] or without N",
+        return tn_fail(TN_ERR_RUNTIME, "%s: input: wrong shape; expected [%s, %lld], or without N",
                        tn_module_type(self), s->batch_first ? "N, L" : "L, N",
                        (long long)s->input_size);
     if (!batched)
@@ -369,7 +372,9 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     if (x == NULL)
         return tn_error_last_code();
     if (tn_tensor_size(x, 0) < 1)
-        return tn_fail(TN_ERR_RUNTIME, "%s: a sequence has to have one element at least",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: input: the sequence is empty; expected at least one "
+                       "element",
                        tn_module_type(self));
     status = first_state(self, in[1], x, batched, output_size(s), &h0);
     if (status == TN_OK && memory)

@@ -68,7 +68,8 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     if (inner.count < 1 || shape.count - 1 + inner.count > TN_MAX_DIMS) {
         tn_fail(
             TN_ERR_VALUE,
-            "Unflatten: %lld sizes in place of one of %lld dimensions; 1 to %d are possible in all",
+            "Unflatten: %lld sizes replace one of %lld dimensions; expected 1 to %d dimensions in "
+            "all",
             (long long)inner.count, (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }

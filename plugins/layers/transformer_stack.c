@@ -24,12 +24,13 @@ struct stack {
       TN_OPTION_REQUIRED,                                                                          \
       (uint32_t)offsetof(struct stack, layer),                                                     \
       { 0, 0, 0 } },                                                                               \
-        TN_OPTION_ROW(struct stack, num_layers, NULL, "how many of them", TN_OPTION_KIND_INT,      \
+        TN_OPTION_ROW(struct stack, num_layers, NULL, "number of layers", TN_OPTION_KIND_INT,      \
                       TN_OPTION_REQUIRED),                                                         \
-        TN_OPTION_ROW(struct stack, norm, "None", "a module for the end, as in LayerNorm(512)",    \
-                      TN_OPTION_KIND_VALUE, 0)
+        TN_OPTION_ROW(struct stack, norm, "None",                                                  \
+                      "a module applied at the end, such as LayerNorm(512)", TN_OPTION_KIND_VALUE, \
+                      0)
 static const tn_option encoder_options[] = {
-    STACK("encoder_layer", "the layer that all begin as, as in TransformerEncoderLayer(512, 8)"),
+    STACK("encoder_layer", "the layer that is copied, such as TransformerEncoderLayer(512, 8)"),
     TN_OPTION_ROW(struct stack, enable_nested_tensor, "True",
                   "accepted; padded places are computed in any case", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct stack, mask_check, "True",
@@ -37,7 +38,7 @@ static const tn_option encoder_options[] = {
     TN_OPTION_END
 };
 static const tn_option decoder_options[] = {
-    STACK("decoder_layer", "the layer that all begin as, as in TransformerDecoderLayer(512, 8)"),
+    STACK("decoder_layer", "the layer that is copied, such as TransformerDecoderLayer(512, 8)"),
     TN_OPTION_END
 };
 
@@ -196,15 +197,15 @@ static const tn_option whole_options[] = {
     TN_OPTION_ROW(struct whole, dropout, "0.1", "probability, in training", TN_OPTION_KIND_FLOAT,
                   0),
     TN_OPTION_ROW(struct whole, activation, "'relu'", "relu or gelu", TN_OPTION_KIND_STRING, 0),
-    TN_OPTION_ROW(struct whole, custom_encoder, "None", "a module in the encoder's place",
+    TN_OPTION_ROW(struct whole, custom_encoder, "None", "a module that replaces the encoder",
                   TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_ROW(struct whole, custom_decoder, "None", "a module in the decoder's place",
+    TN_OPTION_ROW(struct whole, custom_decoder, "None", "a module that replaces the decoder",
                   TN_OPTION_KIND_VALUE, 0),
-    TN_OPTION_ROW(struct whole, layer_norm_eps, "1e-05", "more than nothing under the root",
+    TN_OPTION_ROW(struct whole, layer_norm_eps, "1e-05", "added to the variance, for stability",
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct whole, batch_first, "False", "[N, L, E], not [L, N, E]",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct whole, norm_first, "False", "normalises what goes in, not what comes out",
+    TN_OPTION_ROW(struct whole, norm_first, "False", "normalizes the inputs instead of the outputs",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct whole, bias, "True", "whether the parts have biases", TN_OPTION_KIND_BOOL,
                   0),

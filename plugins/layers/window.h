@@ -37,7 +37,7 @@ static inline tn_status window_counts(tn_module *self, tn_ints row, const char *
 {
     return row.count == 1 || row.count == dims
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "%s: %s has to be one number, or %lld of them",
+               : tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them",
                          tn_module_type(self), name, (long long)dims);
 }
 

@@ -23,7 +23,7 @@ static tn_status clamp_infer(tn_infer *infer)
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
 
     if (!tn__given_number(o->min) && !tn__given_number(o->max))
-        return tn_fail(TN_ERR_VALUE, "at least one of min and max has to be given");
+        return tn_fail(TN_ERR_VALUE, "min or max: both are missing; expected at least one");
     if (tn__is_int(dtype) && ((tn__given_number(o->min) && !tn__is_whole(o->min)) ||
                               (tn__given_number(o->max) && !tn__is_whole(o->max))))
         infer->dtype = tn_default_dtype();
@@ -52,7 +52,7 @@ static tn_status clamp_derive(tn_derive *d)
 static tn_status clamp_tensor_infer(tn_infer *infer)
 {
     if (infer->in[1] == NULL && infer->in[2] == NULL)
-        return tn_fail(TN_ERR_VALUE, "at least one of min and max has to be given");
+        return tn_fail(TN_ERR_VALUE, "min or max: both are missing; expected at least one");
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
     return tn__common_broadcast(infer);
@@ -169,7 +169,8 @@ static tn_status addcmul_infer(tn_infer *infer)
     if (tn__is_int(infer->dtype) && !tn__is_whole(value))
         return tn_fail(
             TN_ERR_VALUE,
-            "value %g of %s tensors; it has to be a whole number, or a tensor of a float type",
+            "value: not an integer, got %g for %s tensors; expected an integer, or a tensor of a "
+            "float dtype",
             value, tn_dtype_name(infer->dtype));
     if (tn__common_factor(infer->dtype, value, "value") != TN_OK)
         return tn_error_last_code();

@@ -66,7 +66,9 @@ static tn_status check_mask(const tn_view *mask, const tn_view *q, const tn_view
                        tn__common_text(text, tn__common_shape(mask)),
                        tn__common_text(text_full, (tn_ints){ full, 4 }));
     if (tn_view_dtype(mask) == TN_F64 && tn_view_dtype(q) != TN_F64)
-        return tn_fail(TN_ERR_RUNTIME, "mask is float64 and q is %s; tn_cast the mask",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "mask is float64 and q is %s; expected the same dtype: "
+                       "tn_cast the mask",
                        tn_dtype_name(tn_view_dtype(q)));
     return TN_OK;
 }
@@ -77,7 +79,7 @@ static tn_status check_options(bool is_causal, double dropout_p, const tn_view *
         return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        dropout_p);
     if (is_causal && mask != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
+        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given; expected one of them");
     return TN_OK;
 }
 
@@ -126,7 +128,9 @@ static tn_status attend_grad_infer(tn_infer *infer)
         for (int d = 0; d < 3; d++)
             fits = fits && part->shape[d] == q->shape[d];
         if (!fits)
-            return tn_fail(TN_ERR_RUNTIME, "%s %s (%s) is not like what attend gives for q %s (%s)",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s has shape %s and dtype %s; expected what attend "
+                           "returns for q %s (%s)",
                            i == 0 ? "gy" : "y", tn__common_text(text, tn__common_shape(part)),
                            tn_dtype_name(tn_view_dtype(part)),
                            tn__common_text(text_q, tn__common_shape(q)),
@@ -140,7 +144,9 @@ static tn_status attend_grad_infer(tn_infer *infer)
             fits = fits && (part == NULL || part->shape[d] == q->shape[d]);
         if (!fits)
             return tn_fail(
-                TN_ERR_RUNTIME, "%s %s (%s) is not like what attend gives for q %s (%s)",
+                TN_ERR_RUNTIME,
+                "%s has shape %s and dtype %s; expected what attend returns for q "
+                "%s (%s)",
                 i == 6 ? "logsumexp" : "glogsumexp", tn__common_text(text, tn__common_shape(part)),
                 tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
                 tn_dtype_name(tn_view_dtype(q)));
@@ -396,14 +402,14 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        o->dropout_p);
     if (o->is_causal && infer->in[3] != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given: one of them");
+        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given; expected one of them");
     if (o->enable_gqa &&
         (q->ndim < 3 || k->ndim != q->ndim || v->ndim != q->ndim ||
          k->shape[k->ndim - 3] != v->shape[v->ndim - 3] || k->shape[k->ndim - 3] < 1 ||
          q->shape[q->ndim - 3] % k->shape[k->ndim - 3] != 0))
         return tn_fail(TN_ERR_RUNTIME,
-                       "enable_gqa: the heads of k %s have to be those of v %s and "
-                       "divide those of q %s",
+                       "enable_gqa: wrong number of heads, got k %s, v %s, q %s; expected as many "
+                       "in v as in k, and a multiple in q",
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)),
                        tn__common_text(text, tn__common_shape(q)));
@@ -511,7 +517,8 @@ static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, in
     if (status != TN_OK)
         return status;
     if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
-        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q");
+        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q; expected at "
+                                       "most as many");
     for (int64_t d = 0; d < all.count; d++)
         full[d] = all.size[d];
     full[all.count] = tn_tensor_size(q, -2);

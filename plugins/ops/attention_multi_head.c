@@ -20,9 +20,9 @@ static tn_status fits(const tn_view *w, const char *name, int64_t rows, int64_t 
     if (w == NULL || (w->shape[0] == rows && (columns < 0 ? w->ndim == 1 : w->ndim == 2) &&
                       (columns < 0 || w->shape[1] == columns)))
         return TN_OK;
-    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", name,
+    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld]", name,
                                  tn__common_text(text, tn__common_shape(w)), (long long)rows)
-                       : tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", name,
+                       : tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld, %lld]", name,
                                  tn__common_text(text, tn__common_shape(w)), (long long)rows,
                                  (long long)columns);
 }
@@ -48,20 +48,24 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
     rows = q->shape[0];
     keys = k->shape[0];
     if (heads.count < 1 || e % heads.count != 0)
-        return tn_fail(TN_ERR_VALUE, "num_heads is %lld; it has to divide the %lld features of q",
+        return tn_fail(TN_ERR_VALUE,
+                       "num_heads is %lld; expected a divisor of the %lld features "
+                       "of q",
                        (long long)heads.count, (long long)e);
     if (!(heads.dropout_p >= 0 && heads.dropout_p <= 1))
         return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
                        heads.dropout_p);
     if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
-        return tn_fail(TN_ERR_VALUE, "either w_in or all of w_q, w_k and w_v have to be given");
+        return tn_fail(TN_ERR_VALUE, "weights: expected either w_in or all of w_q, w_k and w_v");
     if (one && (k->shape[2] != e || v->shape[2] != e))
-        return tn_fail(TN_ERR_RUNTIME, "w_in takes q, k and v of the same features, not %s, %s, %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "w_in: q, k and v have different features, got %s, %s, %s; "
+                       "expected the same",
                        tn__common_text(text, tn__common_shape(q)),
                        tn__common_text(text_k, tn__common_shape(k)),
                        tn__common_text(text_v, tn__common_shape(v)));
     if ((in[BIAS_K] == NULL) != (in[BIAS_V] == NULL))
-        return tn_fail(TN_ERR_VALUE, "bias_k and bias_v go together");
+        return tn_fail(TN_ERR_VALUE, "bias_k or bias_v: one is missing; expected both or none");
     const struct {
         int input;
         const char *name;
@@ -79,10 +83,12 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
 
         if (!(all || m->ndim == 2) || m->shape[m->ndim - 2] != rows ||
             m->shape[m->ndim - 1] != keys)
-            return tn_fail(
-                TN_ERR_RUNTIME, "attn_mask %s has to be [%lld, %lld] or [%lld, %lld, %lld]",
-                tn__common_text(text, tn__common_shape(m)), (long long)rows, (long long)keys,
-                (long long)(n * heads.count), (long long)rows, (long long)keys);
+            return tn_fail(TN_ERR_RUNTIME,
+                           "attn_mask has shape %s; expected [%lld, %lld] or [%lld, %lld, "
+                           "%lld]",
+                           tn__common_text(text, tn__common_shape(m)), (long long)rows,
+                           (long long)keys, (long long)(n * heads.count), (long long)rows,
+                           (long long)keys);
     }
     return status == TN_OK ? tn__common_open(infer) : status;
 }

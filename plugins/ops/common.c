@@ -74,7 +74,7 @@ tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_v
 {
     if (b == NULL || tn_view_dtype(a) == tn_view_dtype(b))
         return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; they have to be the same", a_name,
+    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; expected the same", a_name,
                    tn_dtype_name(tn_view_dtype(a)), b_name, tn_dtype_name(tn_view_dtype(b)));
 }
 
@@ -168,7 +168,7 @@ tn_status tn__common_binary(tn_infer *infer)
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim)
 {
     if (ndim > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "%d dimensions; a tensor has at most %d", (int)ndim,
+        return tn_fail(TN_ERR_VALUE, "too many dimensions, got %d; expected at most %d", (int)ndim,
                        TN_MAX_DIMS);
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].ndim = ndim;
@@ -282,8 +282,8 @@ tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dty
     for (int32_t d = 0; status == TN_OK && d < x->ndim; d++)
         if (reduced[d] && x->shape[d] == 0)
             status = tn_fail(TN_ERR_INDEX,
-                             "Expected reduction dim %d to have non-zero size, x is %s: there is "
-                             "no extreme of no elements",
+                             "Expected reduction dim %d to have non-zero size, x is %s: an empty "
+                             "dimension has no extreme",
                              (int)d, tn__common_text(text, tn__common_shape(x)));
     if (status != TN_OK)
         return status;
@@ -362,7 +362,7 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
     char text[TN__TEXT];
 
     if (wanted.count < 0 || wanted.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "a shape of %lld dimensions; a tensor has at most %d",
+        return tn_fail(TN_ERR_VALUE, "shape: too many dimensions, got %lld; expected at most %d",
                        (long long)wanted.count, TN_MAX_DIMS);
     for (int64_t d = 0; d < wanted.count; d++) {
         shape[d] = wanted.at[d];
@@ -398,7 +398,7 @@ tn_status tn__common_real(const tn_derive *d)
     for (int64_t i = 0; i < d->n_in; i++)
         if (d->in_meta[i].ndim >= 0 && (TN_MASK_COMPLEX & TN_BIT(d->in_meta[i].dtype)))
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "gradients of %s tensors are not there; of real ones they are",
+                           "no gradient for %s tensors; expected a real dtype",
                            tn_dtype_name(d->in_meta[i].dtype));
     return TN_OK;
 }
@@ -528,7 +528,7 @@ tn_status tn__common_pair(tn_infer *infer)
         same = g->shape[i] == y->shape[i];
     if (!same || tn_view_dtype(g) != tn_view_dtype(y))
         return tn_fail(
-            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s) have to have one shape and dtype",
+            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s): expected the same shape and dtype",
             tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
             tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
     return tn__common_binary(infer);

@@ -13,8 +13,7 @@ static tn_status complex_infer(tn_infer *infer)
     tn_status status;
 
     if (im != dtype)
-        return tn_fail(TN_ERR_TYPE,
-                       "re is %s and im is %s; both have to be float32, or both float64",
+        return tn_fail(TN_ERR_TYPE, "re is %s and im is %s; expected both float32, or both float64",
                        tn_dtype_name(dtype), tn_dtype_name(im));
     status = tn__common_binary(infer);
     infer->out[0].dtype = dtype == TN_F64 ? TN_C128 : TN_C64;

@@ -24,8 +24,7 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
 
     if (size.count < 1 || size.count > TN__SLIDE_DIMS || kernel.count != size.count)
         return tn_fail(TN_ERR_RUNTIME,
-                       "images of %s and windows of %s: both have to have the same one to three "
-                       "dimensions",
+                       "images of %s and windows of %s; expected the same one to three dimensions",
                        tn__common_text(text, size), tn__common_text(text_k, kernel));
     l->slide.dims = (int32_t)size.count;
     for (int64_t i = 0; i < size.count; i++) {
@@ -34,7 +33,9 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
     }
     l->groups = groups;
     if (groups < 1 || l->channels % groups != 0 || l->outputs % groups != 0)
-        return tn_fail(TN_ERR_VALUE, "groups %lld has to divide the channels, %lld in and %lld out",
+        return tn_fail(TN_ERR_VALUE,
+                       "groups is %lld; expected a divisor of the channels, %lld in "
+                       "and %lld out",
                        (long long)groups, (long long)l->channels, (long long)l->outputs);
     return tn__slide_lay(&l->slide, stride, padding, dilation, false);
 }
@@ -72,7 +73,9 @@ static tn_status convolution_infer(tn_infer *infer)
                        (long long)(weight->shape[1] * l.groups),
                        tn__common_text(text, tn__common_shape(x)), (long long)l.channels);
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != l.outputs))
-        return tn_fail(TN_ERR_RUNTIME, "bias %s has to be [%lld], one for each output channel",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "bias has shape %s; expected [%lld], one for each output "
+                       "channel",
                        tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
     tn__slide_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
                    l.slide.dims);
@@ -185,7 +188,7 @@ static tn_status check_gy(const tn_view *gy, const layout *l)
     for (int32_t i = 0; i < l->slide.dims; i++)
         fits &= gy->shape[2 + i] == l->slide.count[i];
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "gy %s has to be [%lld, %lld] and %s",
+                : tn_fail(TN_ERR_RUNTIME, "gy has shape %s; expected [%lld, %lld] and %s",
                           tn__common_text(text, tn__common_shape(gy)), (long long)l->images,
                           (long long)l->outputs,
                           tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
@@ -197,7 +200,7 @@ static tn_status two_of_a_kind(const tn_view *gy, const tn_view *other, const ch
 
     if (gy->ndim >= 3 && gy->ndim <= 2 + TN__SLIDE_DIMS && other->ndim == gy->ndim)
         return tn__common_same_dtype(gy, "gy", other, name);
-    return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s: both have to have the same 3 to 5 dimensions",
+    return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s; expected the same 3 to 5 dimensions",
                    tn__common_text(text, tn__common_shape(gy)), name,
                    tn__common_text(text_o, tn__common_shape(other)));
 }

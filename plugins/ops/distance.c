@@ -84,7 +84,7 @@ static tn_status cdist_infer(tn_infer *infer)
 
     if (a->ndim < 2 || b->ndim < 2 || a->shape[a->ndim - 1] != b->shape[b->ndim - 1])
         return tn_fail(TN_ERR_RUNTIME,
-                       "x1 %s and x2 %s have to be rows of the same length, [..., rows, length]",
+                       "x1 %s and x2 %s; expected rows of the same length, [..., rows, length]",
                        tn__common_text(text, tn__common_shape(a)),
                        tn__common_text(text_b, tn__common_shape(b)));
     double p = ((const tn_cdist_options *)infer->options)->p;

@@ -17,7 +17,7 @@ static tn_status image_infer(tn_infer *infer, double p)
     char text[TN__TEXT];
 
     if (infer->in[0]->ndim < 2)
-        return tn_fail(TN_ERR_RUNTIME, "x %s has to be [N, C, ...]",
+        return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected [N, C, ...]",
                        tn__common_text(text, tn__common_shape(infer->in[0])));
     return share_infer(infer, p);
 }

@@ -102,7 +102,8 @@ static tn_status parse_result(const char *text, const char *at, bool *seen, equa
             continue;
         }
         if (letter < 0 || !seen[letter])
-            return malformed(text, "the result has letters that operands have, and ..., once each");
+            return malformed(text, "wrong result; expected letters of the operands and ..., each "
+                                   "once");
         seen[letter] = false;
         status = add_to_result(text, e, letter);
     }
@@ -128,18 +129,18 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
             continue;
         if (*at == ',') {
             if (e->n++ == OPERANDS)
-                return malformed(text, "at most 64 operands");
+                return malformed(text, "too many operands; expected at most 64");
             continue;
         }
         if (is_dots(at)) {
             if (e->dots[i] >= 0)
-                return malformed(text, "an operand has ... once");
+                return malformed(text, "an operand has ... twice; expected it once");
             e->dots[i] = e->count[i];
             at += 2;
             continue;
         }
         if (letter_of(*at) < 0)
-            return malformed(text, "letters, commas, ... and -> are understood");
+            return malformed(text, "unknown character; expected letters, commas, ... and ->");
         if (e->count[i] == TN_MAX_DIMS)
             return malformed(text, "an operand has too many dimensions");
         e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
@@ -202,7 +203,9 @@ static tn_status einsum_infer(tn_infer *infer)
     for (int64_t i = 0; i < infer->n_in && status == TN_OK; i++) {
         status = measure(o->equation, &e, i, tn__common_shape(infer->in[i]));
         if (tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
-            return tn_fail(TN_ERR_RUNTIME, "operand %lld is %s, the first one %s; tn_cast one",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "operand %lld is %s, the first one %s; expected one "
+                           "dtype: tn_cast one",
                            (long long)i, tn_dtype_name(tn_view_dtype(infer->in[i])),
                            tn_dtype_name(tn_view_dtype(infer->in[0])));
     }
@@ -311,7 +314,7 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
             add_letter(&right, b->of[d]);
     if (batch.count + left.count + right.count > TN_MAX_DIMS)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "einsum: a product on the way has more than %d dimensions; another order "
+                       "einsum: an intermediate product has more than %d dimensions; another order "
                        "of the operands may help",
                        TN_MAX_DIMS);
     y = tn_bmm(grouped(a, (named[]){ batch, left, summed }, size),

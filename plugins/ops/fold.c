@@ -18,7 +18,7 @@ static tn_status pair(tn_ints given, int64_t otherwise, int64_t least, const cha
         out[i] = given.count == 2 ? given.at[i] : given.count == 1 ? given.at[0] : otherwise;
     if (given.count > 2 || out[0] < least || out[1] < least || out[0] > INT32_MAX ||
         out[1] > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s %s has to be one or two numbers, %lld to %lld", name,
+        return tn_fail(TN_ERR_VALUE, "%s is %s; expected one or two numbers, %lld to %lld", name,
                        tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     return TN_OK;
 }
@@ -39,7 +39,7 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
 
         if (room < 0)
             return tn_fail(TN_ERR_RUNTIME,
-                           "a window of %lld, %lld does not fit into an image of %lld, %lld",
+                           "a window of %lld, %lld is larger than an image of %lld, %lld",
                            (long long)w->kernel[0], (long long)w->kernel[1], (long long)size[0],
                            (long long)size[1]);
         w->count[i] = room / w->stride[i] + 1;
@@ -150,7 +150,8 @@ static tn_status fold_infer(tn_infer *infer)
     window = w.kernel[0] * w.kernel[1];
     if (x->shape[x->ndim - 2] % window != 0 || x->shape[x->ndim - 1] != w.count[0] * w.count[1])
         return tn_fail(TN_ERR_RUNTIME,
-                       "x has %lld rows and %lld columns; a multiple of %lld and %lld are needed",
+                       "x has %lld rows and %lld columns; expected a multiple of %lld rows, and "
+                       "%lld columns",
                        (long long)x->shape[x->ndim - 2], (long long)x->shape[x->ndim - 1],
                        (long long)window, (long long)(w.count[0] * w.count[1]));
     meta->dtype = tn_view_dtype(x);

@@ -13,7 +13,8 @@ static tn_status linear_infer(tn_infer *infer)
         return status;
     if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and weight %s cannot be multiplied: x is [..., in], weight [out, in]",
+                       "x %s and weight %s cannot be multiplied; expected x [..., in] and weight "
+                       "[out, in]",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_w, tn__common_shape(w)));
     if (b != NULL) {
@@ -21,7 +22,7 @@ static tn_status linear_infer(tn_infer *infer)
         if (status != TN_OK)
             return status;
         if (b->ndim != 1 || b->shape[0] != w->shape[0])
-            return tn_fail(TN_ERR_RUNTIME, "bias %s does not fit weight %s: it has to be [out]",
+            return tn_fail(TN_ERR_RUNTIME, "bias %s and weight %s; expected bias [out]",
                            tn__common_text(text, tn__common_shape(b)),
                            tn__common_text(text_w, tn__common_shape(w)));
     }
@@ -140,7 +141,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
     for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
         fits = residual->shape[d] == y->shape[d];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "residual %s has to have the shape of the result, %s",
+        return tn_fail(TN_ERR_RUNTIME, "residual has shape %s; expected that of the result, %s",
                        tn__common_text(text, tn__common_shape(residual)),
                        tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
     if (keeps_before(which, residual != NULL))
@@ -197,12 +198,14 @@ static tn_status bilinear_infer(tn_infer *infer)
     for (int32_t d = 0; fits && d + 1 < a->ndim; d++)
         fits = a->shape[d] == b->shape[d];
     if (!fits)
-        return tn__matmul_shapes(a, b, "a and b have to be alike but for the last dimension");
+        return tn__matmul_shapes(a, b,
+                                 "expected a and b of the same shape except the last "
+                                 "dimension");
     if (w->ndim != 3 || w->shape[1] != a->shape[a->ndim - 1] ||
         w->shape[2] != b->shape[b->ndim - 1])
-        return tn__matmul_shapes(a, w, "weight has to be [out, last of a, last of b]");
+        return tn__matmul_shapes(a, w, "expected weight [out, last of a, last of b]");
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return tn__matmul_shapes(w, bias, "bias has to be [out]");
+        return tn__matmul_shapes(w, bias, "expected bias [out]");
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[a->ndim - 1] = w->shape[0];
     return tn__matmul_all_same_dtype(infer);

@@ -36,16 +36,17 @@ static tn_status ctc_loss_infer(tn_infer *infer)
         const tn_view *lengths = infer->in[i];
 
         if (tn__common_count(tn__common_shape(lengths)) != n || lengths->ndim > 1)
-            return tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld], one for each sequence",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s has shape %s; expected [%lld], one for each sequence",
                            i == 2 ? "input_lengths" : "target_lengths",
                            tn__common_text(text, tn__common_shape(lengths)), (long long)n);
     }
     if (o->blank < 0 || o->blank >= x->shape[x->ndim - 1])
-        return tn_fail(TN_ERR_RUNTIME, "blank is %lld; it has to be one of the %lld classes",
+        return tn_fail(TN_ERR_RUNTIME, "blank is %lld; expected one of the %lld classes",
                        (long long)o->blank, (long long)x->shape[x->ndim - 1]);
     if (!is(o->reduction, "none") && !is(o->reduction, "mean") && !is(o->reduction, "sum"))
         return tn_fail(TN_ERR_VALUE,
-                       "%s is not a valid value for reduction; none, mean and sum are",
+                       "%s is not a valid value for reduction; expected none, mean or sum",
                        o->reduction != NULL ? o->reduction : "None");
     return tn__common_open(infer);
 }
@@ -92,7 +93,7 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
                     (long long)blank);
         }
         if (length > INT64_MAX / 4 - all)
-            return tn_fail(TN_ERR_RUNTIME, "ctc_loss: target lengths without bound");
+            return tn_fail(TN_ERR_RUNTIME, "ctc_loss: target_lengths: the sum overflows");
         all += length;
     }
     if (targets.count == 1 && all != targets.at[0])

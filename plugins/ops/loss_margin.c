@@ -39,7 +39,7 @@ static tn_status triplet_check(const tn_infer *infer, double margin)
     char text[TN__TEXT], text_a[TN__TEXT];
 
     if (!(margin > 0))
-        return tn_fail(TN_ERR_VALUE, "margin is %g; it has to be greater than 0", margin);
+        return tn_fail(TN_ERR_VALUE, "margin is %g; expected more than 0", margin);
     for (int32_t i = 1; i < 3; i++) {
         const tn_view *b = infer->in[i];
         bool fits = a->ndim == b->ndim;
@@ -86,16 +86,15 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
         fits = target->ndim == 0 ? !each || classes == 1
                                  : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: %s",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_t, tn__common_shape(target)),
-                       each ? "both have to be [N, C] or [C]"
-                            : "they have to be [N, C] and [N], or [C] and [] or [1]");
+        return tn_fail(
+            TN_ERR_RUNTIME, "x %s and target %s: %s", tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_t, tn__common_shape(target)),
+            each ? "expected both [N, C] or [C]" : "expected [N, C] and [N], or [C] and [] or [1]");
     if (classes < 1)
-        return tn_fail(TN_ERR_RUNTIME, "x %s has no classes: only N may be 0",
+        return tn_fail(TN_ERR_RUNTIME, "x %s has no classes; expected at least one",
                        tn__common_text(text, tn__common_shape(x)));
     if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != classes))
-        return tn_fail(TN_ERR_RUNTIME, "weight %s has to be [%lld], one for each class",
+        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected [%lld], one for each class",
                        tn__common_text(text, tn__common_shape(weight)), (long long)classes);
     return TN_OK;
 }

@@ -62,7 +62,8 @@ static tn_status plan(const tn_view *a, const tn_view *b, product *p)
     if (p->k != b->shape[p->b_vector ? 0 : b->ndim - 2])
         return shapes_differ(
             a, b,
-            "the last dimension of a has to be the last but one of b (its only one, for a vector)");
+            "expected the last dimension of a to equal the second last of b (the only one of a "
+            "vector)");
     p->n_batch = batch_a > batch_b ? batch_a : batch_b;
     for (int32_t d = 0; d < p->n_batch; d++) {
         int32_t at_a = d - (p->n_batch - batch_a), at_b = d - (p->n_batch - batch_b);
@@ -146,7 +147,7 @@ static tn_status outer_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *b = infer->in[1];
 
     if (a->ndim != 1 || b->ndim != 1)
-        return tn__matmul_shapes(a, b, "two vectors are needed");
+        return tn__matmul_shapes(a, b, "expected two vectors");
     infer->out[0].dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(a);
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = a->shape[0];
@@ -166,7 +167,7 @@ static tn_status dot_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *b = infer->in[1];
 
     if (a->ndim != 1 || b->ndim != 1 || a->shape[0] != b->shape[0])
-        return tn__matmul_shapes(a, b, "two vectors of the same length are needed");
+        return tn__matmul_shapes(a, b, "expected two vectors of the same length");
     tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ NULL, 0 });
     return tn__matmul_all_same_dtype(infer);
 }
@@ -183,7 +184,7 @@ static tn_status mv_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *x = infer->in[1];
 
     if (a->ndim != 2 || x->ndim != 1 || a->shape[1] != x->shape[0])
-        return tn__matmul_shapes(a, x, "[M, K] and [K] are needed");
+        return tn__matmul_shapes(a, x, "expected [M, K] and [K]");
     tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ a->shape, 1 });
     return tn__matmul_all_same_dtype(infer);
 }
@@ -200,17 +201,18 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
     if (!fits || a->shape[ndim - 1] != b->shape[ndim - 2] ||
         (ndim == 3 && a->shape[0] != b->shape[0]))
         return tn__matmul_shapes(a, b,
-                                 ndim == 2 ? "a [M, K] and b [K, N] are needed"
-                                           : "a [B, M, K] and b [B, K, N] are needed");
+                                 ndim == 2 ? "expected a [M, K] and b [K, N]"
+                                           : "expected a [B, M, K] and b [B, K, N]");
     if ((TN_MASK_INT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
         return tn_fail(TN_ERR_RUNTIME,
-                       "beta %g and alpha %g have to be whole numbers for integer tensors", beta,
-                       alpha);
+                       "beta or alpha: not an integer, got %g and %g; expected integers for "
+                       "integer tensors",
+                       beta, alpha);
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[ndim - 1] = b->shape[ndim - 1];
     for (int32_t d = 0; d < x->ndim; d++)
         fits &= x->shape[d] == 1 || x->shape[d] == meta->shape[d + ndim - x->ndim];
-    return fits ? TN_OK : tn__matmul_shapes(x, a, "x has to broadcast to the product's shape");
+    return fits ? TN_OK : tn__matmul_shapes(x, a, "expected x to broadcast to the product's shape");
 }
 
 static tn_tensor *added(tn_tensor *x, tn_tensor *y, double beta, double alpha)

@@ -20,7 +20,7 @@ static inline tn_status tn__matmul_shapes(const tn_view *a, const tn_view *b, co
 {
     char text_a[TN__TEXT], text_b[TN__TEXT];
 
-    return tn_fail(TN_ERR_RUNTIME, "%s; they are %s and %s", rule,
+    return tn_fail(TN_ERR_RUNTIME, "%s, got %s and %s", rule,
                    tn__common_text(text_a, tn__common_shape(a)),
                    tn__common_text(text_b, tn__common_shape(b)));
 }
@@ -29,8 +29,7 @@ static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
 {
     for (int64_t i = 1; i < infer->n_in; i++)
         if (infer->in[i] != NULL && tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "all have to have the same dtype, but there are %s and %s; tn_cast one",
+            return tn_fail(TN_ERR_RUNTIME, "expected one dtype, got %s and %s: tn_cast one",
                            tn_dtype_name(tn_view_dtype(infer->in[0])),
                            tn_dtype_name(tn_view_dtype(infer->in[i])));
     return TN_OK;

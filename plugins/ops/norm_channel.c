@@ -18,8 +18,9 @@ static tn_status image_infer(tn_infer *infer)
         const char *name = names[infer->n_in == 5 ? i - 1 : i + 1];
 
         if (part != NULL && (part->ndim != 1 || part->shape[0] != x->shape[1]))
-            return tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld], one for each channel", name,
-                           tn__common_text(text, tn__common_shape(part)), (long long)x->shape[1]);
+            return tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld], one for each channel",
+                           name, tn__common_text(text, tn__common_shape(part)),
+                           (long long)x->shape[1]);
     }
     return tn__common_open(infer);
 }
@@ -108,9 +109,12 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
         return tn__common_given(out, y != NULL && relu ? tn_relu(y) : y);
     }
     if (!o->training && (in[1] != TN_NONE || in[2] != TN_NONE))
-        return tn_fail(TN_ERR_RUNTIME, "running_mean and running_var come together");
+        return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: one is missing; expected both "
+                                       "or none");
     if (o->training && n == 1)
-        return tn_fail(TN_ERR_VALUE, "training needs more than 1 value per channel, x is %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "x has shape %s; expected more than 1 value per channel in "
+                       "training",
                        tn__common_text(text, tn_tensor_shape(in[0])));
     s.eps = r.eps = o->eps;
     status = relu ? tn_standardize_relu(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
@@ -159,7 +163,7 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
     return fits ? image_infer(&plain)
-                : tn_fail(TN_ERR_RUNTIME, "residual %s and x %s have to have the same shape",
+                : tn_fail(TN_ERR_RUNTIME, "residual %s and x %s; expected the same shape",
                           tn__common_text(text, tn__common_shape(residual)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
@@ -197,12 +201,13 @@ static tn_status instance_norm_decompose(tn_tensor *const *in, int64_t n_in, con
     }
     if (!o->use_input_stats) {
         if (in[1] == TN_NONE || in[2] == TN_NONE)
-            return tn_fail(TN_ERR_RUNTIME, "without use_input_stats running_mean and running_var "
-                                           "are needed");
+            return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: missing; expected both "
+                                           "without use_input_stats");
         return tn__common_given(out, by_running(in[0], in, o->eps));
     }
     if (n == 1 || ndim == 2)
-        return tn_fail(TN_ERR_VALUE, "more than 1 element for each channel is needed, x is %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "x has shape %s; expected more than 1 element for each channel",
                        tn__common_text(text, tn_tensor_shape(in[0])));
     s.eps = o->eps;
     status = tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
@@ -224,14 +229,15 @@ static tn_status group_norm_infer(tn_infer *infer)
     tn_status status = image_infer(infer);
 
     if (status == TN_OK && (o->num_groups < 1 || x->shape[1] % o->num_groups != 0))
-        return tn_fail(TN_ERR_RUNTIME, "num_groups %lld does not divide the %lld channels",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "num_groups is %lld; expected a divisor of the %lld channels",
                        (long long)o->num_groups, (long long)x->shape[1]);
     for (int32_t d = 1; d < x->ndim && status == TN_OK; d++)
         if (x->shape[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x %s has no elements in a group",
+            return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected at least 1 element in a group",
                            tn__common_text(text, tn__common_shape(x)));
     if (status == TN_OK && tn__common_count(tn__common_shape(x)) == o->num_groups)
-        return tn_fail(TN_ERR_VALUE, "more than 1 value for a group is needed, x is %s",
+        return tn_fail(TN_ERR_VALUE, "x has shape %s; expected more than 1 value in a group",
                        tn__common_text(text, tn__common_shape(x)));
     return status;
 }

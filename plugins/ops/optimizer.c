@@ -26,7 +26,9 @@ static tn_status check_groups(tn_infer *infer, int64_t size, const char *words)
         infer->only_read = 1 << 1; /* the gradient */
     }
     if (infer->n_in % size != 0)
-        return tn_fail(TN_ERR_VALUE, "%lld tensors, but each parameter comes with %lld: %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "wrong number of tensors, got %lld; expected a multiple of "
+                       "%lld: %s",
                        (long long)infer->n_in, (long long)size, words);
     for (int64_t i = 0; i < infer->n_in; i++) {
         const tn_view *first = infer->in[i - i % size], *view = infer->in[i];
@@ -59,7 +61,7 @@ static tn_status adam_step_infer(tn_infer *infer)
 {
     const tn_adam_step_options *o = infer->options;
     if (o->step < 1)
-        return tn_fail(TN_ERR_VALUE, "step is %lld; the first one is 1", (long long)o->step);
+        return tn_fail(TN_ERR_VALUE, "step is %lld; expected 1 or more", (long long)o->step);
     return check_groups(infer, adam_group(o),
                         o->amsgrad ? "itself, gradient, m, v, w" : "itself, gradient, m, v");
 }

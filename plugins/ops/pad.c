@@ -43,16 +43,16 @@ static tn_status pad_infer(tn_infer *infer)
 
         if (!constant && ((before > 0 && before > most) || (after > 0 && after > most)))
             return tn_fail(TN_ERR_RUNTIME,
-                           "sizes %s do not go with mode %s for dimension %d of x %s",
+                           "sizes %s are not possible with mode %s for dimension %d of x %s",
                            tn__common_text(text, o->sizes), o->mode, (int)dim,
                            tn__common_text(text_x, tn__common_shape(x)));
         meta->shape[dim] += before + after;
         if (!constant && !circular && (before != 0 || after != 0) && meta->shape[dim] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s leave nothing of dimension %d of x %s",
+            return tn_fail(TN_ERR_RUNTIME, "sizes %s leave no element of dimension %d of x %s",
                            tn__common_text(text, o->sizes), (int)dim,
                            tn__common_text(text_x, tn__common_shape(x)));
         if (meta->shape[dim] < 0 || size + before < 0 || size + after < 0)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s cut more than there is of x %s",
+            return tn_fail(TN_ERR_RUNTIME, "sizes %s remove more than the size of x %s",
                            tn__common_text(text, o->sizes),
                            tn__common_text(text_x, tn__common_shape(x)));
         if (constant && (before > 0 || after > 0) &&

@@ -100,7 +100,8 @@ static tn_status randint_infer(tn_infer *infer)
                        (long long)o->low, (long long)o->high);
     if ((double)o->high - (double)o->low > 0x1p53)
         return tn_fail(TN_ERR_VALUE,
-                       "from %lld to %lld are more than 2^53 numbers, as many as are told apart",
+                       "low and high: range too large, got %lld to %lld; expected at most 2^53 "
+                       "numbers",
                        (long long)o->low, (long long)o->high);
     if (TN_MASK_INT & TN_BIT(tn_view_dtype(infer->in[0]))) {
         tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), (double)o->low, "low");
@@ -146,7 +147,7 @@ static tn_status randperm_infer(tn_infer *infer)
 static tn_status philox_permutation_infer(tn_infer *infer)
 {
     if (infer->in[0]->ndim != 1)
-        return tn_fail(TN_ERR_RUNTIME, "x has to have one dimension, not %d",
+        return tn_fail(TN_ERR_RUNTIME, "x has %d dimensions; expected one",
                        (int)infer->in[0]->ndim);
     tn__common_plain(&infer->out[0], TN_I64, tn__common_shape(infer->in[0]));
     return TN_OK;
@@ -187,7 +188,9 @@ static tn_status truncated_normal_infer(tn_infer *infer)
     const tn_truncated_normal_options *o = infer->options;
 
     if (!(o->std > 0) || !(o->low <= o->high))
-        return tn_fail(TN_ERR_RUNTIME, "std %g has to be more than 0 and low %g not above high %g",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "std, low or high: out of range, got %g, %g and %g; "
+                       "expected std > 0 and low <= high",
                        o->std, o->low, o->high);
     return tn__common_unary(infer);
 }

@@ -29,8 +29,8 @@ static tn_status mean_infer(tn_infer *infer)
 
     if (!((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
         return tn_fail(TN_ERR_RUNTIME,
-                       "the mean of %s tensors is no whole number: the dtype option says what the "
-                       "result is, a float or complex type",
+                       "the mean of %s tensors is not an integer; expected the dtype option with a "
+                       "float or complex dtype",
                        tn_dtype_name(dtype));
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
@@ -87,10 +87,9 @@ static tn_status sum_to_infer(tn_infer *infer)
 
     for (int64_t d = 0; d < o->shape.count; d++)
         if (lead < 0 || (o->shape.at[d] != x->shape[d + lead] && o->shape.at[d] != 1))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "shape %s does not broadcast to %s, so that cannot be summed back to it",
-                           tn__common_text(text, o->shape),
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME, "shape %s does not broadcast to %s, so it cannot be summed to it",
+                tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), o->shape);
     return TN_OK;
 }

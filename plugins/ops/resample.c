@@ -28,7 +28,7 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         if (modes[i].dims == 0 || modes[i].dims == dims)
             return TN_OK;
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "mode %s takes x with %d dimensions after [N, C], not %d", name,
+                       "mode %s: wrong x; expected %d dimensions after [N, C], got %d", name,
                        (int)modes[i].dims, (int)dims);
     }
     return tn_fail(
@@ -57,7 +57,7 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
     if (dims < 1 || dims > MOST || (o->output_size.count != dims && o->output_size.count > 0))
         return tn_fail(
             TN_ERR_VALUE,
-            "x %s and output_size %s; expected [N, C, ...] with one to three dimensions more, and "
+            "x %s and output_size %s; expected [N, C, ...] with one to three more dimensions, and "
             "a size for each of them",
             tn__common_text(text, shape), tn__common_text(text_s, o->output_size));
     if (factors.count > 1 && factors.count != dims)
@@ -67,7 +67,7 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
             "[N, C]",
             tn__common_text(text, shape), (int)factors.count, (int)dims);
     if (o->output_size.count < 1 && factors.count < 1)
-        return tn_fail(TN_ERR_VALUE, "either output_size or scale_factor has to be given");
+        return tn_fail(TN_ERR_VALUE, "expected either output_size or scale_factor");
     for (int64_t i = 0; i < factors.count; i++)
         if (!(factors.at[i] > 0) || isinf(factors.at[i]))
             return tn_fail(TN_ERR_VALUE, "scale_factor is %g; expected a finite number above 0",
@@ -78,14 +78,14 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
                                                   factors.at[factors.count == 1 ? 0 : d]);
 
         if (o->output_size.count < 1 && !(scaled < (double)INT32_MAX))
-            return tn_fail(TN_ERR_VALUE, "x %s times %g is too large", tn__common_text(text, shape),
-                           factors.at[factors.count == 1 ? 0 : d]);
+            return tn_fail(TN_ERR_VALUE, "x %s and scale_factor %g: the result is too large",
+                           tn__common_text(text, shape), factors.at[factors.count == 1 ? 0 : d]);
         sizes[d] = o->output_size.count < 1 ? (int64_t)scaled : o->output_size.at[d];
         if (sizes[d] > INT32_MAX)
             return tn_fail(TN_ERR_VALUE, "output_size %s; expected sizes from 1 to %lld",
                            tn__common_text(text_s, o->output_size), (long long)INT32_MAX);
         if (shape.at[2 + d] < 1 || sizes[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x %s to size %s: sizes have to be at least 1",
+            return tn_fail(TN_ERR_RUNTIME, "x %s and size %s; expected sizes of at least 1",
                            tn__common_text(text, shape),
                            tn__common_text(text_s, (tn_ints){ sizes, d + 1 }));
     }
@@ -105,7 +105,7 @@ static tn_status interpolate_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (o->align_corners && (mode == NEAREST || mode == EXACT))
-        return tn_fail(TN_ERR_VALUE, "align_corners does not go with mode %s", o->mode);
+        return tn_fail(TN_ERR_VALUE, "align_corners is not supported with mode %s", o->mode);
     return tn__common_open(infer);
 }
 
@@ -250,10 +250,10 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
     else if (fits)
         fits = x->shape[x->ndim - 3] % (factor * factor) == 0;
     return fits ? tn__common_open(infer)
-                : tn_fail(TN_ERR_RUNTIME, "x %s does not go with the factor %lld: %s",
+                : tn_fail(TN_ERR_RUNTIME, "x %s and factor %lld: %s",
                           tn__common_text(text, tn__common_shape(x)), (long long)factor,
-                          down ? "it has to divide the last two of 3 dimensions or more"
-                               : "its square has to divide the last dimension but two");
+                          down ? "expected a divisor of the last two of 3 or more dimensions"
+                               : "expected its square to divide the third last dimension");
 }
 
 /* [..., C, H, W], split and put in another order: `order` is of the last dimensions. */
@@ -326,8 +326,7 @@ static tn_status channel_shuffle_infer(tn_infer *infer)
 
     if (x->ndim < 3 || o->groups < 1 || x->shape[1] % o->groups != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s does not go with groups %lld: they have to divide the "
-                       "channels of [N, C, ...]",
+                       "x %s and groups %lld; expected a divisor of the channels of [N, C, ...]",
                        tn__common_text(text, tn__common_shape(x)), (long long)o->groups);
     return tn__common_open(infer);
 }

@@ -123,7 +123,7 @@ static tn_status grid_sample_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "mode is %q; expected bilinear, nearest or bicubic",
                        o->mode != NULL ? o->mode : "");
     if (cubic && x->ndim != 4)
-        return tn_fail(TN_ERR_RUNTIME, "mode bicubic takes x [N, C, H, W], not %s",
+        return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected [N, C, H, W] with mode bicubic",
                        tn__common_text(text, tn__common_shape(x)));
     if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
         return tn_fail(TN_ERR_VALUE, "padding_mode is %q; expected zeros, border or reflection",

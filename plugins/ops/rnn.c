@@ -18,10 +18,10 @@ static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t in
         if (w[i] == NULL || (w[i]->ndim == (i < 2 ? 2 : 1) && w[i]->shape[0] == rows &&
                              (i >= 2 || w[i]->shape[1] == columns)))
             continue;
-        return i < 2 ? tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld, %lld]", names[i],
+        return i < 2 ? tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld, %lld]", names[i],
                                tn__common_text(text, tn__common_shape(w[i])), (long long)rows,
                                (long long)columns)
-                     : tn_fail(TN_ERR_RUNTIME, "%s %s has to be [%lld]", names[i],
+                     : tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld]", names[i],
                                tn__common_text(text, tn__common_shape(w[i])), (long long)rows);
     }
     return TN_OK;
@@ -159,14 +159,16 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     out = h->shape[1];
     hidden = c != NULL ? c->shape[1] : out;
     if (w_hr == NULL && hidden != out)
-        return tn_fail(TN_ERR_RUNTIME, "h %s and c have to have the same shape without w_hr",
+        return tn_fail(TN_ERR_RUNTIME, "h has shape %s; expected that of c without w_hr",
                        tn__common_text(text_h, tn__common_shape(h)));
     if (w_hr != NULL && (w_hr->ndim != 2 || w_hr->shape[0] != out || w_hr->shape[1] != hidden))
-        return tn_fail(TN_ERR_RUNTIME, "w_hr %s has to be [%lld, %lld]",
+        return tn_fail(TN_ERR_RUNTIME, "w_hr has shape %s; expected [%lld, %lld]",
                        tn__common_text(text, tn__common_shape(w_hr)), (long long)out,
                        (long long)hidden);
     if (lengths != NULL && (lengths->ndim != 1 || lengths->shape[0] != n))
-        return tn_fail(TN_ERR_RUNTIME, "lengths %s has to be [%lld], one for each sequence",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "lengths has shape %s; expected [%lld], one for each "
+                       "sequence",
                        tn__common_text(text, tn__common_shape(lengths)), (long long)n);
     return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last_code()
                                                                        : tn__common_open(infer);
@@ -214,7 +216,8 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         if (at[i] < 1 || at[i] > length)
             status = tn_fail(TN_ERR_VALUE,
-                             "%s_sequence: lengths[%lld] is %lld; expected 1 to %lld, as x has",
+                             "%s_sequence: lengths[%lld] is %lld; expected 1 to %lld, the length "
+                             "of x",
                              names[w->kind], (long long)i, (long long)at[i], (long long)length);
     tn_free(at);
     return status;

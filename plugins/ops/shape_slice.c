@@ -110,7 +110,7 @@ static tn_status select_range(const tn_view *x, const tn_select_options *o, int3
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_INDEX, "a 0-dim tensor has nothing to select from");
+        return tn_fail(TN_ERR_INDEX, "expected at least one dimension, got a 0-dim tensor");
     status = tn__common_dim(o->dim, x->ndim, dim);
     if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
         return tn_fail(TN_ERR_INDEX,
@@ -315,7 +315,7 @@ static tn_status unfold_infer(tn_infer *infer)
                        "maximum size for tensor at dimension %d is %lld but size is %lld", (int)dim,
                        (long long)size, (long long)o->window);
     if (o->step <= 0)
-        return tn_fail(TN_ERR_RUNTIME, "step is %lld but must be > 0", (long long)o->step);
+        return tn_fail(TN_ERR_RUNTIME, "step is %lld; expected more than 0", (long long)o->step);
     status = tn__common_view_of(infer, x->ndim + 1);
     if (status != TN_OK)
         return status;

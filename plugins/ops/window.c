@@ -9,12 +9,12 @@ tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t 
     char text[TN__TEXT];
 
     if (given.count > 1 && given.count != dims)
-        return tn_fail(TN_ERR_VALUE, "%s %s has to be one number, or %d of them", name,
+        return tn_fail(TN_ERR_VALUE, "%s is %s; expected one number, or %d of them", name,
                        tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims; i++) {
         out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
         if (out[i] < least || out[i] > INT32_MAX)
-            return tn_fail(TN_ERR_VALUE, "%s %s; expected numbers from %lld to %lld", name,
+            return tn_fail(TN_ERR_VALUE, "%s is %s; expected numbers from %lld to %lld", name,
                            tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     }
     return TN_OK;
@@ -36,7 +36,7 @@ tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints d
         if (room < 0 || s->kernel[i] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "a window of %s (dilation %lld) does not fit into %s with padding %lld",
+                "a window of %s (dilation %lld) is larger than %s with padding %lld",
                 tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
                 tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
         s->count[i] = room / s->stride[i] + 1;

@@ -20,11 +20,12 @@ struct adam {
     {                                                                                              \
         TN_OPTION_FLOAT(struct adam, lr, "0.001", "learning rate"),                                \
             TN_OPTION_FLOATS(struct adam, betas, "(0.9, 0.999)",                                   \
-                             "how slowly the averages of gradient and square follow"),             \
-            TN_OPTION_FLOAT(struct adam, eps, "1e-08", "added to the root, for stability"),        \
-            TN_OPTION_FLOAT(struct adam, weight_decay, decay_, "how fast weights decay"),          \
-            TN_OPTION_BOOL(struct adam, amsgrad, "False", "keeps the largest average of squares"), \
-            TN_OPTION_ROW(struct adam, maximize, "False", "goes up instead of down",               \
+                             "decay rates of the averages of the gradient and its square"),        \
+            TN_OPTION_FLOAT(struct adam, eps, "1e-08", "added to the denominator, for stability"), \
+            TN_OPTION_FLOAT(struct adam, weight_decay, decay_, "weight decay"),                    \
+            TN_OPTION_BOOL(struct adam, amsgrad, "False",                                          \
+                           "uses the maximum of the averages of squares"),                         \
+            TN_OPTION_ROW(struct adam, maximize, "False", "maximizes the objective",               \
                           TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),                                 \
             TN_OPTION_END                                                                          \
     }
@@ -37,21 +38,22 @@ static tn_status check(tn_optimizer *self)
     const struct adam *s = tn_optimizer_data(self);
     const char *name = tn_optimizer_type(self);
     if (!(s->lr >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid learning rate: %g; it has to be >= 0", name,
+        return tn_fail(TN_ERR_VALUE, "%s: Invalid learning rate: %g; expected 0 or more", name,
                        s->lr);
     if (!(s->eps >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid epsilon value: %g; it has to be >= 0", name,
+        return tn_fail(TN_ERR_VALUE, "%s: Invalid epsilon value: %g; expected 0 or more", name,
                        s->eps);
     if (s->betas.count != 2)
-        return tn_fail(TN_ERR_VALUE, "%s: betas are two numbers, got %lld", name,
+        return tn_fail(TN_ERR_VALUE, "%s: betas: wrong count, got %lld; expected two numbers", name,
                        (long long)s->betas.count);
     for (int i = 0; i < 2; i++)
         if (!(s->betas.at[i] >= 0.0 && s->betas.at[i] < 1.0))
-            return tn_fail(TN_ERR_VALUE,
-                           "%s: Invalid beta parameter at index %d: %g; it has to be in [0, 1)",
-                           name, i, s->betas.at[i]);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "%s: Invalid beta parameter at index %d: %g; expected a number in [0, 1)", name, i,
+                s->betas.at[i]);
     if (!(s->weight_decay >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid weight_decay value: %g; it has to be >= 0", name,
+        return tn_fail(TN_ERR_VALUE, "%s: Invalid weight_decay value: %g; expected 0 or more", name,
                        s->weight_decay);
     return TN_OK;
 }
@@ -118,7 +120,7 @@ const tn_optimizer_def optim_adam = {
 const tn_optimizer_def optim_adamw = {
     TN_HEAD(tn_optimizer_def),
     .name = "AdamW",
-    .help = "adaptive moments; weights decay apart from the gradient",
+    .help = "adaptive moments; weights decay separately from the gradient",
     .options = adamw_options,
     .data_size = sizeof(struct adam),
     .check = check,

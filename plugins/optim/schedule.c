@@ -23,7 +23,7 @@ static tn_status step_check(tn_scheduler *self)
     const struct step_lr *s = tn_scheduler_data(self);
     if (s->step_size > 0)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "StepLR: step_size has to be > 0, got %lld",
+    return tn_fail(TN_ERR_VALUE, "StepLR: step_size: out of range, got %lld; expected 1 or more",
                    (long long)s->step_size);
 }
 
@@ -61,7 +61,9 @@ static tn_status cosine_check(tn_scheduler *self)
     const struct cosine_lr *s = tn_scheduler_data(self);
     if (s->T_max > 0)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "CosineAnnealingLR: T_max has to be > 0, got %lld",
+    return tn_fail(TN_ERR_VALUE,
+                   "CosineAnnealingLR: T_max: out of range, got %lld; expected 1 or "
+                   "more",
                    (long long)s->T_max);
 }
 
@@ -95,7 +97,8 @@ struct linear_lr {
 static const tn_option linear_options[] = {
     TN_OPTION_FLOAT(struct linear_lr, start_factor, "0.3333333333333333", "factor at the start"),
     TN_OPTION_FLOAT(struct linear_lr, end_factor, "1.0", "factor after total_iters steps"),
-    TN_OPTION_INT(struct linear_lr, total_iters, "5", "steps from one to the other"), TN_OPTION_END
+    TN_OPTION_INT(struct linear_lr, total_iters, "5", "steps from start_factor to end_factor"),
+    TN_OPTION_END
 };
 
 static tn_status linear_check(tn_scheduler *self)
@@ -112,7 +115,9 @@ static tn_status linear_check(tn_scheduler *self)
             "LinearLR: Ending multiplicative factor expected to be between 0 and 1, got %g",
             s->end_factor);
     if (s->total_iters < 1)
-        return tn_fail(TN_ERR_VALUE, "LinearLR: total_iters has to be > 0, got %lld",
+        return tn_fail(TN_ERR_VALUE,
+                       "LinearLR: total_iters: out of range, got %lld; expected 1 or "
+                       "more",
                        (long long)s->total_iters);
     return TN_OK;
 }

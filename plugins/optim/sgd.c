@@ -18,11 +18,11 @@ struct sgd {
 
 static const tn_option options[] = {
     TN_OPTION_FLOAT(struct sgd, lr, "0.001", "learning rate"),
-    TN_OPTION_FLOAT(struct sgd, momentum, "0.0", "share of the last step that goes on"),
-    TN_OPTION_FLOAT(struct sgd, dampening, "0.0", "taken off the gradient in momentum"),
+    TN_OPTION_FLOAT(struct sgd, momentum, "0.0", "momentum factor"),
+    TN_OPTION_FLOAT(struct sgd, dampening, "0.0", "dampening of the momentum"),
     TN_OPTION_FLOAT(struct sgd, weight_decay, "0.0", "L2 penalty, added to the gradient"),
-    TN_OPTION_BOOL(struct sgd, nesterov, "False", "looks ahead along the momentum"),
-    TN_OPTION_ROW(struct sgd, maximize, "False", "goes up instead of down", TN_OPTION_KIND_BOOL,
+    TN_OPTION_BOOL(struct sgd, nesterov, "False", "Nesterov momentum"),
+    TN_OPTION_ROW(struct sgd, maximize, "False", "maximizes the objective", TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
@@ -31,12 +31,12 @@ static tn_status check(tn_optimizer *self)
 {
     const struct sgd *s = tn_optimizer_data(self);
     if (!(s->lr >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "SGD: Invalid learning rate: %g; it has to be >= 0", s->lr);
+        return tn_fail(TN_ERR_VALUE, "SGD: Invalid learning rate: %g; expected 0 or more", s->lr);
     if (!(s->momentum >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "SGD: Invalid momentum value: %g; it has to be >= 0",
+        return tn_fail(TN_ERR_VALUE, "SGD: Invalid momentum value: %g; expected 0 or more",
                        s->momentum);
     if (!(s->weight_decay >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "SGD: Invalid weight_decay value: %g; it has to be >= 0",
+        return tn_fail(TN_ERR_VALUE, "SGD: Invalid weight_decay value: %g; expected 0 or more",
                        s->weight_decay);
     if (s->nesterov && (s->momentum <= 0.0 || s->dampening != 0.0))
         return tn_fail(TN_ERR_VALUE,

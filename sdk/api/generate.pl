@@ -345,7 +345,7 @@ TN_API tn_status tn_plugin_export(const tn_plugin *plugin, const tn_build_facts 
     uint32_t limit;
     if (!host || !out || host->head.kind != TN_KIND_tn_host_info || out->head.kind != TN_KIND_tn_plugin_info ||
         !TN_HAS(host, tn_host_info, interface_find) || !host->interface_find)
-        return tn_plugin_refuse(error, TN_ERR_VALUE, plugin->id, "what called the query is not a Tenon host", NULL);
+        return tn_plugin_refuse(error, TN_ERR_VALUE, plugin->id, "the caller of the query is not a Tenon host", NULL);
     if (host->head.abi_major != TN_ABI_MAJOR)
         return tn_plugin_refuse(error, TN_ERR_VERSION, plugin->id,
                                 "the host has another ABI than this plugin was compiled for: host ", host->version);
@@ -510,7 +510,7 @@ sub tags_of {
 
 sub api_md {
     my $text = "# Functions\n\nGenerated from the public headers. Tags: who may call, who owns the result, which arguments may be NULL; "
-        . "`[program]` is not there for plugins.\n";
+        . "`[program]` is not available to plugins.\n";
     for my $interface (@interfaces) {
         $text .= "\n## $interface->{id}, revision $interface->{revision}\n\nHeader `<" . ($interface->{header} =~ s{sdk/include/}{}r) . ">`\n";
         my ($heading, $words, $open) = ('', undef, 0);

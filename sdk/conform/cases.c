@@ -239,21 +239,21 @@ static bool set_option(reader *r, char *text)
     case TN_OPTION_KIND_INTS:
         ints = keep(r, TN_MAX_DIMS * sizeof *ints);
         if (ints == NULL || !read_row(value, ints, &count))
-            return wrong(r, "%s is no row of numbers", value);
+            return wrong(r, "%s is not a list of numbers", value);
         *(tn_ints *)(void *)options = (tn_ints){ ints, count };
         return true;
     case TN_OPTION_KIND_FLOATS: {
         double *floats = keep(r, TN_MAX_DIMS * sizeof *floats);
 
         if (floats == NULL || !read_floats(value, floats, &count))
-            return wrong(r, "%s is no row of numbers", value);
+            return wrong(r, "%s is not a list of numbers", value);
         *(tn_floats *)(void *)options = (tn_floats){ floats, count };
         return true;
     }
     case TN_OPTION_KIND_DTYPE:
         return tn_dtype_parse(value, (tn_dtype *)(void *)options) == TN_OK ||
-               wrong(r, "%s is no dtype", value);
-    default: return wrong(r, "option %s is of a kind that cases do not set", text);
+               wrong(r, "%s is not a dtype", value);
+    default: return wrong(r, "option %s has a kind that cases cannot set", text);
     }
 }
 
@@ -265,7 +265,7 @@ static bool read_cotangent(reader *r, const char *text)
     r->one.has_cotangent = true;
     r->one.cotangent.there = true;
     r->one.cotangent.values = read_values(r, text + 1, &r->one.cotangent.count);
-    return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are no numbers");
+    return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are not numbers");
 }
 
 /* A case is complete when the next one begins. */
@@ -374,7 +374,7 @@ int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user,
         free(entries[i]);
     }
     if (well && S_ISDIR(about.st_mode) && count < 1)
-        well = wrong(&r, "%s", "no file *.txt in this folder");
+        well = wrong(&r, "%s", "the folder has no file *.txt");
     free(entries);
     r.one.keep = false;
     r.n_kept = 0;

@@ -126,7 +126,7 @@ static bool find_device(conform *c, conform_plugin *plugin)
             plugin->backend = true;
             plugin->device = first_of(type);
             if (plugin->device == NULL) {
-                conform_skip(c, "there is no device of type %s here: %s", type, tn_error_text());
+                conform_skip(c, "no device of type %s: %s", type, tn_error_text());
                 return false;
             }
             if (!tn_device_has_memory(plugin->device)) {
@@ -230,7 +230,7 @@ static void perform(conform *c, conform_plugin *plugin)
         while (t->name != NULL && strcmp(t->name, c->subject) != 0)
             t++;
         if (t->name == NULL) {
-            conform_fail(c, "there is no such test");
+            conform_fail(c, "unknown test");
             return;
         }
         if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0 ||

@@ -69,15 +69,15 @@ static void has_kernels_that_run(conform *c)
         }
     tn_error_clear();
     if (kernels <= 0) {
-        conform_skip(c, "it brings no kernels");
+        conform_skip(c, "it provides no kernels");
         return;
     }
     for (int64_t i = 0; i < ops; i++)
         if (conform_runs(c->plugin, tn_op_name_at(i)))
             return;
     conform_fail(c,
-                 "it brings kernels, %lld in number, and no operator runs by one of them on %s: "
-                 "--device says where they are meant to run",
+                 "none of its %lld kernels runs an operator on %s; --device names the device that "
+                 "they are for",
                  (long long)kernels, tn_device_name(c->plugin->device));
 }
 
@@ -114,7 +114,7 @@ static void starts_no_thread(conform *c)
 
     c->checks++;
     if (count < 0)
-        conform_skip(c, "/proc/self/task is not there to count threads");
+        conform_skip(c, "/proc/self/task is not available to count threads");
     else if (count > 1)
         conform_fail(c, "loading it started %d threads; they may come with the first kernel",
                      count - 1);
@@ -150,8 +150,7 @@ static void leaves_the_process_alone(conform *c)
     c->checks++;
 #if defined(__x86_64__)
     if (__builtin_ia32_stmxcsr() & 0x8040)
-        conform_fail(c,
-                     "it makes the processor flush small numbers to zero: for the whole process");
+        conform_fail(c, "it sets flush-to-zero for the whole process");
     c->checks++;
 #endif
 }
@@ -207,8 +206,8 @@ static void exports_one_name(conform *c)
         munmap((void *)(uintptr_t)base, size);
         if (words[0] != '\0')
             conform_fail(c,
-                         "it exports %s; " QUERY " is the one name that may be seen "
-                         "(-fvisibility=hidden)",
+                         "it exports %s; " QUERY
+                         " is the only name that may be visible (-fvisibility=hidden)",
                          words);
     }
 }
@@ -272,18 +271,18 @@ static void bears_scarce_memory(conform *c)
         broke = conform_memory_is_back() > 0;
         failed += broke;
         if (y == NULL && !tn_failed())
-            conform_fail(c, "allocation %lld failed, and no error says so", (long long)at);
+            conform_fail(c, "allocation %lld failed, and no error was reported", (long long)at);
         if (y == NULL && !broke)
             conform_fail(c, "it fails after an earlier failure: %s", tn_error_text());
         if (y != NULL && !doubled(y, count))
-            conform_fail(c, "allocation %lld failed, and a wrong result came", (long long)at);
+            conform_fail(c, "allocation %lld failed, and the result is wrong", (long long)at);
         tn_error_clear();
         tn_scope_end(scope);
         if (!broke || c->verdict != CONFORM_PASS)
             break;
     }
     if (c->verdict == CONFORM_PASS && failed == 0)
-        conform_skip(c, "nothing of it takes memory from the host's allocator");
+        conform_skip(c, "it allocates no memory with the host's allocator");
 }
 
 /* ---- device types ---- */
@@ -299,16 +298,16 @@ static void describes_itself(conform *c)
         return;
     }
     if (memchr(info.name, '\0', sizeof info.name) == NULL || info.name[0] == '\0')
-        conform_fail(c, "info gives no name");
+        conform_fail(c, "info: no name");
     if (memchr(info.driver, '\0', sizeof info.driver) == NULL)
-        conform_fail(c, "info gives a driver text without an end");
+        conform_fail(c, "info: driver: not terminated");
     if (info.alignment < 1 || (info.alignment & (info.alignment - 1)) != 0)
-        conform_fail(c, "info says alignment %lld; a power of two is meant",
+        conform_fail(c, "info: alignment: wrong, got %lld; expected a power of two",
                      (long long)info.alignment);
     if ((info.dtypes & TN_BIT(TN_F32)) == 0)
-        conform_fail(c, "info says that it cannot compute with float32");
+        conform_fail(c, "info: float32 is not among the dtypes; expected it");
     if (info.memory_total < 0 || info.memory_free < -1)
-        conform_fail(c, "info says memory_total %lld, memory_free %lld",
+        conform_fail(c, "info: wrong memory, got memory_total %lld, memory_free %lld",
                      (long long)info.memory_total, (long long)info.memory_free);
     c->checks += 5;
 }
@@ -333,7 +332,7 @@ static void keeps_bytes(conform *c)
             if (tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
                 conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
             else if (memcmp(in, out + 1, (size_t)n) != 0)
-                conform_fail(c, "%lld bytes came back otherwise than they went in", (long long)n);
+                conform_fail(c, "%lld bytes changed on the way in and out", (long long)n);
             else if (out[0] != 0 || out[n + 1] != 0x5a)
                 conform_fail(c, "copy_out of %lld bytes writes beyond them", (long long)n);
             /* a part: the bytes before and after it stay */
@@ -344,10 +343,12 @@ static void keeps_bytes(conform *c)
                     tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
                     conform_fail(c, "a part of %lld bytes: %s", (long long)n, tn_error_text());
                 else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
-                    conform_fail(c, "copy_in of a part of %lld bytes changes bytes beside it",
+                    conform_fail(c, "copy_in of a part of %lld bytes changes bytes outside it",
                                  (long long)n);
                 else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
-                    conform_fail(c, "copy_in of a part of %lld bytes does not reach its ends",
+                    conform_fail(c,
+                                 "copy_in of a part of %lld bytes does not write its first or "
+                                 "last byte",
                                  (long long)n);
             }
         }
@@ -366,17 +367,17 @@ static void refuses_what_is_too_large(conform *c)
 
     for (int i = 0; i < 4; i++, c->checks++) {
         if (tn_tensor_empty(TN_SHAPE(sizes[i % 2]), TN_F32, c->plugin->device) != NULL)
-            conform_fail(c, "%lld floats were given; there cannot be that many",
+            conform_fail(c, "memory for %lld floats was allocated; expected a failure",
                          (long long)sizes[i % 2]);
         else if (tn_error_code() != TN_ERR_MEMORY || tn_error_text()[0] == '\0')
             conform_fail(c,
-                         "memory for %lld floats: the error is %s: %s; TN_ERR_MEMORY with words "
-                         "is expected",
+                         "memory for %lld floats: wrong error, got %s: %s; expected TN_ERR_MEMORY "
+                         "with a message",
                          (long long)sizes[i % 2], tn_status_name(tn_error_code()), tn_error_text());
         tn_error_clear();
     }
     if (numbers(c->plugin->device, 100) == NULL)
-        conform_fail(c, "after refused allocations it gives no memory: %s", tn_error_text());
+        conform_fail(c, "after refused allocations it allocates no memory: %s", tn_error_text());
     tn_error_clear();
     tn_scope_end(scope);
 }
@@ -403,10 +404,10 @@ static void gives_memory_back(conform *c)
         tn_device_memory(device, &after) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else if (after.live != before.live)
-        conform_fail(c, "%lld bytes are still in use when all tensors are gone",
+        conform_fail(c, "%lld bytes are still in use after all tensors were freed",
                      (long long)(after.live - before.live));
     else if (after.cached > before.cached)
-        conform_fail(c, "%lld bytes stay with the cache after a trim",
+        conform_fail(c, "%lld bytes remain in the cache after a trim",
                      (long long)(after.cached - before.cached));
     c->checks += 2;
 }
@@ -472,7 +473,7 @@ static void *works(void *user)
             snprintf(w->words, sizeof w->words, "%.199s", tn_error_text());
         }
         if (y != NULL && !doubled(y, count))
-            snprintf(w->words, sizeof w->words, "turn %d of thread %d: wrong sums %.100s", i,
+            snprintf(w->words, sizeof w->words, "iteration %d of thread %d: wrong sums %.100s", i,
                      w->which, tn_error_text());
         tn_error_clear();
         tn_scope_end(scope);
@@ -524,15 +525,15 @@ static void survives_wrong_indices(conform *c)
                 conform_fail(c, "gather with index %lld of 6 elements was accepted",
                              (long long)wrong[i]);
             else if (tn_error_text()[0] == '\0')
-                conform_fail(c, "gather with index %lld fails without words", (long long)wrong[i]);
+                conform_fail(c, "gather with index %lld fails without a message",
+                             (long long)wrong[i]);
             tn_error_clear();
             if (c->verdict == CONFORM_PASS) {
                 y = tn_add(x, x, NULL);
                 if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
                     conform_skip(c, "it cannot add yet: %s", tn_error_text());
                 else if (y == NULL || !doubled(y, 6))
-                    conform_fail(c, "after a wrong index it does not work any more: %s",
-                                 tn_error_text());
+                    conform_fail(c, "after a wrong index it no longer works: %s", tn_error_text());
             }
         }
         tn_error_clear();

@@ -22,7 +22,7 @@ static tn_status image_read(void *user, uint64_t offset, void *to, size_t bytes)
     const image *file = user;
 
     if (offset > file->size || bytes > file->size - offset)
-        return tn_fail(TN_ERR_FORMAT, "%zu bytes at offset %llu lie beyond the end (%zu bytes)",
+        return tn_fail(TN_ERR_FORMAT, "%zu bytes at offset %llu are beyond the end (%zu bytes)",
                        bytes, (unsigned long long)offset, file->size);
     if (bytes > 0)
         memcpy(to, file->at + offset, bytes);
@@ -34,7 +34,7 @@ static tn_status image_write(void *user, const void *from, size_t bytes)
     image *file = user;
 
     if (bytes > file->limit - file->size)
-        return tn_fail(TN_ERR_IO, "no space is left, as tenon check wants it");
+        return tn_fail(TN_ERR_IO, "no space left, simulated by tenon check");
     if (file->size + bytes > file->room) {
         size_t room = 2 * (file->size + bytes);
         unsigned char *more = realloc(file->at, room);
@@ -138,8 +138,8 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
 static bool differ(const tn_state *got, const tn_state *expected, char *words, size_t size)
 {
     if (tn_state_count(got) != tn_state_count(expected)) {
-        snprintf(words, size, "%lld entries come back, not %lld", (long long)tn_state_count(got),
-                 (long long)tn_state_count(expected));
+        snprintf(words, size, "%lld entries were read; expected %lld",
+                 (long long)tn_state_count(got), (long long)tn_state_count(expected));
         return true;
     }
     for (int64_t i = 0; i < tn_state_count(expected); i++) {
@@ -148,7 +148,7 @@ static bool differ(const tn_state *got, const tn_state *expected, char *words, s
         tn_value a, b = tn_state_value(expected, i);
 
         if (at < 0) {
-            snprintf(words, size, "`%s` does not come back", name);
+            snprintf(words, size, "`%s` is missing", name);
             return true;
         }
         a = tn_state_value(got, at);
@@ -161,8 +161,7 @@ static bool differ(const tn_state *got, const tn_state *expected, char *words, s
                 snprintf(was, sizeof was, " (%s of %d)",
                          tn_dtype_name(tn_tensor_dtype(b.as.tensor)), tn_tensor_ndim(b.as.tensor));
             }
-            snprintf(words, size, "`%s` comes back otherwise%s than it was written%s", name, is,
-                     was);
+            snprintf(words, size, "`%s` differs%s from what was written%s", name, is, was);
             return true;
         }
     }
@@ -191,7 +190,7 @@ static bool round_trip(trial *t, tn_state *state, const char *what)
         return conform_fail(t->c, "%s: a state cannot be made: %s", what, tn_error_text());
     if (save(t->format, state, &t->file, LONGEST) != TN_OK) {
         well = tn_error_text()[0] != '\0' ||
-               conform_fail(t->c, "%s: saving fails without words", what);
+               conform_fail(t->c, "%s: saving fails without a message", what);
         tn_error_clear();
         return well;
     }
@@ -260,15 +259,18 @@ static bool texts_and_values(trial *t)
         conform_fail(t->c, "a state cannot be made: %s", tn_error_text());
     else if (save(t->format, state, &t->file, LONGEST) != TN_OK ||
              (got = load(t->format, &t->file)) == NULL)
-        well = conform_fail(t->c, "its flags promise texts or values, and it fails with some: %s",
+        well = conform_fail(t->c,
+                            "its flags promise metadata or values, but it fails with some: %s",
                             tn_error_text());
     else if (differ(got, state, words, sizeof words))
-        well = conform_fail(t->c, "with texts or values, which its flags promise: %s", words);
+        well = conform_fail(t->c, "with metadata or values, which its flags promise: %s", words);
     else if ((text = tn_state_meta(state, "note")) != NULL &&
              (tn_state_meta(got, "note") == NULL || strcmp(tn_state_meta(got, "note"), text) != 0))
-        well = conform_fail(t->c, "its flags promise texts, and `note` comes back otherwise");
+        well = conform_fail(t->c, "its flags promise metadata, but `note` differs");
     else if ((t->format->flags & TN_FORMAT_VALUES) != 0 && tn_state_version(got, "") != 2)
-        well = conform_fail(t->c, "its flags promise versions, and that of the root is %lld, not 2",
+        well = conform_fail(t->c,
+                            "its flags promise versions, but that of the root is %lld; "
+                            "expected 2",
                             (long long)tn_state_version(got, ""));
     tn_state_drop(state);
     tn_state_drop(got);
@@ -295,7 +297,7 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
     got = load(t->format, file);
     if (got == NULL)
         well = tn_error_text()[0] != '\0' ||
-               conform_fail(t->c, "%s %zu of %zu: it is refused without words", what, at,
+               conform_fail(t->c, "%s %zu of %zu: it is refused without a message", what, at,
                             t->largest.size);
     else if (same && differ(got, t->of_largest, words, sizeof words))
         well = conform_fail(t->c, "%s %zu of %zu: it is read, and %s", what, at, t->largest.size,
@@ -306,7 +308,7 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
         void *bytes = value.kind == TN_VALUE_TENSOR ? conform_bytes(value.as.tensor, &size) : NULL;
 
         if (value.kind == TN_VALUE_TENSOR && bytes == NULL)
-            well = conform_fail(t->c, "%s %zu of %zu: entry %lld is there and cannot be read: %s",
+            well = conform_fail(t->c, "%s %zu of %zu: entry %lld exists and cannot be read: %s",
                                 what, at, t->largest.size, (long long)i, tn_error_text());
         free(bytes);
     }
@@ -336,11 +338,11 @@ static bool damaged(trial *t)
 
         for (size_t k = 0; well && k < sizeof changes; k++) {
             cut.at[at] ^= changes[k];
-            well = judge(t, &cut, false, "a file with another byte at", at);
+            well = judge(t, &cut, false, "a file with a changed byte at", at);
             cut.at[at] ^= changes[k];
         }
     }
-    return well && judge(t, &cut, true, "after damaged ones, the whole file, byte", 0);
+    return well && judge(t, &cut, true, "after damaged files, the whole file, byte", 0);
 }
 
 static bool notices_that_writing_failed(trial *t)
@@ -352,7 +354,7 @@ static bool notices_that_writing_failed(trial *t)
         t->c->checks++;
         if (save(t->format, t->of_largest, &file, at) == TN_OK)
             well = conform_fail(t->c,
-                                "writing fails after %zu of %zu bytes, and save returns TN_OK", at,
+                                "writing fails after %zu of %zu bytes, but save returns TN_OK", at,
                                 t->largest.size);
         tn_error_clear();
     }
@@ -381,7 +383,7 @@ static bool recognizes(trial *t)
         tn_source source = { &file, file.size, "memory", image_read };
 
         if (t->format->recognize(&source))
-            return conform_fail(t->c, "it takes %s for one of its files", others[i].what);
+            return conform_fail(t->c, "it recognizes %s as one of its files", others[i].what);
     }
     tn_error_clear();
     return true;
@@ -404,8 +406,7 @@ static bool refuses_noise(trial *t)
         t->c->checks++;
         got = load(t->format, &file);
         if (got == NULL && tn_error_text()[0] == '\0')
-            return conform_fail(t->c, "%zu bytes of no meaning are refused without words",
-                                file.size);
+            return conform_fail(t->c, "%zu random bytes are refused without a message", file.size);
         tn_state_drop(got);
         tn_error_clear();
     }
@@ -422,7 +423,7 @@ void conform_format(conform *c)
     if (t.format == NULL)
         conform_fail(c, "%s", tn_error_text());
     else if (t.format->flags & TN_FORMAT_INDEX)
-        conform_skip(c, "it holds the names of files, which the core reads and writes");
+        conform_skip(c, "it contains names of files, which the core reads and writes");
     else if (t.format->load == NULL && t.format->save == NULL)
         conform_fail(c, "it has neither load nor save");
     else if (tn_plugin_activate(c->plugin->id) != TN_OK)

@@ -17,12 +17,13 @@ static tn_status visit_tensor(void *user, const char *path, tn_tensor *tensor)
 
     s->c->checks++;
     if (tn_module_find_tensor(both[1], path) != tensor)
-        conform_layer_say(s, "`%s` is walked to, but finding it gives something else", path);
+        conform_layer_say(
+            s, "`%s` is in the walk, but tn_module_find_tensor returns another tensor", path);
     if (!tn_tensor_is_leaf(tensor))
-        conform_layer_say(s, "`%s` was made by operator %s: a slot holds no result", path,
+        conform_layer_say(s, "`%s` was made by operator %s: expected a leaf in a slot", path,
                           tn_tensor_grad_op(tensor));
     if (tn_tensor_device(tensor) != s->device)
-        conform_layer_say(s, "`%s` is on %s after the module went to the device", path,
+        conform_layer_say(s, "`%s` is on %s after the module was moved to the device", path,
                           tn_device_name(tn_tensor_device(tensor)));
     return TN_OK;
 }
@@ -34,9 +35,12 @@ static tn_status visit_module(void *user, const char *path, tn_module *module)
 
     s->c->checks++;
     if (tn_module_find(both[1], path) != module)
-        conform_layer_say(s, "module `%s` is walked to, but finding it gives something else", path);
+        conform_layer_say(s,
+                          "module `%s` is in the walk, but tn_module_find_tensor returns "
+                          "another tensor",
+                          path);
     if (tn_module_is_training(module) != (both[2] != NULL))
-        conform_layer_say(s, "module `%s` is not in the mode that its root was put into", path);
+        conform_layer_say(s, "module `%s` does not have the mode of its root", path);
     return TN_OK;
 }
 
@@ -68,7 +72,7 @@ static bool round_trip(const conform_subject *s, tn_module *module, conform_laye
 
     s->c->checks++;
     if (text == NULL) {
-        well = conform_layer_say(s, "its %s cannot be had: %s", what, tn_error_text());
+        well = conform_layer_say(s, "its %s cannot be read: %s", what, tn_error_text());
     } else if (second == NULL) {
         if (!may_refuse || tn_error_text()[0] == '\0')
             well = conform_layer_say(s, "its %s %s does not build it again: %s", what, text,
@@ -122,7 +126,7 @@ static bool modes(const conform_subject *s, tn_module *module)
     if (before == NULL || parameters == NULL ||
         tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, remember_values, parameters) !=
             TN_OK)
-        well = conform_layer_say(s, "its state cannot be had: %s", tn_error_text());
+        well = conform_layer_say(s, "its state cannot be read: %s", tn_error_text());
     well = well && conform_layer_called(s, module, in, &one, "in eval mode") &&
            conform_layer_called(s, module, in, &two, "the second time") &&
            conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
@@ -153,20 +157,22 @@ static bool state(const conform_subject *s, tn_module *module)
     tn_module_train(second, false);
     tn_module_train(third, false);
     if (well && tn_module_load_state(second, values, true) != TN_OK)
-        well = conform_layer_say(s, "another one does not load its state: %s", tn_error_text());
+        well = conform_layer_say(s, "another instance does not load its state: %s",
+                                 tn_error_text());
     well = well && conform_layer_called(s, module, in, &one, "") &&
-           conform_layer_called(s, second, in, &two, "with a state that was loaded") &&
+           conform_layer_called(s, second, in, &two, "with a loaded state") &&
            conform_layer_all_near(s, &two, &one, 0,
-                                  "one that loaded the state gives something else");
+                                  "an instance that loaded the state returns another result");
     if (well && tn_module_load_state(second, more, true) != TN_OK)
-        well = conform_layer_say(s, "another one does not load its state: %s", tn_error_text());
+        well = conform_layer_say(s, "another instance does not load its state: %s",
+                                 tn_error_text());
     well = well && conform_layer_replace_slots(s, third, second) &&
            conform_layer_called(s, second, in, &one, "") &&
            conform_layer_called(s, third, in, &two, "with other tensors in its slots") &&
            conform_layer_all_near(
                s, &two, &one, 0,
-               "with other tensors in its slots it computes with those that were there "
-               "(forward has to ask for them at every call)");
+               "with other tensors in its slots it computes with the old ones (forward must read "
+               "them at every call)");
     tn_module_train(module, !s->one->eval);
     tn_state_drop(values);
     tn_state_drop(more);
@@ -220,7 +226,7 @@ static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype
             tn_error_clear();
             return true;
         }
-        return conform_layer_say(s, "it does not go to %s: %s", tn_dtype_name(dtype),
+        return conform_layer_say(s, "it cannot be converted to %s: %s", tn_dtype_name(dtype),
                                  tn_error_text());
     }
     s->c->checks++;
@@ -264,8 +270,8 @@ static bool conversion(const conform_subject *s, tn_module *module)
            tn_module_load_state(module, before, true) == TN_OK &&
            in_dtype(s, module, TN_F16, &wide, 0);
     if (well && tn_module_to(module, NULL, s->dtype) != TN_OK)
-        well = conform_layer_say(s, "it does not come back to %s: %s", tn_dtype_name(s->dtype),
-                                 tn_error_text());
+        well = conform_layer_say(s, "it cannot be converted back to %s: %s",
+                                 tn_dtype_name(s->dtype), tn_error_text());
     for (int64_t i = 0; well && i < tn_state_count(objects); i++)
         if (tn_module_find_tensor(module, tn_state_name(objects, i)) != tn_state_tensor(objects, i))
             well = conform_layer_say(s, "conversion put another tensor object under `%s`",
@@ -340,7 +346,7 @@ static bool take_case(void *user, conform_layer_case *one)
     conform *c = user;
 
     if (is_lazy(one->spec)) {
-        conform_skip(c, "%s waits for its shapes: what it becomes is checked", one->spec);
+        conform_skip(c, "%s has no shapes yet: the layer that it becomes is checked", one->spec);
         return false;
     }
     const char *names = c->plugin->options->device;
@@ -392,12 +398,13 @@ static void without_case(conform *c)
     tn_error_restore(mark);
     tn_module_drop(module);
     if (holds)
-        conform_skip(c, "%s holds others and takes no float tensor of 2 x 3", plain.spec);
+        conform_skip(c, "%s contains other modules and does not take a float tensor of 2 x 3",
+                     plain.spec);
     else if (!takes)
         conform_fail(
             c,
-            "there is no case for this layer, and as %s it does not take a float tensor of "
-            "2 x 3 (%s): write a case, and name the file with --cases",
+            "no case for this layer, and as %s it does not take a float tensor of 2 x 3 (%s): "
+            "write a case, and name the file with --cases",
             plain.spec, tn_error_text());
     tn_error_clear();
     tn_scope_end(scope);

@@ -103,21 +103,21 @@ static bool read_input(reader *r, char *text)
     char *numbers = strchr(text, ':'), dtype[16], shape[128], flag[4] = "";
 
     if (r->one.n_in == CONFORM_LAYER_INPUTS)
-        return wrong(r, "a layer of so many inputs is not foreseen");
+        return wrong(r, "too many inputs of a layer");
     if (numbers != NULL)
         *numbers++ = '\0';
     if (sscanf(text, "%15s %127s %3s", dtype, shape, flag) < 2 ||
         (flag[0] != '\0' && strcmp(flag, "g") != 0))
-        return wrong(r, "an input is `in DTYPE SHAPE [g] [: NUMBERS]`");
+        return wrong(r, "malformed input; expected `in DTYPE SHAPE [g] [: NUMBERS]`");
     memset(t, 0, sizeof *t);
     t->there = true;
     t->grad = flag[0] == 'g';
     if (tn_dtype_parse(dtype, &t->dtype) != TN_OK || (TN_MASK_COMPLEX & TN_BIT(t->dtype)) != 0) {
         tn_error_clear();
-        return wrong(r, "no dtype that inputs of layers have");
+        return wrong(r, "unknown dtype for the input of a layer");
     }
     if (!read_shape(shape, t))
-        return wrong(r, "no shape: 2,3, or - for no dimension");
+        return wrong(r, "malformed shape; expected 2,3, or - for no dimension");
     t->values = malloc((size_t)(t->count + 1) * sizeof *t->values);
     if (t->values == NULL)
         return wrong(r, "out of memory");

@@ -24,10 +24,10 @@ static tn_status compare_module(void *user, const tn_visit *what)
     else if (other == what->module)
         conform_layer_say(p->s, "a deep copy has the module `%s` of the original", what->path);
     else if (strcmp(tn_module_type(other), tn_module_type(what->module)) != 0)
-        conform_layer_say(p->s, "`%s` of a deep copy is a %s, not a %s", what->path,
+        conform_layer_say(p->s, "`%s` of a deep copy is a %s; expected a %s", what->path,
                           tn_module_type(other), tn_module_type(what->module));
     else if (tn_module_is_training(other) != tn_module_is_training(what->module))
-        conform_layer_say(p->s, "`%s` of a deep copy is in another mode", what->path);
+        conform_layer_say(p->s, "`%s` of a deep copy has another mode", what->path);
     return TN_OK;
 }
 
@@ -46,8 +46,8 @@ static bool compare_tensor(const conform_subject *s, const char *path, tn_tensor
     if (tn_tensor_is_parameter(copied) != tn_tensor_is_parameter(from) ||
         tn_tensor_requires_grad(copied) != tn_tensor_requires_grad(from))
         return conform_layer_say(s,
-                                 "`%s` of a deep copy is no parameter, or its requires_grad is "
-                                 "another",
+                                 "`%s` of a deep copy is not a parameter, or its requires_grad "
+                                 "differs",
                                  path);
     return true;
 }
@@ -64,7 +64,8 @@ static bool same_tensors(const pair *p)
         for (int64_t j = 0; well && j < i; j++)
             if ((tn_state_tensor(p->of, j) == from) != (tn_state_tensor(p->of_copy, j) == copied))
                 well = conform_layer_say(p->s,
-                                         "`%s` and `%s` of a deep copy are %s, as in no original",
+                                         "`%s` and `%s` of a deep copy are %s; in the original "
+                                         "they are not",
                                          tn_state_name(p->of, j), tn_state_name(p->of, i),
                                          tn_state_tensor(p->of, j) == from ? "two" : "one");
     }
@@ -119,7 +120,7 @@ static bool independent(const pair *p, tn_tensor *const *in, const conform_resul
     bool well = before != NULL && more != NULL;
 
     if (!well)
-        conform_layer_say(s, "its state cannot be had: %s", tn_error_text());
+        conform_layer_say(s, "its state cannot be read: %s", tn_error_text());
     well = well && conform_layer_state_is(s, p->copy, before, "a deep copy") &&
            load(s, p->copy, more, "a deep copy") &&
            conform_layer_state_is(s, p->module, before,
@@ -127,15 +128,14 @@ static bool independent(const pair *p, tn_tensor *const *in, const conform_resul
            conform_layer_called(s, p->copy, in, &one, "of a deep copy that loaded a state") &&
            conform_layer_called(s, p->module, in, &two, "") &&
            conform_layer_all_near(s, &two, plain, 0,
-                                  "when its deep copy has loaded a state, the original") &&
+                                  "after its deep copy loaded a state, the original") &&
            load(s, p->module, more, "it") && conform_layer_called(s, p->module, in, &two, "") &&
            conform_layer_all_near(s, &one, &two, 0,
-                                  "a deep copy that loaded a state computes with what is not its "
-                                  "own") &&
+                                  "a deep copy that loaded a state does not compute with it") &&
            load(s, p->module, before, "it") &&
            conform_layer_called(s, p->copy, in, &two, "of a deep copy") &&
            conform_layer_all_near(s, &two, &one, 0,
-                                  "when the original has loaded a state, the deep copy");
+                                  "after the original loaded a state, the deep copy");
     tn_state_drop(before);
     tn_state_drop(more);
     return well;

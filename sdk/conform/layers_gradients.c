@@ -79,7 +79,7 @@ static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const 
             values[k] = before + (side ? step : -step);
             tn_grad_begin(false);
             well = tn_tensor_copy_in(variable, values, size) == TN_OK &&
-                   conform_layer_called(s, module, in, &out, "near its input") &&
+                   conform_layer_called(s, module, in, &out, "at a point close to its input") &&
                    weighted(s, &out, &sums[side]);
             tn_grad_end();
             tn_scope_end(scope);

@@ -38,18 +38,18 @@ static bool same_entry(const conform_subject *s, const tn_state *got, const tn_s
         return !values || conform_layer_near(s, a.as.tensor, b.as.tensor, 0, words);
     }
     if (a.kind != b.kind)
-        return conform_layer_say(s, "%s is a value of kind %u, not %u", words, a.kind, b.kind);
+        return conform_layer_say(s, "%s is a value of kind %u; expected %u", words, a.kind, b.kind);
     return !values || conform_same_value(a, b) ||
-           conform_layer_say(s, "%s is another value", words);
+           conform_layer_say(s, "%s has another value", words);
 }
 
 bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
                               const tn_state *expected, bool values, const char *what)
 {
     if (got == NULL || expected == NULL)
-        return conform_layer_say(s, "%s: the state cannot be had: %s", what, tn_error_text());
+        return conform_layer_say(s, "%s: the state cannot be read: %s", what, tn_error_text());
     if (tn_state_count(got) != tn_state_count(expected))
-        return conform_layer_say(s, "%s: the state has %lld entries, not %lld", what,
+        return conform_layer_say(s, "%s: the state has %lld entries; expected %lld", what,
                                  (long long)tn_state_count(got),
                                  (long long)tn_state_count(expected));
     for (int64_t i = 0; i < tn_state_count(got); i++) {
@@ -58,7 +58,7 @@ bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
         snprintf(words, sizeof words, "%s: `%s`", what, tn_state_name(expected, i));
         s->c->checks++;
         if (strcmp(tn_state_name(got, i), tn_state_name(expected, i)) != 0)
-            return conform_layer_say(s, "%s: entry %lld of the state is `%s`, not `%s`", what,
+            return conform_layer_say(s, "%s: entry %lld of the state is `%s`; expected `%s`", what,
                                      (long long)i, tn_state_name(got, i),
                                      tn_state_name(expected, i));
         if (!same_entry(s, got, expected, i, values, words))

@@ -314,7 +314,7 @@ static void work(conform *c, bool gradients)
     s->device = c->plugin->device;
     s->gradients = gradients;
     if (tn_device_describe(s->device, &info) != TN_OK) {
-        conform_fail(c, "the device does not say what it is: %s", tn_error_text());
+        conform_fail(c, "the device does not describe itself: %s", tn_error_text());
         free(s);
         return;
     }
@@ -330,8 +330,8 @@ static void work(conform *c, bool gradients)
         missed += ran ? row->missing : row->cases;
         elements += row->elements;
         if (row->missing == row->cases && strncmp(row->route, "kernel", 6) == 0)
-            conform_fail(c, "%s is there for %s, and takes none of the %lld cases", row->route,
-                         tn_dtype_name((tn_dtype)i), (long long)row->cases);
+            conform_fail(c, "%s is registered for %s, but supports none of the %lld cases",
+                         row->route, tn_dtype_name((tn_dtype)i), (long long)row->cases);
         conform_row(c, c->subject, tn_dtype_name((tn_dtype)i),
                     !ran && row->failed == 0             ? "missing"
                     : strcmp(row->route, "missing") == 0 ? "promotion"
@@ -341,10 +341,9 @@ static void work(conform *c, bool gradients)
     if (cases < 0)
         conform_fail(c, "the cases: %s", words);
     else if (cases == 0)
-        conform_fail(
-            c, "there is no case for this operator: --cases FILE gives some (docs/conform.md)");
+        conform_fail(c, "no case for this operator: --cases FILE adds some (docs/conform.md)");
     else if (c->verdict == CONFORM_PASS && (c->checks == 0 || (elements == 0 && missed > 0)))
-        conform_skip(c, missed > 0 ? "the device has no way to run it for any dtype of the cases"
+        conform_skip(c, missed > 0 ? "the device cannot run it for any dtype of the cases"
                                    : "nothing to differentiate");
     conform_forget(s);
     free(s);

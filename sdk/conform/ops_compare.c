@@ -170,7 +170,7 @@ bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_ten
 
     free(a);
     free(b);
-    snprintf(words, sizeof words, "the same call %s gave other bits", how);
+    snprintf(words, sizeof words, "the same call %s returned other bits", how);
     s->c->checks++;
     return same || conform_differ(s, w, words);
 }

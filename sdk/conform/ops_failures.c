@@ -31,7 +31,7 @@ static bool complain(trial *t, const char *what, const char *words)
 
     snprintf(text, sizeof text, "%s allocation %lld of the %s pass%s failed%s%.300s", what,
              (long long)t->at + 1, t->gradients ? "backward" : "forward",
-             t->all ? ", and all behind it," : "", words[0] != '\0' ? ": " : "", words);
+             t->all ? ", and all after it," : "", words[0] != '\0' ? ": " : "", words);
     return conform_differ(t->s, &t->w, text);
 }
 
@@ -69,14 +69,14 @@ static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
     bool well = true;
 
     if (!to_the_bit)
-        t->w.what = t->gradients ? "no error came when memory failed, and gradient"
-                                 : "no error came when memory failed, and output";
+        t->w.what = t->gradients ? "no error was reported when memory failed, and gradient"
+                                 : "no error was reported when memory failed, and output";
     for (int64_t i = 0; i < t->n_results && well; i++) {
         tn_tensor *expected = t->peaceful[i];
 
         t->w.index = i;
         if ((results[i] == TN_NONE) != (expected == TN_NONE))
-            well = complain(t, "it is another one when", "");
+            well = complain(t, "it differs when", "");
         else if (expected != TN_NONE && to_the_bit)
             well = conform_same_bits(t->s, &t->w, expected, results[i], "after memory failed");
         else if (expected != TN_NONE)
@@ -102,9 +102,9 @@ static bool fail_there(trial *t, bool *broke)
     *broke = conform_memory_is_back() > 0;
     t->s->c->checks++;
     if (status != TN_OK && tn_error_text()[0] == '\0')
-        well = complain(t, "there is an error without words when", "");
+        well = complain(t, "an error has no message when", "");
     else if (status != TN_OK && *broke && tn_error_code() != TN_ERR_MEMORY)
-        well = complain(t, "the error is another than TN_ERR_MEMORY when", tn_error_text());
+        well = complain(t, "the error is not TN_ERR_MEMORY when", tn_error_text());
     else if (status != TN_OK && !*broke)
         well = complain(t, "it fails without need before", tn_error_text());
     else if (status == TN_OK && *broke)
@@ -117,7 +117,7 @@ static bool fail_there(trial *t, bool *broke)
     scope = tn_scope_begin();
     tn_random_seed(7);
     if (once(t, results) != TN_OK)
-        well = complain(t, "it does not run any more after", tn_error_text());
+        well = complain(t, "it no longer runs after", tn_error_text());
     else
         well = as_in_peace(t, results, true);
     tn_error_clear();
@@ -150,7 +150,7 @@ static bool nothing_lost(trial *t)
             return true;
         before = after;
     }
-    return complain(t, "there is a leak: memory stays in use every time", "");
+    return complain(t, "a leak: memory stays in use every time", "");
 }
 
 static bool everywhere(trial *t)
@@ -288,7 +288,7 @@ static bool still_computes(subject *s, const conform_case *refused)
         well = conform_fail(s->c, "after case %s was refused, case %s fails: %s", refused->name,
                             s->plain.name, tn_error_text());
     else if (s->plain.op != NULL && !same)
-        well = conform_fail(s->c, "after case %s was refused, case %s gives something else",
+        well = conform_fail(s->c, "after case %s was refused, case %s returns another result",
                             refused->name, s->plain.name);
     x = well ? tn_tensor_empty(TN_SHAPE(6), TN_F32, s->device) : NULL;
     if (x != NULL && tn_tensor_copy_in(x, numbers, sizeof numbers) == TN_OK) {
@@ -297,7 +297,8 @@ static bool still_computes(subject *s, const conform_case *refused)
             y = x; /* a device that does not implement sums yet */
     }
     if (well && (y == NULL || tn_tensor_copy_out(y, sums, sizeof sums) != TN_OK))
-        well = conform_fail(s->c, "after case %s was refused, the device does not add: %s",
+        well = conform_fail(s->c,
+                            "after case %s was refused, the device does not compute a sum: %s",
                             refused->name, tn_error_text());
     for (int i = 0; i < 6 && well && y != x; i++)
         if (sums[i] != 2 * numbers[i])
@@ -324,9 +325,9 @@ void conform_refusal(subject *s, const conform_case *one)
     s->refused++;
     s->c->checks++;
     if (status == TN_OK)
-        conform_fail(s->c, "case %s has to be refused, and was accepted", one->name);
+        conform_fail(s->c, "case %s must be refused, but was accepted", one->name);
     else if (tn_error_text()[0] == '\0')
-        conform_fail(s->c, "case %s was refused without words", one->name);
+        conform_fail(s->c, "case %s was refused without a message", one->name);
     tn_error_clear();
     if (s->c->verdict != CONFORM_FAIL)
         still_computes(s, one);

@@ -82,8 +82,8 @@ static bool same_gradients(subject *s, where_from *w, const attempt *ref, const 
         w->index = i;
         if ((got == TN_NONE) != (expected == TN_NONE))
             well = conform_differ(s, w,
-                                  got == TN_NONE ? "none came, the reference has one"
-                                                 : "there is one, the reference has none");
+                                  got == TN_NONE ? "no gradient; the reference has one"
+                                                 : "a gradient; the reference has none");
         else if (got != TN_NONE)
             well = conform_compare(s, w, got, expected);
     }
@@ -172,7 +172,7 @@ static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
 static const struct exception {
     const char *op, *reason;
 } exceptions[] = {
-    { "ctc_loss", "log_probs get the gradient of the scores behind a log_softmax" },
+    { "ctc_loss", "log_probs get the gradient of the scores before a log_softmax" },
     { "embedding", "the row padding_idx gets no gradient" },
     { "embedding_bag", "the row padding_idx gets no gradient" },
     { "gaussian_nll_loss", "variances below eps get a gradient as if they were not raised to it" },

@@ -135,7 +135,7 @@ static bool same_parameters(const rule *r, const trainer *a, const trainer *b, c
 {
     for (int i = 0; i < PARAMETERS; i++, r->c->checks++)
         if (!same_bits(a->parameter[i], b->parameter[i]))
-            return say(r, "%s: parameter %d is another one", what, i);
+            return say(r, "%s: parameter %d is another tensor", what, i);
     return true;
 }
 
@@ -198,7 +198,7 @@ static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device
         well = say(r, "its spec %s builds one that prints %s", text != NULL ? text : "",
                    again != NULL ? again : "nothing");
     well = well && steps(r, &a, 0, 2) && steps(&printed, &b, 0, 2) &&
-           same_parameters(r, &a, &b, "one that its spec builds, after two steps");
+           same_parameters(r, &a, &b, "an optimizer built from its spec, after two steps");
     tn_optimizer_drop(a.optimizer);
     tn_optimizer_drop(b.optimizer);
     free(text);
@@ -226,8 +226,7 @@ static bool steps_what_it_should(const rule *r, tn_dtype dtype, const tn_device 
             well = say(r, "parameter %d has no gradient and was changed", i);
         else if (tn_optimizer_parameter(t.optimizer, i) != p || !tn_tensor_is_leaf(p) ||
                  !tn_tensor_requires_grad(p) || tn_tensor_dtype(p) != dtype)
-            well = say(r, "parameter %d is not the leaf of %s that it was", i,
-                       tn_dtype_name(dtype));
+            well = say(r, "parameter %d is no longer the leaf of %s", i, tn_dtype_name(dtype));
         else if (i != WITHOUT_GRADIENT && !same_bits(gradient, numbers(i, 1, dtype, device)))
             well = say(r, "the gradient of parameter %d was changed", i);
         for (int64_t k = 0; well && values != NULL && k < n; k++)
@@ -267,7 +266,8 @@ static bool stands_alone(const rule *r, tn_dtype dtype, const tn_device *device)
 
     for (int i = 0; well && i < STEPS; i++)
         well = step(r, &one, i) && step(r, &two, i);
-    well = well && same_parameters(r, &one, &alone, "with another optimizer of its type beside it");
+    well = well &&
+           same_parameters(r, &one, &alone, "with another optimizer of its type in the process");
     tn_optimizer_drop(alone.optimizer);
     tn_optimizer_drop(one.optimizer);
     tn_optimizer_drop(two.optimizer);
@@ -314,8 +314,8 @@ static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
     tn_optimizer_drop(first.optimizer);
     well = well && steps(r, &second, HALF, STEPS) &&
            same_parameters(r, &second, &whole,
-                           "when parameters, state and steps were saved and loaded half way (all "
-                           "that it keeps has to be in tn_optimizer_set_state)");
+                           "when parameters, state and steps were saved and loaded half way (its "
+                           "whole state must be in tn_optimizer_set_state)");
     tn_optimizer_drop(whole.optimizer);
     tn_optimizer_drop(second.optimizer);
     return well;
@@ -403,7 +403,7 @@ static bool case_after(const rule *r, numbers_case *one, const double *after, in
         tn_optimizer_step(one->optimizer) != TN_OK)
         return say(r, "step %d of the case fails: %s", one->step,
                    tn_failed() ? tn_error_text()
-                               : "parameter, gradient and after have to be alike");
+                               : "expected parameter, gradient and after of one shape");
     values = conform_values(one->tensor, &n);
     for (int64_t i = 0; well && i < count; i++)
         if (values == NULL || !(fabs(values[i] - after[i]) <= 1e-10 * (1 + fabs(after[i]))))

@@ -157,7 +157,7 @@ tn_status ref_load(const tn_view *view, const tn_view *shape, ref_row *out)
     out->count = ref_count(as);
     out->at = malloc((size_t)(out->count > 0 ? out->count : 1) * sizeof *out->at);
     if (out->at == NULL)
-        return tn_fail(TN_ERR_MEMORY, "reference: no memory for %lld numbers",
+        return tn_fail(TN_ERR_MEMORY, "reference: out of memory for %lld numbers",
                        (long long)out->count);
     if (out->count == 0)
         return TN_OK;
@@ -244,8 +244,9 @@ static tn_status alloc(void *device, size_t bytes, void **memory)
 {
     (void)device;
     *memory = calloc(1, bytes);
-    return *memory != NULL ? TN_OK
-                           : tn_fail(TN_ERR_MEMORY, "reference: no memory for %zu bytes", bytes);
+    return *memory != NULL
+               ? TN_OK
+               : tn_fail(TN_ERR_MEMORY, "reference: out of memory for %zu bytes", bytes);
 }
 
 static void give_back(void *device, void *memory, size_t bytes)
@@ -285,7 +286,7 @@ static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, 
 static const tn_backend_def backend = {
     TN_HEAD(tn_backend_def),
     .type = "reference",
-    .help = "what tenon check compares with: every primitive, slow and obvious",
+    .help = "the reference of tenon check: every primitive, slow and simple",
     .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
     .enumerate = enumerate,
     .open = open_one,

@@ -83,7 +83,7 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
     to = malloc((size_t)(count + 1) * sizeof *to);
     where = malloc((size_t)(count + 1) * sizeof *where);
     if (status == TN_OK && (to == NULL || where == NULL))
-        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+        status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         to[i] = (ref_number){ kind == '*' ? 1 : 0, 0 };
         where[i] = -1;
@@ -197,7 +197,7 @@ static tn_status bmm(const tn_call *call)
     if (status == TN_OK)
         status = ref_load(vb, NULL, &b);
     if (status == TN_OK && to == NULL)
-        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+        status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < n * rows * columns && status == TN_OK; i++) {
         const ref_number *x = a.at + i / columns * inner;
         const ref_number *y = b.at + (i / columns / rows * inner) * columns + i % columns;
@@ -223,8 +223,8 @@ static bool is(const char *text, const char *word)
 
 static tn_status wrong_target(const char *op, int64_t target, int64_t classes)
 {
-    return tn_fail(TN_ERR_INDEX, "%s: target %lld; there are %lld classes", op, (long long)target,
-                   (long long)classes);
+    return tn_fail(TN_ERR_INDEX, "%s: target out of range, got %lld; expected one of %lld classes",
+                   op, (long long)target, (long long)classes);
 }
 
 static tn_status nll_loss(const tn_call *call)
@@ -278,7 +278,7 @@ static tn_status nll_loss_grad(const tn_call *call)
     if (status == TN_OK && call->in[2] != NULL)
         status = ref_load(call->in[2], NULL, &total);
     if (status == TN_OK && to == NULL)
-        status = tn_fail(TN_ERR_MEMORY, "reference: no memory");
+        status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < n && status == TN_OK; i++) {
         int64_t t = (int64_t)target.at[i].re;
         long double g = gy.at[is(o->reduction, "none") ? i : 0].re;

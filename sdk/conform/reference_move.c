@@ -13,7 +13,7 @@ const char *const ref_move_names[] = { "copy",        "where",          "complex
 
 static tn_status no_memory(void)
 {
-    return tn_fail(TN_ERR_MEMORY, "reference: no memory");
+    return tn_fail(TN_ERR_MEMORY, "reference: out of memory");
 }
 
 /* ---- copies and choices ---- */
@@ -101,12 +101,14 @@ static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *
     if (x->ndim == 0) {
         *out = 0;
         return value == 0 ? TN_OK
-                          : tn_fail(TN_ERR_INDEX, "%s: index %lld; there is 1 element", call->op,
-                                    (long long)value);
+                          : tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; expected 0",
+                                    call->op, (long long)value);
     }
     if (value < 0 || value >= x->shape[dim])
-        return tn_fail(TN_ERR_INDEX, "%s: index %lld; dimension %lld has %lld elements", call->op,
-                       (long long)value, (long long)dim, (long long)x->shape[dim]);
+        return tn_fail(TN_ERR_INDEX,
+                       "%s: index out of range, got %lld; dimension %lld has %lld "
+                       "elements",
+                       call->op, (long long)value, (long long)dim, (long long)x->shape[dim]);
     for (int32_t d = 0; d < x->ndim; d++)
         place = place * x->shape[d] + (d == dim ? value : index->ndim > 0 ? at[d] : 0);
     *out = place;

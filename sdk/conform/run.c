@@ -204,11 +204,11 @@ static void conclude(conform_report *report, running *r, int status, conform_out
         ended = ended || strcmp(line, "ended") == 0;
     }
     if (out->verdict != CONFORM_FAIL && r->late)
-        set_words(out, CONFORM_FAIL, "it was not done after %d seconds", report->options->seconds);
+        set_words(out, CONFORM_FAIL, "it did not end within %d seconds", report->options->seconds);
     else if (out->verdict != CONFORM_FAIL && WIFSIGNALED(status))
         set_words(out, CONFORM_FAIL, "signal %d (%s) ended the process%s", WTERMSIG(status),
                   strsignal(WTERMSIG(status)),
-                  ended  ? ", after all was shut down"
+                  ended  ? ", after the shutdown"
                   : done ? " while the library was shut down"
                          : "");
     else if (out->verdict != CONFORM_FAIL && !done)
@@ -223,11 +223,11 @@ static void conclude(conform_report *report, running *r, int status, conform_out
                   WEXITSTATUS(status));
     if (out->verdict != CONFORM_FAIL && r->prints.used > 0) {
         r->prints.at[r->prints.used < 200 ? r->prints.used : 200] = '\0';
-        set_words(out, CONFORM_FAIL, "it printed; a plugin never does (tn_log is there): %s",
+        set_words(out, CONFORM_FAIL, "it printed; a plugin must not (use tn_log): %s",
                   r->prints.at);
     }
     if (out->verdict != CONFORM_FAIL && r->left)
-        set_words(out, CONFORM_FAIL, "it left a process behind");
+        set_words(out, CONFORM_FAIL, "it left a process running");
     if (out->verdict == CONFORM_PASS && out->checks == 0 && strcmp(out->name, "plan") != 0)
         set_words(out, CONFORM_FAIL, "nothing was checked");
 }
@@ -282,7 +282,7 @@ static bool make_plan(conform_report *report)
     char *copy = NULL, *rest = NULL;
 
     if (!start(o, "plan", false, &r)) {
-        fprintf(stderr, "tenon check: no process can be started: %s\n", strerror(errno));
+        fprintf(stderr, "tenon check: cannot start a process: %s\n", strerror(errno));
         return false;
     }
     wait_for(o, &r);
@@ -358,7 +358,7 @@ static void run_all(conform_report *report)
             if (r->pid == 0 && next < report->n_outcomes) {
                 if (!start(o, report->outcome[next].name,
                            is_guarded(report, report->outcome[next].name), r)) {
-                    set_words(&report->outcome[next], CONFORM_FAIL, "no process can be started");
+                    set_words(&report->outcome[next], CONFORM_FAIL, "cannot start a process");
                     r->pid = 0;
                 } else {
                     r->index = next;
@@ -433,9 +433,8 @@ int conform_run(const conform_options *options)
         if (!quiet) {
             print_table(&report);
             if (missing > 0)
-                printf(
-                    "\n%lld rows say missing: neither kernel nor decomposition for that dtype%s\n",
-                    (long long)missing, options->complete ? ", a failure with --complete" : "");
+                printf("\n%lld rows missing: neither kernel nor decomposition for that dtype%s\n",
+                       (long long)missing, options->complete ? ", a failure with --complete" : "");
         }
         well = conform_write_reports(&report) && count[CONFORM_FAIL] == 0 &&
                !(options->complete && missing > 0);

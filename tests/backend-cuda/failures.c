@@ -12,7 +12,7 @@ START_TEST(out_of_memory_is_an_error_like_any_other)
     void *memory = NULL;
 
     expect(d.backend->alloc(d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY,
-           "taking 3221225472 bytes of memory on Fake GPU 0");
+           "allocating 3221225472 bytes on Fake GPU 0");
     ck_assert_ptr_null(memory);
     ck_assert_int_eq(d.backend->alloc(d.device, 1 << 20, &memory), TN_OK);
     d.backend->free(d.device, memory, 1 << 20);

@@ -201,7 +201,7 @@ START_TEST(a_product_that_cublaslt_fails_at_is_done_by_our_kernel_and_said_once)
     fake->blas_matmul = 0;
     product(TN_F64, PLAIN, PLAIN, 3);
     ck_assert_int_eq(fake->products, 1);
-    close_after_warning("CUBLAS_STATUS_EXECUTION_FAILED (13); our own kernel does it");
+    close_after_warning("CUBLAS_STATUS_EXECUTION_FAILED (13); our own kernel is used");
 }
 END_TEST
 

@@ -123,7 +123,8 @@ START_TEST(an_old_driver_is_unavailable_with_both_versions)
     load();
     fake->version = 11010;
     ck_assert_int_eq(d.plugin->activate(), TN_OK);
-    expect(d.backend->enumerate(&count), TN_ERR_UNAVAILABLE, "CUDA 11.1; this plugin needs 11.2");
+    expect(d.backend->enumerate(&count), TN_ERR_UNAVAILABLE,
+           "too old, got CUDA 11.1; expected 11.2");
 }
 END_TEST
 
@@ -195,7 +196,7 @@ START_TEST(a_device_that_cannot_be_opened_leaves_nothing)
     fake->fail_after = 1;
     fake->fail_code = 2;
     expect(d.backend->open(0, &device), TN_ERR_MEMORY, "Fake GPU 0");
-    expect(d.backend->open(7, &device), TN_ERR_INDEX, "device 7 is asked for, there are 2");
+    expect(d.backend->open(7, &device), TN_ERR_INDEX, "index out of range, got 7; the count is 2");
     close_clean();
 }
 END_TEST

@@ -149,7 +149,7 @@ START_TEST(a_plugin_that_fails_without_words_gets_some)
     tn_error_clear();
     ck_assert_int_eq(tn__status_of(TN_OK, "it"), TN_OK);
     ck_assert_int_eq(tn__status_of(TN_ERR_IO, "layer \"x\""), TN_ERR_IO);
-    ck_assert_str_eq(tn_error_text(), "layer \"x\" failed with TN_ERR_IO and left no words");
+    ck_assert_str_eq(tn_error_text(), "layer \"x\" failed with TN_ERR_IO and recorded no message");
     tn_error_clear();
     const char *before = tn__error_plugin("p");
     tn_fail(TN_ERR_IO, "own words");
@@ -158,7 +158,8 @@ START_TEST(a_plugin_that_fails_without_words_gets_some)
     ck_assert_str_eq(tn_error_text(), "own words");
     tn_error_clear();
     ck_assert_int_eq(tn__status_of(-7, "kernel k"), TN_ERR_RUNTIME);
-    ck_assert_str_eq(tn_error_text(), "kernel k gave status -7; there are 0 to 17");
+    ck_assert_str_eq(tn_error_text(), "kernel k returned an unknown status, got -7; expected 0 to "
+                                      "17");
     tn_error_clear();
 }
 END_TEST

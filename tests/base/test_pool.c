@@ -208,7 +208,7 @@ START_TEST(the_first_failure_in_piece_order_is_recorded_in_the_calling_thread)
         ck_assert_str_eq(tn_error_last()->message, "piece at 5");
         tn_error_clear();
         ck_assert_int_eq(tn_parallel_for(3, 1, fail_silently, NULL), TN_ERR_IO);
-        expect_failure(TN_ERR_IO, "left no words");
+        expect_failure(TN_ERR_IO, "recorded no message");
     }
     tn__pool_shutdown();
 }
@@ -299,9 +299,9 @@ START_TEST(the_number_of_threads_comes_from_the_environment_or_the_cores)
     ck_assert_int_ge(tn_num_threads(), 1);
     tn_error_clear();
     ck_assert_int_eq(tn_set_num_threads(0), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "tn_set_num_threads(0)");
+    expect_failure(TN_ERR_VALUE, "tn_set_num_threads: count: out of range, got 0");
     ck_assert_int_eq(tn_set_num_threads(100000), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "between 1 and");
+    expect_failure(TN_ERR_VALUE, "expected 1 to");
     ck_assert_int_eq(tn_set_num_threads(2), TN_OK);
     ck_assert_str_eq(tn_env_get("TENON_NUM_THREADS"), "2");
     unsetenv("TENON_LOG");

@@ -168,10 +168,10 @@ START_TEST(a_repeated_child_is_as_many_children)
           "out_features=4, "
           "bias=True), (2): Linear(in_features=4, out_features=4, bias=True), (3): ReLU()");
     refused("", "\"\": column 1: ");
-    refused("A((0-2): 2 x B())", "a repeated child reads `(0-2): 3 x Type(...)`");
-    refused("A((a-b): 2 x B())", "column 10: a repeated child reads");
-    refused("A((0-2): 3 B())", "a repeated child reads");
-    refused("A((0-99999999): 100000000 x B())", "a repeated child reads");
+    refused("A((0-2): 2 x B())", "malformed repeated child; expected `(0-2): 3 x Type(...)`");
+    refused("A((a-b): 2 x B())", "column 10: malformed repeated child");
+    refused("A((0-2): 3 B())", "malformed repeated child");
+    refused("A((0-99999999): 100000000 x B())", "malformed repeated child");
     refused("A((0-69999): 70000 x B())", "more than 65536 values");
     refused("A((0-65535): 65536 x B(), 1)", "more than 65536 values");
 }
@@ -179,43 +179,43 @@ END_TEST
 
 START_TEST(what_is_wrong_is_said_with_its_column)
 {
-    refused("Linear(4, 3", "Linear(4, 3: column 7: this ( has no closing )");
-    refused("Linear(4 3)", "Linear(4 3): column 10: a comma or ) was expected");
-    refused("Linear(4, )x", "column 12: the text goes on");
-    refused("Linear(, 4)", "column 8: a value was expected");
-    refused("Linear(4,, 3)", "column 10: a value was expected");
-    refused("Linear(a=)", "column 10: a value was expected");
+    refused("Linear(4, 3", "Linear(4, 3: column 7: no closing bracket for this (; expected )");
+    refused("Linear(4 3)", "Linear(4 3): column 10: expected a comma or )");
+    refused("Linear(4, )x", "column 12: unexpected text after the end");
+    refused("Linear(, 4)", "column 8: expected a value");
+    refused("Linear(4,, 3)", "column 10: expected a value");
+    refused("Linear(a=)", "column 10: expected a value");
     refused("Linear(a=1, 2)", "column 13: a positional argument cannot follow a named one");
-    refused("Linear(3x)", "column 8: this is no number");
-    refused("Linear(0x10)", "column 8: this is no number");
-    refused("Linear(1e)", "column 8: this is no number");
-    refused("Linear(1.2.3)", "column 8: this is no number");
-    refused("Linear(-)", "column 8: this is no number");
-    refused("Linear(-x)", "column 8: this is no number");
+    refused("Linear(3x)", "column 8: malformed number");
+    refused("Linear(0x10)", "column 8: malformed number");
+    refused("Linear(1e)", "column 8: malformed number");
+    refused("Linear(1.2.3)", "column 8: malformed number");
+    refused("Linear(-)", "column 8: malformed number");
+    refused("Linear(-x)", "column 8: malformed number");
     refused("Linear(9223372036854775808)",
-            "column 8: a whole number has to lie between -2^63 and 2^63 - 1");
-    refused("Linear(1e999)", "column 8: the number is too large for a float64");
+            "column 8: integer out of range; expected -2^63 to 2^63 - 1");
+    refused("Linear(1e999)", "column 8: number too large for a float64");
     refused("f('abc)", "column 3: the string has no closing '");
     refused("f('a\nb')", "the string has no closing '");
-    refused("f('\\", "no such escape");
-    refused("f('\\y')", "column 4: no such escape in a string");
+    refused("f('\\", "unknown escape");
+    refused("f('\\y')", "column 4: unknown escape in a string");
     refused("f('\\x4')", "\\x needs 2 hexadecimal digits");
     refused("f('\\u123g')", "\\u needs 4 hexadecimal digits");
-    refused("f('\\x00')", "no character that a string can hold");
-    refused("f('\\ud800')", "no character that a string can hold");
-    refused("f([1, 2)", "column 8: a comma or ] was expected");
-    refused("f([1, 2", "column 3: this [ has no closing ]");
-    refused("f((1, 2", "column 3: this ( has no closing )");
-    refused("", "column 1: the text ends where a value was expected");
-    refused("   ", "the text ends where a value was expected");
-    refused("%s", "column 1: a value was expected");
-    refused("f(%n)", "f(%n): column 3: a value was expected");
-    refused("f(x\x01)", "a comma or ) was expected");
-    refused("f(a)(b)", "column 5: the text goes on");
-    refused("A((x): 't')", "column 8: a child is a module, Type(...), a parameter");
-    refused("A((x): b)", "column 8: a child is a module");
-    refused("f(\xc3\xa4)", "column 3: a value was expected");
-    refused("f('\xc3\xa4', ?)", "column 8: a value was expected");
+    refused("f('\\x00')", "not a character that a string can contain");
+    refused("f('\\ud800')", "not a character that a string can contain");
+    refused("f([1, 2)", "column 8: expected a comma or ]");
+    refused("f([1, 2", "column 3: no closing bracket for this [; expected ]");
+    refused("f((1, 2", "column 3: no closing bracket for this (; expected )");
+    refused("", "column 1: expected a value, but the text ends");
+    refused("   ", "expected a value, but the text ends");
+    refused("%s", "column 1: expected a value");
+    refused("f(%n)", "f(%n): column 3: expected a value");
+    refused("f(x\x01)", "expected a comma or )");
+    refused("f(a)(b)", "column 5: unexpected text after the end");
+    refused("A((x): 't')", "column 8: expected a child: a module, Type(...), a parameter");
+    refused("A((x): b)", "column 8: expected a child: a module");
+    refused("f(\xc3\xa4)", "column 3: expected a value");
+    refused("f('\xc3\xa4', ?)", "column 8: expected a value");
 }
 END_TEST
 
@@ -224,13 +224,13 @@ START_TEST(a_place_in_long_and_in_many_lines_is_named)
     char text[1000];
 
     refused("Sequential(\n  (0): Linear(4, 3)\n  (1): ReLU(x y)\n)",
-            "(1): ReLU(x y): line 3, column 15: a comma or )");
+            "(1): ReLU(x y): line 3, column 15: expected a comma or )");
     memset(text, ' ', sizeof text);
     memcpy(text, "f(", 2);
     memcpy(text + 500, "?", 1);
     text[999] = 0;
     refused(text, "... ");
-    refused(text, "...: column 501: a value was expected");
+    refused(text, "...: column 501: expected a value");
 }
 END_TEST
 
@@ -241,7 +241,7 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
 
     memset(text, '(', LONG);
     text[LONG - 1] = 0;
-    refused(text, "a spec has at most 1048576 bytes");
+    refused(text, "the spec is too long; expected at most 1048576 bytes");
     text[1 << 20] = 0;
     refused(text, "more than 1064 levels deep");
     text[0] = 'f';
@@ -262,7 +262,7 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     text[500401] = '"';
     memset(text + 500402, ')', 200);
     text[500602] = 0;
-    refused(text, "too long for how deep its calls nest");
+    refused(text, "the spec is too long for its depth of nesting");
     memcpy(text, "f([", 3);
     for (int i = 0; i < 70000; i++)
         memcpy(text + 3 + 2 * i, "1,", 2);

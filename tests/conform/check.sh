@@ -66,19 +66,19 @@ finds strides STRIDES ops/relu "the reference has"
 finds offset OFFSET ops/relu "memory before a tensor"
 finds input INPUT ops/relu "kernel wrong wrote to an input, which operator relu only reads"
 finds between BETWEEN ops/relu "the reference has"
-finds beyond BEYOND ops/relu "memory behind a tensor"
+finds beyond BEYOND ops/relu "memory after a tensor"
 finds nan NUMBERLESS ops/relu "has nan"
-finds drifts DRIFTS ops/relu "gave other bits"
+finds drifts DRIFTS ops/relu "returned other bits"
 finds shares SHARES ops/relu "called from 3 threads at once"
 finds prints PRINTS ops/relu "it printed"
 finds exits EXITS ops/relu "a plugin never calls exit"
 finds crashes CRASHES ops/relu "signal 11"
 finds picky PICKY ops/relu "but not with inputs with gaps: "
 finds lazy LAZY ops/relu "the reference has 0"
-finds leaves LEAVES ops/relu "it left a process behind"
-finds elsewhere ELSEWHERE contract/kernels-run "--device says where they are meant to run"
+finds leaves LEAVES ops/relu "it left a process running"
+finds elsewhere ELSEWHERE contract/kernels-run "--device names the device that they are for"
 seconds=2
-finds hangs HANGS ops/relu "it was not done after 2 seconds"
+finds hangs HANGS ops/relu "it did not end within 2 seconds"
 seconds=60
 finds thread THREAD contract/no-threads-at-load "loading it started 1 thread"
 finds handler HANDLER contract/process-left-alone "installs a handler for signal 10"
@@ -93,25 +93,25 @@ finds opens_early OPENS_EARLY contract/process-left-alone "activate left a scope
 finds thread_early THREAD_EARLY contract/process-left-alone "activate started a thread"
 finds exports EXPORTS contract/one-exported-name "it exports helper_of_mine"
 finds greedy GREEDY contract/scarce-memory "signal 11"
-finds starves STARVES ops/relu "no error came when memory failed, and output 0: element"
-finds leaks LEAKS ops/relu "there is a leak: memory stays in use every time allocation"
-finds broods BROODS ops/relu "it does not run any more after allocation"
+finds starves STARVES ops/relu "no error was reported when memory failed, and output 0: element"
+finds leaks LEAKS ops/relu "a leak: memory stays in use every time allocation"
+finds broods BROODS ops/relu "it no longer runs after allocation"
 cases_of=$top/tests/conform/cube.txt
-finds unfed UNFED grad/cube "it is another one when allocation"
-finds hushed HUSHED grad/cube "the error is another than TN_ERR_MEMORY when allocation"
-finds forgets FORGETS grad/cube "there is a leak: memory stays in use every time allocation"
+finds unfed UNFED grad/cube "it differs when allocation"
+finds hushed HUSHED grad/cube "the error is not TN_ERR_MEMORY when allocation"
+finds forgets FORGETS grad/cube "a leak: memory stays in use every time allocation"
 finds gradient GRADIENT grad/cube \
-    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
-finds no_slope NO_SLOPE grad/cube "the derivative says nan"
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative is"
+finds no_slope NO_SLOPE grad/cube "the derivative is nan"
 finds cut CUT grad/cube \
-    "second derivatives: tn_gradcheck: input 0, element 0: the derivative says 0"
+    "second derivatives: tn_gradcheck: input 0, element 0: the derivative is 0"
 build cube CUBE
 check "$place/cube.so" --cases "$cases_of"
 test $code -eq 0 || { fail "a right operator: exit status $code"; cat "$place/out"; }
 grep -q '^ok *grad/cube ' "$place/out" || fail "a right operator: no ok for grad/cube"
 cases_of=$top/tests/conform/pair.txt
 finds deaf DEAF grad/pair \
-    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative is"
 finds first_only FIRST_ONLY grad/pair "output 1 alone: backward of pair: pair: no gradient of y"
 build pair PAIR
 check "$place/pair.so" --cases "$cases_of"
@@ -119,10 +119,10 @@ test $code -eq 0 || { fail "a right operator of two outputs: exit status $code";
 cases_of=$place/sulks.txt
 { sed /^end/d "$top/tests/conform/cube.txt"; printf \
     'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
-finds sulks SULKS ops/cube "after case cube/number was refused, case cube/f64 gives something else"
+finds sulks SULKS ops/cube "after case cube/number was refused, case cube/f64 returns another result"
 cases_of=$place/empty.txt
 echo end >"$cases_of"
-finds caseless CUBE ops/cube "there is no case for this operator"
+finds caseless CUBE ops/cube "no case for this operator"
 printf 'op cube\ncase cube/x\nop cube\nin f64 2 1 0 g : 1\n' >"$cases_of"
 finds short CUBE ops/cube "empty.txt:4: the values do not fill shape and strides"
 
@@ -149,8 +149,8 @@ test $code -eq 0 || { fail "a right layer on two devices: exit status $code"; ca
 check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases" --device cpu,nowhere
 test $code -eq 1 && grep -q 'no device "nowhere"' "$place/out" ||
     fail "a device that is not there: $code"
-finds_layer caches CACHES "forward has to ask for them at every call"
-finds_layer hides HIDES "one that loaded the state gives something else"
+finds_layer caches CACHES "forward must read them at every call"
+finds_layer hides HIDES "an instance that loaded the state returns another result"
 finds_layer forgets FORGETS \
     "Scaled(factor=4.0, dtype=float64) builds one that prints Scaled(factor=5.0, dtype=float64)"
 finds_layer misprints MISPRINTS "its repr Scaled(4) builds one that prints Scaled(5)"
@@ -160,14 +160,14 @@ finds_layer cuts CUTS "the gradient of input 0, element 0, is 0; differences giv
 finds_layer cuts_own CUTS_OWN "the gradient of scale, element 0, is 0"
 finds_layer steps STEPS "a call in training mode changed a parameter"
 finds_layer borrows BORROWS \
-    "copy that loaded a state computes with what is not its own: element 0 is 2.25, not 2.8125"
+    "copy that loaded a state does not compute with it: element 0 is 2.25; expected 2.8125"
 finds_layer alters ALTERS \
     "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
 finds_layer stays STAYS "it is not copied: "
 finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
-finds_layer keeps KEEPS "one that loaded the state gives something else"
-finds_layer ticks TICKS "a call in eval mode changed the state: \`_extra_state\` is another value"
-finds_layer clings CLINGS "a deep copy: \`_extra_state\` is another value"
+finds_layer keeps KEEPS "an instance that loaded the state returns another result"
+finds_layer ticks TICKS "a call in eval mode changed the state: \`_extra_state\` has another value"
+finds_layer clings CLINGS "a deep copy: \`_extra_state\` has another value"
 passes_layer() { # NAME NUMBER: a right layer
     layer "$1" "$2"
     check "$place/$1.so" --cases "$layer_cases"

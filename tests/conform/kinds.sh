@@ -48,13 +48,13 @@ rule=optimizers/Descent
 passes wrong_rule right RIGHT $rule
 finds wrong_rule hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
 finds wrong_rule shares SHARES $rule \
-    "with another optimizer of its type beside it: parameter 0 is another one"
+    "with another optimizer of its type in the process: parameter 0 is another tensor"
 finds wrong_rule touches TOUCHES $rule "parameter 1 has no gradient and was changed"
 finds wrong_rule nothing NOTHING $rule "a step changed no parameter"
 finds wrong_rule writes WRITES $rule "the gradient of parameter 0 was changed"
 finds wrong_rule coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
 finds wrong_rule deaf DEAF $rule \
-    "one that its spec builds, after two steps: parameter 0 is another one"
+    "an optimizer built from its spec, after two steps: parameter 0 is another tensor"
 finds wrong_rule forgets FORGETS $rule "its spec Descent("
 finds wrong_rule opens OPENS $rule "Descent left a scope open"
 finds wrong_rule modes MODES $rule "Descent left a gradient mode on"
@@ -77,18 +77,18 @@ cases=$place/empty.txt
 toy=formats/toy
 passes wrong_format right RIGHT $toy
 finds wrong_format flattens FLATTENS $toy \
-    "comes back otherwise (bool of 1 dimensions) than it was written (bool of 2)"
-finds wrong_format widens WIDENS $toy "comes back otherwise (float32 of"
-finds wrong_format empties EMPTIES $toy "3 entries come back, not 4"
+    "differs (bool of 1 dimensions) from what was written (bool of 2)"
+finds wrong_format widens WIDENS $toy "differs (float32 of"
+finds wrong_format empties EMPTIES $toy "3 entries were read; expected 4"
 finds wrong_format trusts TRUSTS $toy "signal 6"
 finds wrong_format deaf DEAF $toy "it is read, and"
-finds wrong_format mute MUTE $toy "and save returns TN_OK"
-finds wrong_format wordless WORDLESS $toy "are refused without words"
-finds wrong_format greedy GREEDY $toy "it takes an empty file for one of its files"
+finds wrong_format mute MUTE $toy "but save returns TN_OK"
+finds wrong_format wordless WORDLESS $toy "are refused without a message"
+finds wrong_format greedy GREEDY $toy "it recognizes an empty file as one of its files"
 finds wrong_format textless TEXTLESS $toy \
-    "its flags promise texts, and \`note\` comes back otherwise"
+    "its flags promise metadata, but \`note\` differs"
 finds wrong_format refuses REFUSES $toy "it refuses every state: "
-finds wrong_format packs PACKS $toy "comes back otherwise"
+finds wrong_format packs PACKS $toy "differs"
 if test -f plugins/.libs/formats.so; then
     check plugins/.libs/formats.so --only 'formats/*' --cases "$cases"
     test $code -eq 0 || { fail "our own formats: $code"; cat "$place/out"; }
@@ -99,7 +99,7 @@ cases=$top/tests/conform/lists.txt
 passes lists weigh 0 ops/weigh
 grep -q '^ok *grad/weigh ' "$place/out" || fail "weigh: no ok for grad/weigh"
 finds lists slope 1 grad/weigh \
-    "finite differences: tn_gradcheck: input 0, element 0: the derivative says"
+    "finite differences: tn_gradcheck: input 0, element 0: the derivative is"
 cases=$place/empty.txt
 
 # a device that has memory only: nothing is said of it that is not so

@@ -223,7 +223,7 @@ START_TEST(a_function_that_forgot_an_output_leaves_nothing_behind)
         tn_tensor *x = VEC(1, 2), *out[2];
 
         ck_assert_int_ne(tn_function_call(&function, NULL, &x, 1, out, 2), TN_OK);
-        FAILED(TN_ERR_RUNTIME, "function half: its forward gave no output 1");
+        FAILED(TN_ERR_RUNTIME, "function half: its forward returned no output 1");
     }
     ck_assert_int_eq(tn_device_memory(device, &after), TN_OK);
     ck_assert_int_eq(after.live_blocks, before.live_blocks);

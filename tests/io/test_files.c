@@ -301,7 +301,7 @@ START_TEST(a_link_of_another_user_in_a_shared_folder_is_not_followed)
     ck_assert_int_eq(symlink("mine.tst", in("link.tst")), 0);
     ck_assert_int_eq(lchown(in("link.tst"), 65534, 65534), 0);
     ck_assert_int_eq(tn_state_save(state, in("link.tst")), TN_ERR_IO);
-    expect_failure(TN_ERR_IO, "a link of another user in a folder that everybody may write to");
+    expect_failure(TN_ERR_IO, "a link of another user in a world-writable folder");
     expect_content(in("mine.tst"), "precious");
     ck_assert_int_eq(chmod(folder, 0755), 0);
     ck_assert_int_eq(tn_state_save(state, in("link.tst")), TN_OK);
@@ -400,7 +400,7 @@ START_TEST(what_is_no_regular_file_is_left_alone)
     ck_assert_int_eq(tn_error_last()->native, ENOENT);
     expect_failure(
         TN_ERR_IO,
-        "no-such-folder/x.tst: cannot make a new file beside it: No such file or directory");
+        "no-such-folder/x.tst: cannot create a file in its folder: No such file or directory");
     ck_assert_ptr_null(tn_state_load("no-such-folder/%s%n.tst"));
     expect_failure(TN_ERR_IO, "no-such-folder/%s%n.tst: cannot open");
     tn_state_drop(state);

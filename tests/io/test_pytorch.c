@@ -188,9 +188,10 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
         { "numpy.pt", TN_ERR_REFUSED, ".multiarray.scalar is not data" },
         { "dtype.pt", TN_ERR_REFUSED, "torch.float8_e4m3fnuz is not data" },
         { "conj.pt", TN_ERR_FORMAT, "save tensor.resolve_conj()" },
-        { "big.pt", TN_ERR_FORMAT, "its bytes are in the order \"big\"" },
-        { "big-old.pt", TN_ERR_FORMAT, "those of a big-endian machine" },
-        { "version.pt", TN_ERR_VERSION, "version \"11\"; up to 10 are read" },
+        { "big.pt", TN_ERR_FORMAT, "wrong byte order, got \"big\"" },
+        { "big-old.pt", TN_ERR_FORMAT, "wrong byte order, got big-endian" },
+        { "version.pt", TN_ERR_VERSION,
+          "version of a PyTorch file, got \"11\"; expected at most 10" },
     };
     for (int64_t i = 0; i < tn__countof(cases); i++) {
         char path[4096];
@@ -272,9 +273,9 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE_TENSOR("K\0", "K\2\x85", "K\1\x85", NULL);
     JUDGE_TENSOR("K\1", "K\1\x85", "K\7\x85", NULL);
     JUDGE_TENSOR("K\2", "K\0\x85", "K\1\x85", NULL);
-    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85", "reach beyond its storage, which has 2 elements");
-    JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "reach beyond its storage");
-    JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "reach beyond its storage");
+    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85", "exceed its storage, which has 2 elements");
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "exceed its storage");
+    JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "exceed its storage");
     JUDGE_TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85", "a tensor is not a storage");
     JUDGE_TENSOR("K\0", "K\2\x85", "J\xff\xff\xff\xff\x85", "a tensor is not a storage");
     JUDGE_TENSOR("J\xff\xff\xff\xff", "K\2\x85", "K\1\x85", "a tensor is not a storage");
@@ -283,11 +284,11 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE_TENSOR(
         "K\0",
         "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x86",
-        "K\0K\0\x86", "reach beyond its storage");
+        "K\0K\0\x86", "exceed its storage");
     /* Elements that share memory: a kilobyte may not expand to a terabyte. */
     JUDGE_TENSOR("K\0", "\x8a\x06\0\0\0\0\0\1\x85", "K\0\x85", "TENON_FORMATS_UNPACKED_MAX");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\1\0\0\0\0\0\0\0\0\0\x80\x3f",
-          "its size or its type is not the same everywhere");
+          "its size or type is inconsistent");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\2\0\0\0\0\0\0\0\0\0\x80",
           "the file is too short for it");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS DATA "x", "its storages end after");
@@ -296,42 +297,43 @@ START_TEST(hostile_pickles_are_refused_with_words)
           "the bytes of storage k are missing");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
                                               "]X\1\0\0\0kaX\1\0\0\0ka." DATA DATA,
-          "it is there twice");
+          "it occurs twice");
     JUDGE("cos\nsystem\n.].", "os.system is not data");
     JUDGE("\x8c\2os\x8c\6system\x93.].", "os.system is not data");
     JUDGE("(cos\nsystem\n.].", "os.system is not data");
-    JUDGE("(ios\nsystem\n.].", "the opcode INST is not among those");
-    JUDGE("(o.].", "the opcode OBJ is not among those");
-    JUDGE("ccollections\nOrderedDict\n)\x81.].", "the opcode NEWOBJ is not among those");
-    JUDGE("I1\n.].", "the opcode INT of protocol 0 is not among those");
-    JUDGE("\xff.].", "ff is no opcode");
+    JUDGE("(ios\nsystem\n.].", "the opcode INST is not supported");
+    JUDGE("(o.].", "the opcode OBJ is not supported");
+    JUDGE("ccollections\nOrderedDict\n)\x81.].", "the opcode NEWOBJ is not supported");
+    JUDGE("I1\n.].", "the opcode INT of protocol 0 is not supported");
+    JUDGE("\xff.].", "unknown opcode ff");
     JUDGE(".].", "the stack has too few values");
     JUDGE("K\1K\2.].", "several values are left");
     JUDGE("(K\1.].", "a mark is left");
     JUDGE("t.].", "there is no mark");
     JUDGE("K\1(\x85.].", "the stack has too few values"); /* what is below a mark is out of reach */
-    JUDGE("K\1K\1a.].", "put into something that does not take them");
-    JUDGE(")K\1a.].", "put into something that does not take them");
-    JUDGE("}K\1a.].", "put into something that does not take them");
+    JUDGE("K\1K\1a.].", "appended to something else than a list");
+    JUDGE(")K\1a.].", "appended to something else than a list");
+    JUDGE("}K\1a.].", "appended to something else than a list");
     JUDGE("}(K\1u.].", "a key without a value");
     JUDGE("(K\1d.].", "a key without a value");
-    JUDGE("h\0.].", "a number of the memo that is not there");
-    JUDGE("Nr\xff\xff\xff\xff.].", "a number of the memo that is too large");
-    JUDGE("K\1)R.].", "a call of something that is no name");
-    JUDGE("ccollections\nOrderedDict\n]R.].", "a call of something that is no name");
+    JUDGE("h\0.].", "an index of the memo is not defined");
+    JUDGE("Nr\xff\xff\xff\xff.].", "an index of the memo is too large");
+    JUDGE("K\1)R.].", "a call of something else than a name");
+    JUDGE("ccollections\nOrderedDict\n]R.].", "a call of something else than a name");
     JUDGE("ccollections\nOrderedDict\nK\1\x85R.].", "not made of pairs");
-    JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage with arguments that it does not have");
+    JUDGE("ctorch\nFloatStorage\n)R.].", "wrong arguments for torch.FloatStorage");
     JUDGE("]}b.].", "attributes of something else");
-    JUDGE("K\1Q.].", "what is kept outside is no storage");
+    JUDGE("K\1Q.].", "an external object is not a storage");
     JUDGE("}K\1ctorch\nfloat32\ns.].", NULL);
-    JUDGE("}K\1ctorch\nTensor\ns.].", "a type or a function where a value is expected");
-    JUDGE("}NNs.].", "a key that is neither a text nor a whole number");
+    JUDGE("}K\1ctorch\nTensor\ns.].", "expected a value, got a storage, a type or a function");
+    JUDGE("}NNs.].", "is neither a string nor an integer");
     JUDGE("}X\1\0\0\0aK\1sX\1\0\0\0aK\1s.].", "two values have the name \"a\"");
-    JUDGE("}X\1\0\0\0\0K\1s.].", "a key with a NUL in it");
-    JUDGE("X\xff\xff\xff\x7f.", "it is cut");
-    JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "it is cut");
-    JUDGE("]q\0h\0a.].", "nested more than 64 deep, or in themselves");
-    judge(MAGIC "\x80\2M\xe8\3.", sizeof MAGIC - 1 + 7, "of a protocol that is not 1001");
+    JUDGE("}X\1\0\0\0\0K\1s.].", "contains a NUL");
+    JUDGE("X\xff\xff\xff\x7f.", "it is truncated");
+    JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "it is truncated");
+    JUDGE("]q\0h\0a.].", "nested more than 64 deep, or recursive");
+    judge(MAGIC "\x80\2M\xe8\3.", sizeof MAGIC - 1 + 7,
+          "unknown protocol of a PyTorch file; expected 1001");
 }
 END_TEST
 

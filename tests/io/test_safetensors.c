@@ -272,7 +272,7 @@ START_TEST(hostile_headers_are_refused_with_words)
            "the tensors end after 8 of 9 bytes");
     refuse("{}", 3, "the tensors end after 0 of 3 bytes");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}", 12,
-           "there is a hole before its data");
+           "there is a gap before its data");
     refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
            "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}",
            6, "overlap");
@@ -286,14 +286,14 @@ START_TEST(hostile_headers_are_refused_with_words)
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,4],\"data_offsets\":[0,8]}}",
            8, "overflows");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8,
-           "not a whole number >= 0");
+           "not an integer >= 0");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8,
-           "not a whole number >= 0");
+           "not an integer >= 0");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}", 8,
            "integer");
     refuse(
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}",
-        1, "17 dimensions");
+        1, "too many dimensions, got 17");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, "not within");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8,
            "data_offsets are missing");
@@ -301,7 +301,7 @@ START_TEST(hostile_headers_are_refused_with_words)
            "its shape is missing or not a list");
     refuse("{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "its dtype is missing");
     refuse("{\"a\":7}", 0, "its entry is not an object");
-    refuse("{\"__metadata__\":{\"k\":7}}", 0, "is not a text");
+    refuse("{\"__metadata__\":{\"k\":7}}", 0, "is not a string");
     refuse("{\"__metadata__\":7}", 0, "__metadata__ is not an object");
     refuse("[]", 0, "is not an object");
     refuse(" {}", 0, "is not an object");
@@ -317,11 +317,11 @@ START_TEST(hostile_headers_are_refused_with_words)
     tn_state *state = tn_state_new();
     const char huge[16] = "\x01\xe1\xf5\x05\0\0\0\0{}";
     ck_assert_int_eq(load_memory(huge, sizeof huge, state), TN_ERR_FORMAT);
-    expect_failure(TN_ERR_FORMAT, "a safetensors header of 100000001 bytes is too large");
+    expect_failure(TN_ERR_FORMAT, "the safetensors header is too large, got 100000001 bytes");
     ck_assert_int_eq(load_memory("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, state), TN_ERR_FORMAT);
     tn_error_clear();
     ck_assert_int_eq(load_memory("\3\0\0\0\0\0\0\0{}", 10, state), TN_ERR_FORMAT);
-    expect_failure(TN_ERR_FORMAT, "is to have 3 bytes, the file has 10 in all");
+    expect_failure(TN_ERR_FORMAT, "has 3 bytes, the file 10");
     tn_state_drop(state);
 }
 END_TEST

@@ -178,7 +178,7 @@ START_TEST(texts_that_nobody_wrote_are_refused_with_their_line)
         tn_state *state = tn_state_new();
         tn_state_set_meta(state, "tenon.values", texts[i]);
         ck_assert_int_eq(tn_state_save(state, "x.safetensors"), TN_ERR_KEY);
-        expect_failure(TN_ERR_KEY, "Tenon's own");
+        expect_failure(TN_ERR_KEY, "reserved");
         FILE *file = fopen("x.safetensors", "wb");
         char json[512], escaped[256] = "";
         for (const char *c = texts[i]; *c != '\0'; c++) {
@@ -207,12 +207,12 @@ START_TEST(what_no_file_can_hold_is_refused_by_name)
     tn_state_set_value(state, "m", (tn_value){ .kind = TN_VALUE_MODULE, .as = { .module = m } });
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(tn_state_save(state, paths[i]), TN_ERR_TYPE);
-        expect_failure(TN_ERR_TYPE, "entry \"m\" has a ");
+        expect_failure(TN_ERR_TYPE, "entry \"m\" ");
         ck_assert_int_ne(access(paths[i], F_OK), 0);
     }
     tn_state_set_value(state, "m", tn_value_int(1));
     ck_assert_int_eq(tn_state_save(state, "s.npy"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "entry \"m\" is of kind int, and format npy holds tensors only");
+    expect_failure(TN_ERR_TYPE, "entry \"m\" is of kind int, but format npy stores tensors only");
     tn_state_drop(state);
     tn_module_drop(m);
     leave_folder();
@@ -275,7 +275,7 @@ START_TEST(a_file_mapped_read_only_is_not_written_to)
         tn_state_drop(got);
     }
     ck_assert_ptr_null(tn_state_load_as(paths[0], TN_FILE_READ_ONLY));
-    expect_failure(TN_ERR_VALUE, "TN_FILE_MAP is 1");
+    expect_failure(TN_ERR_VALUE, "expected TN_FILE_MAP (1)");
     tn_state_drop(state);
     leave_folder();
 }

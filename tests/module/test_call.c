@@ -168,7 +168,7 @@ START_TEST(a_forward_that_fails_without_words_gets_some)
     tn_module *m = parsed("Sequential(Silent())");
     ck_assert_ptr_null(tn_module_call(m, filled(1)));
     expect_failure(TN_ERR_RUNTIME,
-                   "in Sequential, module \"0\" (Silent): forward failed without words");
+                   "in Sequential, module \"0\" (Silent): forward failed without a message");
     tn_module_drop(m);
 }
 END_TEST

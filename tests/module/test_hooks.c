@@ -123,7 +123,7 @@ START_TEST(forward_hooks_replace_the_output_one_after_the_other)
     tn_module_hook_forward(m, forget_to_say, 0, NULL, NULL);
     ck_assert_ptr_null(tn_module_call(m, filled(1)));
     expect_failure(TN_ERR_RUNTIME, "forward hook must return None or another output, but got 1 "
-                                   "values with TN_HOOK_UNCHANGED");
+                                   "value with TN_HOOK_UNCHANGED");
     tn_module_drop(m);
 }
 END_TEST
@@ -346,7 +346,7 @@ START_TEST(the_named_arguments_are_there_on_the_way_out_of_a_failure_too)
                                                    NULL);
     after(m, &own, TN_HOOK_NAMED | TN_HOOK_ALWAYS);
     ck_assert_int_eq(tn_module_call_pack(m, in, out), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "is no tensor but of kind int");
+    expect_failure(TN_ERR_TYPE, "is not a tensor, got kind int");
     expect_trace("go");
     ck_assert_int_eq(g.named, 1);
     ck_assert_int_eq(own.named, 1);

@@ -156,7 +156,7 @@ START_TEST(device_and_dtype_go_into_every_spec)
     tn_module_spec(tn_module_child(m, "0"), text, sizeof text);
     ck_assert_str_eq(text, "Linear(in_features=2, out_features=3, bias=True, dtype=float64)");
     ck_assert_ptr_null(tn_module_parse("Linear(2, 3, dtype=int32)"));
-    PROBLEM("column 14: layer Linear: dtype: parameters cannot be of dtype int32");
+    PROBLEM("column 14: layer Linear: dtype: parameter: wrong dtype, got int32");
     ck_assert_ptr_null(tn_module_parse("Linear(2, 3, device='nowhere:3')"));
     PROBLEM("no device \"nowhere");
     TN_PROVES("INI-002");

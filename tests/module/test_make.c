@@ -127,7 +127,7 @@ START_TEST(children_come_from_specs_all_or_none)
         tn_status status;
         const char *words;
     } refused[] = {
-        { "ReLU(), a=ReLU()", TN_ERR_VALUE, "a child needs a name: write name=Type(arguments)" },
+        { "ReLU(), a=ReLU()", TN_ERR_VALUE, "a child has no name; expected name=Type(arguments)" },
         { "a=ReLU(), fc=ReLU()", TN_ERR_KEY, "Sequential has \"fc\" already" },
         { "a=ReLU(), a=ReLU()", TN_ERR_KEY, "column 22: Sequential has \"a\" already" },
         { "a=ReLU(), b=3", TN_ERR_TYPE, "child \"b\": expected a module, Type(arguments), got 3" },
@@ -233,7 +233,7 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     refused("Linaer(4, 3)", TN_ERR_KEY, "Linear");
     refused("Linear(4)", TN_ERR_VALUE, "out_features");
     refused("Linear(4, 3, bias=True, colour=1)", TN_ERR_KEY, "colour");
-    refused("Linear(-4, 3)", TN_ERR_VALUE, "sizes");
+    refused("Linear(-4, 3)", TN_ERR_VALUE, "negative, got -4 and 3");
     refused("Linear(4, 'x')", TN_ERR_TYPE, "");
     refused("Linear(4, 3", TN_ERR_FORMAT, "");
     refused("", TN_ERR_FORMAT, "");

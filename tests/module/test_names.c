@@ -103,9 +103,9 @@ START_TEST(names_of_tensors_are_checked_for_text_dot_empty_taken_reg_007)
     tn_module *m = bare(), *child = bare();
     ck_assert_int_eq(tn_module_add_child(m, "taken", child), TN_OK);
     ck_assert_int_eq(tn_module_add_parameter(m, NULL, parameter(1)), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "parameter name should be a string");
+    expect_failure(TN_ERR_TYPE, "parameter name: it is NULL; expected a string");
     ck_assert_int_eq(tn_module_add_buffer(m, NULL, filled(1, 0), 0), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "buffer name should be a string");
+    expect_failure(TN_ERR_TYPE, "buffer name: it is NULL; expected a string");
     ck_assert_int_eq(tn_module_add_parameter(m, "taken.x", parameter(1)), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "parameter name can't contain \".\"");
     ck_assert_int_eq(tn_module_add_buffer(m, "a.b", filled(1, 0), 0), TN_ERR_KEY);
@@ -135,7 +135,7 @@ START_TEST(names_of_children_are_checked_for_text_taken_dot_empty_reg_008)
     ck_assert_int_eq(tn_module_add_child(m, NULL, NULL), TN_ERR_IO);
     expect_failure(TN_ERR_IO, "the child failed");
     ck_assert_int_eq(tn_module_add_child(m, NULL, child), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "module name should be a string");
+    expect_failure(TN_ERR_TYPE, "module name: it is NULL; expected a string");
     ck_assert_int_eq(tn_module_add_child(m, "b", child), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "attribute 'b' already exists");
     ck_assert_int_eq(tn_module_add_child(m, "x.y", child), TN_ERR_KEY);
@@ -538,12 +538,12 @@ START_TEST(a_computed_slot_fails_with_words)
     expect_failure(TN_ERR_VALUE, "has no `get`");
     ck_assert_int_eq(tn_module_add_computed(m, "x", &loop, NULL), TN_OK);
     ck_assert_ptr_null(tn_module_get(m, "x"));
-    expect_failure(TN_ERR_RUNTIME, "100 computed slots ask for one another");
+    expect_failure(TN_ERR_RUNTIME, "100 computed slots depend on one another");
     ck_assert_int_eq(tn_module_set(m, "x", filled(1, 0)), TN_ERR_ATTR);
     expect_failure(TN_ERR_ATTR, "'x' of Sequential is computed and cannot be set");
     ck_assert_int_eq(tn_module_add_computed(m, "x", &mute, NULL), TN_OK);
     ck_assert_ptr_null(tn_module_get(m, "x"));
-    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential gave nothing");
+    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential returned nothing");
     tn_module_drop(m);
 }
 END_TEST

@@ -241,21 +241,22 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
     refused("Conv2d(4, 4, 3, padding='odd')", TN_ERR_VALUE, "'same' or 'valid'");
     refused("Conv2d(4, 4, 3, stride=2, padding='same')", TN_ERR_VALUE, "stride of 1");
     refused("Conv2d(4, 4, (3, 3, 3))", TN_ERR_VALUE,
-            "kernel_size has to be one number, or 2 of them");
+            "kernel_size: expected one number, or 2 of them");
     refused("Conv2d(4, 4, 0)", TN_ERR_VALUE, "kernel_size is 0");
-    refused("ConvTranspose2d(4, 4, 3, padding='same')", TN_ERR_VALUE, "padding has to be a number");
+    refused("ConvTranspose2d(4, 4, 3, padding='same')", TN_ERR_VALUE,
+            "padding: expected one number");
     refused("GroupNorm(3, 4)", TN_ERR_VALUE, "num_channels 4 must be divisible by num_groups 3");
     refused("Dropout(1.5)", TN_ERR_VALUE, "between 0 and 1, but got 1.5");
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");
     refused("Embedding(3, 2, sparse=True)", TN_ERR_NOT_IMPLEMENTED,
-            "there are none: leave it False");
+            "there are no sparse tensors; expected False");
     refused("EmbeddingBag(3, 2, scale_grad_by_freq=True)", TN_ERR_NOT_IMPLEMENTED,
             "divide the gradient of weight by how often");
-    refused("MSELoss(reduction='most')", TN_ERR_VALUE, "none, mean and sum are");
+    refused("MSELoss(reduction='most')", TN_ERR_VALUE, "expected none, mean or sum");
     refused("Conv2d(1, 2)", TN_ERR_VALUE, "kernel_size");
     refused("RReLU(0.5, 0.25)", TN_ERR_VALUE, "lower is 0.5, upper 0.25");
     refused("FractionalMaxPool2d(2)", TN_ERR_VALUE, "either output_size or output_ratio");
-    refused("FractionalMaxPool2d(2, 3, 0.5)", TN_ERR_VALUE, "but both");
+    refused("FractionalMaxPool2d(2, 3, 0.5)", TN_ERR_VALUE, "got both");
     refused("FractionalMaxPool2d(0, 3)", TN_ERR_VALUE, "kernel_size is 0");
     refused("FractionalMaxPool3d((2, 2), 3)", TN_ERR_VALUE, "one number, or 3 of them");
     refused("FractionalMaxPool3d(2, output_ratio=1.5)", TN_ERR_VALUE, "between 0 and 1");
@@ -338,9 +339,9 @@ START_TEST(layers_of_a_transformer_say_what_is_wrong_with_a_call)
     tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 2, 4), 1, TN_F32, NULL);
     tn_pack *input = tn_pack_new();
 
-    call_refused(encoder, input, TN_ERR_TYPE, "src has to be a tensor; it is missing");
+    call_refused(encoder, input, TN_ERR_TYPE, "src must be a tensor; it is missing");
     tn_pack_add(input, NULL, tn_value_tensor(x));
-    call_refused(decoder, input, TN_ERR_TYPE, "memory has to be a tensor; it is missing");
+    call_refused(decoder, input, TN_ERR_TYPE, "memory must be a tensor; it is missing");
     tn_pack_add(input, "is_causal", tn_value_bool(true));
     call_refused(encoder, input, TN_ERR_RUNTIME, "Need attn_mask");
     call_refused(decoder, input, TN_ERR_TYPE, "takes no argument \"is_causal\"");
@@ -350,12 +351,12 @@ START_TEST(layers_of_a_transformer_say_what_is_wrong_with_a_call)
     input = tn_pack_new();
     tn_pack_add(input, NULL, tn_value_tensor(x));
     tn_pack_add(input, "is_causal", tn_value_int(1));
-    call_refused(encoder, input, TN_ERR_TYPE, "is_causal has to be True or False");
+    call_refused(encoder, input, TN_ERR_TYPE, "is_causal must be True or False");
     tn_pack_drop(input);
     input = tn_pack_new();
     for (int i = 0; i < 5; i++)
         tn_pack_add(input, NULL, tn_value_tensor(x));
-    call_refused(encoder, input, TN_ERR_TYPE, "takes 4 values at most, got 5");
+    call_refused(encoder, input, TN_ERR_TYPE, "too many values: takes 4 at most, got 5");
     tn_pack_drop(input);
     tn_module_drop(encoder);
     tn_module_drop(decoder);

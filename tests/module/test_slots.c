@@ -103,8 +103,8 @@ START_TEST(only_a_parameter_stands_in_a_parameter_slot_reg_004_reg_005_reg_006)
     tn_module *m = bare();
     tn_tensor *p = parameter(2), *frozen = tn_parameter(ones(2), false);
     ck_assert_int_eq(tn_module_add_parameter(m, "p", ones(2)), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "cannot assign a plain tensor as parameter 'p': a parameter or "
-                                "TN_NONE is needed; make one of it with tn_parameter");
+    expect_failure(TN_ERR_TYPE, "cannot assign a plain tensor as parameter 'p': expected a "
+                                "parameter or TN_NONE; tn_parameter makes one");
     ck_assert_int_eq(tn_module_add_parameter(m, "p", tn_mul_scalar(p, 2.0)), TN_ERR_TYPE);
     expect_failure(TN_ERR_TYPE, "cannot assign an operator's tensor as parameter 'p'");
     ck_assert_int_eq(tn_module_remove(m, "p"), TN_ERR_ATTR);

@@ -353,14 +353,15 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     FAILED(TN_ERR_RUNTIME, "mask [3, 4] does not broadcast to the scores [2, 4, 3, 3]");
     ck_assert_ptr_null(
         tn_scaled_dot_product_attention(q, q, q, numbers(TN_F64, TN_SHAPE(3, 3), NULL), NULL));
-    FAILED(TN_ERR_RUNTIME, "mask is float64 and q is float32; tn_cast the mask");
+    FAILED(TN_ERR_RUNTIME, "mask is float64 and q is float32; expected the same dtype: tn_cast the "
+                           "mask");
     o.dropout_p = 1.5;
     ck_assert_ptr_null(tn_scaled_dot_product_attention(q, q, q, TN_NONE, &o));
     FAILED(TN_ERR_VALUE, "dropout_p is 1.5");
     ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, 1, NULL, &y, &sums), TN_OK);
     FAILED(TN_ERR_RUNTIME, "G dividing H");
     ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, 1, NULL, &y, &sums), TN_OK);
-    FAILED(TN_ERR_RUNTIME, "q is float32 and v is float64; they have to be the same");
+    FAILED(TN_ERR_RUNTIME, "q is float32 and v is float64; expected the same");
     how.is_causal = true;
     ck_assert_int_ne(tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), 1, &how, &y, &sums),
                      TN_OK);

@@ -55,7 +55,7 @@ START_TEST(what_is_wrong_with_a_call_is_said)
     tn_op_call(tn_op_find("softmax", 0), &x, 1, NULL, &y, 1);
     FAILED(TN_ERR_VALUE, "softmax: dim");
     tn_op_call(add, in, 2, NULL, in, 2);
-    FAILED(TN_ERR_VALUE, "add: it has 1 outputs, room was given for 2");
+    FAILED(TN_ERR_VALUE, "add: outputs: wrong count, it has 1, got space for 2");
     tn_matmul(VEC(1, 2), VEC(1, 2, 3));
     FAILED(TN_ERR_RUNTIME, "matmul: shapes cannot be multiplied ([2] and [3])");
     tn_view_to(tn_transpose(tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL), 0, 1), TN_SHAPE(6));
@@ -81,7 +81,7 @@ START_TEST(groups_of_a_transposed_convolution_divide_its_channels)
             char words[80];
 
             ck_assert_ptr_null(y);
-            tn_snprint(words, sizeof words, "groups %lld has to divide the 4 channels",
+            tn_snprint(words, sizeof words, "groups is %lld; expected a divisor of the 4 channels",
                        (long long)groups);
             FAILED(TN_ERR_VALUE, words);
             continue;
@@ -153,10 +153,10 @@ START_TEST(options_of_other_versions_are_completed_or_refused)
     HAS(y, 3, 4);
     longer.more = 1;
     ck_assert_int_eq(tn_op_call(add, in, 2, &longer, &y, 1), TN_ERR_VERSION);
-    FAILED(TN_ERR_VERSION, "use what this version");
+    FAILED(TN_ERR_VERSION, "and the rest is not zero");
     shorter.size = 0;
     tn_op_call(add, in, 2, &shorter, &y, 1);
-    FAILED(TN_ERR_VALUE, "options.size is 0");
+    FAILED(TN_ERR_VALUE, "options.size: too small, got 0");
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(results_can_go_into_a_tensor_that_is_there)
     ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, product), TN_OK);
     HAS(product, 4, 4, 4, 4);
     ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, m[0]), TN_ERR_NOT_IMPLEMENTED);
-    FAILED(TN_ERR_NOT_IMPLEMENTED, "it has no in-place form");
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "no in-place form");
     ck_assert_int_eq(tn_op_call_into(matmul, m, 2, NULL, m[1]), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME, "share memory");
 }

@@ -78,11 +78,11 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
     ck_assert_ptr_null(call_op("test_choice", VEC(1)));
     FAILED(TN_ERR_NOT_IMPLEMENTED,
            "operator \"test_choice\" has no kernel on device type \"cpu\" for float32, and no "
-           "decomposition; there is: no kernel at all");
+           "decomposition; available: no kernel at all");
     ck_assert_int_eq(tn__kernel_add(&base, &second), TN_OK);
     HAS(call_op("test_choice", VEC(0)), 1);
     ck_assert_ptr_null(call_op("test_choice", tn_cast(VEC(0), TN_F64)));
-    FAILED(TN_ERR_NOT_IMPLEMENTED, "there is: base on cpu (float32)");
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "available: base on cpu (float32)");
 
     earlier.dtypes = TN_BIT(TN_F64) | TN_BIT(TN_F32);
     ck_assert_int_eq(
@@ -115,7 +115,7 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
     tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F64, route, sizeof route);
     ck_assert_str_eq(route, "kernel earlier (/plugins/a.so)");
     ck_assert_int_eq(tn_register(&def), TN_ERR_REFUSED);
-    FAILED(TN_ERR_REFUSED, "operator \"test_choice\" revision 1 is there already");
+    FAILED(TN_ERR_REFUSED, "operator \"test_choice\" revision 1 is already defined");
 }
 END_TEST
 

@@ -48,9 +48,10 @@ START_TEST(options_out_of_range_are_refused)
     REFUSED(tn_div(x, x, WITH(div, "up")), TN_ERR_VALUE,
             "rounding_mode is \"up\"; expected None, trunc or floor");
     REFUSED(tn_pow_scalar(i, -2), TN_ERR_RUNTIME, "Integers to negative integer powers");
-    REFUSED(tn_clamp(x, NULL), TN_ERR_VALUE, "clamp: at least one of min and max");
-    REFUSED(tn_clamp_tensor(x, TN_NONE, TN_NONE), TN_ERR_VALUE, "at least one of min and max");
-    REFUSED(tn_addcmul(i, i, i, WITH(addcmul, 0.5)), TN_ERR_VALUE, "value 0.5 of int64");
+    REFUSED(tn_clamp(x, NULL), TN_ERR_VALUE, "clamp: min or max: both are missing");
+    REFUSED(tn_clamp_tensor(x, TN_NONE, TN_NONE), TN_ERR_VALUE, "min or max: both are missing");
+    REFUSED(tn_addcmul(i, i, i, WITH(addcmul, 0.5)), TN_ERR_VALUE,
+            "value: not an integer, got 0.5 for int64");
     REFUSED(tn_masked_fill(i, tn_eq(i, i), 0.5), TN_ERR_RUNTIME,
             "value 0.5 cannot be converted to int64");
     REFUSED(tn_gelu(x, WITH(gelu, "sine")), TN_ERR_VALUE,
@@ -204,7 +205,7 @@ START_TEST(parts_of_complex_numbers_are_views)
     ck_assert_ptr_eq(tn_conj(re), re);
     REFUSED(tn_imag(re), TN_ERR_TYPE, "imag: x is float32");
     REFUSED(tn_abs_(z), TN_ERR_RUNTIME,
-            "abs: there is no in-place form for complex64, of which the result is float32");
+            "abs: no in-place form for complex64, because the result is float32");
     ck_assert_double_eq(at(tn_imag(z), 1), 40);
     ck_assert_ptr_nonnull(tn_mul_(z, re)); /* a real factor leaves complex numbers */
     ck_assert_double_eq(at(tn_imag(z), 1), 80);

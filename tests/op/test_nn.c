@@ -307,7 +307,7 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     ck_assert_ptr_null(tn_conv2d(x, counted(TN_SHAPE(3, 2, 5, 3), 1, 0), TN_NONE, NULL));
     FAILED(TN_ERR_RUNTIME, "a window of [5, 3]");
     ck_assert_ptr_null(tn_conv2d(x, w, counted(TN_SHAPE(4), 1, 0), NULL));
-    FAILED(TN_ERR_RUNTIME, "bias [4] has to be [3]");
+    FAILED(TN_ERR_RUNTIME, "bias has shape [4]; expected [3]");
     ck_assert_ptr_null(tn_conv2d(x, tn_cast(w, TN_F32), TN_NONE, NULL));
     FAILED(TN_ERR_RUNTIME, "x is float64 and weight is float32");
     ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4, 4), 1, 0), w, TN_NONE, NULL));
@@ -321,14 +321,14 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     FAILED(TN_ERR_RUNTIME, "pad: sizes [1]: expected pairs (before, after)");
     o.groups = 2;
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
-    FAILED(TN_ERR_VALUE, "groups 2 has to divide the channels");
+    FAILED(TN_ERR_VALUE, "groups is 2; expected a divisor of the channels");
     o.groups = 0;
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
-    FAILED(TN_ERR_VALUE, "groups 0");
+    FAILED(TN_ERR_VALUE, "groups is 0");
     o.groups = 1;
     o.stride = (tn_ints){ zero, 1 };
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
-    FAILED(TN_ERR_VALUE, "stride [0]");
+    FAILED(TN_ERR_VALUE, "stride is [0]");
     o.stride = (tn_ints){ two, 1 };
     o.auto_padding = "same";
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
@@ -339,13 +339,13 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     o.auto_padding = NULL;
     o.padding = (tn_ints){ minus, 1 };
     ck_assert_ptr_null(tn_conv2d(x, w, TN_NONE, &o));
-    FAILED(TN_ERR_VALUE, "padding [-1]");
+    FAILED(TN_ERR_VALUE, "padding is [-1]");
 
     ck_assert_ptr_null(tn_max_pool2d(x, (tn_ints){ NULL, 0 }, NULL));
     FAILED(TN_ERR_VALUE, "kernel is empty");
     p.padding = (tn_ints){ two, 1 };
     ck_assert_ptr_null(tn_max_pool2d(x, (tn_ints){ three, 1 }, &p));
-    FAILED(TN_ERR_RUNTIME, "more than half of the kernel");
+    FAILED(TN_ERR_RUNTIME, "expected at most half of it");
     b.training = true;
     ck_assert_ptr_null(
         tn_batch_norm(counted(TN_SHAPE(1, 3), 1, 0), TN_NONE, TN_NONE, TN_NONE, TN_NONE, &b));
@@ -353,10 +353,10 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     ck_assert_ptr_null(tn_layer_norm(x, TN_NONE, TN_NONE, (tn_ints){ three, 1 }, NULL));
     FAILED(TN_ERR_RUNTIME, "normalized_shape [3]");
     ck_assert_ptr_null(tn_group_norm(x, TN_NONE, TN_NONE, 3, NULL));
-    FAILED(TN_ERR_RUNTIME, "num_groups 3 does not divide the 2 channels");
+    FAILED(TN_ERR_RUNTIME, "num_groups is 3; expected a divisor of the 2 channels");
     loss.reduction = "most";
     ck_assert_ptr_null(tn_mse_loss(x, x, &loss));
-    FAILED(TN_ERR_VALUE, "none, mean and sum are");
+    FAILED(TN_ERR_VALUE, "expected none, mean or sum");
     FINE();
 }
 END_TEST

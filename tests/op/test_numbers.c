@@ -155,7 +155,7 @@ START_TEST(a_fraction_of_an_integer_is_cut_off_or_refused)
     HAS(by_fill(TN_I8, 127.5), 127, 127);
     HAS(by_full(TN_I8, -1.5), -1, -1);
     ck_assert_ptr_null(by_mask(TN_I16, 1.5));
-    FAILED(TN_ERR_RUNTIME, "expected a whole number");
+    FAILED(TN_ERR_RUNTIME, "expected an integer");
 }
 END_TEST
 

@@ -166,13 +166,14 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_einsum(pair, 2, "ij,jk->ik"), "j is 4 and 2");
     refused(tn_einsum(pair, 1, "i->i"), "1 letters for operand 0 of 2 dimensions");
     refused(tn_einsum(pair, 1, "ijk...->i"), "3 letters for operand 0 of 2 dimensions");
-    refused(tn_einsum(pair, 1, "..i->i"), "letters, commas, ... and -> are understood");
-    refused(tn_einsum(pair, 1, "...i...->i"), "an operand has ... once");
-    refused(tn_einsum(pair, 1, "...i->...i..."), "once each");
-    refused(tn_einsum(pair, 1, "...i->.i"), "once each");
+    refused(tn_einsum(pair, 1, "..i->i"),
+            "unknown character; expected letters, commas, ... and ->");
+    refused(tn_einsum(pair, 1, "...i...->i"), "an operand has ... twice; expected it once");
+    refused(tn_einsum(pair, 1, "...i->...i..."), "each once");
+    refused(tn_einsum(pair, 1, "...i->.i"), "each once");
     refused(tn_einsum(pair, 2, "i...,i..."), "einsum");
     refused(tn_arange(TN_NONE, 1, 0, NULL), "inconsistent with step sign");
-    refused(tn_full(TN_NONE, TN_SHAPE(2, -1), 1, NULL), "full: negative size -1");
+    refused(tn_full(TN_NONE, TN_SHAPE(2, -1), 1, NULL), "full: shape: negative size, got -1");
     refused(tn_index_put(x, x, NULL, 0, NULL), "index_put: 2 inputs");
     refused(tn_index_put(x, x, NULL, 99, NULL), "index_put: 99 tensors in indices");
     for (int i = 0; i < 2; i++) { /* of 3 rows, 3 and -4 are none */

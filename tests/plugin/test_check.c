@@ -32,20 +32,20 @@ END_TEST
 START_TEST(writing_behind_an_output_is_found)
 {
     expect_failure(call("test_overruns"), TN_ERR_ASSERT,
-                   "kernel tn_overruns wrote where it must not");
+                   "kernel tn_overruns wrote outside its outputs");
 }
 END_TEST
 
 START_TEST(writing_before_an_output_is_found)
 {
     expect_failure(call("test_underruns"), TN_ERR_ASSERT,
-                   "kernel tn_underruns wrote where it must not");
+                   "kernel tn_underruns wrote outside its outputs");
 }
 END_TEST
 
 START_TEST(a_status_out_of_range_is_refused)
 {
-    expect_failure(call("test_odd"), TN_ERR_REFUSED, "returned 4711, which is no tn_status");
+    expect_failure(call("test_odd"), TN_ERR_REFUSED, "returned 4711, which is not a tn_status");
 }
 END_TEST
 
@@ -54,7 +54,7 @@ START_TEST(a_failure_without_words_is_named)
     expect_failure(
         call("test_wordless"), TN_ERR_RUNTIME,
         "plugin \"org.tenon.test.misbehaving\": tn_wordless failed with TN_ERR_RUNTIME and "
-        "recorded no words");
+        "recorded no message");
 }
 END_TEST
 

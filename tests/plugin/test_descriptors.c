@@ -85,14 +85,16 @@ END_TEST
 
 START_TEST(an_option_outside_of_its_struct_is_refused)
 {
-    REFUSED("option \"depth\": offset 4096 and size 8 are not inside", BETA,
-            ROW("depth", "3", TN_OPTION_KIND_INT, 0, 4096));
-    REFUSED("option \"depth\": offset 4294967288 and size 8", BETA,
+    REFUSED("option \"depth\": outside the struct, got offset 4096 and "
+            "size 8",
+            BETA, ROW("depth", "3", TN_OPTION_KIND_INT, 0, 4096));
+    REFUSED("option \"depth\": outside the struct, got offset 4294967288 and size 8", BETA,
             ROW("depth", "3", TN_OPTION_KIND_INT, 0, UINT32_MAX - 7));
-    REFUSED("option \"row\": offset 40 and size 16 are not inside", BETA,
+    REFUSED("option \"row\": outside the struct, got offset 40 and size 16", BETA,
             ROW("row", "[1]", TN_OPTION_KIND_INTS, 0, sizeof(struct data) - 8));
-    refused((const tn_option[]){ BETA, TN_OPTION_END }, 0, "option \"beta\": offset 8 and size 8");
-    refused((const tn_option[]){ BETA, TN_OPTION_END }, 15, "are not inside the struct's bytes");
+    refused((const tn_option[]){ BETA, TN_OPTION_END }, 0,
+            "option \"beta\": outside the struct, got offset 8 and size 8");
+    refused((const tn_option[]){ BETA, TN_OPTION_END }, 15, "outside the struct");
 }
 END_TEST
 
@@ -100,7 +102,7 @@ START_TEST(an_option_over_the_size_of_an_operators_struct_is_refused)
 {
     const tn_option options[] = { ROW("size", "True", TN_OPTION_KIND_BOOL, 0, 0), TN_OPTION_END };
     expect_failure(with_options(TN_KIND_tn_op_def, "Refused", options, sizeof(struct data)),
-                   TN_ERR_VALUE, "option \"size\": offset 0 and size 1");
+                   TN_ERR_VALUE, "option \"size\": outside the struct, got offset 0 and size 1");
     ck_assert_int_eq(with_options(TN_KIND_tn_layer_def, "Taken", options, sizeof(struct data)),
                      TN_OK);
 }
@@ -124,8 +126,9 @@ END_TEST
 
 START_TEST(an_option_of_an_unknown_kind_or_flag_is_refused)
 {
-    REFUSED("option \"beta\": kind 77 is unknown", ROW("beta", "1", 77, 0, 8));
-    REFUSED("option \"beta\": flags 0x8000", ROW("beta", "1", TN_OPTION_KIND_FLOAT, 0x8000, 8));
+    REFUSED("option \"beta\": unknown kind, got 77", ROW("beta", "1", 77, 0, 8));
+    REFUSED("option \"beta\": unknown flags or reserved words, got 0x8000",
+            ROW("beta", "1", TN_OPTION_KIND_FLOAT, 0x8000, 8));
     REFUSED("option \"beta\": TN_OPTION_MANY belongs to the last row, of kind VALUE",
             ROW("beta", NULL, TN_OPTION_KIND_VALUE, TN_OPTION_MANY, 24), BETA);
     REFUSED("option 1: it is NULL", ROW(NULL, "1", TN_OPTION_KIND_FLOAT, 0, 8));
@@ -151,7 +154,7 @@ START_TEST(a_default_that_is_no_value_of_its_kind_is_refused)
         uint32_t kind;
         tn_status code;
     } rows[] = {
-        { "1.5.3", "this is no number", TN_OPTION_KIND_FLOAT, TN_ERR_FORMAT },
+        { "1.5.3", "malformed number", TN_OPTION_KIND_FLOAT, TN_ERR_FORMAT },
         { "(1, ", "column", TN_OPTION_KIND_INTS, TN_ERR_FORMAT },
         { "True", "option \"beta\" takes a number", TN_OPTION_KIND_FLOAT, TN_ERR_TYPE },
         { "float33", "float33", TN_OPTION_KIND_DTYPE, TN_ERR_VALUE },

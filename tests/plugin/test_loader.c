@@ -40,7 +40,7 @@ END_TEST
 START_TEST(a_file_that_lost_its_end_does_not_end_the_process_rule_15)
 {
     place("good", "torn", NULL);
-    expect("torn.so", FAILED, TN_STAGE_DLOPEN, "the file is cut off: it has 4096 bytes");
+    expect("torn.so", FAILED, TN_STAGE_DLOPEN, "the file is truncated: it has 4096 bytes");
     expect_good_beside();
 }
 END_TEST
@@ -49,10 +49,10 @@ START_TEST(an_unknown_name_is_told_in_whole_words)
 {
     place("good", NULL);
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_init_def, "nowhere"));
-    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives an init \"nowhere\""));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin provides an init \"nowhere\""));
     tn_error_clear();
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Nowhere"));
-    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin gives a layer \"Nowhere\""));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "no plugin provides a layer \"Nowhere\""));
     tn_error_clear();
 }
 END_TEST
@@ -79,15 +79,17 @@ START_TEST(numbers_of_contributions_that_cannot_be_are_told)
     place("good", "too_many", "some_too_many", "fewer_than_none", "null_list", "null_kernels",
           "fewer_kernels_than_none", NULL);
     expect("too_many.so", FAILED, TN_STAGE_QUERY,
-           "it has 1099511627776 contributions: 0 to 65536 are expected");
+           "its tn_plugin: got 1099511627776 contributions; expected 0 to 65536");
     expect("some_too_many.so", FAILED, TN_STAGE_QUERY,
-           "it has 60000 contributions: its memory ends before that many");
+           "its tn_plugin: got 60000 contributions; its memory is shorter");
     expect("fewer_than_none.so", FAILED, TN_STAGE_QUERY,
-           "it has -1 contributions: 0 to 65536 are expected");
-    expect("null_list.so", FAILED, TN_STAGE_QUERY, "it has 3 contributions: the pointer is NULL");
-    expect("null_kernels.so", FAILED, TN_STAGE_QUERY, "it has 3 kernels: the pointer is NULL");
+           "its tn_plugin: got -1 contributions; expected 0 to 65536");
+    expect("null_list.so", FAILED, TN_STAGE_QUERY,
+           "its tn_plugin: got 3 contributions; the pointer is NULL");
+    expect("null_kernels.so", FAILED, TN_STAGE_QUERY,
+           "its tn_plugin: got 3 kernels; the pointer is NULL");
     expect("fewer_kernels_than_none.so", FAILED, TN_STAGE_QUERY,
-           "it has -1 kernels: 0 to 65536 are expected");
+           "its tn_plugin: got -1 kernels; expected 0 to 65536");
     expect_good_beside();
 }
 END_TEST
@@ -150,7 +152,7 @@ END_TEST
 START_TEST(a_short_struct_is_refused_rule_4)
 {
     place("good", "short", "long", "no_plugin", NULL);
-    expect("short.so", REFUSED, TN_STAGE_VERSION, "bytes long, and at least");
+    expect("short.so", REFUSED, TN_STAGE_VERSION, "expected at least");
     expect("long.so", REFUSED, TN_STAGE_VERSION, "it has at most");
     expect("no_plugin.so", FAILED, TN_STAGE_QUERY, "TN_HEAD(tn_plugin)");
     expect_good_beside();
@@ -231,7 +233,7 @@ START_TEST(a_file_that_another_group_can_write_is_refused_rule_14)
     place("good", "counting", NULL);
     ck_assert_int_eq(chown(path_of("counting.so"), 0, 12345), 0);
     ck_assert_int_eq(chmod(path_of("counting.so"), 0664), 0);
-    expect("counting.so", REFUSED, TN_STAGE_OWNER, "the file can be written by group 12345");
+    expect("counting.so", REFUSED, TN_STAGE_OWNER, "the file is writable by group 12345");
     expect_good_beside();
 }
 END_TEST
@@ -274,7 +276,7 @@ START_TEST(a_file_in_an_open_folder_behind_a_symlink_is_refused_rule_14)
     ck_assert_int_eq(rename(path_of("counting.so"), path_of("open/counting.so")), 0);
     ck_assert_int_eq(symlink("open/counting.so", path_of("link.so")), 0);
     expect("open/counting.so", REFUSED, TN_STAGE_OWNER,
-           "the folder that holds it is world-writable");
+           "the folder that contains it is world-writable");
     expect_good_beside();
 }
 END_TEST
@@ -357,7 +359,7 @@ START_TEST(a_failing_query_is_reported_with_its_words_rule_18)
 {
     place("good", "failing_query", "wordless_query", "modest_query", NULL);
     expect("failing_query.so", FAILED, TN_STAGE_QUERY, "wrong phase: 100% of it");
-    expect("wordless_query.so", FAILED, TN_STAGE_QUERY, "failed without words");
+    expect("wordless_query.so", FAILED, TN_STAGE_QUERY, "failed without a message");
     expect("modest_query.so", NA, TN_STAGE_QUERY, "not for this processor");
     expect_good_beside();
 }
@@ -368,7 +370,7 @@ START_TEST(a_missing_requirement_is_named_rule_0)
     place("good", "needs_good", "needs_absent", "needs_newer", "needs_older", NULL);
     expect("needs_good.so", OK, TN_STAGE_VERSION, "");
     expect("needs_absent.so", REFUSED, TN_STAGE_VERSION,
-           "requires the plugin \"org.nowhere.absent\", which is not there");
+           "requires the plugin \"org.nowhere.absent\", which was not found");
     expect("needs_newer.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.10;");
     expect("needs_older.so", REFUSED, TN_STAGE_VERSION, "in a version from 1.0 below 1.2;");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "NeedsAbsent"));
@@ -412,7 +414,7 @@ START_TEST(an_unknown_kind_of_contribution_is_refused_alone)
     expect("unknown_kind.so", OK, TN_STAGE_VERSION, "kind 60 is unknown");
     ck_assert_int_eq(line_of("unknown_kind.so").refused, 2);
     ck_assert_ptr_nonnull(tn_registry_find(TN_KIND_tn_layer_def, "BesideUnknown"));
-    expect("bad_kernels.so", OK, TN_STAGE_VERSION, "kernel_size of 8");
+    expect("bad_kernels.so", OK, TN_STAGE_VERSION, "kernel_size, got 8");
     expect_good_beside();
 }
 END_TEST
@@ -428,7 +430,7 @@ START_TEST(a_failing_activation_is_told_at_every_use_rule_18)
                        "FAILED at activate: the licence file of the accelerator is unreadable");
     expect("failing_activation.so", FAILED, TN_STAGE_ACTIVATE, "licence file");
     expect_failure(tn_plugin_activate("org.tenon.test.wordless_activation"), TN_ERR_RUNTIME,
-                   "no words");
+                   "recorded no message");
     expect_failure(tn_plugin_activate("org.tenon.test.not_applicable"), TN_ERR_UNAVAILABLE,
                    "no accelerator in this machine");
     expect("not_applicable.so", NA, TN_STAGE_ACTIVATE, "no accelerator in this machine");

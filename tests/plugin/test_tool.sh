@@ -50,15 +50,15 @@ is_json() {
 
 # usage
 check 2 "" '^usage: tenon COMMAND'
-check 2 "dance" 'there is no command "dance"'
-check 2 "plugins extra" 'one argument too many: extra'
+check 2 "dance" 'unknown command "dance"'
+check 2 "plugins extra" 'too many arguments: extra'
 check 2 "why" 'it takes NAME'
 check 2 "env --fast" 'unknown option --fast'
 check 0 "help" 'plugins ' 'why NAME' 'Exit status'
 check 0 "--help" 'plugins '
-check 2 "help dance" 'there is no command'
+check 2 "help dance" 'unknown command'
 for command in plugins why devices ops env info inspect convert help version; do
-    check 0 "$command --help" "^usage: tenon $command" 'Exit status: 0 all is well'
+    check 0 "$command --help" "^usage: tenon $command" 'Exit status: 0 success'
     check 0 "help $command" "^usage: tenon $command"
 done
 check 0 "version" '^tenon [0-9]+\.[0-9]+\.[0-9]+, plugin ABI [0-9]+\.[0-9]+$'
@@ -98,7 +98,7 @@ mkdir -p nothing
 static=$(TENON_PLUGIN_PATH=$work/nothing "$tenon" plugins | grep -c '(static)')
 test "$static" -gt 0 ||
     (TENON_PLUGIN_PATH=$work/nothing; export TENON_PLUGIN_PATH; check 0 "plugins" \
-    'no plugins were found'; exit $bad) || bad=1
+    'no plugins found'; exit $bad) || bad=1
 
 # why: activation included; by id, part of it, stem, file, path
 for name in org.tenon.test.good good good.so "$work/plugins/good.so" plugins/good.so \
@@ -108,7 +108,7 @@ done
 check 1 "why text" '^outcome +FAILED$' '^stage +dlopen$' '^reason +.*text\.so'
 check 1 "why failing_activation" '^outcome +FAILED$' '^stage +activate$' \
     'licence file of the accelerator'
-check 1 "why nobody" 'no plugin and no file is called "nobody"'
+check 1 "why nobody" 'no plugin and no file has the name "nobody"'
 check 1 "why failing_activation --json" '"stage": "activate"'
 is_json
 check 1 "why $built/unresolved.so" 'function_that_nobody_has'
@@ -123,16 +123,16 @@ check 1 "why crash" '^outcome +FAILED$' 'it crashed with SIGABRT'
 check 1 "why crash.so --json" '"signal": "SIGABRT"'
 is_json
 check 0 "why good" '^outcome +OK$' \
-    'another plugin is left out, .*crash\.so: it crashed with SIGABRT'
+    'another plugin is excluded, .*crash\.so: it crashed with SIGABRT'
 check 0 "plugins" '^- +- +crash\.so +FAILED +dlopen$' 'it crashed with SIGABRT' \
     '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
 rm plugins/crash.so
 
 # A plugin that never returns ends its inspection, not the command: at each step, and with other
 # plugins.
-check 2 "why good --seconds" 'it takes a number from 1 to 86400'
-check 2 "why good --seconds=0" 'it takes a number from 1 to 86400'
-check 2 "plugins --seconds x" 'it takes a number from 1 to 86400'
+check 2 "why good --seconds" 'expected a number from 1 to 86400'
+check 2 "why good --seconds=0" 'expected a number from 1 to 86400'
+check 2 "plugins --seconds x" 'expected a number from 1 to 86400'
 for case in mapped:dlopen:mapping asked:query:'its query' \
     activated:activate:'its activate function' \
     probed:probe:'its enumerate function'; do
@@ -151,7 +151,7 @@ check 0 "plugins --seconds 1" '^- +- +hangs_asked\.so +FAILED +query$' \
     '^- +- +hangs_mapped\.so +FAILED +dlopen$' \
     '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$'
 check 0 "why good --seconds 1" '^outcome +OK$' \
-    'another plugin is left out, .*hangs_asked\.so: its query did not return'
+    'another plugin is excluded, .*hangs_asked\.so: its query did not return'
 rm plugins/hangs_asked.so plugins/hangs_mapped.so
 
 # A device that cannot be opened is not OK.
@@ -165,8 +165,8 @@ check 0 "info good --json" '"kind": "plugin"'
 is_json
 check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' \
     '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
-check 1 "info GoodLair" 'nothing is called "GoodLair"' 'did you mean "GoodLayer"' \
-    'plugin .*/needs_absent\.so, which may have it, did not load whole: REFUSED at version'
+check 1 "info GoodLair" 'unknown name "GoodLair"' 'did you mean "GoodLayer"' \
+    'plugin .*/needs_absent\.so, which may provide it, did not load completely: REFUSED at version'
 check 0 "info" '^layers +FailsLater, GoodLayer, ' '^optimizers +none$' '^formats +none$' \
     '^operators +0; `tenon ops` lists them$'
 check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \['
@@ -190,13 +190,13 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     is_json
     check 0 "inspect columns.npy --json" '"name": "arr_0"' '"bytes": 24'
     is_json
-    check 1 "inspect out" 'no format knows its content'
+    check 1 "inspect out" 'no format recognizes its content'
     check 0 "convert columns.npy made.safetensors" '^1 tensor, 12 elements, 24 B$'
     check 0 "inspect made.safetensors" '^arr_0 +int16 +\[2, 3, 2\] +24 B$'
     check 0 "convert made.safetensors made.npy --json" '"to": "made.npy"' '"elements": 12'
     is_json
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy differs"; bad=1; }
-    check 1 "convert weights.safetensors made.npy" 'npy holds one array, there are 15 tensors'
+    check 1 "convert weights.safetensors made.npy" 'npy stores one array, got 15 tensors'
     check 1 "convert weights.safetensors made.txt" \
         'made\.txt: no format has this extension; formats: [a-z.(), ]*npy \(\.npy\)[a-z.(), ]*$'
     if grep -E 'pytorch|index' err; then
@@ -212,17 +212,17 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     check 1 "inspect nothing.pt --json" '"error": ' '"code": "TN_ERR_IO"' 'nothing\.pt: cannot open'
     is_json
     dd if=weights.safetensors of=cut.safetensors bs=100 count=1 2>/dev/null
-    check 1 "inspect cut.safetensors" 'the safetensors header is to have'
+    check 1 "inspect cut.safetensors" 'truncated: the safetensors header has'
 fi
 # summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216
 # products, and so on
-check 2 "summary" 'it takes a spec'
-check 2 "summary Linear(4,2)" 'it takes the shape of the input'
+check 2 "summary" 'expected a spec'
+check 2 "summary Linear(4,2)" 'expected the shape of the input'
 check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
 check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
 check 2 "summary Linear(4,2) --input 4 --dtype f99" 'no dtype: f99'
 if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&1; then
-    check 1 "summary Linear(4,2) --input 4,," 'the input "4,," is no shape'
+    check 1 "summary Linear(4,2) --input 4,," '--input: not a shape, got "4,,"'
     check 0 "info" '^layers +AdaptiveAvgPool1d, ' '^operators +[1-9][0-9]*; '
     check 0 "info LSTM" 'output, h_n and c_n \(PyTorch puts the last two into a tuple\)'
     check 0 "ops add" '^operator add, revision 1, a primitive' '^inputs +a, b$' '^DTYPE +.*cpu' \
@@ -266,7 +266,7 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 0 "summary Bilinear(3,4,5) --input 6,3 --input 6,4" '^Bilinear +\[6, 5\] +65 '
 fi
 TENON_PLUGIN_PATH=$work/plugins
-check 1 "why NOPE --json" '"error": ' '"code": "TN_ERR_KEY"' 'no plugin and no file is called'
+check 1 "why NOPE --json" '"error": ' '"code": "TN_ERR_KEY"' 'no plugin and no file has the name'
 is_json
 
 # env: options of plugins, values with quotes, backslashes, control characters and broken UTF-8 in
@@ -281,7 +281,7 @@ is_json
 
 # devices and operators of this folder: none
 if test "$static" -eq 0; then
-    check 1 "devices" 'no device was found' 'org.tenon.test.needs_absent: REFUSED at version'
+    check 1 "devices" 'no device found' 'org.tenon.test.needs_absent: REFUSED at version'
     check 1 "devices --json" '"devices": \['
     is_json
     check 1 "ops" '0 operators'

@@ -52,7 +52,7 @@ START_TEST(devices_are_listed_by_type_and_index)
     for (int i = 0; i < 5; i++)
         ck_assert_str_eq(tn_device_name(tn_device_at(i)), names[i]);
     ck_assert_ptr_null(tn_device_at(5));
-    said("device 5 of 5");
+    said("device: index out of range, got 5; the count is 5");
     ck_assert_ptr_null(tn_device_at(-1));
     tn_error_clear();
     room_close();
@@ -124,17 +124,17 @@ START_TEST(a_backend_without_devices_says_why_each_time)
     ok(tn__backend_add(&many, NULL));
     for (int i = 0; i < 2; i++) {
         ck_assert_ptr_null(tn_device_find("many"));
-        said("counted 2147483647 devices; 0 to 4096 can be");
+        said("wrong number of devices, got 2147483647; expected 0 to 4096");
         ck_assert_ptr_null(tn_device_find("absent"));
         ck_assert_int_eq(tn_error_code(), TN_ERR_UNAVAILABLE);
-        ck_assert_ptr_nonnull(strstr(tn_error_text(), "device \"absent\" is not to be had"));
+        ck_assert_ptr_nonnull(strstr(tn_error_text(), "device \"absent\" is not available"));
         said("no such card in this machine");
         ck_assert_ptr_null(tn_device_find("broken:0"));
         said("the card is on fire");
     }
     ck_assert_ptr_null(tn_device_find("silent"));
     ck_assert_int_eq(tn_error_code(), TN_ERR_DEVICE);
-    said("left no words");
+    said("recorded no message");
     /* Not counted, and nobody is troubled. */
     ck_assert_int_eq(tn_device_count(), 7);
     ck_assert(!tn_failed());

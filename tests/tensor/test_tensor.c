@@ -35,7 +35,7 @@ START_TEST(a_new_tensor_is_row_major_and_on_the_default_device)
     ck_assert_uint_eq(tn_tensor_storage_size(x), 96);
     ck_assert_uint_eq((uintptr_t)tn_tensor_data(x) % 64, 0);
     ck_assert_int_eq(tn_tensor_size(x, 3), -1);
-    said("dimension 3 of a tensor of 3 dimensions");
+    said("dimension out of range, got 3; the tensor has 3 dimensions");
     room_close();
 }
 END_TEST
@@ -69,9 +69,9 @@ START_TEST(sizes_that_cannot_be_are_refused_with_words)
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(2, -3), TN_F32, NULL));
     said("shape [2, -3] has a negative size");
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(INT64_MAX, 2), TN_F32, NULL));
-    said("more elements than can be counted");
+    said("too many elements");
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(INT64_MAX), TN_F32, NULL));
-    said("cannot be counted");
+    said("exceeds 64 bits");
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(INT64_MAX / 8), TN_F64, NULL));
     said("out of memory on cpu:0");
     ck_assert_ptr_null(tn_tensor_empty((tn_ints){ many, 17 }, TN_F32, NULL));
@@ -79,7 +79,7 @@ START_TEST(sizes_that_cannot_be_are_refused_with_words)
     ck_assert_ptr_null(tn_tensor_empty((tn_ints){ NULL, 2 }, TN_F32, NULL));
     tn_error_clear();
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(2), (tn_dtype)77, NULL));
-    said("no element type");
+    said("unknown dtype");
     /* Nothing to multiply: a zero among large sizes is no overflow. */
     ck_assert_ptr_nonnull(tn_tensor_empty(TN_SHAPE(INT64_MAX, INT64_MAX, 0), TN_F32, NULL));
     ck_assert_ptr_nonnull(tn_tensor_empty((tn_ints){ many, 16 }, TN_F32, NULL));
@@ -100,11 +100,11 @@ START_TEST(strides_of_ones_own_may_not_lay_elements_over_each_other)
     /* Does not nest, and yet no two meet: 0 2 4, 3 5 7. */
     ck_assert_ptr_nonnull(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(3, 2), TN_F32, NULL));
     ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(2, 1), TN_F32, NULL));
-    said("lay two elements over each other");
+    said("elements overlap");
     ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(-3, 1), TN_F32, NULL));
-    said("not negative");
+    said("negative");
     ck_assert_ptr_null(tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(3), TN_F32, NULL));
-    said("1 strides for a shape of 2");
+    said("got 1; the shape has 2");
     ck_assert_ptr_null(
         tn_tensor_empty_strided(TN_SHAPE(2, 3), TN_INTS(INT64_MAX, 1), TN_F32, NULL));
     tn_error_clear();
@@ -170,7 +170,7 @@ START_TEST(item_reads_one_element_and_says_why_not_otherwise)
     said("float32[2] on cpu:0 has 2 elements");
     x = tn_tensor_full(TN_SHAPE(1), 1, TN_C64, NULL);
     ck_assert(isnan(tn_item(x)));
-    said("no single number");
+    said("not a number");
     room_close();
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(wrapped_memory_is_used_as_it_is_and_released_once)
         ((float *)tn_tensor_data(y))[0] = 50;
         ck_assert(data[4] == 50);
         ck_assert_ptr_null(tn_tensor_as_strided(x, TN_SHAPE(3), TN_INTS(1), 4));
-        said("reaches 28 bytes into a storage of 24");
+        said("needs 28 bytes of a storage of 24");
         ck_assert_int_eq(released, 0);
     }
     ck_assert_int_eq(released, 1);

@@ -211,7 +211,7 @@ static bool supports_unit_padding(const tn_call *call, char *reason, size_t size
 {
     if (call->out == NULL || call->out[0] == NULL || tn__view_dense(call->out[0]))
         return true;
-    tn_snprint(reason, size, "the gradient of a weight is written row by row only");
+    tn_snprint(reason, size, "the gradient of the weight must be contiguous");
     return false;
 }
 

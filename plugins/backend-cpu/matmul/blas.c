@@ -73,9 +73,7 @@ static bool try_open(const char *path, char *why, size_t size)
     bool possible;
     int flags = open_flags(&possible);
     if (!possible) {
-        tn_snprint(
-            why, size,
-            "the program has a BLAS of its own, from which this one cannot be kept apart here");
+        tn_snprint(why, size, "the program has its own BLAS, and the two would share symbols");
         return false;
     }
     void *library = dlopen(path, flags);
@@ -94,8 +92,8 @@ static bool try_open(const char *path, char *why, size_t size)
     }
     if (!sgemm || !dgemm || threads != 0) {
         tn_snprint(why, size,
-                   threads ? "it has threads of its own; the serial flavour is wanted"
-                           : "it has no cblas_sgemm and cblas_dgemm");
+                   threads ? "it has its own threads; expected the serial build"
+                           : "it has no cblas_sgemm or cblas_dgemm");
         dlclose(library);
         return false;
     }
@@ -109,8 +107,8 @@ static bool try_open(const char *path, char *why, size_t size)
         memcpy(&name, &core, sizeof name);
         tn__blas.narrow = strcmp(name(), "Haswell") == 0 || strcmp(name(), "Zen") == 0;
     }
-    tn_log(TN_LOG_DEBUG, "cpu: matrices are multiplied by %s%s", path,
-           tn__blas.narrow ? ", large ones by own code with AVX-512" : "");
+    tn_log(TN_LOG_DEBUG, "cpu: matrix products use %s%s", path,
+           tn__blas.narrow ? ", large ones built-in code with AVX-512" : "");
     return true;
 }
 
@@ -124,12 +122,13 @@ tn_status tn__blas_open(const char *wanted)
     if (wanted && strcmp(wanted, "auto") != 0) {
         if (wanted[0] != '/')
             return tn_fail(TN_ERR_VALUE,
-                           "TENON_CPU_BLAS=%s: auto, none or the absolute path of a library",
+                           "TENON_CPU_BLAS=%s is unknown; expected auto, none or the absolute path "
+                           "of a library",
                            wanted);
         if (!try_open(wanted, why, sizeof why))
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "TENON_CPU_BLAS=%s cannot be used: %s; auto looks for a library, none "
-                           "does without",
+                           "TENON_CPU_BLAS=%s cannot be used: %s; auto searches for a library, "
+                           "none uses built-in code",
                            wanted, why);
         tn__blas.narrow = false; /* the user named it */
         return TN_OK;
@@ -148,6 +147,6 @@ tn_status tn__blas_open(const char *wanted)
         if (open)
             return TN_OK;
     }
-    tn_log(TN_LOG_INFO, "cpu: no serial OpenBLAS (%s); matrices are multiplied by own code", why);
+    tn_log(TN_LOG_INFO, "cpu: no serial OpenBLAS (%s); matrix products use built-in code", why);
     return TN_OK;
 }

@@ -258,7 +258,7 @@ static bool supports_poisson_nll_loss(const tn_call *call, char *reason, size_t 
 {
     if (!((const tn_poisson_nll_loss_options *)call->options)->full)
         return true;
-    tn_snprint(reason, size, "it is without Stirling's term");
+    tn_snprint(reason, size, "full=True is not supported");
     return false;
 }
 

@@ -18,8 +18,8 @@ static tn_status read_reduction(const tn_call *call, const char *text, enum redu
             return TN_OK;
         }
     }
-    return tn_fail(TN_ERR_VALUE, "%s: reduction %q is not known: none, mean or sum", call->op,
-                   text ? text : "");
+    return tn_fail(TN_ERR_VALUE, "%s: reduction: unknown mode, got %q; expected none, mean or sum",
+                   call->op, text ? text : "");
 }
 
 static double get(const tn_view *view, int64_t offset)

@@ -122,8 +122,8 @@ static bool no(char *reason, size_t size)
 {
     tn_snprint(
         reason, size,
-        "populations have to be the last dimensions or all but dimension 1 of numbers that lie "
-        "row by row, or channels side by side");
+        "the reduced dimensions must be the last ones or all but dimension 1 of a contiguous "
+        "tensor, or the tensor channels last");
     return false;
 }
 

@@ -57,7 +57,7 @@ static bool takes(const tn_call *call, int64_t group, char *reason, size_t size)
     for (int64_t i = 0; i < call->n_in; i++) {
         if (packed(call->in[i]) && same_order(call->in[i], call->in[i - i % group]))
             continue;
-        tn_snprint(reason, size, "tensor %lld has gaps, or another order than its parameter",
+        tn_snprint(reason, size, "tensor %lld has other strides than its parameter, or gaps",
                    (long long)i);
         return false;
     }
@@ -190,7 +190,7 @@ static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
 
     if (p == 1 || p == 2 || p == INFINITY)
         return takes(call, 1, reason, size);
-    tn_snprint(reason, size, "p is %g; this is for 1, 2 and inf", p);
+    tn_snprint(reason, size, "p: not supported, got %g; expected 1, 2 or inf", p);
     return false;
 }
 

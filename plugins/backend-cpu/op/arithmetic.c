@@ -81,7 +81,7 @@ static bool supports_pow_scalar(const tn_call *call, char *reason, size_t size)
 {
     if (((const tn_pow_scalar_options *)call->options)->exponent == 3)
         return true;
-    tn_snprint(reason, size, "it is for the exponent 3");
+    tn_snprint(reason, size, "exponent: expected 3");
     return false;
 }
 

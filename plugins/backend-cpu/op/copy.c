@@ -313,8 +313,8 @@ static tn_status run_narrow_grad(const tn_call *call)
                        call->op, (long long)options->dim, (int)gx->ndim, gx->ndim == 1 ? "" : "s");
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
-        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld do not fit into size %lld",
-                       call->op, (long long)options->start, (long long)gy->shape[dim],
+        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld exceed size %lld", call->op,
+                       (long long)options->start, (long long)gy->shape[dim],
                        (long long)gx->shape[dim]);
     tn_status status = tn__copy_zero(gx);
     if (status != TN_OK)

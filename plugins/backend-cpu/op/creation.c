@@ -86,7 +86,7 @@ static bool supports_one_hot(const tn_call *call, char *reason, size_t size)
     const tn_view *x = call->in[0];
     if (tn_view_dtype(x) == TN_I64 && tn__view_dense(x) && tn__view_count(x) > 0)
         return true;
-    tn_snprint(reason, size, "it is for indices of int64 that lie in a row");
+    tn_snprint(reason, size, "index: expected contiguous int64");
     return false;
 }
 

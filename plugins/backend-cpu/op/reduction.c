@@ -116,7 +116,7 @@ static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
     if (status != TN_OK)
         return status;
     if (members(call->in[0], goes, &kept) == 0 && kept > 0)
-        return tn_fail(TN_ERR_VALUE, "%s: there is no extreme of no elements", call->op);
+        return tn_fail(TN_ERR_VALUE, "%s: x has no elements; expected at least one", call->op);
     return tn__reduce(&r, call->in[0], call->out[0], goes);
 }
 

@@ -92,7 +92,7 @@ static bool supports_one_dtype(const tn_call *call, char *reason, size_t size)
 {
     for (int64_t i = 0; i < call->n_in; i++) {
         if (!call->in[i] || memcmp(&call->in[i]->dtype, &call->out[0]->dtype, 4) != 0) {
-            tn_snprint(reason, size, "all inputs are needed, in the result's dtype");
+            tn_snprint(reason, size, "expected all inputs, in the result's dtype");
             return false;
         }
     }

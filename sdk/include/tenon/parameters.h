@@ -101,9 +101,8 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
     if (status == TN_OK && error_if_nonfinite && !isfinite(before))
         status = tn_fail(
             TN_ERR_RUNTIME,
-            "The total norm of order %g for gradients from `parameters` is non-finite, "
-            "so it cannot be clipped; without error_if_nonfinite they are scaled by it "
-            "all the same",
+            "The total norm of order %g for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped; without error_if_nonfinite they are scaled by it",
             p);
     tn_grad_begin(false);
     if (status == TN_OK) {
@@ -160,8 +159,8 @@ static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t c
             return tn_error_last_code();
         if (other != device)
             return tn_fail(TN_ERR_TYPE,
-                           "Found two parameters on different devices, %s and %s: a vector lies on "
-                           "one",
+                           "Found two parameters on different devices, %s and %s: expected one "
+                           "device",
                            tn_device_name(device), tn_device_name(other));
     }
     return TN_OK;
@@ -176,7 +175,7 @@ static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, i
     tn_tensor *vector = NULL;
 
     if (count < 1) {
-        tn_fail(TN_ERR_VALUE, "a vector of no parameters: at least one is needed");
+        tn_fail(TN_ERR_VALUE, "no parameters; expected at least one");
     } else if (flat != NULL &&
                tn_parameters_on(parameters, count, tn_tensor_device(parameters[0])) == TN_OK) {
         for (int64_t i = 0; i < count; i++)
@@ -195,7 +194,7 @@ static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *co
                                                 int64_t count)
 {
     tn_status status = vector == NULL || vector == TN_NONE || tn_tensor_ndim(vector) != 1
-                           ? tn_fail(TN_ERR_TYPE, "the vector is no tensor of one dimension")
+                           ? tn_fail(TN_ERR_TYPE, "vector: expected a tensor of one dimension")
                            : tn_parameters_on(parameters, count, tn_tensor_device(vector));
     int64_t needed = 0, at = 0;
     uint64_t scope;

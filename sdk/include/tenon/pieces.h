@@ -22,7 +22,7 @@ TN_ATTR(unused) static inline int64_t tn_pieces_along(tn_tensor *x, int64_t *dim
         *dim += ndim;
     if (*dim >= 0 && *dim < ndim)
         return tn_tensor_size(x, *dim);
-    tn_fail(TN_ERR_INDEX, "%s: dimension %lld of a tensor that has %lld", who,
+    tn_fail(TN_ERR_INDEX, "%s: dim: out of range, got %lld; the tensor has %lld dimensions", who,
             (long long)(*dim < 0 ? *dim - ndim : *dim), (long long)ndim);
     return -1;
 }
@@ -32,7 +32,7 @@ static inline int64_t tn_pieces_room(int64_t count, int64_t capacity, const char
 {
     if (count <= capacity)
         return count;
-    tn_fail(TN_ERR_VALUE, "%s: %lld pieces, room for %lld", who, (long long)count,
+    tn_fail(TN_ERR_VALUE, "%s: out: too small for %lld pieces, got %lld", who, (long long)count,
             (long long)capacity);
     return -1;
 }
@@ -48,7 +48,9 @@ static inline int64_t tn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tenso
     if (whole < 0)
         return -1;
     if (size < 0 || (size == 0 && whole > 0)) {
-        tn_fail(TN_ERR_VALUE, "tn_split: pieces of %lld of %lld; at least 1 is possible",
+        tn_fail(TN_ERR_VALUE,
+                "tn_split: size: out of range, got %lld for a dimension of %lld; "
+                "expected 1 or more",
                 (long long)size, (long long)whole);
         return -1;
     }
