@@ -2,8 +2,13 @@
 
 TN_MANS += %D%/man/tenon.1 %D%/man/tenon.3 %D%/man/tenon-plugin.7 %D%/man/tenon-env.7
 
-# Installed for authors of plugins; README.md names them.
-pagesdir = $(docdir)/docs
-dist_pages_DATA = %D%/README.md %D%/architecture.md %D%/install.md %D%/abi.md %D%/errors.md %D%/spec-strings.md %D%/plugins.md %D%/backends.md %D%/conform.md \
-	%D%/modules.md %D%/layers.md %D%/state.md %D%/conversion.md %D%/gradients.md %D%/formats.md %D%/tensors.md %D%/backend-opencl.md %D%/backend-cuda.md %D%/kernels-onednn.md %D%/hooks.md \
-	%D%/operators.md %D%/api.md %D%/behaviour-broken.md %D%/behaviour-notes.md %D%/mutation.md %D%/glossary.md
+# Installed with their folders, for authors of plugins; README.md is the index.
+pagesdir = $(docdir)
+nobase_dist_pages_DATA = %D%/README.md %D%/abi.md \
+	%D%/start/install.md %D%/start/architecture.md %D%/start/glossary.md \
+	%D%/guides/modules.md %D%/guides/layers.md %D%/guides/spec-strings.md %D%/guides/hooks.md %D%/guides/state.md %D%/guides/formats.md \
+	%D%/guides/conversion.md %D%/guides/gradients.md %D%/guides/tensors.md %D%/guides/errors.md \
+	%D%/reference/operators.md %D%/reference/api.md %D%/reference/behaviour-notes.md %D%/reference/behaviour-broken.md \
+	%D%/plugins/writing.md %D%/plugins/backends.md %D%/plugins/conform.md \
+	%D%/plugins/backend-opencl.md %D%/plugins/backend-cuda.md %D%/plugins/kernels-onednn.md \
+	%D%/contributors/mutation.md

@@ -90,7 +90,7 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
 
 /* ---- building ---- */
 
-enum { TN__BUILD_MAX = 1 << 18 }; /* docs/spec-strings.md says it */
+enum { TN__BUILD_MAX = 1 << 18 }; /* docs/guides/spec-strings.md says it */
 
 /* Between them, what this thread makes is counted; nested ones count to the outermost. */
 void tn__build_limit_begin(void);

@@ -3,7 +3,7 @@
  * The device "meta": shapes and types without memory. Operators infer what they would return and
  * stop there: the core asks a device with TN_BACKEND_NO_MEMORY for no memory, copies nothing and
  * runs no kernels, so there are none here. This is also the smallest complete backend: copy it to
- * begin a new one; docs/backends.md explains it step by step. */
+ * begin a new one; docs/plugins/backends.md explains it step by step. */
 #include <tenon/plugin.h>
 
 /* How many devices there are. One that looks for hardware returns tn_fail(TN_ERR_UNAVAILABLE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * checkpoint, Tenon's own file for whole states: tensors with their strides over storages that they
- * share, values of any kind, versions, texts. docs/formats.md describes every byte; this file
- * writes them, checkpoint_read.c reads them. */
+ * share, values of any kind, versions, texts. docs/guides/formats.md describes every byte; this
+ * file writes them, checkpoint_read.c reads them. */
 #include "formats.h"
 
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * Convolution and its two derivatives by oneDNN, for float32 activations with channels last. The
  * batch is divided into parts by its size alone, each part is computed in one thread, and
  * partial gradients are added in the order of the parts. So the bits do not depend on the number
- * of threads. worth() takes the shapes for which oneDNN measured faster: docs/kernels-onednn.md. */
+ * of threads. worth() takes the shapes for which oneDNN measured faster:
+ * docs/plugins/kernels-onednn.md. */
 #include <string.h>
 #include <unistd.h>
 
@@ -132,7 +133,7 @@ static bool winograd(const struct shape *s)
 }
 
 /* Whether oneDNN measured faster than the backend's own kernels (bench/convolutions,
- * docs/kernels-onednn.md). */
+ * docs/plugins/kernels-onednn.md). */
 static bool worth(const struct job *job)
 {
     enum { POINT = 16384, MANY = 64 };

@@ -6,7 +6,7 @@
 #   B/sdk/include/tenon/host.h      what a plugin compiles: the tables, and the same names as inline calls
 #   B/core/library/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
 #   B/core/libtenon.sym             what libtenon exports
-#   B/docs/api.md, B/sdk/api.json   every function with its comment and tags
+#   B/docs/reference/api.md, B/sdk/api.json   every function with its comment and tags
 #
 #   perl generate.pl --srcdir S --outdir B
 #
@@ -578,5 +578,5 @@ sub nullable {
 write_file('sdk/include/tenon/host.h', host_h());
 write_file('core/library/host_tables.c', host_tables_c());
 write_file('core/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
-write_file('docs/api.md', api_md());
+write_file('docs/reference/api.md', api_md());
 write_file('sdk/api.json', api_json());

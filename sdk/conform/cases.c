@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases of tenon check: text files, one line a word and its values. docs/conform.md describes
- * the format. */
+ * The cases of tenon check: text files, one line a word and its values. docs/plugins/conform.md
+ * describes the format. */
 #include "conform.h"
 
 #include <dirent.h>

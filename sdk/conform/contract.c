@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level contract of tenon check: the requirements of docs/plugins.md and docs/backends.md for
- * every plugin, and of a device type, before anything is computed. */
+ * The level contract of tenon check: the requirements of docs/plugins/writing.md and
+ * docs/plugins/backends.md for every plugin, and of a device type, before anything is computed. */
 #include "conform.h"
 
 #include <elf.h>

@@ -341,7 +341,8 @@ static void work(conform *c, bool gradients)
     if (cases < 0)
         conform_fail(c, "the cases: %s", words);
     else if (cases == 0)
-        conform_fail(c, "no case for this operator: --cases FILE adds some (docs/conform.md)");
+        conform_fail(c,
+                     "no case for this operator: --cases FILE adds some (docs/plugins/conform.md)");
     else if (c->verdict == CONFORM_PASS && (c->checks == 0 || (elements == 0 && missed > 0)))
         conform_skip(c, missed > 0 ? "the device cannot run it for any dtype of the cases"
                                    : "nothing to differentiate");

@@ -3,7 +3,7 @@
  * Optimizers for tenon check: properties of every update rule. Each rule steps a few parameters
  * with gradients that are known, and is compared with itself: on the reference device in float64, a
  * second time, with its state and its steps moved to another one. Cases with numbers
- * (docs/conform.md) compare it with what its author computed. */
+ * (docs/plugins/conform.md) compare it with what its author computed. */
 #include "conform.h"
 
 #include <dirent.h>

@@ -6,7 +6,7 @@
 #   B/plugins/ops/schema.h       the same as data, and the list of operators, for the definitions
 #   B/plugins/layers/schema.h    the list of the layers that are one operator
 #   B/plugins/layers/schema.c    those layers
-#   B/docs/operators.md          for people
+#   B/docs/reference/operators.md          for people
 #   B/sdk/operators.json         for bindings
 # perl generate.pl --srcdir S --outdir B. A malformed line is refused with its file and number.
 use strict;
@@ -661,5 +661,5 @@ write_file('sdk/include/tenon/ops.h', $ops_h);
 write_file('plugins/ops/schema.h', $schema_h);
 write_file('plugins/layers/schema.h', $layers_h);
 write_file('plugins/layers/schema.c', $layers_c);
-write_file('docs/operators.md', $doc);
+write_file('docs/reference/operators.md', $doc);
 write_file('sdk/operators.json', JSON::PP->new->canonical->pretty->encode({ operators => \@json }));

@@ -2,7 +2,7 @@
  *
  * Functions of float64 on the CPU, by each instruction set: how far they are from the C library's
  * long double in units in the last place, what they make of the ends of the range, and the same
- * bits at every position. The table of docs/backends.md is this one. */
+ * bits at every position. The table of docs/plugins/backends.md is this one. */
 #include <float.h>
 
 #include "tests/backend/backend.h"

@@ -11,6 +11,7 @@ TN_HOUSE_TESTS = \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
+	tests/house/links.sh \
 	tests/house/operators.sh \
 	tests/house/primitives.sh \
 	tests/house/outside.sh \

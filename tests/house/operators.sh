@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # Checks that every required operator exists, as an operator of sdk/operators or under the name
-# after a sign =: what docs/operators.md or a public header says of it. The list:
+# after a sign =: what docs/reference/operators.md or a public header says of it. The list:
 # tests/house/operators.txt.
 list=$abs_srcdir/tests/house/operators.txt
-page=$abs_builddir/docs/operators.md # a distribution brings it
-test -f "$page" || page=$abs_srcdir/docs/operators.md
+page=$abs_builddir/docs/reference/operators.md # a distribution brings it
+test -f "$page" || page=$abs_srcdir/docs/reference/operators.md
 failed=0
 count=0
 for word in $(sed 's/#.*//' "$list"); do
@@ -15,7 +15,7 @@ for word in $(sed 's/#.*//' "$list"); do
     count=$((count + 1))
     if grep -qE "^op ([a-z0-9_]+ )*$ours( |\$)" "$abs_srcdir"/sdk/operators/*.ops; then
         grep -q "^### $ours\$" "$page" && continue
-        echo "$name: operator $ours is not in docs/operators.md"
+        echo "$name: operator $ours is not in docs/reference/operators.md"
     elif grep -qE "(TN_API|static inline|TN_INLINE).* \*?tn_$ours\(" \
         "$abs_srcdir"/sdk/include/tenon/*.h; then
         continue

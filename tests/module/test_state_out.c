@@ -262,7 +262,7 @@ START_TEST(extra_state_is_a_value_of_any_kind)
     noted_gives = (tn_value){ .kind = TN_VALUE_OPAQUE };
     ck_assert_ptr_null(tn_module_state(m));
     expect_failure(TN_ERR_TYPE, "an opaque value cannot be saved");
-    /* XS-007 is said where the callbacks are declared (contrib.h) and in docs/state.md. */
+    /* XS-007 is said where the callbacks are declared (contrib.h) and in docs/guides/state.md. */
     TN_PROVES("XS-006", "XS-007");
     tn_module_drop(m);
     tn_module_drop(to);

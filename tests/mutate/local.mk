@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# make mutate N=120 SEED=1 PLACE=core/tensor: do the tests notice single changes of the product? docs/mutation.md
+# make mutate N=120 SEED=1 PLACE=core/tensor: do the tests notice single changes of the product? docs/contributors/mutation.md
 
 TESTS += %D%/changes.sh
 EXTRA_DIST += %D%/mutate %D%/changes.pl %D%/cover.pl %D%/changes.sh

@@ -10,7 +10,7 @@ trap 'rm -rf "$place"' EXIT
 failed=0
 fail() { echo "FAIL: $*"; cat "$place/out"; failed=1; }
 
-mkdir -p "$place/source/tests/spec" "$place/source/docs" "$place/build/tests/a" || exit 99
+mkdir -p "$place/source/tests/spec" "$place/source/docs/reference" "$place/build/tests/a" || exit 99
 cat >"$place/source/tests/spec/rows.txt" <<'END'
 # AAA The first
 AAA-001 one
@@ -20,7 +20,7 @@ AAA-003 three
 BBB-001 four
 END
 : >"$place/source/tests/spec/whole.txt"
-: >"$place/source/docs/behaviour-notes.md"
+: >"$place/source/docs/reference/behaviour-notes.md"
 table() { perl "$top/tests/spec/table" "$@" "$place/source" "$place/build" >"$place/out" 2>&1; }
 log() { printf '%s\n' "$3" >"$place/build/tests/a/$1.log"; printf ':test-result: %s\n' "$2" \
     >"$place/build/tests/a/$1.trs"; }
@@ -37,7 +37,7 @@ grep -q 'AAA-002 two' "$place/out" || fail "open rows are not listed"
 echo 'AAA' >"$place/source/tests/spec/whole.txt"
 table && fail "an open row in a whole area passed"
 printf '| AAA-002 | waiting | for the sea |\n| AAA-003 | differently | why not |\n' \
-    >"$place/source/docs/behaviour-notes.md"
+    >"$place/source/docs/reference/behaviour-notes.md"
 table && fail "a row met differently, without a test, passed"
 log more PASS 'PROVES AAA-003'
 table || fail "a whole area failed"

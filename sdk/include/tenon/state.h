@@ -4,7 +4,7 @@
  * tenon-interface: tenon.state 0
  *
  * A state is PyTorch's state_dict: names to tensors, and to other values (extra state); a version
- * for each module it came from, by path; and text metadata. See docs/state.md. */
+ * for each module it came from, by path; and text metadata. See docs/guides/state.md. */
 #ifndef TENON_STATE_H
 #define TENON_STATE_H
 
