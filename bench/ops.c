@@ -47,7 +47,7 @@ typedef struct work {
     char texts[4][24];
     int n_ints, n_texts;
     tn_tensor *in[OPERANDS], *leaves[OPERANDS], *cotangent;
-    bool constant[OPERANDS]; /* no gradient is asked for */
+    bool constant[OPERANDS]; /* no gradient is requested */
     int64_t n_in, n_leaves;
 } work;
 

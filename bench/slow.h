@@ -13,8 +13,8 @@ void bench_slow_note(const char *title, double ours, double theirs);
 /* Whether a case is kept. */
 bool bench_slow_has(const char *title);
 /* Those that are slower after all, the worst first, each with the first reason of the file
- * `reasons` (NULL: none) whose glob matches "DTYPE THREADS TITLE"; as rows of Markdown where that
- * is asked for. The number of them. */
+ * `reasons` (NULL: none) whose glob matches "DTYPE THREADS TITLE"; as rows of Markdown if
+ * requested. The number of them. */
 int bench_slow_print(FILE *reasons, const char *dtype, int threads, bool markdown);
 
 #endif

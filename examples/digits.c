@@ -438,7 +438,7 @@ int main(int argc, char **argv)
                                  .epochs = 20,
                                  .batch = 32,
                                  .seed = 1 };
-    int words = 0; /* those that are no options, moved to the front of argv */
+    int words = 0; /* those that are not options, moved to the front of argv */
     for (int at = 1; at < argc; at++) {
         const char *option = argv[at], *value = at + 1 < argc ? argv[at + 1] : NULL;
         long number = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Inspects plugins in a child process (this program, started again): a plugin may crash, end the
- * process or never return, wherever it is called. The child writes each step to a pipe before it
+ * process or never return, in any call. The child writes each step to a pipe before it
  * takes it; the parent waits for a step so long and no longer, and says which one was the last. */
 #include "tool.h"
 

@@ -42,7 +42,7 @@ static void count_text(const tn_state *state, char *out, size_t size)
              bytes_text(bytes, number, sizeof number));
 }
 
-/* What an entry is that is no tensor. */
+/* The kind of an entry that is not a tensor. */
 static const char *kind_text(tn_value value)
 {
     static const char *const kinds[] = { "None",  "bool", "int",    "float",  "string", "list",

@@ -20,7 +20,7 @@ static int width_of(const char *text)
     return width;
 }
 
-/* A copy that a terminal can take: no control characters, nothing that is no UTF-8. */
+/* A copy for a terminal: without control characters and invalid UTF-8. */
 static char *copy(const char *text)
 {
     size_t room = 3 * strlen(text) + 1, length = 0;

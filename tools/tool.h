@@ -94,8 +94,8 @@ const char *bytes_text(int64_t bytes, char *out, size_t size);
 
 /* ---- JSON ---- */
 
-/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list. Text
- * that is no UTF-8 is written with U+FFFD in place of invalid bytes. */
+/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list.
+ * Invalid bytes of UTF-8 are written as U+FFFD. */
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);

@@ -57,7 +57,7 @@ static bool devices_good(const char *type, char *words, size_t size)
         snprintf(name, sizeof name, "%s:%lld", type, (long long)i);
         snprintf(step, sizeof step, "opening %s ", name);
         const tn_device *device = tn_device_find(name);
-        if (!device && !child_stepped(step)) /* there are no more of them */
+        if (!device && !child_stepped(step)) /* there are no more */
             break;
         if (device && tn_device_describe(device, &info) == TN_OK)
             continue;

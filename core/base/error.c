@@ -18,8 +18,8 @@ _Thread_local tn__error_state tn__error_here TN__TLS_NEAR = { "", 0, 0 };
 
 static _Thread_local struct records *here TN__TLS_NEAR;
 
-/* For threads that have their first failure when there is no memory; the last one is shared by all
- * that come late. */
+/* For threads whose first failure occurs without memory; the last record is shared by all further
+ * threads. */
 static struct records reserve[16];
 static _Atomic int reserve_used;
 static pthread_key_t key;

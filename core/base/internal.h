@@ -13,8 +13,8 @@
 #include <tenon/tenon.h>
 #include <tenon/query.h>
 
-/* For what a thread asks on every call: reached without a call. Such storage has to be small, or
- * programs cannot dlopen the library: pointers and numbers only. */
+/* For what a thread needs on every call: accessed without a function call. Such storage must be
+ * small, or programs cannot dlopen the library: pointers and numbers only. */
 #define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
 
 /* ---- texts that grow ------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ void tn__arena_free(tn__arena *arena);                                    /* NUL
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The nearest of `count` names by edit distance, NULL when none is near; for error texts. */
+/* The nearest of `count` names by edit distance, NULL when none is similar; for error messages. */
 const char *tn__nearest(const char *name, const char *const *names, int64_t count);
 /* Whether specs, environment variables and report lines can hold a name that a plugin or a program
  * registers: 1 to 63 bytes, letters, digits, `_` and the bytes in `extra`; it begins with a letter
@@ -62,8 +62,7 @@ const char *tn__nearest(const char *name, const char *const *names, int64_t coun
 enum { TN__NAME_LONGEST = 63 };
 tn_status tn__name_check(const char *name, const char *extra, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a name that a spec has to be able to say: True, None, inf and their like are values
- * there. `extra` is ".". */
+/* The same for a name in specs, where True, None, inf, ... are values. `extra` is ".". */
 tn_status tn__name_check_type(const char *name, const char *what);
 /* A text from elsewhere in quotes for a message: control characters escaped, cut after 40 bytes. */
 const char *tn__name_shown(const char *name, char *out, size_t size);

@@ -11,7 +11,7 @@
 
 /* ---- big whole numbers ----------------------------------------------------------------------- */
 
-/* Reading needs the most: 800 digits over 10^1143, about 3800 bits, and 64 bits of room. */
+/* Reading needs the most: 800 digits over 10^1143, about 3800 bits, and 64 spare bits. */
 #define LIMBS 128
 
 struct big {

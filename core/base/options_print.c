@@ -94,7 +94,7 @@ static void print_many(const tn_values *many, bool named, bool complete, tn__tex
         if ((many->names[i] != NULL) != named || (!complete && is_part(&many->at[i])))
             continue;
         put(text, *comma);
-        if (named) /* a name that is no word, such as "0", can only be a child's */
+        if (named) /* a name that is not a word, such as "0", can only be a child's */
             tn__text_add(text, is_word(many->names[i]) ? "%s=" : "(%s): ", many->names[i]);
         tn__value_print(&many->at[i], text);
         *comma = ", ";
@@ -109,8 +109,8 @@ void tn__options_print(const tn_option *table, const void *data, bool complete, 
     const char *comma = "";
     bool positional = false;
 
-    /* Positional further arguments come behind the rows that take positions: these have to be
-     * positional then. */
+    /* Positional further arguments follow the rows that take positions, which must then be
+     * positional too. */
     for (int64_t i = 0; i < many->count; i++)
         positional = positional || (!many->names[i] && (complete || !is_part(&many->at[i])));
     for (int pass = 0; pass < 2; pass++) {

@@ -94,8 +94,8 @@ static void relax(void)
  * that each span two cache lines takes half as long again. */
 #define LINE 64
 
-/* Where piece `index` begins: they differ by one line (or one, where grain is no number of
- * lines) at most, and by what is left of the last one. */
+/* Where piece `index` begins: they differ by one line (or one, where grain is not a
+ * multiple of a line) at most, and by what is left of the last one. */
 static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_t index)
 {
     int64_t lines = count / line, rest = lines % pieces;
@@ -217,7 +217,7 @@ static void *thread_main(void *unused)
     return NULL;
 }
 
-/* Starts what is missing. That fewer can be had is no failure: the callers do the work then. */
+/* Starts what is missing. Fewer threads are not a failure: the callers do the work then. */
 static void start_threads(void)
 {
     sigset_t all, before;

@@ -157,8 +157,8 @@ static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
     return sum;
 }
 
-/* Of the views whose bit is set in `which`; there are more than 64 of inputs only, all of them
- * asked for. */
+/* Of the views whose bit is set in `which`; only inputs can be more than 64, and then all are
+ * set. */
 static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t which)
 {
     uint64_t sum = 0;

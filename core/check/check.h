@@ -38,7 +38,7 @@ void tn__check_kernel(tn_kernel_def *kernel, void *shadow, const tn__plugin *plu
 void *tn__check_device(void *handle);
 bool tn__check_is_host(void *handle);
 /* A number over the elements of the inputs that the operator does not write and that are no
- * output of the call, for devices of the host. It is another one, nearly always, when they were
+ * output of the call, for devices of the host. It changes, nearly always, when they were
  * changed; of large inputs a sample counts. */
 uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def);
 /* After a kernel: its work is done. */

@@ -114,7 +114,7 @@ static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
     return TN_OK;
 }
 
-/* What the node keeps of forward: the saved tensors, those that are no output with their
+/* What the node keeps of forward: the saved tensors, those that are not outputs with their
  * history. */
 static tn_status build_saved(tn_function_ctx *ctx, tn__node *node, tn_tensor *const *out,
                              int64_t n_out)

@@ -33,7 +33,8 @@ void tn__grad_alone(tn_tensor *tensor)
 }
 
 /* Where a view is in its base, as if the base began its memory; counted in elements of the view,
- * which are smaller where it shows the parts of complex numbers. False: that is no whole number. */
+ * which are smaller where it shows the parts of complex numbers. False: that is not a whole number.
+ */
 static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
                       tn_meta *view_meta)
 {
@@ -49,7 +50,7 @@ static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *bas
     return bytes % size == 0;
 }
 
-/* A node with room for the two metas; the shape of the base is that of input 0. */
+/* A node with space for the two metas; the shape of the base is that of input 0. */
 static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in,
                                  int64_t n_sizes, tn_tensor *view, tn_tensor *base, int64_t **sizes)
 {

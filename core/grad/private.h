@@ -117,12 +117,12 @@ struct tn__autograd {
     uint64_t generation; /* how often history was rebased; a view: the base's when it was made */
 };
 
-/* Whether a call with these inputs has to be recorded: grad mode is on and an input that can have a
+/* Whether a call with these inputs must be recorded: grad mode is on and an input that can have a
  * gradient requires it. */
 bool tn__grad_wanted(const tn_op *op, tn_tensor *const *in, int64_t n_in);
 
 /* ---- nodes ---------------------------------------------------------------------- */
-/* One block with room for all that is variable; refs 1. `extra` bytes at *tail. NULL and an error.
+/* One block with space for all arrays; refs 1. `extra` bytes at *tail. NULL and an error.
  * */
 tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32_t n_out,
                        int32_t n_saved, int64_t n_sizes, size_t extra, void **tail);

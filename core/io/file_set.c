@@ -198,7 +198,7 @@ static void remove_file(int folder, const char *name)
                 strerror(errno));
 }
 
-/* False: it has to be looked at again, when every index can be read. */
+/* False: it must be checked again, when every index can be read. */
 static bool settle_record(const struct named *named, const tn__scheme *scheme, const char *record)
 {
     uint64_t which[3];

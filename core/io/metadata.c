@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What files of tensors and texts cannot hold, as texts: versions of modules, values that are no
+ * What files of tensors and texts cannot store, as texts: versions of modules, values that are no
  * tensors, tied tensors. docs/guides/formats.md describes them. A text consists of lines; within a
  * line a backslash is written as \\ and a newline as \n. */
 #include "core/io/private.h"

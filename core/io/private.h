@@ -146,7 +146,8 @@ tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_sta
                           tn__file_set *set);
 /* Reads a file as its format has it; `index`: whether it may be, and then whether it is, one. */
 tn_state *tn__format_load(const char *path, uint32_t flags, bool *index);
-/* The names that an index has; *index is NULL when the file is no index. No error is recorded. */
+/* The names that an index has; *index is NULL when the file is not an index. No error is recorded.
+ */
 tn_status tn__index_load(const char *path, tn_state **index);
 /* The state of all files that an index names; takes `index` over. */
 tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);

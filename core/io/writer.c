@@ -168,7 +168,8 @@ static tn_status put_in_place(tn__writer *writer)
     return TN_OK;
 }
 
-/* Makes the new name itself durable. Some file systems cannot sync a folder; that is no failure. */
+/* Makes the new name itself durable. Some file systems cannot sync a folder; that is not a failure.
+ */
 static tn_status sync_folder(const tn__writer *writer)
 {
     if (fsync(writer->place.folder) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS &&

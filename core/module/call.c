@@ -227,7 +227,7 @@ static tn_status add_values(tn_pack *to, const tn_pack *from, bool positional, b
     return status;
 }
 
-/* What a hook sees of the input; `own` is what has to be dropped then. NULL and an error. */
+/* What a hook sees of the input; `own` is what must be dropped then. NULL and an error. */
 static const tn_pack *seen_by(const tn__hook *hook, const tn_pack *input, tn_pack **own)
 {
     *own = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computed slots: names whose tensor a callback gives whenever it is asked for. */
+ * Computed slots: names whose tensor a callback computes at every access. */
 #include "core/module/internal.h"
 
 #define DEPTH_MAX 100 /* computed slots that ask for one another */

@@ -31,7 +31,7 @@ struct tn_module {
     int32_t height;          /* levels below it, as far as they were there when children came */
     _Atomic int32_t depth;   /* levels above it, as far as they were there when it got a holder */
     bool training;
-    bool build_began;          /* then the layer's destroy has to be called */
+    bool build_began;          /* then the layer's destroy must be called */
     const tn_layer_def *layer; /* the host's full-size copy; NULL for a tree without a forward */
     struct tn__plugin *plugin;
     const char *type;

@@ -5,7 +5,7 @@
 #include "core/module/name_table.h"
 #include "core/plugin/check_thread.h"
 
-/* Text of all arguments that are no children, as repr showed them. */
+/* Text of all arguments that are not children, as repr showed them. */
 static char *tree_extra(const tn_value *values, const char *const *names, const uint8_t *children,
                         int64_t count)
 {

@@ -3,7 +3,7 @@
  * Dotted paths: what is below a module, and putting a module there. */
 #include "core/module/internal.h"
 
-/* Says why the part `atom` of `path` is no parameter, buffer or child of `at`. */
+/* Reports why the part `atom` of `path` is not a parameter, buffer or child of `at`. */
 static void not_found(tn_module *at, const char *atom, const char *path, uint32_t wanted)
 {
     uint32_t kind = tn_module_slot_kind(at, atom);

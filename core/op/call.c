@@ -76,7 +76,7 @@ static tn_status check_device(const tn__work *work, int64_t i)
     return wrong_device(work->op, work->in, i, first);
 }
 
-/* An input that is no tensor. */
+/* An input that is not a tensor. */
 static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn_operand *operand)
 {
     if (tensor == NULL)

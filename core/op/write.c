@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operators that write into their inputs (TN_OPERAND_WRITTEN): many tensors change in one call,
- * as in the step of an optimizer. What is written has to be writable, may not be reached twice,
- * and nothing may be recorded of it. */
+ * as in the step of an optimizer. What is written must be writable, must not be passed twice,
+ * and must not be recorded. */
 #include "core/op/private.h"
 
 #include <stdlib.h>
 
 /* The bytes between the first and the last element of a tensor, and which input it is. */
 struct reach {
-    uintptr_t memory; /* 0 where `begin` is an address: foreign memory may lie in another storage */
+    uintptr_t memory; /* 0 where `begin` is an address: foreign memory may be in another storage */
     uint64_t begin, end;
     int64_t index;
 };

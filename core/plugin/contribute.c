@@ -274,7 +274,7 @@ static void refused(tn__plugin *plugin, const char *words, int64_t count)
     tn__plugin_reason_compose(plugin);
 }
 
-/* `handed`: of this contribution. Out of memory is no refusal: it is handed in again later. */
+/* `handed`: of this contribution. Out of memory is not a refusal: it is passed in again later. */
 static tn_status contribute_counted(tn__plugin *plugin, const tn_head *head, uint8_t *handed)
 {
     char words[800];

@@ -148,7 +148,7 @@ tn_status tn__discover_path(const char *folders, bool must_exist)
 
 /* ---- requirements (rule 0) ------------------------------------------------------------------- */
 
-/* Compares "1.10.0" and "1.9": number by number; what is no number ends the comparison. */
+/* Compares "1.10.0" and "1.9": number by number; anything else ends the comparison. */
 int tn__compare_versions(const char *a, const char *b)
 {
     for (;;) {

@@ -72,7 +72,7 @@ void tn__plugin_stem(const char *path, char *name, size_t size)
 
 enum { NAMES = 128 };
 
-/* The names that the list is about, as far as there is room. */
+/* The names in the list, as many as fit. */
 static int64_t all_names(char names[NAMES][64])
 {
     int64_t count = 0;

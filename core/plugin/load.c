@@ -39,7 +39,7 @@ static bool map_by_ltdl(const char *file, char *words, size_t size)
     return good;
 }
 
-/* The query of the file, which has to be its own and not that of a library below (rule 2). */
+/* The query of the file, which must be its own and not that of a library it needs (rule 2). */
 static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
 {
     Dl_info where;

@@ -129,7 +129,7 @@ tn_status tn__contribute(tn__plugin *plugin, int pass);
 /* One contribution; the failure is recorded. */
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 
-/* The zero-filled full-size copy of a plugin's struct: `least` bytes have to be there. */
+/* The zero-filled full-size copy of a plugin's struct: at least `least` bytes must exist. */
 tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
                           const char *what);
 

@@ -435,7 +435,7 @@ tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream)
         block->events[i] = NULL;
     }
     pthread_mutex_unlock(&allocator->lock);
-    /* More streams than there are places: the work of one has to be over before it is forgotten. */
+    /* More streams than slots: the work of a stream must be finished before its slot is reused. */
     return wait != NULL ? tn_stream_sync(wait) : TN_OK;
 }
 

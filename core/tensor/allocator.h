@@ -91,7 +91,7 @@ static inline int tn__block_class(const struct tn__allocator *allocator, uint64_
 /* Bytes that it has, and its class. */
 uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class);
 /* A block of exactly `size` (a little more for large ones); NULL without an error when the
- * device has to be asked. */
+ * device must be asked. */
 tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
 /* Asks the device. */
 tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies: between tensors of any layout, type and device, and between tensors and memory of the
- * program. What has to be converted is converted by the operator `copy` on one of the two
+ * program. Conversions are done by the operator `copy` on one of the two
  * devices; the host converts only where the program's own memory is the other side. */
 #include "core/base/dtype.h"
 #include "core/tensor/convert.h"
@@ -233,7 +233,7 @@ static tn_tensor *prepare(const tn_tensor *from, tn_dtype dtype)
         tn_tensor_drop(dense);
         if (status != TN_ERR_NOT_IMPLEMENTED || from->dtype == dtype)
             return NULL;
-        /* The type can be changed on the other device, the layout has to be changed here. */
+        /* The type can be changed on the other device, the layout must be changed here. */
         dtype = (tn_dtype)from->dtype;
         if (from->contiguous) {
             tn_error_restore(mark);

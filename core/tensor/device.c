@@ -229,7 +229,7 @@ static tn_status enumerate(tn__device_type *type)
     if (type->plugin != NULL)
         tn__plugin_probed(type->plugin, status);
     if (status != TN_OK) {
-        /* Looked for once: what came of it is kept, unless there is no memory even for that. */
+        /* Enumerated once: the result is kept, unless there is no memory for it. */
         type->failure_code = status;
         type->failure = tn_strdup(tn_error_last()->message);
         if (type->failure != NULL)

@@ -125,8 +125,8 @@ bool tn__tensor_is_dense(const tn_tensor *tensor);
 /* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For
  * callers that run kernels in place. */
 tn_status tn__tensor_writable(const tn_tensor *tensor);
-/* For arguments that are no tensor: NULL gives the code of the error that is held (TN_ERR_RUNTIME,
- * recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
+/* For arguments that are not tensors: NULL gives the code of the error that is held
+ * (TN_ERR_RUNTIME, recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
 tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what);
 static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {

@@ -17,7 +17,7 @@ extern _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
 
 static inline bool tn__grad_on(void)
 {
-    return !tn__grad_off_here; /* also in inference mode, whatever was asked for */
+    return !tn__grad_off_here; /* also in inference mode */
 }
 /* `here` is what the mode is now; `who` is named in the error of an end without begin. */
 tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who);

@@ -465,7 +465,7 @@ tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, 
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Copies a view; all its elements have to be in live memory of the device. */
+/* Copies a view; all its elements must be in live memory of the device. */
 static tn_status check_view(const tn_call *call, const char *what, int64_t index,
                             const tn_view *view, struct strict_view *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a checkpoint (checkpoint.c). The sum of the header is checked first, and then everything
- * that stands in it, as if there were no sum: a file is somebody else's. */
+ * Reading a checkpoint (checkpoint.c). The sum of the header is checked first, and then its
+ * contents, as if there were no sum: a file is not trusted. */
 #include "formats.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
     return status;
 }
 
-/* Bytes with a length in front, where they stand. */
+/* Bytes with a length in front, not copied. */
 static tn_status take_bytes(struct reading *r, const char **bytes, size_t *length)
 {
     uint64_t count = 0;
@@ -99,7 +99,7 @@ static tn_status check_padding(const struct reading *r, uint64_t at, size_t coun
     return status;
 }
 
-/* The rows stand last in the header; they follow each other in the data without a hole. */
+/* The rows are last in the header; in the data they follow each other without a gap. */
 static tn_status take_storages(struct reading *r)
 {
     uint64_t at = 0, count = 0, available = r->source->size - r->data;
@@ -168,7 +168,7 @@ static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **by
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* The bytes of a storage may belong to tensors of other types, too, so they stay as they are and a
- * byte that is no bool is refused. */
+ * byte that is not a bool is refused. */
 static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints shape,
                              tn_ints strides, int64_t offset)
 {
@@ -398,7 +398,7 @@ static tn_status take_header(struct reading *r, tn_state *state)
     return status;
 }
 
-/* The start: what it is, which version, how the bytes of numbers stand, how long the header is. */
+/* The start: magic number, version, byte order, length of the header. */
 static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t *sum)
 {
     unsigned char start[START_SIZE];

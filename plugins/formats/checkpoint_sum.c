@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of a checkpoint: XXH64 with seed 0. libxxhash has it, too, but a checkpoint has to be
+ * The sum of a checkpoint: XXH64 with seed 0. libxxhash has it, too, but a checkpoint must be
  * readable in every build, and these 50 lines need no further package. */
 #include "formats.h"
 

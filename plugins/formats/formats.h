@@ -19,8 +19,8 @@ TN_HIDDEN tn_status fm_npy_load(const tn_source *source, const char *name, tn_st
 TN_HIDDEN tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index);
 
 /* values.c: values in row-major order, straight into the memory of the host or by way of a block.
- * `swap`: the size of the words whose bytes stand the other way round, 0 for none. A tensor without
- * memory is passed over. */
+ * `swap`: the size of the words whose bytes are swapped, 0 for none. A tensor without
+ * memory is skipped. */
 TN_HIDDEN tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size,
                                    size_t swap, tn_tensor *tensor);
 TN_HIDDEN tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor);

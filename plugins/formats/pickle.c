@@ -42,7 +42,7 @@ static const char *take_line(struct pickle *pk, size_t *size)
 
 /* ---- the stack ------------------------------------------------------------------------------- */
 
-/* Doubles what holds `count` things of `size` bytes, so that one more has room. */
+/* Doubles an array of `count` elements of `size` bytes, so that one more fits. */
 static tn_status make_room(void *array, int64_t count, int64_t *room, size_t size)
 {
     void **at = array;
@@ -239,7 +239,7 @@ static tn_status op_tuple(struct pickle *pk, unsigned char op)
     return status == TN_OK ? push(pk, value) : status;
 }
 
-/* The collection below the values has to be of that kind: nothing else changes after it was
+/* The collection below the values must be of that kind: nothing else changes after it was
  * made. */
 static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
 {

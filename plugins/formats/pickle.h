@@ -35,7 +35,7 @@ struct pickle_name;
 
 struct pickle_value {
     uint8_t kind;
-    uint8_t dtype; /* of a storage, a tensor, a name; of bytes: 1 when they stand there as UTF-8 */
+    uint8_t dtype; /* of a storage, a tensor, a name; of bytes: 1 when they are stored as UTF-8 */
     union {
         int64_t i;
         double f[2]; /* a complex number has both */
@@ -64,7 +64,7 @@ struct pickle {
     const char *path; /* for messages */
     const char *bytes;
     size_t size, at;
-    size_t op; /* where the opcode that runs stands */
+    size_t op; /* offset of the current opcode */
     bool cut;  /* it failed because there were no more bytes */
     struct pickle_value *result;
     struct pickle_value *storages; /* a list of all that it names; NULL: none */
@@ -76,7 +76,7 @@ struct pickle {
 };
 
 /* pickle.c: reads one pickle, up to its STOP; `at` is behind it then. Values live until
- * pickle_free, texts as long as the bytes. pickle_free has to be called, whatever came out. */
+ * pickle_free, texts as long as the bytes. pickle_free must be called, also after a failure. */
 TN_HIDDEN tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes,
                                 size_t size);
 TN_HIDDEN void pickle_free(struct pickle *pk);
@@ -89,7 +89,7 @@ TN_HIDDEN tn_status pickle_add(struct pickle *pk, struct pickle_value *list,
                                struct pickle_value *item);
 TN_HIDDEN void pickle_free_values(struct pickle *pk);
 TN_HIDDEN bool pickle_is_text(const struct pickle_value *value, const char *text);
-/* The value under a text key; NULL if there is none or this is no dictionary. */
+/* The value under a text key; NULL if there is none or this is not a dictionary. */
 TN_HIDDEN struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key);
 /* A value without tensors as Python would write it, a text as it is; `*out` is the caller's
  * (tn_free). */

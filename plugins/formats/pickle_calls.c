@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a pickle may name, and what comes of calling it. Nothing of Python is run: each row stands
- * for a way to write down data, and a name that is not in the table ends the reading. */
+ * What a pickle may name, and what comes of calling it. Nothing of Python is run: each row
+ * describes one way to store data, and a name that is not in the table ends the reading. */
 #include "pickle.h"
 
 #include <string.h>
@@ -228,7 +228,7 @@ static struct pickle_value *make_set(struct pickle *pk, struct pickle_value **at
     return set;
 }
 
-/* The text stands there as UTF-8 with characters up to 255; they stay so until they are printed. */
+/* The text is stored as UTF-8 with characters up to 255, and converted when it is printed. */
 static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
     bool good = count == 2 && at[0]->kind == PK_TEXT && pickle_is_text(at[1], "latin1");

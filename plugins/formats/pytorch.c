@@ -63,7 +63,7 @@ static tn_status read_whole(struct zip *zip, const struct zip_member *member, ui
     return status;
 }
 
-/* A short member beside the pickle, "" if there is none. */
+/* A short member in the folder of the pickle, "" if there is none. */
 static tn_status read_fact(struct pytorch_file *file, const char *name, char *out, size_t size)
 {
     char *whole = NULL;

@@ -26,7 +26,7 @@ struct pytorch_file {
     struct zip *zip;      /* NULL for a file before 1.6 */
     const char *folder;   /* of the members: "archive/" */
     uint64_t expanded;    /* bytes of tensors beyond those of their storages */
-    uint64_t values_size; /* bytes of values that are no tensors */
+    uint64_t values_size; /* bytes of values that are not tensors */
     uint64_t done;        /* bytes that were read, for progress */
     struct pytorch_storage *at;
     int64_t count, capacity;
@@ -51,7 +51,7 @@ TN_HIDDEN void pytorch_storages_free(struct pytorch_file *file);
 /* pytorch_state.c: what the pickle made goes into the state, by dotted name. */
 TN_HIDDEN tn_status pytorch_fill_state(struct pytorch_file *file, struct pickle *pk);
 
-/* pytorch_value.c: a value that is no tensor. */
+/* pytorch_value.c: a value that is not a tensor. */
 TN_HIDDEN tn_status pytorch_add_value(struct pytorch_file *file, struct pickle *pk,
                                       const char *name, const struct pickle_value *value);
 

@@ -154,8 +154,8 @@ static tn_status add_list(struct pytorch_file *file, struct pickle *pk, struct p
     return status;
 }
 
-/* Whether a list has to be taken apart. A visit that fails says yes: `add` will meet the same
- * failure. */
+/* Whether a list must be taken apart. True also if a visit fails: `add` fails in the same
+ * way. */
 static bool has_parts(struct pickle *pk, const struct pickle_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {

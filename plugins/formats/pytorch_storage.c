@@ -27,7 +27,7 @@ static int64_t *place_of(const struct pytorch_file *file, int64_t *index, int64_
     return &index[place];
 }
 
-/* Room for one more. */
+/* Makes room for one more. */
 static tn_status make_room(struct pytorch_file *file)
 {
     if (file->count == file->capacity) {
@@ -141,7 +141,7 @@ static uint64_t place_of_bytes(const struct pytorch_file *file,
 static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *storage)
 {
     size_t bytes = (size_t)storage->size * tn_dtype_size(storage->dtype);
-    /* Before memory is asked for: deflated members are held against a limit of their own. */
+    /* Before memory is allocated: deflated members have their own limit. */
     if (file->zip == NULL && place_of_bytes(file, storage) == 0)
         return tn_fail(TN_ERR_FORMAT, "%s: the bytes of storage %.*s are missing",
                        file->source->path, (int)storage->key->as.text.size,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * From a value of a pickle to a value of a state: None, truth, numbers of 64 bits, texts, bytes,
- * and lists and tuples of such. What a state has no kind for (sets, complex numbers ...) is text
- * beside the tensors. */
+ * and lists and tuples of such. What a state has no kind for (sets, complex numbers ...) is
+ * stored as text metadata. */
 #include "pytorch.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: what lies between a state and the bytes of a file. The header is
- * safetensors_header.c's. */
+ * safetensors: converts between a state and the bytes of a file. The header is
+ * in safetensors_header.c. */
 #include "formats.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
         empty = empty || size == 0;
         overflow = overflow || __builtin_mul_overflow(product, size, &product);
     }
-    /* A zero may stand after sizes whose product overflows; the reference library refuses that
+    /* A size of 0 may follow sizes whose product overflows; the reference library refuses that
      * too. */
     if (overflow)
         return bad(source, tensor->name, "the product of its shape overflows");
@@ -299,8 +299,8 @@ static json_t *entry_of(const tn_tensor *tensor, uint64_t begin)
                      (json_int_t)(begin + bytes_of(tensor)));
 }
 
-/* Data lie by falling element size, so that each tensor is aligned; the header keeps the order of
- * the state. */
+/* Data are sorted by falling element size, so that each tensor is aligned; the header keeps the
+ * order of the state. */
 static void lay_out(const tn_state *state, int64_t *order, uint64_t *begin)
 {
     int64_t count = tn_state_count(state), placed = 0;

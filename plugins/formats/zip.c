@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading zip archives. The directory at the end says what there is; it is somebody else's, so
- * members may not overlap each other or the directory, names stand there once, and sizes are held
- * against the file before memory is asked for. */
+ * Reading zip archives. The directory at the end says what there is; it is not trusted, so
+ * members may not overlap each other or the directory, names must be unique, and sizes are compared
+ * with the file before memory is allocated. */
 #include "zip.h"
 
 #include "formats.h"
@@ -17,7 +17,7 @@
 #define LOCAL_SIZE 30
 #define COMMENT_MAX 65535
 #define DIRECTORY_MAX (UINT64_C(256) << 20)
-/* No deflated byte stands for more than 1032; the rest is a file's beginning and end. */
+/* No deflated byte expands to more than 1032; the rest is a file's beginning and end. */
 #define DEFLATE_MAX(packed) ((packed)*1032 + 1032)
 
 static uint32_t get2(const unsigned char *at)
@@ -138,7 +138,7 @@ static tn_status find_directory(const tn_source *source, struct place *place)
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Sizes that stand in the extra field of zip64 because they need more than four bytes. */
+/* Sizes that are in the extra field of zip64 because they need more than four bytes. */
 static tn_status read_extra(const tn_source *source, const unsigned char *extra, size_t size,
                             struct zip_member *member)
 {
@@ -212,8 +212,7 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each member ends before the next thing begins: what a byte of the file stands for, it stands for
- * once. */
+/* Each member ends before the next thing begins: each byte of the file belongs to one member. */
 static tn_status check_members(struct zip *zip, uint64_t end)
 {
     for (int64_t i = 0; i < zip->count; i++)

@@ -16,7 +16,7 @@ struct zip_crc {
 };
 
 TN_HIDDEN void zip_crc_prepare(struct zip_crc *crc);
-/* The sum of what `sum` stands for and these bytes; 0 is that of nothing. */
+/* Extends the sum `sum` by these bytes; the sum of no bytes is 0. */
 TN_HIDDEN uint32_t zip_crc_add(const struct zip_crc *crc, uint32_t sum, const void *bytes,
                                size_t size);
 
@@ -57,7 +57,7 @@ struct zip_reader {
     const struct zip_member *member;
     uint64_t begin;       /* of its data in the file, where they are stored */
     unsigned char *bytes; /* where they were deflated */
-    uint64_t summed;      /* bytes that the sum stands for */
+    uint64_t summed;      /* bytes that the sum covers */
     uint32_t sum;
 };
 

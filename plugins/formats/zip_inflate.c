@@ -72,7 +72,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
         offset += part;
         left -= part;
         if (status == TN_OK && code == Z_OK && stream.avail_in > 0)
-            break; /* more comes out than there is room for */
+            break; /* the output is larger than the buffer */
     }
     if (status == TN_OK && code == Z_MEM_ERROR)
         status = tn_fail(TN_ERR_MEMORY, "%s: out of memory to inflate", source->path);

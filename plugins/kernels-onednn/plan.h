@@ -7,7 +7,7 @@
 
 #include "dnnl_api.h"
 
-enum { DIMS = 3 }; /* besides images and channels; unused ones are 0 */
+enum { DIMS = 3 }; /* other than images and channels; unused ones are 0 */
 
 enum plan_kind { PLAN_FORTH = 1, PLAN_INPUT, PLAN_WEIGHT };
 

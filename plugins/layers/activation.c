@@ -66,7 +66,7 @@ struct activation {
     TN_OPTION_ROW(struct activation, dim, def, "the dimension", TN_OPTION_KIND_INT,                \
                   TN_OPTION_REPR_KEYWORD | (flags))
 
-/* What the tables print besides `inplace`, which is shown only where it is true. */
+/* What the tables print in addition to `inplace`, which is shown only if it is true. */
 static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char *first,
                             const char *second)
 {

@@ -103,7 +103,7 @@ static tn_tensor *sequential_forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
-/* The one value that goes on: of several values a tuple of them. `all` has room for them. */
+/* The value that is passed on: a tuple if there are several. `all` has space for them. */
 static tn_status one_value(const tn_pack *from, tn_value *all, tn_pack *to)
 {
     int64_t count = tn_pack_count(from);

@@ -57,7 +57,7 @@ static bool has_values(const tn_tensor *tensor)
     return tn_tensor_numel(tensor) > 0 && tn_device_has_memory(tn_tensor_device(tensor));
 }
 
-/* Room for the numbers of the tensor, zeros; tn_free. */
+/* Memory for the elements of the tensor, zeroed; tn_free. */
 static double *room_for(const tn_tensor *tensor)
 {
     return tn_calloc((size_t)tn_tensor_numel(tensor), sizeof(double));
@@ -74,7 +74,7 @@ static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
     drawn = normal ? tn_normal_(drawn, NULL) : tn_uniform_(drawn, NULL);
     if (drawn == NULL || tn_tensor_copy_out(drawn, numbers, bytes) != TN_OK)
         return tn_error_last_code();
-    if (dtype != TN_F64) { /* from the end: floats take less room than what they become */
+    if (dtype != TN_F64) { /* from the end: floats are smaller than doubles */
         const char *floats = (const char *)numbers;
 
         for (int64_t i = count; i-- > 0;) {

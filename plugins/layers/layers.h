@@ -82,7 +82,7 @@ static inline int layers_dims(const tn_module *self)
     return type[strlen(type) - 2] - '0';
 }
 
-/* parameters.c: size * by, for the shape of one; an error where that is no size any more. */
+/* parameters.c: size * by, for the shape of one; an error if that exceeds the range of sizes. */
 TN_HIDDEN tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_t by,
                                  int64_t *out);
 /* A parameter without values yet, or, where it is not wanted, its name alone. */
@@ -111,7 +111,7 @@ TN_HIDDEN tn_module *layers_module(const tn_value *value);
 /* An empty repr, as PyTorch has it. */
 TN_HIDDEN int64_t layers_no_words(tn_module *self, char *out, size_t size);
 /* The values of a call by place or name, `count` of them; kind TN_VALUE_NONE where one was not
- * given. Then one of them as a tensor, which has to be there, or as a truth, false if not there. */
+ * given. Then one of them as a tensor, which must be present, or as a bool, false if absent. */
 TN_HIDDEN tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *names,
                                 int64_t count, tn_value *values);
 TN_HIDDEN tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *value,

@@ -62,7 +62,7 @@ void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn
 /* The inference of an extreme: there is none of no elements, however many results are wanted. */
 tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype);
 int64_t tn__common_count(tn_ints shape);
-/* Whether x is of a type whose sums are worked out in float32. */
+/* Whether x is of a type whose sums are computed in float32. */
 static inline bool tn__common_narrow(const tn_tensor *x)
 {
     tn_dtype dtype = tn_tensor_dtype(x);

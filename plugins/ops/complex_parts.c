@@ -149,7 +149,7 @@ tn_status tn__parts_tan(tn_tensor *const *in, int64_t n_in, const void *options,
     return tn__common_given(out, tn_complex(im, tn_neg(re)));
 }
 
-/* ln(t + sqrt(t^2 + 1)), odd and right near 0. */
+/* ln(t + sqrt(t^2 + 1)), odd and accurate around 0. */
 static tn_tensor *area(tn_tensor *t)
 {
     tn_tensor *x = tn_abs(t), *square = tn_mul(x, x);

@@ -11,7 +11,7 @@ enum { LETTERS = 52, NAMES = LETTERS + TN_MAX_DIMS, OPERANDS = 64 };
 typedef struct equation {
     int32_t count[OPERANDS]; /* dimensions of each operand */
     int8_t of[OPERANDS][TN_MAX_DIMS];
-    int32_t dots[OPERANDS]; /* where "..." stands in it, -1: nowhere */
+    int32_t dots[OPERANDS]; /* position of "...", -1 if absent */
     int32_t open;           /* how many dimensions "..." has, in the operand where it has most */
     int64_t n;
     int8_t result[TN_MAX_DIMS];

@@ -64,7 +64,7 @@ static inline tn_tensor *at_least(tn_tensor *x, double least)
     return tn_clamp(x, &o);
 }
 
-/* min(max(x, min), max); NAN is no bound */
+/* min(max(x, min), max); NAN is not a bound */
 static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;

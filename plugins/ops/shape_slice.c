@@ -216,7 +216,7 @@ static tn_status slice_infer(tn_infer *infer)
         meta->strides[d] = x->strides[d];
     }
     meta->shape[dim] = end > start ? (end - start - 1) / o->step + 1 : 0;
-    /* of one element there is no next, however far that would be */
+    /* a single element has no next one, whatever the step */
     meta->strides[dim] = meta->shape[dim] > 1 ? x->strides[dim] * o->step : x->strides[dim];
     if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
         meta->offset += start * x->strides[dim];

@@ -70,7 +70,7 @@ tn_tensor *tn__slide_windows(tn_tensor *x, const tn__slide *s, double value, boo
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
 
         x = tn_unfold(x, 2 + i, reach, s->stride[i]);
-        /* Where strides step over what the padding holds, there are more windows than asked for. */
+        /* Where strides skip the padding, there are more windows than requested. */
         if (x != NULL && tn_tensor_size(x, 2 + i) > s->count[i])
             x = tn_narrow(x, 2 + i, 0, s->count[i]);
         every.step = s->dilation[i];

@@ -3,7 +3,7 @@
  * Adam and AdamW, as torch.optim documents them. With t the number of this step:
  *   Adam:  g = gradient + weight_decay * p       AdamW: p = p * (1 - lr * weight_decay)
  *   m = m + (1 - beta1) * (g - m)
- *   v = beta2 * v + (1 - beta2) * g * g          amsgrad: w = max(w, v), and w stands for v below
+ *   v = beta2 * v + (1 - beta2) * g * g          amsgrad: w = max(w, v), and w replaces v below
  *   p = p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps) */
 #include "optim.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 typedef struct reader {
-    const char *op; /* the one that is asked for */
+    const char *op; /* the requested one */
     const char *file;
     int64_t line;
     char name[128];

@@ -82,7 +82,7 @@ bool conform_untouched(subject *s, const where_from *w, const conform_case *one,
 bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
                        const char *how);
 bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
-/* An unsupported call is no failure if the device reports it. */
+/* An unsupported call is not a failure if the device reports it. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);
 /* A cotangent for output `index`. */

@@ -8,7 +8,7 @@
 
 typedef long double real;
 
-/* What an element's function may read besides its operands. */
+/* What an element's function may read in addition to its operands. */
 struct extra {
     real value, low, high; /* of options; NAN: not given */
     int rounding;          /* of div: 0 none, 't', 'f' */

@@ -240,7 +240,7 @@ tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const dou
 
 double *room(int64_t count)
 {
-    /* A block referenced from a table that stays is no leak; after it is freed only an old address
+    /* A block referenced from a table is not a leak; after it is freed only an old address
      * remains. */
     static double **rows;
     static size_t n;

@@ -48,7 +48,7 @@ int64_t count_of(tn_ints shape);
 
 /* The number that is left when `x` is stored in a dtype. */
 double stored(double x, tn_dtype dtype);
-/* The distance between neighbours near 1. */
+/* The distance between neighbours of 1. */
 double epsilon(tn_dtype dtype);
 
 /* A reproducible stream of numbers between low and high, stored in the dtype. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them,
- * signs, sums at places, columns, rows and what is worked out of three tensors. */
+ * signs, sums at places, columns, rows and functions of three tensors. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype types[] = { TN_F16, TN_BF16 };
@@ -126,7 +126,7 @@ static void check_sums_at_places(void)
         }
 }
 
-/* What is worked out of x, y and z of [a, b], the rest being options: the same in the narrow type
+/* Functions of x, y and z of [a, b], the rest being options: the same in the narrow type
  * as in float32, once rounded. */
 typedef tn_tensor *one_of(tn_tensor *x, tn_tensor *y, tn_tensor *z);
 

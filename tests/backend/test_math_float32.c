@@ -24,7 +24,8 @@ static double ref_softplus(double x)
     return x > 20 ? x : log1p(exp(x));
 }
 
-/* `floor_` replaces smaller values: sine and cosine near their zeros, e^x below normal numbers. */
+/* `floor_` replaces smaller values: sine and cosine around their zeros, e^x below normal numbers.
+ */
 static const struct {
     const char *op;
     double (*reference)(double);

@@ -139,7 +139,7 @@ static bool is_activation(const char *op)
            strcmp(op, "softplus") == 0;
 }
 
-/* The bits of both, distinguished from other NaN; near a block boundary the neighbour differs. */
+/* The bits of both, distinguished from other NaN; at a block boundary the neighbour differs. */
 static void same_bits(const char *op, const double *a, const double *b, int count, int step)
 {
     for (int i = 0; i < count; i++)

@@ -20,8 +20,7 @@ static const int64_t sizes[][3] = { { 6, 3, 2 },      { 7, 1, 15 },     { 12, 64
                                     { 6, 30, 700 },   { 100, 1100, 97 } };
 enum { SIZES = (int)(sizeof sizes / sizeof sizes[0]) };
 
-/* [batch, rows, columns], lying row by row or column by column, with a gap behind each line or
- * without. */
+/* [batch, rows, columns], row-major or column-major, with a gap after each line or without. */
 static tn_tensor *matrix(tn_dtype dtype, int64_t batch, int64_t rows, int64_t columns, bool upright,
                          int64_t gap, double **numbers_)
 {

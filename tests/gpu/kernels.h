@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of test_kernels share: the device under test, arrays of small numbers, and how
- * close a result has to be. */
+ * close a result must be. */
 #ifndef TESTS_GPU_KERNELS_H
 #define TESTS_GPU_KERNELS_H
 

@@ -8,7 +8,7 @@
 
 typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);
 
-/* Values with no two alike and none near a kink. */
+/* Distinct values, none close to a kink. */
 static tn_tensor *input(tn_ints shape, double first)
 {
     tn_tensor *x = tn_tensor_empty(shape, TN_F64, NULL);

@@ -3,7 +3,7 @@
  * First and second derivatives of arithmetic and activations against central differences. */
 #include "tests/op/suite.h"
 
-/* Values with no two alike and none near a kink. */
+/* Distinct values, none close to a kink. */
 static tn_tensor *input(double first)
 {
     double values[6];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program's own functions: what they save and mark, arguments that are no tensors, gradients that
- * nobody sent, and derivatives of derivatives. */
+ * A program's own functions: what they save and mark, arguments that are not tensors, gradients
+ * that nobody sent, and derivatives of derivatives. */
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 
@@ -16,7 +16,7 @@ static void released(void *user)
     ++*((scaling *)user)->released;
 }
 
-/* x * factor * y: the factor is an argument that is no tensor, y may be absent */
+/* x * factor * y: the factor is an argument that is not a tensor, y may be absent */
 static tn_status scale(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
 {
     scaling *s = user;

@@ -203,7 +203,7 @@ START_TEST(what_cannot_be_right_is_refused)
     FAILED(TN_ERR_RUNTIME, "A view was created in no_grad mode");
     ck_assert_ptr_null(tn_mul_(blinder, tn_narrow(x, 0, 0, 1)));
     FAILED(TN_ERR_RUNTIME, "A view was created in no_grad mode");
-    ck_assert_ptr_eq(tn_mul_scalar_(blind, 2), blind); /* no gradient is asked for */
+    ck_assert_ptr_eq(tn_mul_scalar_(blind, 2), blind); /* no gradient is requested */
     HAS(plain, 2, 4, 3);
     ck_assert_ptr_null(tn_add_(tn_expand(VEC(1), TN_SHAPE(3)), VEC(1, 2, 3), NULL));
     FAILED(TN_ERR_RUNTIME,

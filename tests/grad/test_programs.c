@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Random programs of views and in-place changes. First and second derivatives are compared with
- * finite differences of the same program; what is refused has to be refused in known words. */
+ * finite differences of the same program; refusals must have a known message. */
 #include <stdio.h>
 
 #include <tenon/contrib.h>

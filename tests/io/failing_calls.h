@@ -59,7 +59,7 @@ int openat(int folder, const char *name, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    /* Folders are opened to be read; that is no step of a save. */
+    /* Folders are opened for reading; that is not a step of a save. */
     if ((flags & O_ACCMODE) != O_RDONLY && fault_strikes(CALL_OPEN))
         return -1;
     return (int)syscall(SYS_openat, folder, name, flags, mode);

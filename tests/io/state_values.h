@@ -55,7 +55,7 @@ static inline TN_ATTR(unused) void expect_meta(const tn_state *state, const char
     ck_assert_msg(strcmp(got, text) == 0, "%s is %s", name, got);
 }
 
-/* A value that is no tensor, by its kind and its text in the grammar of specs. */
+/* A value that is not a tensor, by its kind and its text in the grammar of specs. */
 static inline TN_ATTR(unused) void expect_value(const tn_state *state, const char *name,
                                                 uint32_t kind, const char *text)
 {

@@ -136,7 +136,7 @@ static void save_first(const char *folder, char *path, size_t size)
     tn_state_drop(state);
 }
 
-/* Removes the folder and returns how many files are in it besides the saved one. */
+/* Removes the folder and returns how many files are in it except the saved one. */
 static int clear_folder(const char *folder)
 {
     char name[400];

@@ -52,7 +52,7 @@ START_TEST(ties_are_ties_again_and_stay_two_where_their_values_differ)
         tn_state_drop(got);
         tn_state_drop(state);
     }
-    /* Somebody changed one of the two in the file: they are no tie any more. */
+    /* One of the two was changed in the file: they are no longer tied. */
     tn_state *state = tn_state_new();
     tn_tensor *t = tn_tensor_full(TN_SHAPE(2), 1, TN_F32, NULL);
     tn_state_set(state, "a", t);

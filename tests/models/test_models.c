@@ -10,7 +10,7 @@
  * rounded to float32. */
 #define NEAR_F64 1.5e-7
 #define NEAR_F32 3e-5
-/* What is smaller than this in a whole tensor is rounding: its units are no smaller. */
+/* Differences below this are rounding: the unit of a whole tensor is not smaller. */
 #define LEAST 1e-2
 
 struct model {

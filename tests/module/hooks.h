@@ -15,7 +15,7 @@
 static char trace[256];
 static int released;
 
-/* What a hook is to do besides its letter; `user` of all hooks here. */
+/* What a hook does in addition to its letter; `user` of all hooks here. */
 struct act {
     char letter;
     double add, times;      /* forward kinds: the first tensor times + add, when not 0, 0 */

@@ -251,7 +251,7 @@ START_TEST(a_module_dict_keeps_its_order)
     PROBLEM("can't be empty");
     ck_assert_int_eq(tn_dict_set(m, NULL, tanh), TN_ERR_TYPE);
     PROBLEM("it is NULL; expected a string");
-    /* Names of functions are no attributes in C: such keys are as good as others. */
+    /* Names of functions are not attributes in C: such keys are as good as others. */
     ck_assert_int_eq(tn_dict_set(m, "keys", tanh), TN_OK);
     tn_module *popped = tn_dict_pop(m, "keys");
     ck_assert_ptr_eq(popped, tanh);

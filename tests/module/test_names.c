@@ -131,7 +131,7 @@ START_TEST(names_of_children_are_checked_for_text_taken_dot_empty_reg_008)
     TN_SCOPE;
     tn_module *m = bare(), *child = bare();
     ck_assert_int_eq(tn_module_add_buffer(m, "b", filled(1, 0), 0), TN_OK);
-    tn_fail(TN_ERR_IO, "the child failed"); /* NULL hands on why there is no module */
+    tn_fail(TN_ERR_IO, "the child failed"); /* NULL passes on the earlier failure */
     ck_assert_int_eq(tn_module_add_child(m, NULL, NULL), TN_ERR_IO);
     expect_failure(TN_ERR_IO, "the child failed");
     ck_assert_int_eq(tn_module_add_child(m, NULL, child), TN_ERR_TYPE);

@@ -161,7 +161,7 @@ START_TEST(a_child_is_put_at_a_path_get_010_get_016_get_017)
     ck_assert_int_eq(probe_destroyed, 1);
     ck_assert_int_eq(put(m, "c", "ReLU()", false), TN_OK);
     expect_children(m, "a:Sequential b:Flatten 0:Linear c:ReLU ");
-    /* The same module once more is no change. */
+    /* Setting the same module again changes nothing. */
     ck_assert_int_eq(tn_module_set_child(m, "a", tn_module_child(m, "a"), true), TN_OK);
     expect_children(m, "a:Sequential b:Flatten 0:Linear c:ReLU ");
     tn_module_drop(m);
@@ -178,7 +178,7 @@ START_TEST(a_child_is_refused_where_it_cannot_be_put_get_011_to_get_015)
     tn_error_clear();
     TN_PROVES("GET-011");
 
-    /* In C only NULL is no module: it hands on the error that made it. */
+    /* In C only NULL is not a module: it hands on the error that made it. */
     ck_assert_int_eq(tn_module_set_child(m, "a.1", tn_module_new("Linear(-1, 2)"), false),
                      tn_error_code());
     ck_assert_int_ne(tn_error_code(), TN_OK);

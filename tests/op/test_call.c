@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Calls as programs make them: finding operators, what is wrong with a call, options, promotion,
- * where results lie, results that go into what is there. */
+ * memory of results, results written into existing tensors. */
 #include "core/op/internal.h"
 #include "tests/op/suite.h"
 

@@ -400,8 +400,8 @@ END_TEST
 
 int main(void)
 {
-    /* besides the available devices: the strict device, and cuda on the fake driver unless another
-     * is named */
+    /* in addition to the available devices: the strict device, and cuda on the fake driver unless
+     * another is named */
     setenv("TENON_PLUGIN_PATH_ADD", TN_TEST_BUILDDIR "/examples/strict-device/.libs", 1);
     setenv("TENON_CUDA_DRIVER", TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so", 0);
     setenv("TENON_CUDA_KERNELS", TN_TEST_SRCDIR "/tests/fake-cuda/kernels", 0);

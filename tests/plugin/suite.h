@@ -88,7 +88,7 @@ static void take_down(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* The line of the report for a file of the folder (or an id), which has to be there. */
+/* The line of the report for a file of the folder (or an id), which must exist. */
 static TN_ATTR(unused) tn_plugin_report line_of(const char *name)
 {
     tn_plugin_report report;

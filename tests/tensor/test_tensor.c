@@ -80,7 +80,7 @@ START_TEST(sizes_that_cannot_be_are_refused_with_words)
     tn_error_clear();
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(2), (tn_dtype)77, NULL));
     said("unknown dtype");
-    /* Nothing to multiply: a zero among large sizes is no overflow. */
+    /* A size of 0 among large sizes is not an overflow. */
     ck_assert_ptr_nonnull(tn_tensor_empty(TN_SHAPE(INT64_MAX, INT64_MAX, 0), TN_F32, NULL));
     ck_assert_ptr_nonnull(tn_tensor_empty((tn_ints){ many, 16 }, TN_F32, NULL));
     room_close();
@@ -312,7 +312,7 @@ START_TEST(swap_leaves_no_whole_numbers_that_require_gradients)
 }
 END_TEST
 
-/* ---- what is no tensor ---- */
+/* ---- what is not a tensor ---- */
 
 START_TEST(a_null_tensor_passes_through_without_a_second_error)
 {

@@ -106,7 +106,7 @@ static inline double tn__log_f64(double x)
     return x >= 0 ? y : tn__of_bits_f64(0x7ff8000000000000u);
 }
 
-/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): no digits are lost near 0, where k is 0. For large x the 1
+/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): no digits are lost around 0, where k is 0. For large x the 1
  * has no effect. */
 static inline float tn__expm1_f32(float x)
 {

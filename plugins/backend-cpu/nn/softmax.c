@@ -84,7 +84,7 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 /* When the softmax dimension is strided, blocks of neighbouring rows are computed together, line by
  * line: few enough that a block stays in the cache. */
 enum { MOST = TN__SOFTMAX_COLUMNS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
-enum { TALL = 8192 }; /* a block of longer rows is no buffer any more, but memory */
+enum { TALL = 8192 }; /* a block of longer rows no longer fits in cache */
 
 static int64_t block_width(const struct job *job)
 {

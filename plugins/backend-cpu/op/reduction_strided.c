@@ -551,8 +551,8 @@ static void make_spans(struct job *job, const tn_view *x, const tn_view *y, cons
     tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, job->r->what >= TN__FOLD_ARGMAX);
 }
 
-/* Columns pay when neighbouring results have numbers that are nearer to each other than each
- * result's own. */
+/* Columns are faster when the elements of neighbouring results are closer in memory than
+ * those of one result. */
 static void choose_pieces(struct job *job)
 {
     const struct tn__span *kept = &job->kept, *gone = &job->gone;

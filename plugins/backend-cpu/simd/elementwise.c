@@ -105,7 +105,7 @@ COMPARE(ge, a >= b)
 #undef T
 #undef NAME
 
-/* A bound that is NaN is no bound. */
+/* A bound that is NaN is not a bound. */
 static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,
                       int64_t sb, const double *param)
 {

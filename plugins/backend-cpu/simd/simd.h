@@ -108,7 +108,7 @@ struct tn__simd_float16 {
      * `stride` bytes apart. */
     void (*rows_sum[2])(int64_t rows, int64_t n, const char *x, int64_t stride, double *all);
     /* Adds n numbers, one after the other, to the elements of x that the index names: to
-     * x + i * sx + index[i] * step. An index has to be below `size`. Returns how many were added:
+     * x + i * sx + index[i] * step. An index must be below `size`. Returns how many were added:
      * fewer than n when the next index is out of bounds. */
     int64_t (*add_at[2])(int64_t n, char *x, int64_t sx, int64_t step, uint64_t size,
                          const char *index, int64_t si, const char *other, int64_t so);

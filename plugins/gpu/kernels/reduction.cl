@@ -138,7 +138,7 @@
 
 #if TN_TYPE != 0
 /* Whether value v at index i is a better result than w at j: larger (smaller), NaN before all
- * others, the first of equals. The index `nothing` stands for no value. */
+ * others, the first of equals. The index `nothing` means no value. */
 DEVICE i32 NAME(before)(C v, i64 i, C w, i64 j, i64 nothing, i32 smaller)
 {
     if (i == nothing || j == nothing)

@@ -66,7 +66,7 @@ TN_API bool tn_dict_has(tn_module *dict, const char *key);
 /* Adds an entry at the end, or replaces the one with the same key. [null-through] */
 TN_API tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child);
 TN_API tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor);
-/* The parameter of a key, `absent` (may be NULL) when there is none, which is no error.
+/* The parameter of a key, `absent` (may be NULL) when there is none, which is not an error.
  * [borrowed] [null-ok: absent] */
 TN_API tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent);
 /* The parameter of a key; stores `tensor` there first when there is none. [borrowed]

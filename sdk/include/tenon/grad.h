@@ -41,7 +41,7 @@ TN_API bool tn_tensor_is_leaf(const tn_tensor *tensor);
 TN_API const char *tn_tensor_grad_op(const tn_tensor *tensor);
 /* The gradient that backward accumulated here; TN_NONE if none yet. [borrowed] */
 TN_API tn_tensor *tn_tensor_grad(const tn_tensor *tensor);
-/* Sets (TN_NONE clears) it; dtype, device and shape have to be the tensor's. */
+/* Sets (TN_NONE clears) it; dtype, device and shape must be the tensor's. */
 TN_API tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient);
 /* Keeps the gradient of a non-leaf tensor, too. */
 TN_API tn_status tn_tensor_retain_grad(tn_tensor *tensor);
