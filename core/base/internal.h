@@ -205,7 +205,7 @@ static inline bool tn__given(bool given, const char *what)
     return __builtin_expect(given, 1) || tn__refuse_null(what) == TN_OK;
 }
 /* The same for an object (tn__null_input). */
-static inline bool tn__there(const void *object, const char *what)
+static inline bool tn__not_null(const void *object, const char *what)
 {
     return __builtin_expect(object != NULL, 1) || tn__null_input(what) == TN_OK;
 }

@@ -25,7 +25,7 @@ static const char ending[] = ".set", index_ending[] = ".index.json";
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-char *tn__beside(const char *path, const char *name)
+char *tn__path_in_folder(const char *path, const char *name)
 {
     tn__text text = { 0 };
     tn__text_put(&text, path, tn__folder_length(path));
@@ -142,7 +142,7 @@ static tn_status add_named(const struct named *named, const char *file)
 static tn_status add_index(struct named *named, const char *name)
 {
     tn_state *index = NULL;
-    char *path = tn__beside(named->path, name);
+    char *path = tn__path_in_folder(named->path, name);
     tn_status status = path != NULL ? tn__index_load(path, &index) : TN_ERR_MEMORY;
     tn_free(path);
     if (status == TN_ERR_MEMORY ||
@@ -384,7 +384,7 @@ static tn_status choose_version(tn__file_set *set)
 /* Opens the folder and settles what is left there. */
 static tn_status enter(tn__file_set *set, const char *path)
 {
-    char *folder = tn__beside(path, ".");
+    char *folder = tn__path_in_folder(path, ".");
     *set = (tn__file_set){ .path = path, .folder = -1, .file = -1 };
     if (folder == NULL)
         return TN_ERR_MEMORY;

@@ -370,7 +370,7 @@ static tn_status move_tensors(const tn_state *from, int64_t *next, int64_t count
     return status;
 }
 
-static tn_status copy_beside(const tn_state *from, tn_state *to)
+static tn_status copy_meta(const tn_state *from, tn_state *to)
 {
     tn_status status = TN_OK;
     for (int64_t i = 0; i < tn_state_meta_count(from) && status == TN_OK; i++) {
@@ -424,7 +424,7 @@ static tn_state *raise_values(tn_state *state, struct lines l)
     if (status == TN_OK)
         status = values_pass(state, l, used, to);
     if (status == TN_OK)
-        status = copy_beside(state, to);
+        status = copy_meta(state, to);
     tn_state_drop(used);
     if (status == TN_OK)
         return to;

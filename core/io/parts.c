@@ -37,7 +37,7 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
     int64_t count = tn_state_count(o->names);
     if (!tn__vector_room(&o->files, &o->capacity, count + 1, sizeof *o->files))
         return NULL;
-    char *file = tn__beside(path, name);
+    char *file = tn__path_in_folder(path, name);
     bool index = false;
     tn_state *state = file != NULL ? tn__format_load(file, flags, &index) : NULL;
     tn_free(file);
@@ -146,7 +146,7 @@ static tn_status divide(struct saving *s, uint64_t most)
 static tn_status save_part(struct saving *s, int64_t part, tn_state *index)
 {
     char *name = tn__scheme_name(&s->set.scheme, s->set.version, part + 1, s->parts);
-    char *file = name != NULL ? tn__beside(s->path, name) : NULL;
+    char *file = name != NULL ? tn__path_in_folder(s->path, name) : NULL;
     tn_state *piece = tn_state_new();
     tn_status status = file != NULL && piece != NULL ? TN_OK : TN_ERR_MEMORY;
     for (int64_t i = s->first[part]; i < s->first[part + 1] && status == TN_OK; i++) {

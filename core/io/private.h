@@ -58,7 +58,7 @@ void tn__target_free(tn__target *place);
 /* Length of the folder in front of a path's last part, its slash included. */
 size_t tn__folder_length(const char *path);
 /* The path of a name in the folder of `path` (tn_free). */
-char *tn__beside(const char *path, const char *name);
+char *tn__path_in_folder(const char *path, const char *name);
 
 /* How the files next to an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the
  * name of the index. */

@@ -14,7 +14,7 @@ struct frame {
 };
 
 static _Thread_local struct frame *innermost TN__TLS_NEAR;
-static _Thread_local uint64_t worded
+static _Thread_local uint64_t described
     TN__TLS_NEAR; /* count of failures at which the last path was put in front */
 
 /* What a call takes and gives: one tensor, or packs. */
@@ -85,19 +85,19 @@ static void where_now(tn__text *text)
 }
 
 /* Puts the module in front of the message, once, by the innermost call that failed. */
-static void word_failure(const struct frame *frame)
+static void add_where(const struct frame *frame)
 {
     tn__text where = { 0 };
     char own[80];
 
-    if (worded == tn_error_mark())
+    if (described == tn_error_mark())
         return;
     write_where(frame, &where);
     tn_snprint(own, sizeof own, "%s: ", frame->module->type); /* it would be there twice */
     tn__error_cut(own);
     tn_error_prefix("in %s: ", where.at != NULL ? where.at : frame->module->type);
     tn__text_free(&where);
-    worded = tn_error_mark();
+    described = tn_error_mark();
 }
 
 /* ---- the layer's code, both forms ------------------------------------------------------------ */
@@ -328,7 +328,7 @@ static bool last_failure_is(const tn_error *e)
 static void run_always(struct hooked *h)
 {
     const tn_error failure = *tn_error_last();
-    bool path_is_there = worded == tn_error_mark();
+    bool is_described = described == tn_error_mark();
 
     if (!h->taken && tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after) != TN_OK)
         tn__log(TN_LOG_WARNING, "no memory for the forward hooks that always run");
@@ -347,8 +347,8 @@ static void run_always(struct hooked *h)
     }
     if (!last_failure_is(&failure))
         tn__error_put(&failure);
-    if (path_is_there)
-        worded = tn_error_mark();
+    if (is_described)
+        described = tn_error_mark();
 }
 
 static tn_status between_hooks(struct hooked *h)
@@ -477,7 +477,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     if (tn__unlikely(status != TN_OK)) {
         if (tn_error_mark() == failures)
             tn_fail(status, "forward failed without a message (%s)", tn_status_name(status));
-        word_failure(&frame);
+        add_where(&frame);
         status = tn_error_last_code();
     }
     tn__error_plugin_back(before);

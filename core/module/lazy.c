@@ -22,7 +22,7 @@ bool tn__module_waits(const tn_module *module)
 
 bool tn_module_is_lazy(const tn_module *module, const char *name)
 {
-    return tn__there(module, "tn_module_is_lazy: module") && unshaped(module, name) != NULL;
+    return tn__not_null(module, "tn_module_is_lazy: module") && unshaped(module, name) != NULL;
 }
 
 tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)

@@ -10,7 +10,7 @@
 
 int64_t tn_names_count(const tn_names *names)
 {
-    return tn__there(names, "tn_names_count: names") ? names->count : 0;
+    return tn__not_null(names, "tn_names_count: names") ? names->count : 0;
 }
 
 static bool in_range(const tn_names *names, int64_t index)
@@ -55,7 +55,7 @@ tn_status tn_names_remove(tn_names *names, int64_t index)
 
 void tn_names_clear(tn_names *names)
 {
-    if (!tn__there(names, "tn_names_clear: names"))
+    if (!tn__not_null(names, "tn_names_clear: names"))
         return;
     for (int64_t i = 0; i < names->count; i++)
         tn_free(names->at[i]);
@@ -88,17 +88,17 @@ void tn_load_report_drop(tn_load_report *report)
 
 tn_names *tn_load_report_missing(tn_load_report *report)
 {
-    return tn__there(report, "tn_load_report_missing: report") ? &report->missing : NULL;
+    return tn__not_null(report, "tn_load_report_missing: report") ? &report->missing : NULL;
 }
 
 tn_names *tn_load_report_unexpected(tn_load_report *report)
 {
-    return tn__there(report, "tn_load_report_unexpected: report") ? &report->unexpected : NULL;
+    return tn__not_null(report, "tn_load_report_unexpected: report") ? &report->unexpected : NULL;
 }
 
 tn_names *tn_load_report_errors(tn_load_report *report)
 {
-    return tn__there(report, "tn_load_report_errors: report") ? &report->errors : NULL;
+    return tn__not_null(report, "tn_load_report_errors: report") ? &report->errors : NULL;
 }
 
 static void put_list(tn__text *text, const tn_names *names)

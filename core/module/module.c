@@ -5,7 +5,7 @@
 
 tn_module *tn_module_keep(tn_module *module)
 {
-    if (tn__there(module, "tn_module_keep: module"))
+    if (tn__not_null(module, "tn_module_keep: module"))
         atomic_fetch_add_explicit(&module->refs, 1, memory_order_relaxed);
     return module;
 }
@@ -65,15 +65,15 @@ void tn_module_drop(tn_module *module)
 
 const char *tn_module_type(const tn_module *module)
 {
-    return tn__there(module, "tn_module_type: module") ? module->type : "";
+    return tn__not_null(module, "tn_module_type: module") ? module->type : "";
 }
 
 void *tn_module_data(const tn_module *module)
 {
-    return tn__there(module, "tn_module_data: module") ? module->data : NULL;
+    return tn__not_null(module, "tn_module_data: module") ? module->data : NULL;
 }
 
 bool tn_module_is_training(const tn_module *module)
 {
-    return tn__there(module, "tn_module_is_training: module") && module->training;
+    return tn__not_null(module, "tn_module_is_training: module") && module->training;
 }

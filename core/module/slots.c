@@ -28,7 +28,7 @@ static tn_status name_form(uint32_t kind, const char *name)
 
 uint32_t tn_module_slot_kind(const tn_module *module, const char *name)
 {
-    if (!tn__there(module, "tn_module_slot_kind: module") ||
+    if (!tn__not_null(module, "tn_module_slot_kind: module") ||
         !tn__given(name != NULL, "tn_module_slot_kind: name"))
         return 0;
     return tn__slots_find(&module->parameters, name) != NULL ? TN_SLOT_PARAMETER
@@ -230,7 +230,7 @@ static int contains(const tn_module *child, const tn_module *module)
 
 /* Below a module that nothing holds, levels are counted when it gets a holder: a tree that is built
  * from its leaves up is not walked at every level. */
-static void deepen(tn_module *child, int32_t depth, bool all)
+static void set_depth(tn_module *child, int32_t depth, bool all)
 {
     tn__slot_steps++;
     int32_t before = atomic_load(&child->depth); /* two threads may build on one shared child */
@@ -240,7 +240,7 @@ static void deepen(tn_module *child, int32_t depth, bool all)
     atomic_store(&child->depth, depth);
     for (int64_t i = 0; below && i < child->children.count; i++)
         if (child->children.at[i].child != NULL)
-            deepen(child->children.at[i].child, depth + 1, all);
+            set_depth(child->children.at[i].child, depth + 1, all);
 }
 
 /* Takes over the reference to the child. */
@@ -261,7 +261,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
         return status != TN_OK ? status : tn_error_last_code();
     }
     tn__slot_hold(module, slot, child);
-    deepen(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
+    set_depth(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
     return TN_OK;
 }
 
@@ -309,7 +309,7 @@ tn_module *tn_module_child(tn_module *module, const char *name)
 
 int64_t tn_module_child_count(tn_module *module)
 {
-    return tn__there(module, "tn_module_child_count: module") ? module->children.count : 0;
+    return tn__not_null(module, "tn_module_child_count: module") ? module->children.count : 0;
 }
 
 static tn__slot *child_slot(tn_module *module, int64_t index)

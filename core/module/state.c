@@ -57,7 +57,7 @@ static bool in_range(const char *what, int64_t index, int64_t count)
 
 int64_t tn_state_find(const tn_state *state, const char *name)
 {
-    return tn__there(state, "tn_state_find: state") &&
+    return tn__not_null(state, "tn_state_find: state") &&
                    tn__given(name != NULL, "tn_state_find: name")
                ? tn__name_table_find(&state->names, name, strlen(name))
                : -1;
@@ -120,7 +120,7 @@ tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
 
 int64_t tn_state_count(const tn_state *state)
 {
-    return tn__there(state, "tn_state_count: state") ? state->names.count : 0;
+    return tn__not_null(state, "tn_state_count: state") ? state->names.count : 0;
 }
 
 const char *tn_state_name(const tn_state *state, int64_t index)
@@ -214,7 +214,7 @@ tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
 
 int64_t tn_state_version(const tn_state *state, const char *path)
 {
-    int64_t found = tn__there(state, "tn_state_version: state") &&
+    int64_t found = tn__not_null(state, "tn_state_version: state") &&
                             tn__given(path != NULL, "tn_state_version: path")
                         ? tn__name_table_find(&state->paths, path, strlen(path))
                         : -1;
@@ -312,7 +312,7 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
 
 int64_t tn_state_version_count(const tn_state *state)
 {
-    return tn__there(state, "tn_state_version_count: state") ? state->paths.count : 0;
+    return tn__not_null(state, "tn_state_version_count: state") ? state->paths.count : 0;
 }
 
 const char *tn_state_version_path(const tn_state *state, int64_t index)
@@ -325,7 +325,7 @@ const char *tn_state_version_path(const tn_state *state, int64_t index)
 
 const char *tn_state_meta(const tn_state *state, const char *key)
 {
-    int64_t found = tn__there(state, "tn_state_meta: state") &&
+    int64_t found = tn__not_null(state, "tn_state_meta: state") &&
                             tn__given(key != NULL, "tn_state_meta: key")
                         ? tn__name_table_find(&state->keys, key, strlen(key))
                         : -1;
@@ -372,7 +372,7 @@ tn_status tn_state_remove_meta(tn_state *state, const char *key)
 
 int64_t tn_state_meta_count(const tn_state *state)
 {
-    return tn__there(state, "tn_state_meta_count: state") ? state->keys.count : 0;
+    return tn__not_null(state, "tn_state_meta_count: state") ? state->keys.count : 0;
 }
 
 const char *tn_state_meta_key(const tn_state *state, int64_t index)

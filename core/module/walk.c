@@ -32,7 +32,7 @@ tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 
 bool tn_memo_has(const tn_memo *memo, const tn_module *module)
 {
-    return tn__there(memo, "tn_memo_has: memo") && tn__there(module, "tn_memo_has: module") &&
+    return tn__not_null(memo, "tn_memo_has: memo") && tn__not_null(module, "tn_memo_has: module") &&
            tn__map_value(&memo->seen, module) != NULL;
 }
 

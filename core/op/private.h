@@ -84,7 +84,7 @@ tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dt
 bool tn__can_cast(tn_dtype from, tn_dtype to);
 
 /* Whether an operator has a decomposition for the dtype that would choose its kernel. */
-static inline bool tn__comes_apart(const tn_op *op, tn_dtype dtype)
+static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
 {
     return op->def.decompose != NULL &&
            (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);

@@ -505,7 +505,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
             return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name,
                               file_of(list->at[i]->plugin));
-    if ((unsigned)dtype < TN_DTYPE_COUNT && tn__comes_apart(op, dtype))
+    if ((unsigned)dtype < TN_DTYPE_COUNT && tn__is_decomposed(op, dtype))
         return tn_snprint(out, size, "decomposition");
     if (type->backend.flags & TN_BACKEND_NO_MEMORY)
         return tn_snprint(out, size, "shapes only");

@@ -341,7 +341,7 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
 }
 
 /* Whether a result is a view of an input, and not of something that was made on the way. */
-static bool looks_at(const tn__work *work, const tn_tensor *result)
+static bool is_view_of_input(const tn__work *work, const tn_tensor *result)
 {
     for (int64_t i = 0; i < work->n_in; i++)
         if (tn__tensor_ok(work->in[i]) && work->in[i]->storage == result->storage)
@@ -365,7 +365,7 @@ static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
 
     if (is_input(work, result))
         return;
-    seen = looks_at(work, result);
+    seen = is_view_of_input(work, result);
     result->blind &= !(quiet && tn__grad_on()) && seen;
     if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
         tn__op_up.grad_alone(result);
@@ -473,7 +473,7 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
         if (tn__likely(done) || status != TN_OK)
             return status;
     }
-    if (tn__comes_apart(op, dtype))
+    if (tn__is_decomposed(op, dtype))
         return work->into != NULL ? decompose_into(work, out) : decompose(work, out, false);
     if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* shapes and types are all there is */
         const tn_view *views[TN_MAX_OPERANDS];

@@ -199,7 +199,7 @@ static inline tn_stream *stream_for(const tn_device *device, tn_stream *stream)
 
 /* ---- getting ---- */
 
-static inline void begin_life(tn__storage *storage, uint64_t bytes)
+static inline void storage_begin(tn__storage *storage, uint64_t bytes)
 {
     tn__block *block = storage->block;
 
@@ -315,7 +315,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
             tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
-    begin_life(&block->storage, bytes);
+    storage_begin(&block->storage, bytes);
     tn__allocator_count(allocator, cache, (int64_t)bytes);
     return &block->storage;
 }
@@ -343,7 +343,7 @@ tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
             cache->free[size_class] = storage->user[0];
             cache->kept[size_class]--;
             cache->bytes_kept -= (uint32_t)((tn__block *)storage->block)->size;
-            begin_life(storage, bytes);
+            storage_begin(storage, bytes);
             if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL))
                 tn__allocator_count(allocator, cache, (int64_t)bytes);
             else

@@ -208,7 +208,7 @@ tn_stream *tn__stream_begun(const tn_device *device)
 /* ---- waiting ---- */
 
 /* The failure that was met when nobody could be told. Under the stream's lock. */
-static tn_status told_late(tn_stream *stream)
+static tn_status take_deferred(tn_stream *stream)
 {
     tn_status status = stream->deferred;
 
@@ -234,7 +234,7 @@ tn_status tn_stream_sync(tn_stream *stream)
     if (status != TN_OK)
         return status;
     tn__stream_lock(stream);
-    late = told_late(stream);
+    late = take_deferred(stream);
     status = stream->handle == NULL
                  ? TN_OK
                  : tn__backend(device)->stream_sync(device->handle, stream->handle);

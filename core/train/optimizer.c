@@ -307,17 +307,17 @@ tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 
 const char *tn_optimizer_type(const tn_optimizer *optimizer)
 {
-    return tn__there(optimizer, "tn_optimizer_type: optimizer") ? optimizer->def->name : "";
+    return tn__not_null(optimizer, "tn_optimizer_type: optimizer") ? optimizer->def->name : "";
 }
 
 void *tn_optimizer_data(const tn_optimizer *optimizer)
 {
-    return tn__there(optimizer, "tn_optimizer_data: optimizer") ? optimizer->data : NULL;
+    return tn__not_null(optimizer, "tn_optimizer_data: optimizer") ? optimizer->data : NULL;
 }
 
 int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 {
-    return tn__there(optimizer, "tn_optimizer_count: optimizer") ? optimizer->count : 0;
+    return tn__not_null(optimizer, "tn_optimizer_count: optimizer") ? optimizer->count : 0;
 }
 
 static tn__param *param_at(const tn_optimizer *optimizer, int64_t index)

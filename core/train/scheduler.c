@@ -124,10 +124,10 @@ tn_status tn_scheduler_step(tn_scheduler *scheduler)
 
 int64_t tn_scheduler_steps(const tn_scheduler *scheduler)
 {
-    return tn__there(scheduler, "tn_scheduler_steps: scheduler") ? scheduler->steps : -1;
+    return tn__not_null(scheduler, "tn_scheduler_steps: scheduler") ? scheduler->steps : -1;
 }
 
 void *tn_scheduler_data(const tn_scheduler *scheduler)
 {
-    return tn__there(scheduler, "tn_scheduler_data: scheduler") ? scheduler->data : NULL;
+    return tn__not_null(scheduler, "tn_scheduler_data: scheduler") ? scheduler->data : NULL;
 }

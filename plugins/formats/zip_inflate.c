@@ -17,7 +17,7 @@ static void *take(void *user, unsigned count, unsigned size)
     return tn_calloc(count, size);
 }
 
-static void give_back(void *user, void *block)
+static void deallocate(void *user, void *block)
 {
     (void)user;
     tn_free(block);
@@ -54,7 +54,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
     z_stream stream;
     memset(&stream, 0, sizeof stream);
     stream.zalloc = take;
-    stream.zfree = give_back;
+    stream.zfree = deallocate;
     unsigned char *block = tn_malloc(BLOCK);
     if (block == NULL)
         return TN_ERR_MEMORY;

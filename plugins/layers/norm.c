@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const char *truth(bool value)
+static const char *true_or_false(bool value)
 {
     return value ? "True" : "False";
 }
@@ -195,8 +195,8 @@ static int64_t running_repr(tn_module *self, char *out, size_t size)
         layers_put(&text, "None");
     else
         layers_put(&text, "%g", s->momentum);
-    layers_put(&text, ", affine=%s, bias=%s, track_running_stats=%s", truth(s->affine),
-               truth(s->affine && s->bias), truth(s->track_running_stats));
+    layers_put(&text, ", affine=%s, bias=%s, track_running_stats=%s", true_or_false(s->affine),
+               true_or_false(s->affine && s->bias), true_or_false(s->track_running_stats));
     return text.used;
 }
 
@@ -394,8 +394,9 @@ static int64_t layer_repr(tn_module *self, char *out, size_t size)
     layers_text text = { out, size, 0 };
 
     layers_put_row(&text, s->normalized_shape, s->normalized_shape.count);
-    layers_put(&text, ", eps=%g, elementwise_affine=%s", s->eps, truth(s->elementwise_affine));
-    layers_put(&text, ", bias=%s", truth(s->elementwise_affine && s->bias));
+    layers_put(&text, ", eps=%g, elementwise_affine=%s", s->eps,
+               true_or_false(s->elementwise_affine));
+    layers_put(&text, ", bias=%s", true_or_false(s->elementwise_affine && s->bias));
     return text.used;
 }
 
@@ -443,7 +444,7 @@ static int64_t rms_repr(tn_module *self, char *out, size_t size)
         layers_put(&text, ", eps=None");
     else
         layers_put(&text, ", eps=%g", s->eps);
-    layers_put(&text, ", elementwise_affine=%s", truth(s->elementwise_affine));
+    layers_put(&text, ", elementwise_affine=%s", true_or_false(s->elementwise_affine));
     return text.used;
 }
 
@@ -502,8 +503,8 @@ static int64_t group_repr(tn_module *self, char *out, size_t size)
     const struct group *s = tn_module_data(self);
 
     return tn_snprint(out, size, "%lld, %lld, eps=%g, affine=%s, bias=%s", (long long)s->num_groups,
-                      (long long)s->num_channels, s->eps, truth(s->affine),
-                      truth(s->affine && s->bias));
+                      (long long)s->num_channels, s->eps, true_or_false(s->affine),
+                      true_or_false(s->affine && s->bias));
 }
 
 static tn_tensor *group_forward(tn_module *self, tn_tensor *x)

@@ -129,7 +129,7 @@ static tn_ints output_of(const struct pool *s)
 
 /* ---- text ---- */
 
-static const char *truth(bool value)
+static const char *true_or_false(bool value)
 {
     return value ? "True" : "False";
 }
@@ -147,7 +147,7 @@ static int64_t max_repr(tn_module *self, char *out, size_t size)
     layers_put_row(&text, s->padding, 0);
     layers_put(&text, ", dilation=");
     layers_put_row(&text, s->dilation, 0);
-    layers_put(&text, ", ceil_mode=%s", truth(s->ceil_mode));
+    layers_put(&text, ", ceil_mode=%s", true_or_false(s->ceil_mode));
     return text.used;
 }
 
@@ -205,7 +205,7 @@ static int64_t lp_repr(tn_module *self, char *out, size_t size)
         layers_put_row(&text, s->stride, 0);
     else
         layers_put(&text, "None");
-    layers_put(&text, ", ceil_mode=%s", truth(s->ceil_mode));
+    layers_put(&text, ", ceil_mode=%s", true_or_false(s->ceil_mode));
     return text.used;
 }
 

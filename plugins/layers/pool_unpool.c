@@ -24,7 +24,7 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 
 /* The third value, or output_size by name: the size of the result, of which the last `dims`
  * count. */
-static tn_status size_asked_for(tn_module *self, const tn_pack *input, int64_t dims, int64_t *room,
+static tn_status requested_size(tn_module *self, const tn_pack *input, int64_t dims, int64_t *room,
                                 tn_ints *out)
 {
     int64_t at = tn_pack_find(input, "output_size");
@@ -81,7 +81,7 @@ static tn_status unpool_call(tn_module *self, const tn_pack *input, tn_pack *out
     tn_status status = take_two(self, input, in);
 
     if (status == TN_OK)
-        status = size_asked_for(self, input, dims, room, &output_size);
+        status = requested_size(self, input, dims, room, &output_size);
     if (status != TN_OK)
         return status;
     y = max_unpool[dims - 1](tn_module_data(self), in, output_size);

@@ -71,18 +71,20 @@ DECOMPOSE_GRAD(leaky_relu_grad, tn_where(is_above(x, 0.0), gy, times(gy, o->nega
 DECOMPOSE(threshold, tn_where(is_at_most(x, o->threshold), number(x, o->value), x))
 DERIVE(threshold, tn_threshold_grad(gy, x, o->threshold))
 DECOMPOSE_GRAD(threshold_grad, zero_where(is_at_most(x, o->threshold), gy))
-UNARY(hardsigmoid, times(clamped(more(x, 3.0), 0.0, 6.0), 1.0 / 6.0), tn_hardsigmoid_grad(gy, x));
+UNARY(hardsigmoid, times(clamped(add_number(x, 3.0), 0.0, 6.0), 1.0 / 6.0),
+      tn_hardsigmoid_grad(gy, x));
 DECOMPOSE_GRAD(hardsigmoid_grad,
                tn_where(tn_bitwise_and(is_above(x, -3.0), tn_lt(x, number(x, 3.0))),
                         times(gy, 1.0 / 6.0), number(gy, 0.0)))
-UNARY(hardswish, times(tn_mul(x, clamped(more(x, 3.0), 0.0, 6.0)), 1.0 / 6.0),
+UNARY(hardswish, times(tn_mul(x, clamped(add_number(x, 3.0), 0.0, 6.0)), 1.0 / 6.0),
       tn_hardswish_grad(gy, x));
-DECOMPOSE_GRAD(hardswish_grad, zero_where(is_at_most(x, -3.0),
-                                          tn_where(is_at_least(x, 3.0), gy,
-                                                   tn_mul(gy, more(times(x, 1.0 / 3.0), 0.5)))))
-DECOMPOSE(softshrink,
-          tn_where(is_above(x, o->lambd), more(x, -o->lambd),
-                   tn_where(tn_lt(x, number(x, -o->lambd)), more(x, o->lambd), times(x, 0.0))))
+DECOMPOSE_GRAD(hardswish_grad,
+               zero_where(is_at_most(x, -3.0),
+                          tn_where(is_at_least(x, 3.0), gy,
+                                   tn_mul(gy, add_number(times(x, 1.0 / 3.0), 0.5)))))
+DECOMPOSE(softshrink, tn_where(is_above(x, o->lambd), add_number(x, -o->lambd),
+                               tn_where(tn_lt(x, number(x, -o->lambd)), add_number(x, o->lambd),
+                                        times(x, 0.0))))
 DERIVE(softshrink, tn_hardshrink_grad(gy, x, o->lambd))
 UNARY(hardshrink, zero_where(tn_bitwise_and(is_at_least(x, -o->lambd), is_at_most(x, o->lambd)), x),
       tn_hardshrink_grad(gy, x, o->lambd));
@@ -133,7 +135,7 @@ static tn_tensor *silu_slope(tn_tensor *x)
 {
     tn_tensor *s = tn_sigmoid(x);
 
-    return tn_mul(s, more(tn_mul(x, one_minus(s)), 1.0));
+    return tn_mul(s, add_number(tn_mul(x, one_minus(s)), 1.0));
 }
 UNARY(silu, tn_mul(x, tn_sigmoid(x)),
       tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, silu_slope(x))
@@ -146,7 +148,7 @@ static tn_tensor *mish_slope(tn_tensor *x)
 {
     tn_tensor *s = tn_neg(tn_logsigmoid(tn_neg(x)));
     tn_tensor *w = tn_exp(times(s, -2.0));
-    tn_tensor *rest = times(over(w, tn_square(more(w, 1.0))), 4.0);
+    tn_tensor *rest = times(divide(w, tn_square(add_number(w, 1.0))), 4.0);
 
     return plus(tn_tanh(s), tn_mul(tn_mul(x, tn_sigmoid(x)), rest));
 }
@@ -156,14 +158,14 @@ UNARY(tanhshrink, tn_sub(x, tn_tanh(x), NULL), tn__common_chain(gy, tn_square(tn
 /* Of complex numbers with r = 1 / (1 + |x|): gy r - r^2 x / |x| Re(gy conj x). */
 static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
 {
-    tn_tensor *r = tn_reciprocal(more(tn_abs(x), 1.0));
+    tn_tensor *r = tn_reciprocal(add_number(tn_abs(x), 1.0));
     tn_tensor *along = tn_mul(tn_square(r), tn_real(tn_mul(gy, tn_conj(x))));
 
     return tn_sub(tn_mul(gy, r), tn_mul(tn_sgn(x), along), NULL);
 }
-UNARY(softsign, over(x, more(tn_abs(x), 1.0)),
+UNARY(softsign, divide(x, add_number(tn_abs(x), 1.0)),
       tn__is_complex(d->in_meta[0].dtype) ? softsign_complex(gy, x)
-                                          : over(gy, tn_square(more(tn_abs(x), 1.0))));
+                                          : divide(gy, tn_square(add_number(tn_abs(x), 1.0))));
 
 static bool is_tanh(const char *approximate)
 {
@@ -179,7 +181,7 @@ static bool is_tanh(const char *approximate)
 static tn_tensor *gelu_tanh(tn_tensor *x)
 {
     return tn_sigmoid(
-        times(tn_mul(x, more(times(tn_square(x), CUBIC), 1.0)), 2.0 * ROOT_TWO_OVER_PI));
+        times(tn_mul(x, add_number(times(tn_square(x), CUBIC), 1.0)), 2.0 * ROOT_TWO_OVER_PI));
 }
 
 /* P(N(0, 1) <= x) */
@@ -196,8 +198,8 @@ static tn_tensor *gelu_slope(tn_tensor *x, bool approximate)
         return plus(gelu_part(x),
                     times(tn_mul(x, tn_exp(times(tn_square(x), -0.5))), ONE_OVER_ROOT_TWO_PI));
     t = gelu_tanh(x);
-    inner = times(more(times(tn_square(x), 3.0 * CUBIC), 1.0), 2.0 * ROOT_TWO_OVER_PI);
-    return tn_mul(t, more(tn_mul(tn_mul(x, inner), one_minus(t)), 1.0));
+    inner = times(add_number(times(tn_square(x), 3.0 * CUBIC), 1.0), 2.0 * ROOT_TWO_OVER_PI);
+    return tn_mul(t, add_number(tn_mul(tn_mul(x, inner), one_minus(t)), 1.0));
 }
 DECOMPOSE(gelu, tn_mul(x, is_tanh(o->approximate) ? gelu_tanh(x) : gelu_part(x)))
 DERIVE(gelu, tn_gelu_grad(gy, x, o->approximate))

@@ -47,11 +47,11 @@ OF_PARTS(mul_scalar, tn_complex(tn_mul_scalar(a, ((const tn_mul_scalar_options *
 static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *d)
 {
     tn_tensor *scale = tn_maximum(tn_abs(c), tn_abs(d));
-    tn_tensor *c1 = over(c, scale), *d1 = over(d, scale);
+    tn_tensor *c1 = divide(c, scale), *d1 = divide(d, scale);
     tn_tensor *whole = plus(tn_mul(c, c1), tn_mul(d, d1));
 
-    return tn_complex(over(plus(tn_mul(a, c1), tn_mul(b, d1)), whole),
-                      over(minus(tn_mul(b, c1), tn_mul(a, d1)), whole));
+    return tn_complex(divide(plus(tn_mul(a, c1), tn_mul(b, d1)), whole),
+                      divide(minus(tn_mul(b, c1), tn_mul(a, d1)), whole));
 }
 OF_PAIRS(div, quotient(a, b, c, d))
 
@@ -61,7 +61,7 @@ OF_PAIRS(div, quotient(a, b, c, d))
 static tn_tensor *size_of(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *x = tn_abs(a), *y = tn_abs(b);
-    tn_tensor *large = tn_maximum(x, y), *ratio = over(tn_minimum(x, y), large);
+    tn_tensor *large = tn_maximum(x, y), *ratio = divide(tn_minimum(x, y), large);
     tn_tensor *size = tn_mul(large, tn_sqrt(tn_add_scalar(tn_mul(ratio, ratio), 1.0)));
 
     return tn_where(tn_bitwise_or(tn_eq(large, number(large, 0.0)), tn_isinf(large)), large, size);
@@ -72,7 +72,7 @@ OF_PARTS(abs, size_of(a, b))
 static tn_tensor *root(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *t = tn_sqrt(tn_mul_scalar(plus(size_of(a, b), tn_abs(a)), 0.5));
-    tn_tensor *other = if_zero(t, number(t, 0.0), over(tn_abs(b), tn_mul_scalar(t, 2.0)));
+    tn_tensor *other = if_zero(t, number(t, 0.0), divide(tn_abs(b), tn_mul_scalar(t, 2.0)));
     tn_tensor *right = tn_ge(a, number(a, 0.0)), *up = tn_where(right, other, t);
 
     return tn_complex(tn_where(right, t, other),
@@ -109,7 +109,7 @@ OF_PARTS(log1p,
 OF_PARTS(expm1, tn_complex(minus(tn_mul(tn_expm1(a), tn_cos(b)),
                                  tn_mul_scalar(tn_square(tn_sin(tn_mul_scalar(b, 0.5))), 2.0)),
                            tn_mul(tn_exp(a), tn_sin(b))))
-OF_PARTS(sigmoid, over(number(in[0], 1.0), tn_add_scalar(tn_exp(tn_neg(in[0])), 1.0)))
+OF_PARTS(sigmoid, divide(number(in[0], 1.0), tn_add_scalar(tn_exp(tn_neg(in[0])), 1.0)))
 
 /* ---- circles ---- */
 
@@ -126,8 +126,8 @@ static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
     tn_tensor *whole = plus(tn_square(tn_expm1(far)),
                             tn_mul_scalar(tn_mul(e, tn_square(tn_cos(b))), 4.0));
 
-    *re = over(tn_neg(tn_mul(tn_sign(a), tn_expm1(tn_mul_scalar(far, 2.0)))), whole);
-    *im = over(tn_mul_scalar(tn_mul(e, tn_sin(tn_mul_scalar(b, 2.0))), 2.0), whole);
+    *re = divide(tn_neg(tn_mul(tn_sign(a), tn_expm1(tn_mul_scalar(far, 2.0)))), whole);
+    *im = divide(tn_mul_scalar(tn_mul(e, tn_sin(tn_mul_scalar(b, 2.0))), 2.0), whole);
 }
 
 tn_status tn__parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
@@ -153,7 +153,7 @@ tn_status tn__parts_tan(tn_tensor *const *in, int64_t n_in, const void *options,
 static tn_tensor *area(tn_tensor *t)
 {
     tn_tensor *x = tn_abs(t), *square = tn_mul(x, x);
-    tn_tensor *more = over(square, tn_add_scalar(tn_sqrt(tn_add_scalar(square, 1.0)), 1.0));
+    tn_tensor *more = divide(square, tn_add_scalar(tn_sqrt(tn_add_scalar(square, 1.0)), 1.0));
 
     return tn_mul(tn_sign(t), tn_log1p(plus(x, more)));
 }
@@ -187,7 +187,7 @@ static tn_tensor *arctangent(tn_tensor *a, tn_tensor *b)
 
     return tn_complex(
         tn_mul_scalar(tn_atan2(tn_mul_scalar(a, 2.0), rest), 0.5),
-        tn_mul_scalar(tn_log1p(over(tn_mul_scalar(b, 4.0), plus(square, tn_mul(less, less)))),
+        tn_mul_scalar(tn_log1p(divide(tn_mul_scalar(b, 4.0), plus(square, tn_mul(less, less)))),
                       0.25));
 }
 OF_PARTS(atan, arctangent(a, b))

@@ -194,7 +194,7 @@ static tn_status check_gy(const tn_view *gy, const layout *l)
                           tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
 }
 
-static tn_status two_of_a_kind(const tn_view *gy, const tn_view *other, const char *name)
+static tn_status check_same_dims(const tn_view *gy, const tn_view *other, const char *name)
 {
     char text[TN__TEXT], text_o[TN__TEXT];
 
@@ -210,7 +210,7 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
     const tn_convolution_grad_input_options *o = infer->options;
     const tn_view *gy = infer->in[0], *weight = infer->in[1];
     layout l;
-    tn_status status = two_of_a_kind(gy, weight, "weight");
+    tn_status status = check_same_dims(gy, weight, "weight");
 
     if (status != TN_OK)
         return status;
@@ -334,7 +334,7 @@ static tn_status convolution_grad_weight_infer(tn_infer *infer)
     const tn_convolution_grad_weight_options *o = infer->options;
     const tn_view *gy = infer->in[0], *x = infer->in[1];
     layout l;
-    tn_status status = two_of_a_kind(gy, x, "x");
+    tn_status status = check_same_dims(gy, x, "x");
 
     if (status != TN_OK)
         return status;

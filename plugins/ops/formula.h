@@ -24,13 +24,13 @@ static inline tn_tensor *minus(tn_tensor *a, tn_tensor *b)
     return tn_sub(a, b, NULL);
 }
 
-static inline tn_tensor *over(tn_tensor *a, tn_tensor *b)
+static inline tn_tensor *divide(tn_tensor *a, tn_tensor *b)
 {
     return tn_div(a, b, NULL);
 }
 
 /* x + value */
-static inline tn_tensor *more(tn_tensor *x, double value)
+static inline tn_tensor *add_number(tn_tensor *x, double value)
 {
     return tn_add_scalar(x, value);
 }
@@ -52,7 +52,7 @@ static inline tn_tensor *plus_times(tn_tensor *x, double factor, tn_tensor *y)
 
 static inline tn_tensor *one_minus(tn_tensor *x)
 {
-    return more(tn_neg(x), 1.0);
+    return add_number(tn_neg(x), 1.0);
 }
 
 /* max(x, least) */

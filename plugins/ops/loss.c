@@ -240,7 +240,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
                     times(tn_masked_fill(all, out, 0.0), smoothing / (double)classes));
     }
     if (is(reduction, "mean"))
-        return over(tn_sum(each, NULL), tn_sum(share, NULL));
+        return divide(tn_sum(each, NULL), tn_sum(share, NULL));
     return reduced(each, reduction);
 }
 
@@ -253,7 +253,7 @@ static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, d
     tn_tensor *y;
 
     if (smoothing > 0)
-        target = more(times(target, 1 - smoothing), smoothing / (double)classes);
+        target = add_number(times(target, 1 - smoothing), smoothing / (double)classes);
     y = tn_mul(x, target);
     if (weight != TN_NONE)
         y = tn_mul(y, along_classes(weight, x, at));

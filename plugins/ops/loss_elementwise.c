@@ -114,7 +114,8 @@ static tn_status binary_cross_entropy_each_derive(tn_derive *d)
     tn_tensor *x = d->in[0], *gy = d->gout[0];
 
     if (tn__needs(d, 0))
-        d->gin[0] = tn_mul(gy, over(minus(x, d->in[1]), at_least(tn_mul(x, one_minus(x)), 1e-12)));
+        d->gin[0] = tn_mul(gy,
+                           divide(minus(x, d->in[1]), at_least(tn_mul(x, one_minus(x)), 1e-12)));
     if (tn__needs(d, 1))
         d->gin[1] = tn_mul(gy,
                            minus(at_least(tn_log1p(tn_neg(x)), -100), at_least(tn_ln(x), -100)));
@@ -133,14 +134,14 @@ static tn_tensor *with_logits(tn_tensor *x, tn_tensor *target, tn_tensor *pos)
     tn_tensor *log = tn_logsigmoid(x);
 
     if (pos != TN_NONE)
-        log = tn_mul(log, more(tn_mul(more(pos, -1), target), 1));
+        log = tn_mul(log, add_number(tn_mul(add_number(pos, -1), target), 1));
     return minus(tn_mul(one_minus(target), x), log);
 }
 
 LOSS(binary_cross_entropy_with_logits, same_shape(infer),
      weighted(with_logits(in[0], in[1], in[3]), in[2]));
 
-static tn_tensor *both_soft(tn_tensor *x, tn_tensor *target)
+static tn_tensor *soft_margin(tn_tensor *x, tn_tensor *target)
 {
     return tn_neg(plus(tn_mul(target, tn_logsigmoid(x)),
                        tn_mul(one_minus(target), tn_logsigmoid(tn_neg(x)))));
@@ -156,7 +157,7 @@ static tn_tensor *mean_of_classes(tn_tensor *y)
 }
 
 LOSS(multilabel_soft_margin_loss, same_shape(infer),
-     mean_of_classes(weighted(both_soft(in[0], in[1]), in[2])));
+     mean_of_classes(weighted(soft_margin(in[0], in[1]), in[2])));
 EACH(soft_margin_loss, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))), NULL);
 
 /* ---- distributions ---- */
@@ -193,8 +194,9 @@ static tn_status kl_div_decompose(tn_tensor *const *in, int64_t n_in, const void
     if (!is(o->reduction, "batchmean"))
         return tn__common_given(out, reduced(y, o->reduction));
     y = tn_sum(y, NULL);
-    return tn__common_given(
-        out, tn_tensor_ndim(in[0]) == 0 ? y : over(y, number(y, (double)tn_tensor_size(in[0], 0))));
+    return tn__common_given(out, tn_tensor_ndim(in[0]) == 0
+                                     ? y
+                                     : divide(y, number(y, (double)tn_tensor_size(in[0], 0))));
 }
 
 TN__OP(kl_div, .infer = kl_div_infer, .decompose = kl_div_decompose);
@@ -211,7 +213,7 @@ static tn_tensor *stirling(tn_tensor *t)
 static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_loss_options *o)
 {
     tn_tensor *y = o->log_input ? minus(tn_exp(x), tn_mul(target, x))
-                                : minus(x, tn_mul(target, tn_ln(more(x, o->eps))));
+                                : minus(x, tn_mul(target, tn_ln(add_number(x, o->eps))));
 
     return o->full ? plus(y, stirling(target)) : y;
 }
@@ -252,8 +254,8 @@ static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_opti
         return NULL;
     still = tn_detach(var);
     var = plus(var, minus(at_least(still, o->eps), still));
-    y = times(plus(tn_ln(var), over(tn_square(minus(in[0], in[1])), var)), 0.5);
-    return o->full ? more(y, 0.5 * log(2 * M_PI)) : y;
+    y = times(plus(tn_ln(var), divide(tn_square(minus(in[0], in[1])), var)), 0.5);
+    return o->full ? add_number(y, 0.5 * log(2 * M_PI)) : y;
 }
 
 LOSS(gaussian_nll_loss, gaussian_check(infer, o->eps), gaussian(in, o));

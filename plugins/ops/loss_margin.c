@@ -5,7 +5,7 @@
 
 static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
 {
-    tn_tensor *far = at_least(more(tn_neg(x), margin), 0), *zero = number(x, 0);
+    tn_tensor *far = at_least(add_number(tn_neg(x), margin), 0), *zero = number(x, 0);
 
     return plus(tn_where(tn_ne(target, number(target, 1)), far, zero),
                 tn_where(tn_ne(target, number(target, -1)), x, zero));
@@ -13,7 +13,7 @@ static tn_tensor *hinge(tn_tensor *x, tn_tensor *target, double margin)
 
 LOSS(hinge_embedding_loss, TN_OK, hinge(in[0], in[1], o->margin));
 EACH(margin_ranking_loss, TN_OK,
-     at_least(more(tn_neg(tn_mul(in[2], minus(in[0], in[1]))), o->margin), 0), NULL);
+     at_least(add_number(tn_neg(tn_mul(in[2], minus(in[0], in[1]))), o->margin), 0), NULL);
 
 static tn_tensor *distance(tn_tensor *a, tn_tensor *b, const tn_triplet_margin_loss_options *o)
 {
@@ -30,7 +30,7 @@ static tn_tensor *triplet(tn_tensor *const *in, const tn_triplet_margin_loss_opt
 
     if (o->swap)
         far = tn_minimum(far, distance(in[1], in[2], o));
-    return at_least(more(minus(near, far), o->margin), 0);
+    return at_least(add_number(minus(near, far), o->margin), 0);
 }
 
 static tn_status triplet_check(const tn_infer *infer, double margin)
@@ -60,13 +60,14 @@ LOSS(triplet_margin_loss, triplet_check(infer, o->margin), triplet(in, o));
 static tn_tensor *cosines(tn_tensor *const *in, double margin)
 {
     int64_t dim = tn_tensor_ndim(in[0]) > 1 || tn_tensor_ndim(in[1]) > 1 ? 1 : 0;
-    tn_tensor *a = more(sum_dim(tn_square(in[0]), dim), 1e-12),
-              *b = more(sum_dim(tn_square(in[1]), dim), 1e-12);
-    tn_tensor *cos = over(sum_dim(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
+    tn_tensor *a = add_number(sum_dim(tn_square(in[0]), dim), 1e-12),
+              *b = add_number(sum_dim(tn_square(in[1]), dim), 1e-12);
+    tn_tensor *cos = divide(sum_dim(tn_mul(in[0], in[1]), dim), tn_sqrt(tn_mul(a, b))),
               *zero = number(cos, 0);
 
-    return plus(tn_where(tn_eq(in[2], number(in[2], 1)), one_minus(cos), zero),
-                tn_where(tn_eq(in[2], number(in[2], -1)), at_least(more(cos, -margin), 0), zero));
+    return plus(
+        tn_where(tn_eq(in[2], number(in[2], 1)), one_minus(cos), zero),
+        tn_where(tn_eq(in[2], number(in[2], -1)), at_least(add_number(cos, -margin), 0), zero));
 }
 
 LOSS(cosine_embedding_loss, TN_OK, cosines(in, o->margin));
@@ -118,7 +119,7 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
     classes = tn_tensor_size(x, last);
     own = tn_gather(x, target, last);
     whole.dtype = TN_I64;
-    y = at_least(more(minus(x, own), o->margin), 0);
+    y = at_least(add_number(minus(x, own), o->margin), 0);
     if (o->p == 2)
         y = tn_square(y);
     if (in[2] != TN_NONE)
@@ -158,7 +159,7 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
     among = tn_scatter_add(tn__common_zeros(x, tn_tensor_shape(x)), safe,
                            tn_cast(counts, tn_tensor_dtype(x)), last);
     /* y[n, t, c] */
-    y = at_least(more(minus(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
+    y = at_least(add_number(minus(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
     y = tn_mul(y, tn_cast(tn_unsqueeze(counts, -1), tn_tensor_dtype(x)));
     y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);
     both[0] = second;

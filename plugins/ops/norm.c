@@ -117,7 +117,7 @@ static tn_tensor *saved_weight(const tn_derive *d)
     return d->in_meta[1].ndim < 0 ? TN_NONE : d->in[1];
 }
 
-static void give_back(tn_derive *d, tn_ints dims, tn_tensor *const *all)
+static void set_gradients(tn_derive *d, tn_ints dims, tn_tensor *const *all)
 {
     if (tn__needs(d, 0))
         d->gin[0] = moments_back(d, dims, all[0]);
@@ -139,7 +139,7 @@ static tn_status standardize_derive(tn_derive *d)
         tn_standardize_grad(d->gout[0], d->in[0], d->out[1], d->out[2], saved_weight(d), o->dims,
                             &g, &all[0], &all[1], &all[2]) != TN_OK)
         return tn_error_last_code();
-    give_back(d, o->dims, all);
+    set_gradients(d, o->dims, all);
     return TN_OK;
 }
 
@@ -264,7 +264,7 @@ static tn_status standardize_relu_derive(tn_derive *d)
                                  saved_weight(d), o->dims, &g, &all[0], &all[1], &all[2],
                                  &all[3]) != TN_OK)
         return tn_error_last_code();
-    give_back(d, o->dims, all);
+    set_gradients(d, o->dims, all);
     if (tn__needs(d, 3))
         d->gin[3] = all[3];
     return TN_OK;

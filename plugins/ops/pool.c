@@ -283,7 +283,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
 }
 
 /* A NULL of counts() with `all` says that one number does. */
-static tn_tensor *shared_out(tn_tensor *x, const tn__slide *s, const mean_options *o)
+static tn_tensor *over_counts(tn_tensor *x, const tn__slide *s, const mean_options *o)
 {
     double all;
     tn_tensor *each = x == NULL ? NULL : counts(x, s, o, &all);
@@ -330,7 +330,7 @@ static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
         dims[i] = 2 + s.dims + i;
     sum.dims = (tn_ints){ dims, s.dims };
     return tn__common_given(
-        out, shared_out(tn_sum(tn__slide_windows(in[0], &s, 0, false), &sum), &s, &o));
+        out, over_counts(tn_sum(tn__slide_windows(in[0], &s, 0, false), &sum), &s, &o));
 }
 
 static tn_status avg_pool_derive(tn_derive *d)
@@ -392,7 +392,7 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
                                         tn_tensor_dtype(in[0])));
     if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
         return tn_error_last_code();
-    each = shared_out(in[0], &s, &o);
+    each = over_counts(in[0], &s, &o);
     for (int32_t i = 0; i < 2 + s.dims; i++)
         shape[i] = tn_tensor_size(in[0], i);
     for (int32_t i = 0; i < s.dims; i++) {

@@ -209,8 +209,9 @@ static tn_status prod_derive(tn_derive *d)
     if (product == NULL)
         return tn_error_last_code();
     share = tn_mul(product, tn_reshape(d->gout[0], tn_tensor_shape(product)));
-    d->gin[0] = tn_where(none, tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), share, zero),
-                         over(tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), share, zero), x));
+    d->gin[0] = tn_where(
+        none, tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), share, zero),
+        divide(tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), share, zero), x));
     return TN_OK;
 }
 
@@ -222,7 +223,7 @@ static tn_dtype truth_of(tn_dtype dtype)
     return dtype == TN_U8 ? TN_U8 : TN_BOOL;
 }
 
-static tn_tensor *as_asked(tn_tensor *truth, tn_tensor *x)
+static tn_tensor *truth_like(tn_tensor *truth, tn_tensor *x)
 {
     return tn_tensor_dtype(x) == TN_U8 ? tn_cast(truth, TN_U8) : truth;
 }
@@ -268,10 +269,10 @@ static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *o
 
     (void)n_in;
     if (alone(o->dims))
-        return tn__common_given(out, as_asked(tn_logical_not(wrong), in[0]));
+        return tn__common_given(out, truth_like(tn_logical_not(wrong), in[0]));
     wrong = sum_of(wrong, o->dims, o->keepdim);
     wrong = tn_eq(wrong, tn__common_number(wrong, 0));
-    return tn__common_given(out, as_asked(wrong, in[0]));
+    return tn__common_given(out, truth_like(wrong, in[0]));
 }
 
 static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
@@ -282,10 +283,10 @@ static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *o
 
     (void)n_in;
     if (alone(o->dims))
-        return tn__common_given(out, as_asked(tn_logical_not(tn_logical_not(in[0])), in[0]));
+        return tn__common_given(out, truth_like(tn_logical_not(tn_logical_not(in[0])), in[0]));
     right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
     right = tn_ne(right, tn__common_number(right, 0));
-    return tn__common_given(out, as_asked(right, in[0]));
+    return tn__common_given(out, truth_like(right, in[0]));
 }
 
 /* ---- the logarithm of a sum of exponentials ---- */

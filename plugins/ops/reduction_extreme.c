@@ -18,7 +18,7 @@ static tn_status extreme_derive(tn_derive *d, tn_ints dims, bool keepdim)
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, dims, keepdim);
     tn_tensor *mask = like(tn_eq(d->in[0], y), gy);
 
-    d->gin[0] = tn_mul(mask, over(gy, sum_of(mask, dims, true)));
+    d->gin[0] = tn_mul(mask, divide(gy, sum_of(mask, dims, true)));
     return TN_OK;
 }
 

@@ -92,7 +92,7 @@ static tn_status std_derive(tn_derive *d)
     tn_ints shape = tn__common_in_shape(d, 0);
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), over(gy, y));
+    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), divide(gy, y));
 
     d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
                        tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
@@ -163,16 +163,16 @@ static tn_status norm_derive(tn_derive *d)
         /* No division where the norm is 0: the second derivative would be NaN. */
         tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
 
-        d->gin[0] = tn_mul(x, or_zero(none, over(gy, safe)));
+        d->gin[0] = tn_mul(x, or_zero(none, divide(gy, safe)));
     } else if (isinf(o->p)) { /* evenly among the extreme ones */
         tn_tensor *mask = like(tn_eq(size, y), gy);
 
-        d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), over(gy, sum_of(mask, o->dims, true)));
+        d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), divide(gy, sum_of(mask, o->dims, true)));
     } else {
         scaled = tn_mul(tn_sgn(x), tn_pow_scalar(size, o->p - 1));
         if (o->p < 2)
             scaled = or_zero(tn_eq(size, zero), scaled);
-        scale = or_zero(tn_eq(y, zero), over(gy, tn_pow_scalar(y, o->p - 1)));
+        scale = or_zero(tn_eq(y, zero), divide(gy, tn_pow_scalar(y, o->p - 1)));
         d->gin[0] = tn_mul(scaled, scale);
     }
     return TN_OK;

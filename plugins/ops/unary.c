@@ -27,12 +27,12 @@ TN__OP(sqrt, .infer = tn__common_unary, .derive = sqrt_derive, TN__PARTS(sqrt));
 /* 1 - x^2, 1 + x^2 */
 static tn_tensor *one_minus_square(tn_tensor *x)
 {
-    return more(tn_neg(tn_mul(x, x)), 1.0);
+    return add_number(tn_neg(tn_mul(x, x)), 1.0);
 }
 
 static tn_tensor *one_plus_square(tn_tensor *x)
 {
-    return more(tn_mul(x, x), 1.0);
+    return add_number(tn_mul(x, x), 1.0);
 }
 
 /* The same, by parts for complex numbers where a device has no kernel for those. */
@@ -46,7 +46,7 @@ static tn_tensor *direction(tn_tensor *x)
         return tn_sign(x);
     size = tn_abs(x);
     return tn_where(tn_eq(size, tn__common_number(size, 0.0)), tn__common_number(x, 0.0),
-                    over(x, size));
+                    divide(x, size));
 }
 static tn_status abs_infer(tn_infer *infer)
 {
@@ -80,20 +80,20 @@ static tn_status square_infer(tn_infer *infer)
 }
 TN__OP(square, .infer = square_infer, .derive = square_derive, .decompose = square_decompose);
 DERIVE(reciprocal, tn_neg(tn__common_chain(gy, tn_mul(y, y))))
-DECOMPOSE(reciprocal, over(tn__common_number(x, 1.0), x))
+DECOMPOSE(reciprocal, divide(tn__common_number(x, 1.0), x))
 TN__OP(reciprocal, .infer = tn__common_unary, .derive = reciprocal_derive,
        .decompose = reciprocal_decompose);
 DERIVE(rsqrt, times(tn__common_chain(gy, tn_mul(y, tn_mul(y, y))), -0.5))
-DECOMPOSE(rsqrt, over(tn__common_number(x, 1.0), tn_sqrt(x)))
+DECOMPOSE(rsqrt, divide(tn__common_number(x, 1.0), tn_sqrt(x)))
 TN__OP(rsqrt, .infer = tn__common_unary, .derive = rsqrt_derive, .decompose = rsqrt_decompose);
 
-DERIVE(expm1, tn__common_chain(gy, more(y, 1.0)))
+DERIVE(expm1, tn__common_chain(gy, add_number(y, 1.0)))
 TN__OP(expm1, .infer = tn__common_unary, .derive = expm1_derive, TN__PARTS(expm1));
-DERIVE(log1p, over(gy, tn__common_conj(more(x, 1.0))))
+DERIVE(log1p, divide(gy, tn__common_conj(add_number(x, 1.0))))
 TN__OP(log1p, .infer = tn__common_unary, .derive = log1p_derive, TN__PARTS(log1p));
-DERIVE(log2, over(gy, tn__common_conj(times(x, 0.69314718055994530942))))
+DERIVE(log2, divide(gy, tn__common_conj(times(x, 0.69314718055994530942))))
 TN__OP(log2, .infer = tn__common_unary, .derive = log2_derive, TN__PARTS(log2));
-DERIVE(log10, over(gy, tn__common_conj(times(x, 2.30258509299404568402))))
+DERIVE(log10, divide(gy, tn__common_conj(times(x, 2.30258509299404568402))))
 TN__OP(log10, .infer = tn__common_unary, .derive = log10_derive, TN__PARTS(log10));
 
 DERIVE(sin, tn__common_chain(gy, tn_cos(x)))
@@ -106,7 +106,7 @@ DERIVE(asin, tn__common_chain(gy, tn_rsqrt(one_minus_square(x))))
 TN__OP(asin, .infer = tn__common_unary, .derive = asin_derive, TN__PARTS(asin));
 DERIVE(acos, tn_neg(tn__common_chain(gy, tn_rsqrt(one_minus_square(x)))))
 TN__OP(acos, .infer = tn__common_unary, .derive = acos_derive, TN__PARTS(acos));
-DERIVE(atan, over(gy, tn__common_conj(one_plus_square(x))))
+DERIVE(atan, divide(gy, tn__common_conj(one_plus_square(x))))
 TN__OP(atan, .infer = tn__common_unary, .derive = atan_derive, TN__PARTS(atan));
 DERIVE(sinh, tn__common_chain(gy, tn_cosh(x)))
 TN__OP(sinh, .infer = tn__common_unary, .derive = sinh_derive, TN__PARTS(sinh));

@@ -111,9 +111,9 @@ static tn_status plain_weight(const tn_view *weight, const char **at, void **cop
     return status;
 }
 
-/* ---- forth ----------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
-struct forth {
+struct forward {
     struct windows_of {
         struct tn__windows w;
         struct tn__images x, y;
@@ -123,7 +123,7 @@ struct forth {
     int64_t rows, blocks, strips, across;
 };
 
-static tn_status forth_block(const struct forth *f, int64_t index)
+static tn_status forward_block(const struct forward *f, int64_t index)
 {
     const struct tn__windows *w = &f->at->w;
     const struct panels *p = f->panels;
@@ -168,11 +168,11 @@ static tn_status forth_block(const struct forth *f, int64_t index)
     return TN_OK;
 }
 
-static tn_status forth_part(void *user, int64_t begin, int64_t end)
+static tn_status forward_part(void *user, int64_t begin, int64_t end)
 {
     tn_status status = TN_OK;
     for (int64_t i = begin; i < end && status == TN_OK; i++)
-        status = forth_block(user, i);
+        status = forward_block(user, i);
     return status;
 }
 
@@ -192,8 +192,8 @@ static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t w
 }
 
 /* Windows of x times the weight's panels, into y. */
-static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned,
-                       const tn_view *bias)
+static tn_status forward(struct windows_of *at, const tn_view *weight, bool turned,
+                         const tn_view *bias)
 {
     struct tn__windows *w = &at->w;
     int64_t all = w->images * w->places, mr = tn__simd.gemm->strips[w->ct].mr;
@@ -206,7 +206,7 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
                         .taps = w->taps,
                         .depth = w->taps * w->channels,
                         .width = tn__gemm_width(w->ct, w->outputs) };
-    struct forth f = { .at = at, .panels = &p };
+    struct forward f = { .at = at, .panels = &p };
     void *copy = NULL;
     char *padded = NULL;
     tn_status status = plain_weight(weight, &p.weight, &copy);
@@ -234,7 +234,7 @@ static tn_status forth(struct windows_of *at, const tn_view *weight, bool turned
         f.blocks = (all + f.rows - 1) / f.rows;
         f.across = w->outputs < ACROSS ? tn__up(w->outputs, p.width) : ACROSS;
         f.strips = (w->outputs + f.across - 1) / f.across;
-        status = tn_parallel_for(f.blocks * f.strips * w->groups, 1, forth_part, &f);
+        status = tn_parallel_for(f.blocks * f.strips * w->groups, 1, forward_part, &f);
     }
     tn__scratch_give(padded);
     tn__scratch_give(p.to);
@@ -259,7 +259,7 @@ static tn_status run_convolution(const tn_call *call)
     if (status == TN_OK) {
         status = tn__depthwise_takes(&at.w)
                      ? tn__depthwise_forth(&at.w, &at.x, &at.y, weight, call->in[2])
-                     : forth(&at, weight, false, call->in[2]);
+                     : forward(&at, weight, false, call->in[2]);
         last = tn__images_done(&at.y, y, status == TN_OK);
         status = status == TN_OK ? last : status;
     }
@@ -442,7 +442,7 @@ static tn_status run_convolution_grad_input(const tn_call *call)
         if (tn__depthwise_takes(&at.w))
             status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
         else
-            status = turn(&at.w) ? forth(&at, weight, true, NULL)
+            status = turn(&at.w) ? forward(&at, weight, true, NULL)
                                  : back(&at.w, &at.x, &at.y, weight);
         last = tn__images_done(&at.y, gx, status == TN_OK);
         status = status == TN_OK ? last : status;

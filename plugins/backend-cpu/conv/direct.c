@@ -78,18 +78,18 @@ static int64_t lines_at_once(const struct tn__windows *w, int64_t images)
     return lines < near ? lines : near;
 }
 
-/* ---- forth ----------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
-struct forth {
+struct forward {
     const struct tn__windows *w;
     const struct tn__images *x, *y;
     const char *panels, *bias;
     int64_t width, lines, blocks; /* of a panel; of a piece; pieces of an image */
 };
 
-static tn_status forth_part(void *user, int64_t begin, int64_t end)
+static tn_status forward_part(void *user, int64_t begin, int64_t end)
 {
-    const struct forth *f = user;
+    const struct forward *f = user;
     const struct tn__windows *w = f->w;
     const int64_t line = line_of(w), around = w->kernel[2] * w->channels;
     char *lines = take_lines(w, f->lines);
@@ -127,10 +127,10 @@ tn_status tn__direct_forth(const struct tn__windows *w, const struct tn__images 
                            const struct tn__images *y, const char *panels, int64_t width,
                            const char *bias)
 {
-    struct forth f = { w, x, y, panels, bias, width, lines_at_once(w, w->images), 0 };
+    struct forward f = { w, x, y, panels, bias, width, lines_at_once(w, w->images), 0 };
 
     f.blocks = (w->count[1] + f.lines - 1) / f.lines;
-    return tn_parallel_for(w->images * f.blocks, 1, forth_part, &f);
+    return tn_parallel_for(w->images * f.blocks, 1, forward_part, &f);
 }
 
 /* ---- the weight's gradient ------------------------------------------------------------------- */

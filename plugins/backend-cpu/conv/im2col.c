@@ -44,7 +44,7 @@ void tn__windows_make(struct tn__windows *w, const tn_view *x, const tn_view *y,
 }
 
 /* `view` as if its channels were last. */
-static tn_view side_by_side(const tn_view *view, int64_t *strides, void *data)
+static tn_view as_channels_last(const tn_view *view, int64_t *strides, void *data)
 {
     tn_view out = *view;
     int64_t next = view->shape[1];
@@ -100,7 +100,7 @@ tn_status tn__images_take(struct tn__images *images, const tn_view *view, bool w
     images->owned = tn__scratch_take((size_t)(count * tn__view_item(view)));
     if (!images->owned)
         return TN_ERR_MEMORY;
-    plain = side_by_side(view, strides, images->owned);
+    plain = as_channels_last(view, strides, images->owned);
     images->at = images->owned;
     steps_of(images, &plain);
     if (!write)
@@ -118,7 +118,7 @@ tn_status tn__images_done(struct tn__images *images, const tn_view *view, bool w
     tn_status status = TN_OK;
 
     if (images->owned && write) {
-        tn_view plain = side_by_side(view, strides, images->owned);
+        tn_view plain = as_channels_last(view, strides, images->owned);
         status = tn__copy_views(view, &plain);
     }
     tn__scratch_give(images->owned);

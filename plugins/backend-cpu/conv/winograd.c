@@ -98,9 +98,9 @@ static struct tn__square made(const struct tn__windows *w, const struct tn__imag
     return s;
 }
 
-/* ---- forth ----------------------------------------------------------------------------------- */
+/* ---- forward --------------------------------------------------------------------------------- */
 
-struct forth {
+struct forward {
     const struct tn__windows *w;
     const struct tn__images *x, *y;
     const float *bias;
@@ -116,7 +116,7 @@ struct forth {
 /* Channels [begin, end) of all panels. */
 static tn_status weigh(void *user, int64_t begin, int64_t end)
 {
-    const struct forth *f = user;
+    const struct forward *f = user;
     const struct tn__windows *w = f->w;
     float nine[9 * WIDTH] __attribute__((aligned(64)));
     int64_t line = f->width * 4;
@@ -139,7 +139,7 @@ static tn_status weigh(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status forth_piece(const struct forth *f, int64_t index)
+static tn_status forward_piece(const struct forward *f, int64_t index)
 {
     const struct tn__windows *w = f->w;
     int64_t first = index / f->strips * f->block, output = index % f->strips * f->across;
@@ -178,11 +178,11 @@ static tn_status forth_piece(const struct forth *f, int64_t index)
     return TN_OK;
 }
 
-static tn_status forth_part(void *user, int64_t begin, int64_t end)
+static tn_status forward_part(void *user, int64_t begin, int64_t end)
 {
     tn_status status = TN_OK;
     for (int64_t i = begin; i < end && status == TN_OK; i++)
-        status = forth_piece(user, i);
+        status = forward_piece(user, i);
     return status;
 }
 
@@ -197,14 +197,14 @@ tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__image
                              const struct tn__images *y, const char *weight, bool turned,
                              const float *bias)
 {
-    struct forth f = { .w = w,
-                       .x = x,
-                       .y = y,
-                       .bias = bias,
-                       .weight = weight,
-                       .turned = turned,
-                       .tiles = tiles_of(w),
-                       .width = tn__gemm_width(TN__F32, w->outputs) };
+    struct forward f = { .w = w,
+                         .x = x,
+                         .y = y,
+                         .bias = bias,
+                         .weight = weight,
+                         .turned = turned,
+                         .tiles = tiles_of(w),
+                         .width = tn__gemm_width(TN__F32, w->outputs) };
     tn_status status;
 
     f.panels = (w->outputs + f.width - 1) / f.width;
@@ -218,7 +218,7 @@ tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__image
     f.u = tn__scratch_take((size_t)(TN__WINO_ALL * f.u_step * 4));
     status = f.u ? tn_parallel_for(f.panels * w->channels, 64, weigh, &f) : TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = tn_parallel_for(f.blocks * f.strips, 1, forth_part, &f);
+        status = tn_parallel_for(f.blocks * f.strips, 1, forward_part, &f);
     tn__scratch_give(f.u);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "simd/norm.h"
 #include "simd/simd.h"
 
-static bool side_by_side(const tn_view *view)
+static bool channels_last(const tn_view *view)
 {
     int64_t next = view->shape[1];
 
@@ -21,13 +21,13 @@ static bool side_by_side(const tn_view *view)
     return view->shape[0] == 1 || view->strides[0] == next;
 }
 
-static bool lies(const struct tn__people *people, const tn_view *view)
+static bool has_layout(const struct tn__norm_layout *layout, const tn_view *view)
 {
-    return view == NULL || (people->side_by_side ? side_by_side(view) : tn__view_dense(view));
+    return view == NULL || (layout->channels_last ? channels_last(view) : tn__view_dense(view));
 }
 
 /* What kind of populations `dims` of x are; false where this file does not do them. */
-static bool find_people(const tn_view *x, tn_ints dims, struct tn__people *out)
+static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *out)
 {
     bool reduced[TN_MAX_DIMS] = { false };
     int32_t first = x->ndim;
@@ -44,8 +44,8 @@ static bool find_people(const tn_view *x, tn_ints dims, struct tn__people *out)
     bool others = x->ndim > 1 && !reduced[1];
     for (int32_t d = 0; d < x->ndim; d++)
         others = others && (d == 1 || reduced[d]);
-    if (others && side_by_side(x)) {
-        out->side_by_side = true;
+    if (others && channels_last(x)) {
+        out->channels_last = true;
         out->populations = x->shape[1];
         out->segments = tn__view_count(x) / x->shape[1];
         return true;
@@ -72,7 +72,7 @@ static bool find_people(const tn_view *x, tn_ints dims, struct tn__people *out)
 
 /* Whether `part` (weight or bias, NULL for none) has a number for each element of a row, or for
  * each channel. */
-static bool find_affine(const tn_view *x, const tn_view *part, struct tn__people *people)
+static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_layout *layout)
 {
     int64_t count = part ? tn__view_count(part) : 0, at = 0;
     int32_t lasting = 0;
@@ -92,27 +92,27 @@ static bool find_affine(const tn_view *x, const tn_view *part, struct tn__people
     int64_t behind = 1;
     for (int32_t d = 2; d < x->ndim; d++)
         behind *= x->shape[d];
-    if (channel && count == x->shape[1] && people->populations % count == 0 &&
-        (people->segments > 1 || people->length == behind)) {
-        if (people->affine == TN__PER_ELEMENT)
+    if (channel && count == x->shape[1] && layout->populations % count == 0 &&
+        (layout->segments > 1 || layout->length == behind)) {
+        if (layout->affine == TN__PER_ELEMENT)
             return false;
-        people->affine = TN__PER_POPULATION;
-        people->channels = count;
+        layout->affine = TN__PER_POPULATION;
+        layout->channels = count;
         return true;
     }
-    if (people->segments == 1 && count == people->length) {
-        if (people->affine == TN__PER_POPULATION)
+    if (layout->segments == 1 && count == layout->length) {
+        if (layout->affine == TN__PER_POPULATION)
             return false;
         /* Its shape is the end of x's. */
         int64_t end = 1;
         for (int32_t i = 0; i < part->ndim && i < x->ndim; i++) {
-            if (end == people->length)
+            if (end == layout->length)
                 break;
             if (part->shape[part->ndim - 1 - i] != x->shape[x->ndim - 1 - i])
                 return false;
             end *= x->shape[x->ndim - 1 - i];
         }
-        people->affine = TN__PER_ELEMENT;
+        layout->affine = TN__PER_ELEMENT;
         return true;
     }
     return false;
@@ -140,70 +140,71 @@ static bool same_type(const tn_view *x, const tn_view *other)
     return tn_view_dtype(x) == tn_view_dtype(other);
 }
 
-static bool takes(const tn_call *call, tn_ints dims, struct tn__people *people)
+static bool takes(const tn_call *call, tn_ints dims, struct tn__norm_layout *layout)
 {
     return reads(call->in[0], call->in[1]) && reads(call->in[0], call->in[2]) &&
-           find_people(call->in[0], dims, people) &&
-           find_affine(call->in[0], call->in[1], people) &&
-           find_affine(call->in[0], call->in[2], people) &&
-           (call->out == NULL || lies(people, call->out[0]));
+           find_layout(call->in[0], dims, layout) &&
+           find_affine(call->in[0], call->in[1], layout) &&
+           find_affine(call->in[0], call->in[2], layout) &&
+           (call->out == NULL || has_layout(layout, call->out[0]));
 }
 
 static bool supports_standardize(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_options *o = call->options;
-    struct tn__people people = { .affine = TN__NO_AFFINE };
+    struct tn__norm_layout layout = { .affine = TN__NO_AFFINE };
 
-    return takes(call, o->dims, &people) || no(reason, size);
+    return takes(call, o->dims, &layout) || no(reason, size);
 }
 
 static bool supports_standardize_relu(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_relu_options *o = call->options;
-    struct tn__people people = { .affine = TN__NO_AFFINE };
+    struct tn__norm_layout layout = { .affine = TN__NO_AFFINE };
 
-    return (takes(call, o->dims, &people) && people.affine != TN__PER_ELEMENT &&
-            (!call->in[3] || same_type(call->in[0], call->in[3])) && lies(&people, call->in[3])) ||
+    return (takes(call, o->dims, &layout) && layout.affine != TN__PER_ELEMENT &&
+            (!call->in[3] || same_type(call->in[0], call->in[3])) &&
+            has_layout(&layout, call->in[3])) ||
            no(reason, size);
 }
 
 /* Views of the gradient `gy`, and of x and the inputs after it, from in[at] on. */
 static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine_shape,
-                       struct tn__people *people)
+                       struct tn__norm_layout *layout)
 {
     const tn_view *const *in = call->in + at, *x = in[0];
     tn_view shape = { .shape = (int64_t *)(uintptr_t)affine_shape.at,
                       .ndim = (int32_t)affine_shape.count };
     int64_t strides[TN_MAX_DIMS], next = 1;
     bool fits = same_type(x, call->in[0]) && reads(x, in[1]) && reads(x, in[2]) &&
-                reads(x, in[3]) && find_people(x, dims, people) && find_affine(x, in[3], people) &&
-                lies(people, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
+                reads(x, in[3]) && find_layout(x, dims, layout) && find_affine(x, in[3], layout) &&
+                has_layout(layout, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
 
     for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
         strides[d] = next;
     shape.strides = strides;
     if (fits && shape.ndim > 0)
-        fits = find_affine(x, &shape, people);
-    return fits && (call->out == NULL || lies(people, call->out[0]));
+        fits = find_affine(x, &shape, layout);
+    return fits && (call->out == NULL || has_layout(layout, call->out[0]));
 }
 
 static bool supports_standardize_grad(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_grad_options *o = call->options;
-    struct tn__people people = { .affine = TN__NO_AFFINE };
+    struct tn__norm_layout layout = { .affine = TN__NO_AFFINE };
 
-    return back_takes(call, 1, o->dims, o->affine_shape, &people) || no(reason, size);
+    return back_takes(call, 1, o->dims, o->affine_shape, &layout) || no(reason, size);
 }
 
 static bool supports_standardize_relu_grad(const tn_call *call, char *reason, size_t size)
 {
     const tn_standardize_relu_grad_options *o = call->options;
-    struct tn__people people = { .affine = TN__NO_AFFINE };
+    struct tn__norm_layout layout = { .affine = TN__NO_AFFINE };
 
-    return (back_takes(call, 2, o->dims, o->affine_shape, &people) &&
-            people.affine != TN__PER_ELEMENT && same_type(call->in[2], call->in[1]) &&
-            lies(&people, call->in[1]) &&
-            (call->out == NULL || !o->residual || lies(&people, call->out[3]))) ||
+    return (back_takes(call, 2, o->dims, o->affine_shape, &layout) &&
+            layout.affine != TN__PER_ELEMENT && same_type(call->in[2], call->in[1]) &&
+            has_layout(&layout, call->in[1]) &&
+            (call->out == NULL || !o->residual || has_layout(&layout, call->out[3]))) ||
            no(reason, size);
 }
 
@@ -213,7 +214,7 @@ static const void *at_of(const tn_view *view)
 }
 
 /* Populations for a thread at least: 32768 elements justify one. */
-static int64_t grain_of(const struct tn__people *e)
+static int64_t grain_of(const struct tn__norm_layout *e)
 {
     int64_t each = e->segments * e->length;
     return each >= 32768 ? 1 : 32768 / each + 1;
@@ -223,7 +224,7 @@ static int64_t grain_of(const struct tn__people *e)
 static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part *sums,
                            tn__norm_part *moments, tn__norm_part *rows)
 {
-    const struct tn__people *e = &w->people;
+    const struct tn__norm_layout *e = &w->layout;
     int64_t blocks = (e->segments + TN__NORM_ROWS - 1) / TN__NORM_ROWS,
             grain = 1 + 32768 / (e->populations * TN__NORM_ROWS);
     tn_status status;
@@ -240,7 +241,7 @@ static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part 
     return status;
 }
 
-static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *w)
+static tn_status forward(const tn_call *call, tn_ints dims, struct tn__norm_work *w)
 {
     int which = tn__ct_of(call->dtype) == TN__F64;
 
@@ -250,14 +251,14 @@ static tn_status forth(const tn_call *call, tn_ints dims, struct tn__norm_work *
     w->y = tn__view_at(call->out[0]);
     w->mean = tn__view_at(call->out[1]);
     w->var = tn__view_at(call->out[2]);
-    find_people(call->in[0], dims, &w->people);
-    find_affine(call->in[0], call->in[1], &w->people);
-    find_affine(call->in[0], call->in[2], &w->people);
-    if (w->people.side_by_side)
-        return in_blocks(w, tn__view_item(call->in[0]), tn__simd.norm->side_sums[which],
-                         tn__simd.norm->side_moments[which], tn__simd.norm->side_forth[which]);
-    return tn_parallel_for(w->people.populations, grain_of(&w->people), tn__simd.norm->forth[which],
-                           w);
+    find_layout(call->in[0], dims, &w->layout);
+    find_affine(call->in[0], call->in[1], &w->layout);
+    find_affine(call->in[0], call->in[2], &w->layout);
+    if (w->layout.channels_last)
+        return in_blocks(w, tn__view_item(call->in[0]), tn__simd.norm->last_sums[which],
+                         tn__simd.norm->last_moments[which], tn__simd.norm->last_forward[which]);
+    return tn_parallel_for(w->layout.populations, grain_of(&w->layout),
+                           tn__simd.norm->forward[which], w);
 }
 
 static tn_status standardize(const tn_call *call)
@@ -265,7 +266,7 @@ static tn_status standardize(const tn_call *call)
     const tn_standardize_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps };
 
-    return forth(call, o->dims, &w);
+    return forward(call, o->dims, &w);
 }
 
 static tn_status standardize_relu(const tn_call *call)
@@ -273,7 +274,7 @@ static tn_status standardize_relu(const tn_call *call)
     const tn_standardize_relu_options *o = call->options;
     struct tn__norm_work w = { .eps = o->eps, .relu = true, .residual = at_of(call->in[3]) };
 
-    return forth(call, o->dims, &w);
+    return forward(call, o->dims, &w);
 }
 
 /* x and the inputs after it, from in[at] on. */
@@ -293,20 +294,20 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
     w->gw = tn__view_at(gw);
     w->gb = tn__view_at(call->out[2]);
     w->wants_affine = wants_affine;
-    find_people(x, dims, &w->people);
-    find_affine(x, in[3], &w->people);
+    find_layout(x, dims, &w->layout);
+    find_affine(x, in[3], &w->layout);
     if (wants_affine)
-        find_affine(x, gw, &w->people);
-    if (w->people.side_by_side)
-        return in_blocks(w, tn__view_item(x), tn__simd.norm->side_back_sums[which],
-                         tn__simd.norm->side_back_moments[which], tn__simd.norm->side_back[which]);
-    if (w->people.affine == TN__PER_POPULATION)
-        return tn_parallel_for(w->people.channels, grain_of(&w->people),
+        find_affine(x, gw, &w->layout);
+    if (w->layout.channels_last)
+        return in_blocks(w, tn__view_item(x), tn__simd.norm->last_back_sums[which],
+                         tn__simd.norm->last_back_moments[which], tn__simd.norm->last_back[which]);
+    if (w->layout.affine == TN__PER_POPULATION)
+        return tn_parallel_for(w->layout.channels, grain_of(&w->layout),
                                tn__simd.norm->channels[which], w);
-    status = tn_parallel_for(w->people.populations, grain_of(&w->people),
+    status = tn_parallel_for(w->layout.populations, grain_of(&w->layout),
                              tn__simd.norm->rows[which], w);
     if (status == TN_OK && wants_affine)
-        status = tn_parallel_for(w->people.length, 64, tn__simd.norm->columns[which], w);
+        status = tn_parallel_for(w->layout.length, 64, tn__simd.norm->columns[which], w);
     return status;
 }
 

@@ -123,7 +123,7 @@ static tn_status out_of_range(int64_t place, int64_t most)
 
 enum { WIDE = 256 /* channels at a time */ };
 
-static bool side_by_side(const struct pool *p)
+static bool channels_last(const struct pool *p)
 {
     return p->image->strides[1] == 1 && p->result->strides[1] == 1 &&
            (!p->places || p->places->strides[1] == 1) && p->image->shape[1] > 1 &&
@@ -174,7 +174,7 @@ static tn_status run_max_pool(const tn_call *call)
     struct pool p = { 0 };
     lay_out(&p, call->in[0], call->out[0], call->out[1], o->kernel, o->stride, o->padding,
             o->dilation);
-    if (side_by_side(&p))
+    if (channels_last(&p))
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
                                1 + 4096 / (p.count[2] * p.image->shape[1]),
                                p.ct == TN__F32 ? side_max_rows_f32 : side_max_rows_f64, &p);
@@ -214,10 +214,10 @@ static tn_status run_max_pool_grad(const tn_call *call)
     lay_out(&p, gx, gy, places, tn_no_ints(), tn_no_ints(), tn_no_ints(), tn_no_ints());
     if (status != TN_OK)
         return status;
-    if (side_by_side(&p))
+    if (channels_last(&p))
         return side_back(&p);
     p.result = places; /* are the channels last if gy has the layout of the indices? */
-    if (side_by_side(&p) && tn__view_count(gy) > 0)
+    if (channels_last(&p) && tn__view_count(gy) > 0)
         return turned_back(&p, gy);
     p.result = gy;
     return planes(&p, max_back_f32, max_back_f64);

@@ -182,7 +182,7 @@ FLOAT8_TYPES(REAL_STORES)
 
 /* float16 by the processor's instruction, eight at a time, or sixteen with 512-bit vectors. */
 #ifdef __F16C__
-static void load_halves(int64_t n, const char *from, int64_t stride, void *to)
+static void load_floats_f16(int64_t n, const char *from, int64_t stride, void *to)
 {
     float *y = to;
     int64_t i = 0;
@@ -197,7 +197,7 @@ static void load_halves(int64_t n, const char *from, int64_t stride, void *to)
     load_f16_f32(n - i, from + i * stride, stride, y + i);
 }
 
-static void store_halves(int64_t n, const void *from, char *to, int64_t stride)
+static void store_floats_f16(int64_t n, const void *from, char *to, int64_t stride)
 {
     const float *x = from;
     int64_t i = 0;
@@ -212,15 +212,15 @@ static void store_halves(int64_t n, const void *from, char *to, int64_t stride)
     store_f32_f16(n - i, x + i, to + i * stride, stride);
 }
 #else
-#define load_halves load_f16_f32
-#define store_halves store_f32_f16
+#define load_floats_f16 load_f16_f32
+#define store_floats_f16 store_f32_f16
 #endif
 
 /* bfloat16, 32 at a time: the compiler's own loop packs each vector separately and tests each for
  * NaN, which is most of its work. The instruction for it (AVX512_BF16) is not suitable: it flushes
  * subnormal numbers to 0. */
 #ifdef __AVX512BW__
-static void store_brains(int64_t n, const void *from, char *to, int64_t stride)
+static void store_floats_bf16(int64_t n, const void *from, char *to, int64_t stride)
 {
     const float *x = from;
     const __m512i last = _mm512_set1_epi32(0x10000), less = _mm512_set1_epi32(0x7fff),
@@ -245,7 +245,7 @@ static void store_brains(int64_t n, const void *from, char *to, int64_t stride)
     store_f32_bf16(n - i, x + i, to + i * stride, stride);
 }
 #else
-#define store_brains store_f32_bf16
+#define store_floats_bf16 store_f32_bf16
 #endif
 
 #define COMPLEX_LOAD(name, T, suffix, CT, expr)                                                    \
@@ -302,10 +302,11 @@ const struct tn__simd_convert TN__SIMD_TABLE(convert) = {
     ROW(TN_I32, i32),
     ROW(TN_I64, i64),
     [TN_BF16] = { { load_bf16_f32, load_bf16_f64, load_bf16_i64, load_bf16_c64, load_bf16_c128 },
-                  { store_brains, store_f64_bf16, store_i64_bf16, store_c64_bf16,
+                  { store_floats_bf16, store_f64_bf16, store_i64_bf16, store_c64_bf16,
                     store_c128_bf16 } },
-    [TN_F16] = { { load_halves, load_f16_f64, load_f16_i64, load_f16_c64, load_f16_c128 },
-                 { store_halves, store_f64_f16, store_i64_f16, store_c64_f16, store_c128_f16 } },
+    [TN_F16] = { { load_floats_f16, load_f16_f64, load_f16_i64, load_f16_c64, load_f16_c128 },
+                 { store_floats_f16, store_f64_f16, store_i64_f16, store_c64_f16,
+                   store_c128_f16 } },
     ROW(TN_F32, f32),
     ROW(TN_F64, f64),
     ROW(TN_C64, c64),

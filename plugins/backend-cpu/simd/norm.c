@@ -23,14 +23,14 @@ enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
     }
 
 const struct tn__simd_norm TN__SIMD_TABLE(norm) = {
-    .forth = BOTH(forth),
+    .forward = BOTH(forward),
     .channels = BOTH(channels),
     .rows = BOTH(rows),
     .columns = BOTH(columns),
-    .side_sums = BOTH(side_sums),
-    .side_moments = BOTH(side_moments),
-    .side_forth = BOTH(side_forth),
-    .side_back_sums = BOTH(side_back_sums),
-    .side_back_moments = BOTH(side_back_moments),
-    .side_back = BOTH(side_back),
+    .last_sums = BOTH(last_sums),
+    .last_moments = BOTH(last_moments),
+    .last_forward = BOTH(last_forward),
+    .last_back_sums = BOTH(last_back_sums),
+    .last_back_moments = BOTH(last_back_moments),
+    .last_back = BOTH(last_back),
 };

@@ -8,19 +8,19 @@
 
 /* Population p has `segments` stretches of `length` elements; stretch s begins at element
  * (s * populations + p) * length. */
-struct tn__people {
+struct tn__norm_layout {
     int64_t populations, segments, length;
     /* How weight and bias are indexed. */
     enum { TN__NO_AFFINE, TN__PER_ELEMENT, TN__PER_POPULATION } affine;
     int64_t channels; /* PER_POPULATION: its number is p modulo this */
     /* Strided populations: `segments` rows of one element of each of the `populations`. */
-    bool side_by_side;
+    bool channels_last;
 };
 
 enum { TN__NORM_ROWS = 256 }; /* strided: rows that are summed in the type itself */
 
 struct tn__norm_work {
-    struct tn__people people;
+    struct tn__norm_layout layout;
     double eps;
     const void *x, *gy, *weight, *bias, *mean_in, *var_in;
     void *y, *mean, *var, *gx, *gw, *gb;
@@ -36,14 +36,14 @@ struct tn__norm_work {
 /* Bodies of tn_parallel_for; [0] float32, [1] float64. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
 struct tn__simd_norm {
-    tn__norm_part *forth[2];    /* populations */
+    tn__norm_part *forward[2];  /* populations */
     tn__norm_part *channels[2]; /* back, channels with all their populations */
     tn__norm_part *rows[2];     /* back, populations */
     tn__norm_part *columns[2];  /* weight and bias, elements of a population */
     /* Strided populations: sums of blocks of rows; the moments from them, for each population; the
      * rows. */
-    tn__norm_part *side_sums[2], *side_moments[2], *side_forth[2];
-    tn__norm_part *side_back_sums[2], *side_back_moments[2], *side_back[2];
+    tn__norm_part *last_sums[2], *last_moments[2], *last_forward[2];
+    tn__norm_part *last_back_sums[2], *last_back_moments[2], *last_back[2];
 };
 
 #endif

@@ -80,7 +80,7 @@ static const T *NAME(leave)(const struct tn__norm_work *w, int64_t n, int64_t at
 
 static void NAME(one)(const struct tn__norm_work *w, int64_t p)
 {
-    const struct tn__people *e = &w->people;
+    const struct tn__norm_layout *e = &w->layout;
     const T *weight = w->weight, *bias = w->bias;
     double n = (double)e->segments * (double)e->length, sum = 0, squares = 0;
     for (int64_t i = 0; i < e->segments; i++)
@@ -118,7 +118,7 @@ static void NAME(one)(const struct tn__norm_work *w, int64_t p)
 TN__INTO_LOOPS void NAME(back)(const struct tn__norm_work *w, int64_t p, double *sum_gy,
                                double *sum_gyu, const bool gated)
 {
-    const struct tn__people *e = &w->people;
+    const struct tn__norm_layout *e = &w->layout;
     const T *weight = w->weight;
     T mean = ((const T *)w->mean_in)[p];
     T spread = (T)(1 / sqrt((double)((const T *)w->var_in)[p] + w->eps));
@@ -195,7 +195,7 @@ static void NAME(either_back)(const struct tn__norm_work *w, int64_t p, double *
         NAME(back)(w, p, sum_gy, sum_gyu, false);
 }
 
-static tn_status NAME(forth)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(forward)(void *user, int64_t begin, int64_t end)
 {
     for (int64_t p = begin; p < end; p++)
         NAME(one)(user, p);
@@ -208,7 +208,7 @@ static tn_status NAME(channels)(void *user, int64_t begin, int64_t end)
     const struct tn__norm_work *w = user;
     for (int64_t c = begin; c < end; c++) {
         double gb = 0, gw = 0, sum, tilt;
-        for (int64_t p = c; p < w->people.populations; p += w->people.channels) {
+        for (int64_t p = c; p < w->layout.populations; p += w->layout.channels) {
             NAME(either_back)(w, p, &sum, &tilt);
             gb += sum;
             gw += tilt;
@@ -233,7 +233,7 @@ static tn_status NAME(rows)(void *user, int64_t begin, int64_t end)
 static tn_status NAME(columns)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
-    const struct tn__people *e = &w->people;
+    const struct tn__norm_layout *e = &w->layout;
     double gw[ROWS_AT_ONCE], gb[ROWS_AT_ONCE];
     for (int64_t first = begin; first < end; first += ROWS_AT_ONCE) {
         int64_t here = end - first < ROWS_AT_ONCE ? end - first : ROWS_AT_ONCE;
@@ -261,12 +261,12 @@ static tn_status NAME(columns)(void *user, int64_t begin, int64_t end)
 
 /* Strided populations. Sums of a block of rows are of deviations from the block's first row, so
  * that they stay small; blocks are combined in double, in order. */
-static tn_status NAME(side_sums)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_sums)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
-    const int64_t c = w->people.populations;
+    const int64_t c = w->layout.populations;
     for (int64_t block = begin; block < end; block++) {
-        int64_t first = block * TN__NORM_ROWS, rows = w->people.segments - first;
+        int64_t first = block * TN__NORM_ROWS, rows = w->layout.segments - first;
         const T *x = (const T *)w->x + first * c, *base = x;
         T *sum = (T *)w->sums + block * 2 * c, *squares = sum + c;
         rows = rows < TN__NORM_ROWS ? rows : TN__NORM_ROWS;
@@ -284,10 +284,10 @@ static tn_status NAME(side_sums)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status NAME(side_moments)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
-    const int64_t c = w->people.populations, n = w->people.segments;
+    const int64_t c = w->layout.populations, n = w->layout.segments;
     for (int64_t k = begin; k < end; k++) {
         double mean = 0, apart = 0, count = 0;
         for (int64_t first = 0; first < n; first += TN__NORM_ROWS) {
@@ -307,10 +307,10 @@ static tn_status NAME(side_moments)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status NAME(side_forth)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_forward)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
-    const int64_t c = w->people.populations;
+    const int64_t c = w->layout.populations;
     const T *weight = w->weight, *bias = w->bias, *mean = w->mean, *var = w->var;
     T scale[SIDE_AT_ONCE], shift[SIDE_AT_ONCE], middle[SIDE_AT_ONCE];
     for (int64_t at = 0; at < c; at += SIDE_AT_ONCE) {
@@ -321,7 +321,7 @@ static tn_status NAME(side_forth)(void *user, int64_t begin, int64_t end)
             scale[k] = spread * (weight ? weight[at + k] : 1);
             shift[k] = bias ? bias[at + k] : 0;
         }
-        for (int64_t r = begin * TN__NORM_ROWS; r < end * TN__NORM_ROWS && r < w->people.segments;
+        for (int64_t r = begin * TN__NORM_ROWS; r < end * TN__NORM_ROWS && r < w->layout.segments;
              r++) {
             const T *x = (const T *)w->x + r * c + at;
             const int64_t from = r * c + at;
@@ -339,10 +339,10 @@ static tn_status NAME(side_forth)(void *user, int64_t begin, int64_t end)
 TN__INTO_LOOPS void NAME(back_sums)(const struct tn__norm_work *w, int64_t begin, int64_t end,
                                     const bool gated)
 {
-    const int64_t c = w->people.populations;
+    const int64_t c = w->layout.populations;
     const T *mean = w->mean_in;
     for (int64_t block = begin; block < end; block++) {
-        int64_t first = block * TN__NORM_ROWS, rows = w->people.segments - first;
+        int64_t first = block * TN__NORM_ROWS, rows = w->layout.segments - first;
         const T *x = (const T *)w->x + first * c, *gy = (const T *)w->gy + first * c;
         const T *gate = gated ? (const T *)w->gate + first * c : NULL;
         T *sum = (T *)w->sums + block * 2 * c, *tilt = sum + c;
@@ -364,7 +364,7 @@ TN__INTO_LOOPS void NAME(back_sums)(const struct tn__norm_work *w, int64_t begin
     }
 }
 
-static tn_status NAME(side_back_sums)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_back_sums)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
     if (w->gate && !w->gr)
@@ -375,10 +375,10 @@ static tn_status NAME(side_back_sums)(void *user, int64_t begin, int64_t end)
 }
 
 /* Stores in the first block's sums what the rows need: the mean of gy, and the slope. */
-static tn_status NAME(side_back_moments)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_back_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
-    const int64_t c = w->people.populations, n = w->people.segments;
+    const int64_t c = w->layout.populations, n = w->layout.segments;
     for (int64_t k = begin; k < end; k++) {
         double g = 0, tilt = 0, var = (double)((const T *)w->var_in)[k] + w->eps;
         T *sums = w->sums;
@@ -399,7 +399,7 @@ static tn_status NAME(side_back_moments)(void *user, int64_t begin, int64_t end)
 TN__INTO_LOOPS void NAME(back_lines)(const struct tn__norm_work *w, int64_t begin, int64_t end,
                                      const bool gated)
 {
-    const int64_t c = w->people.populations;
+    const int64_t c = w->layout.populations;
     const T *weight = w->weight, *mean = w->mean_in, *var = w->var_in, *sums = w->sums;
     T scale[SIDE_AT_ONCE], low[SIDE_AT_ONCE], tilt[SIDE_AT_ONCE], middle[SIDE_AT_ONCE];
     for (int64_t at = 0; at < c; at += SIDE_AT_ONCE) {
@@ -411,7 +411,7 @@ TN__INTO_LOOPS void NAME(back_lines)(const struct tn__norm_work *w, int64_t begi
             tilt[k] = sums[c + at + k];
             scale[k] = spread * (weight ? weight[at + k] : 1);
         }
-        for (int64_t r = begin * TN__NORM_ROWS; r < end * TN__NORM_ROWS && r < w->people.segments;
+        for (int64_t r = begin * TN__NORM_ROWS; r < end * TN__NORM_ROWS && r < w->layout.segments;
              r++) {
             const T *x = (const T *)w->x + r * c + at;
             const T *gate = gated ? (const T *)w->gate + r * c + at : NULL;
@@ -427,7 +427,7 @@ TN__INTO_LOOPS void NAME(back_lines)(const struct tn__norm_work *w, int64_t begi
     }
 }
 
-static tn_status NAME(side_back)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(last_back)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
     if (w->gate && !w->gr)
