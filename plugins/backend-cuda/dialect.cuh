@@ -53,6 +53,6 @@ DEVICE u16 tn_to_f16(float x)
 #define F16_LOAD(p, i) tn_from_f16(((const u16 *)(p))[i])
 #define F16_STORE(p, i, v) (((u16 *)(p))[i] = tn_to_f16(v))
 
-#include "../gpu/kernels/layout.cl"
-#include "../gpu/kernels/common.cl"
+#include "../gpu/kernels/base/layout.cl"
+#include "../gpu/kernels/base/common.cl"
 #endif

@@ -4,4 +4,4 @@
  * per text, with its name in TN_TEXT. */
 #include "dialect.cuh"
 
-#include "../gpu/kernels/each.cl"
+#include "../gpu/kernels/base/each_type.cl"

@@ -19,7 +19,7 @@ CLEANFILES += $(TN_CUDA_KERNELS)
 # kernels.cu is compiled once per text, which the name of the result names.
 $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EACH)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && text=`basename $@ .c` && \
-	    $(TN_NVCC) "-DTN_TEXT=\"$$text.cl\"" -o $@.fatbin $(srcdir)/%D%/kernels.cu && \
+	    $(TN_NVCC) "-DTN_TEXT=\"../$$text.cl\"" -o $@.fatbin $(srcdir)/%D%/kernels.cu && \
 	    $(PERL) $(srcdir)/build-aux/embed $@.fatbin $$text.fatbin >$@.tmp && \
 	    rm -f $@.fatbin && mv -f $@.tmp $@
 %D%/activation.c: plugins/gpu/kernels/activation.cl
@@ -31,7 +31,7 @@ $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EAC
 %D%/loss.c: plugins/gpu/kernels/loss.cl
 %D%/matmul.c: plugins/gpu/kernels/matmul.cl
 %D%/random.c: plugins/gpu/kernels/random.cl
-%D%/reduction.c: plugins/gpu/kernels/reduction.cl plugins/gpu/kernels/reduction_kernel.cl
+%D%/reduction.c: plugins/gpu/kernels/reduction.cl plugins/gpu/kernels/reduction_template.cl
 %D%/scan.c: plugins/gpu/kernels/scan.cl
 %D%/softmax.c: plugins/gpu/kernels/softmax.cl
 %D%/sort.c: plugins/gpu/kernels/sort.cl

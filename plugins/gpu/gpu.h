@@ -10,7 +10,7 @@
 
 typedef int32_t i32;
 typedef int64_t i64;
-#include "kernels/layout.cl"
+#include "kernels/base/layout.cl"
 
 /* ---- kernels on the device ------------------------------------------------------------------- */
 

@@ -11,9 +11,9 @@ TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/c
 	%D%/kernels/copy.cl %D%/kernels/creation.cl %D%/kernels/index.cl %D%/kernels/loss.cl \
 	%D%/kernels/matmul.cl %D%/kernels/random.cl %D%/kernels/reduction.cl %D%/kernels/scan.cl \
 	%D%/kernels/softmax.cl %D%/kernels/sort.cl %D%/kernels/unary.cl
-# What every text needs. each.cl is for nvcc and the fake driver, which compile all types of a text at once.
-TN_GPU_COMMON = %D%/kernels/layout.cl %D%/kernels/common.cl %D%/kernels/types.cl
-TN_GPU_EACH = %D%/kernels/each.cl
+# What every text needs. each_type.cl is for nvcc and the fake driver, which compile all types of a text at once.
+TN_GPU_COMMON = %D%/kernels/base/layout.cl %D%/kernels/base/common.cl %D%/kernels/base/types.cl
+TN_GPU_EACH = %D%/kernels/base/each_type.cl
 # What texts include.
-TN_GPU_TEMPLATES = %D%/kernels/reduction_kernel.cl
+TN_GPU_TEMPLATES = %D%/kernels/reduction_template.cl
 EXTRA_DIST += $(TN_GPU_HOST) $(TN_GPU_COMMON) $(TN_GPU_EACH) $(TN_GPU_TEXTS) $(TN_GPU_TEMPLATES)

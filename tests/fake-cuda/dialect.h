@@ -27,48 +27,48 @@
 #define F16_LOAD(p, i) fake_from_f16(((const u16 *)(p))[i])
 #define F16_STORE(p, i, v) (((u16 *)(p))[i] = fake_to_f16(v))
 
-#include "../../plugins/gpu/kernels/layout.cl"
-#include "../../plugins/gpu/kernels/common.cl"
+#include "../../plugins/gpu/kernels/base/layout.cl"
+#include "../../plugins/gpu/kernels/base/common.cl"
 
-#define TN_TEXT "activation.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../activation.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "arithmetic.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../arithmetic.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "compare.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../compare.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "copy.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../copy.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "creation.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../creation.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "index.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../index.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "loss.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../loss.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "matmul.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../matmul.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "random.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../random.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "reduction.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../reduction.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "scan.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../scan.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "softmax.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../softmax.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "sort.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../sort.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT
-#define TN_TEXT "unary.cl"
-#include "../../plugins/gpu/kernels/each.cl"
+#define TN_TEXT "../unary.cl"
+#include "../../plugins/gpu/kernels/base/each_type.cl"
 #undef TN_TEXT

@@ -54,7 +54,7 @@
 #define LOAD_X LOAD
 #define Y SUM
 #define STORE_Y STORE_SUM
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 
 #define GROUP_NAME NAME(sum_part)
 #define ITEM_NAME NAME(sum_part_item)
@@ -62,7 +62,7 @@
 #define LOAD_X LOAD
 #define Y A
 #define STORE_Y STORE_PART
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 
 #define GROUP_NAME NAME(sum_last)
 #define ITEM_NAME NAME(sum_last_item)
@@ -70,7 +70,7 @@
 #define LOAD_X LOAD_PART
 #define Y SUM
 #define STORE_Y STORE_SUM
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 #undef T
 #undef START
 #undef JOIN
@@ -85,7 +85,7 @@
 #define LOAD_X LOAD
 #define Y SUM
 #define STORE_Y STORE_SUM
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 
 #define GROUP_NAME NAME(prod_part)
 #define ITEM_NAME NAME(prod_part_item)
@@ -93,7 +93,7 @@
 #define LOAD_X LOAD
 #define Y A
 #define STORE_Y STORE_PART
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 
 #define GROUP_NAME NAME(prod_last)
 #define ITEM_NAME NAME(prod_last_item)
@@ -101,7 +101,7 @@
 #define LOAD_X LOAD_PART
 #define Y SUM
 #define STORE_Y STORE_SUM
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 #undef T
 #undef START
 #undef JOIN
@@ -116,7 +116,7 @@
 #define LOAD_X LOAD
 #define Y S
 #define STORE_Y STORE
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 #undef T
 #undef START
 #undef JOIN
@@ -131,7 +131,7 @@
 #define LOAD_X LOAD
 #define Y S
 #define STORE_Y STORE
-#include "reduction_kernel.cl"
+#include "reduction_template.cl"
 #undef T
 #undef START
 #undef JOIN
