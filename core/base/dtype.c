@@ -71,7 +71,7 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
         }
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
         tn__text_add(&list, i > 0 ? ", %s" : "%s", names[i][0]);
-    near = tn__nearest(name, all, count);
+    near = tn__name_nearest(name, all, count);
     status = tn_fail(TN_ERR_VALUE, "unknown dtype %q%s%s%s; expected one of %s", name,
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "",
                      near != NULL ? "?)" : "", list.failed ? "?" : list.at);

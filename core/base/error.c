@@ -249,7 +249,7 @@ tn_status tn_error_prefix(const char *format, ...)
     return status;
 }
 
-tn_status tn__status_of(tn_status status, const char *who)
+tn_status tn__error_status_of(tn_status status, const char *who)
 {
     const struct records *r;
 
@@ -265,12 +265,12 @@ tn_status tn__status_of(tn_status status, const char *who)
                    tn_status_name(status));
 }
 
-tn_status tn__refuse_null(const char *what)
+tn_status tn__error_refuse_null(const char *what)
 {
     return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what);
 }
 
-tn_status tn__null_input(const char *what)
+tn_status tn__error_null_input(const char *what)
 {
     if (mine()->first.code != TN_OK)
         return mine()->first.code;

@@ -35,7 +35,7 @@ static void watch(void)
     pthread_atfork(before, in_parent, in_child);
 }
 
-bool tn__forked(void)
+bool tn__fork_is_child(void)
 {
     pthread_once(&once, watch);
     return atomic_load_explicit(&forked, memory_order_relaxed);

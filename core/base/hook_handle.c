@@ -9,12 +9,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tn__map handles; /* by number */
 static uint64_t last_id;
 
-void tn__handles_lock(void)
+void tn__hook_handles_lock(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void tn__handles_unlock(void)
+void tn__hook_handles_unlock(void)
 {
     pthread_mutex_unlock(&lock);
 }
@@ -24,14 +24,14 @@ static const void *key_of(uint64_t id)
     return (const void *)(uintptr_t)id;
 }
 
-uint64_t tn__handle_number(void)
+uint64_t tn__hook_handle_number(void)
 {
     return ++last_id;
 }
 
-tn_status tn__handle_add(tn__handle *handle)
+tn_status tn__hook_handle_add(tn__hook_handle *handle)
 {
-    uint64_t id = tn__handle_number();
+    uint64_t id = tn__hook_handle_number();
 
     if (tn__map_add(&handles, key_of(id)) < 0)
         return TN_ERR_MEMORY;
@@ -40,14 +40,14 @@ tn_status tn__handle_add(tn__handle *handle)
     return TN_OK;
 }
 
-void tn__handle_forget(tn__handle *handle)
+void tn__hook_handle_forget(tn__hook_handle *handle)
 {
     tn__map_remove(&handles, key_of(handle->id));
     if (handles.count == 0)
         tn__map_free(&handles);
 }
 
-int64_t tn__handle_count(void)
+int64_t tn__hook_handle_count(void)
 {
     int64_t count;
 
@@ -59,14 +59,14 @@ int64_t tn__handle_count(void)
 
 bool tn_hook_remove(tn_hook_handle id)
 {
-    tn__handle *handle;
+    tn__hook_handle *handle;
 
     pthread_mutex_lock(&lock);
     void **found = tn__map_value(&handles, key_of(id));
     handle = found != NULL ? *found : NULL;
     if (handle != NULL) {
         handle->unlink(handle);
-        tn__handle_forget(handle);
+        tn__hook_handle_forget(handle);
     }
     pthread_mutex_unlock(&lock);
     if (handle == NULL)

@@ -5,7 +5,7 @@
 
 enum { INDEX_LEAST = 16 };
 
-uint32_t tn__hash_name(const char *name, size_t length)
+uint32_t tn__index_hash_name(const char *name, size_t length)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 

@@ -19,7 +19,7 @@ typedef struct tn__index {
     tn__index_cell *first; /* cells that are not freed, NULL without */
 } tn__index;
 
-uint32_t tn__hash_name(const char *name, size_t length);
+uint32_t tn__index_hash_name(const char *name, size_t length);
 static inline uint32_t tn__hash_address(const void *address)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 32);

@@ -54,7 +54,7 @@ void tn__arena_free(tn__arena *arena);                                    /* NUL
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The nearest of `count` names by edit distance, NULL when none is similar; for error messages. */
-const char *tn__nearest(const char *name, const char *const *names, int64_t count);
+const char *tn__name_nearest(const char *name, const char *const *names, int64_t count);
 /* Whether specs, environment variables and report lines can hold a name that a plugin or a program
  * registers: 1 to 63 bytes, letters, digits, `_` and the bytes in `extra`; it begins with a letter
  * or `_` and does not end with a byte of `extra`. TN_ERR_VALUE with the first bad byte; the format
@@ -92,12 +92,12 @@ typedef struct tn__spec {
 tn__spec *tn__spec_parse(const char *text);
 void tn__spec_free(tn__spec *spec); /* NULL is accepted */
 /* One value, into an arena: 1e-3, (1, 2), 'text', Linear(4, 3). A bare word is a string. */
-tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out);
+tn_status tn__spec_parse_value(const char *text, tn__arena *arena, tn_value *out);
 /* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1):
  * column 8: `. */
 void tn__spec_place(const char *text, int32_t column, char *out, size_t size);
 /* tn_snprintv into fresh memory (tn_free). */
-char *tn__format_take(const char *format, va_list args);
+char *tn__text_from_format(const char *format, va_list args);
 
 /* A copy of a value that owns what is in it: strings and lists are in *block (NULL when there
  * are none), tensors and modules are kept. */
@@ -172,7 +172,7 @@ static inline const char *tn__error_plugin(const char *id)
     return before;
 }
 /* Puts back what was there before code of the program ran: no entry into a plugin, so that a
- * failure in it counts for tn__status_of. */
+ * failure in it counts for tn__error_status_of. */
 static inline void tn__error_plugin_back(const char *id)
 {
     tn__error_here.plugin = id;
@@ -196,22 +196,22 @@ void tn__error_cut(const char *prefix);
 void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says
  * why; TN_ERR_RUNTIME with a record when none is held. */
-tn_status tn__null_input(const char *what);
+tn_status tn__error_null_input(const char *what);
 /* Refuses a pointer that its header does not allow to be NULL: TN_ERR_VALUE "tn_grad: inputs: it is
  * NULL ...". `what` is function and argument. */
-tn_status tn__refuse_null(const char *what);
+tn_status tn__error_refuse_null(const char *what);
 static inline bool tn__given(bool given, const char *what)
 {
-    return __builtin_expect(given, 1) || tn__refuse_null(what) == TN_OK;
+    return __builtin_expect(given, 1) || tn__error_refuse_null(what) == TN_OK;
 }
-/* The same for an object (tn__null_input). */
+/* The same for an object (tn__error_null_input). */
 static inline bool tn__not_null(const void *object, const char *what)
 {
-    return __builtin_expect(object != NULL, 1) || tn__null_input(what) == TN_OK;
+    return __builtin_expect(object != NULL, 1) || tn__error_null_input(what) == TN_OK;
 }
 /* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without
  * words". */
-tn_status tn__status_of(tn_status status, const char *who);
+tn_status tn__error_status_of(tn_status status, const char *who);
 /* How many failures this thread has recorded so far (never goes back): whether something failed
  * between two points, whatever was held before. */
 static inline uint64_t tn__error_count(void)
@@ -223,37 +223,37 @@ static inline uint64_t tn__error_count(void)
 
 /* A registration that tn_hook_remove finds by its number; the first member of what a folder
  * keeps for a hook. */
-typedef struct tn__handle {
+typedef struct tn__hook_handle {
     uint64_t id;
-    void (*unlink)(struct tn__handle *handle); /* under the lock: out of its owner's list */
-    void (*drop)(struct tn__handle *handle);   /* after it: gives up the list's reference */
-} tn__handle;
+    void (*unlink)(struct tn__hook_handle *handle); /* under the lock: out of its owner's list */
+    void (*drop)(struct tn__hook_handle *handle);   /* after it: gives up the list's reference */
+} tn__hook_handle;
 /* Guards the table and every list of hooks. No code of others runs under it. */
-void tn__handles_lock(void);
-void tn__handles_unlock(void);
+void tn__hook_handles_lock(void);
+void tn__hook_handles_unlock(void);
 /* Under the lock: gives it the next number and puts it into the table; takes it out. */
-tn_status tn__handle_add(tn__handle *handle);
-void tn__handle_forget(tn__handle *handle);
+tn_status tn__hook_handle_add(tn__hook_handle *handle);
+void tn__hook_handle_forget(tn__hook_handle *handle);
 /* Under the lock: a number of the same row for what nobody can remove. */
-uint64_t tn__handle_number(void);
-int64_t tn__handle_count(void); /* hooks that are registered */
+uint64_t tn__hook_handle_number(void);
+int64_t tn__hook_handle_count(void); /* hooks that are registered */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void *tn__alloc_aligned(size_t size, size_t alignment); /* NULL and an error */
-void tn__free_aligned(void *block, size_t size, size_t alignment);
+void *tn__memory_alloc_aligned(size_t size, size_t alignment); /* NULL and an error */
+void tn__memory_free_aligned(void *block, size_t size, size_t alignment);
 /* Fault injection, for tests that link the core: the n-th allocation from now fails (0: none);
  * returns how many were made since the last call. */
-uint64_t tn__fail_alloc(uint64_t nth);
+uint64_t tn__memory_fail(uint64_t nth);
 /* Whether that is going on: what is kept to be used again is then asked for anew, so that it can
  * fail. */
-extern _Atomic bool tn__alloc_watched;
+extern _Atomic bool tn__memory_watched;
 /* How many allocations of host memory failed in this process so far: what fails meanwhile may work
  * when it is tried again, unlike a device that says that its own memory is used up. */
-uint64_t tn__alloc_failures(void);
+uint64_t tn__memory_failures(void);
 /* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
-void *tn__malloc_quiet(size_t size);
-void *tn__realloc_quiet(void *block, size_t size);
+void *tn__memory_malloc_quiet(size_t size);
+void *tn__memory_realloc_quiet(void *block, size_t size);
 
 /* Overflow-checked arithmetic: true when it overflowed. */
 #define tn__mul_overflow(a, b, out) __builtin_mul_overflow(a, b, out)
@@ -283,7 +283,7 @@ extern TN_HIDDEN const tn__base_calls tn__base_up;
 /* ---- shutdown and fork ----------------------------------------------------------------------- */
 
 /* Whether this process is a child of the one that first used the library through fork. */
-bool tn__forked(void);
+bool tn__fork_is_child(void);
 void tn__pool_shutdown(void);
 void tn__log_shutdown(void);
 /* Around fork, on the forking thread: locks are held across it, so that the child finds them free.

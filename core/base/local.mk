@@ -3,6 +3,7 @@
 libcore_la_SOURCES += \
 	%D%/fd.c \
 	%D%/fd.h \
+	%D%/arena.c \
 	%D%/dtype.c \
 	%D%/dtype.h \
 	%D%/env.c \

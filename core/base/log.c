@@ -173,7 +173,7 @@ void tn_logv(int level, const char *format, va_list args)
             write_line(level, tn__error_plugin_id(), small);
         return;
     }
-    tn__forked(); /* from now on fork minds the lock */
+    tn__fork_is_child(); /* from now on fork minds the lock */
     if (level > current_threshold())
         return;
     const char *text = tn_snprintv(small, sizeof small, format, args) < 0 ? format : small;

@@ -18,11 +18,11 @@ static tn_allocator custom; /* .alloc is NULL: the C library's */
 /* 0: nothing was allocated yet; 1: being replaced; 2: in use, no change any more. */
 static _Atomic int stage;
 
-_Atomic bool tn__alloc_watched;
+_Atomic bool tn__memory_watched;
 static _Atomic uint64_t made, fail_at;
 static _Atomic uint64_t failures;
 
-uint64_t tn__alloc_failures(void)
+uint64_t tn__memory_failures(void)
 {
     return atomic_load(&failures);
 }
@@ -47,18 +47,18 @@ static bool refused(void)
         while (!atomic_compare_exchange_weak(&stage, &before, 2) && before != 2)
             before = 0; /* another thread is replacing it: a few instructions */
     }
-    if (tn__likely(!atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed)))
+    if (tn__likely(!atomic_load_explicit(&tn__memory_watched, memory_order_relaxed)))
         return false;
     uint64_t number = atomic_fetch_add(&made, 1) + 1;
     return number == atomic_load(&fail_at);
 }
 
-uint64_t tn__fail_alloc(uint64_t nth)
+uint64_t tn__memory_fail(uint64_t nth)
 {
     uint64_t before = atomic_exchange(&made, 0);
 
     atomic_store(&fail_at, nth);
-    atomic_store(&tn__alloc_watched, true);
+    atomic_store(&tn__memory_watched, true);
     return before;
 }
 
@@ -81,7 +81,7 @@ tn_status tn_set_allocator(const tn_allocator *allocator)
 
 /* ---- blocks that know their size ------------------------------------------------------------- */
 
-void *tn__malloc_quiet(size_t size)
+void *tn__memory_malloc_quiet(size_t size)
 {
     if (refused())
         return failed();
@@ -98,10 +98,10 @@ void *tn__malloc_quiet(size_t size)
     return block + HEADER;
 }
 
-void *tn__realloc_quiet(void *block, size_t size)
+void *tn__memory_realloc_quiet(void *block, size_t size)
 {
     if (!block)
-        return tn__malloc_quiet(size);
+        return tn__memory_malloc_quiet(size);
     if (refused())
         return failed();
     if (!custom.alloc) {
@@ -122,7 +122,7 @@ void *tn__realloc_quiet(void *block, size_t size)
 
 void *tn_malloc(size_t size)
 {
-    void *block = tn__malloc_quiet(size);
+    void *block = tn__memory_malloc_quiet(size);
 
     if (tn__unlikely(!block))
         out_of_memory(size);
@@ -156,7 +156,7 @@ void *tn_calloc(size_t count, size_t size)
 
 void *tn_realloc(void *block, size_t size)
 {
-    void *moved = tn__realloc_quiet(block, size);
+    void *moved = tn__memory_realloc_quiet(block, size);
 
     if (tn__unlikely(!moved))
         out_of_memory(size);
@@ -190,7 +190,7 @@ char *tn_strdup(const char *text)
 
 /* ---- blocks whose owner knows the size ------------------------------------------------------- */
 
-void *tn__alloc_aligned(size_t size, size_t alignment)
+void *tn__memory_alloc_aligned(size_t size, size_t alignment)
 {
     void *block = NULL;
 
@@ -210,7 +210,7 @@ void *tn__alloc_aligned(size_t size, size_t alignment)
     return block;
 }
 
-void tn__free_aligned(void *block, size_t size, size_t alignment)
+void tn__memory_free_aligned(void *block, size_t size, size_t alignment)
 {
     if (!block)
         return;

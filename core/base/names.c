@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Names: which of the known ones was meant, and which are accepted. */
-#include "core/base/internal.h"
+#include "core/base/spec.h"
 
 #define NAME_MAX_LENGTH 64
 
@@ -39,7 +39,7 @@ static int distance(const char *a, size_t a_length, const char *b, size_t b_leng
     return last[b_length];
 }
 
-const char *tn__nearest(const char *name, const char *const *names, int64_t count)
+const char *tn__name_nearest(const char *name, const char *const *names, int64_t count)
 {
     size_t length = strlen(name);
     const char *nearest = NULL;
@@ -75,14 +75,9 @@ const char *tn__name_shown(const char *name, char *out, size_t size)
     return out;
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool in_name(char c, const char *extra)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr(extra, c));
+    return tn__spec_starts_word(c) || (c >= '0' && c <= '9') || (c && strchr(extra, c));
 }
 
 static tn_status name_refused(const char *name, const char *extra, const char *what, size_t at)
@@ -116,7 +111,7 @@ tn_status tn__name_check(const char *name, const char *extra, const char *format
     while (name && length < TN__NAME_LONGEST && in_name(name[length], extra))
         length++;
     /* The first byte is a letter, and what is in `extra` joins two of the others. */
-    size_t bad = name && !is_letter(name[0])                 ? 0
+    size_t bad = name && !tn__spec_starts_word(name[0])      ? 0
                  : length && strchr(extra, name[length - 1]) ? length - 1
                                                              : length;
     if (length && bad == length && !name[length])

@@ -133,7 +133,7 @@ static tn_status unknown_name(const struct filling *f, int64_t argument)
          row && row->kind != TN_OPTION_KIND_END && count < tn__countof(rows); row++)
         if (!(row->flags & TN_OPTION_MANY))
             rows[count++] = row->name;
-    nearest = tn__nearest(name, rows, count);
+    nearest = tn__name_nearest(name, rows, count);
     tn__text_add(&text, "no option %q", name);
     if (nearest)
         tn__text_add(&text, "; did you mean %q?", nearest);
@@ -329,7 +329,7 @@ static tn_status store_default(const struct filling *f, const tn_option *row, vo
         return row->flags & TN_OPTION_OPTIONAL || row->kind == TN_OPTION_KIND_VALUE
                    ? store_none(row, to)
                    : TN_OK;
-    status = tn__value_parse(row->def, f->keep->arena, &value);
+    status = tn__spec_parse_value(row->def, f->keep->arena, &value);
     if (status == TN_OK)
         status = store(f->keep, row, &value, to);
     return status == TN_OK

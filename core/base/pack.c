@@ -48,7 +48,7 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
     tn_status status;
 
     if (!pack)
-        return tn__null_input("the pack of tn_pack_add");
+        return tn__error_null_input("the pack of tn_pack_add");
     if (!name && pack->positional < pack->count)
         return tn_fail(TN_ERR_VALUE,
                        "tn_pack_add: a positional value cannot follow the named one %q",
@@ -80,7 +80,7 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
 static struct entry *entry_at(const tn_pack *pack, int64_t index)
 {
     if (!pack) {
-        tn__null_input("a pack");
+        tn__error_null_input("a pack");
         return NULL;
     }
     if (index < 0 || index >= pack->count) {

@@ -192,7 +192,7 @@ static void *thread_main(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "tenon");
-    while (!atomic_load(&pool.stop) && !tn__forked()) {
+    while (!atomic_load(&pool.stop) && !tn__fork_is_child()) {
         uint32_t seen = atomic_load(&pool.posted);
         bool helped = false;
 
@@ -330,7 +330,7 @@ tn_status tn_set_num_threads(int count)
     tn_status status = tn__env_program("TENON_NUM_THREADS", text);
     if (status != TN_OK)
         return status;
-    tn__forked();
+    tn__fork_is_child();
     pthread_mutex_lock(&pool.config);
     close_pool();
     if (atomic_load(&pool.running) > count - 1)
@@ -393,7 +393,7 @@ static bool wait_for(struct slot *slot, uint32_t pieces)
             return true;
         relax();
     }
-    if (tn__forked())
+    if (tn__fork_is_child())
         return atomic_load(&slot->done) == pieces;
     pthread_mutex_lock(&pool.sleep);
     atomic_fetch_add(&pool.waiters, 1);
@@ -451,7 +451,7 @@ tn_status tn_parallel_for(int64_t count, int64_t grain, part_function *part, voi
     if (pieces > PIECES_MAX)
         pieces = PIECES_MAX;
     int64_t line = grain >= LINE && grain % LINE == 0 ? LINE : 1;
-    int threads = in_piece || tn__forked() ? 1 : tn_num_threads();
+    int threads = in_piece || tn__fork_is_child() ? 1 : tn_num_threads();
     if (threads > 1) {
         struct slot *slot = take_slot();
         if (slot) {

@@ -324,7 +324,7 @@ static tn_status expect_end(struct tn__parser *p)
                           : TN_OK;
 }
 
-tn_status tn__value_parse(const char *text, tn__arena *arena, tn_value *out)
+tn_status tn__spec_parse_value(const char *text, tn__arena *arena, tn_value *out)
 {
     struct tn__parser p;
     tn_status status = begin(&p, text, arena);

@@ -43,9 +43,9 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
             return tn_fail(TN_ERR_VALUE, "a value of %u bytes is NULL", value->count);
         *texts += value->count + (size_t)1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
-        return tn__null_input("a tensor among the values");
+        return tn__error_null_input("a tensor among the values");
     } else if (value->kind == TN_VALUE_MODULE && !value->as.module) {
-        return tn__null_input("a module among the values");
+        return tn__error_null_input("a module among the values");
     } else if (is_row(value)) {
         if (value->count && !value->as.list)
             return tn_fail(TN_ERR_VALUE, "a %s of %u values is NULL",

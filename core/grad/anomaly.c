@@ -99,7 +99,7 @@ static void write_call(const tn__node *node, tn__text *text)
             continue;
         }
         tn__text_add(text, "%s", tn_dtype_name((tn_dtype)seen->dtype));
-        tn__text_ints(text, (tn_ints){ seen->shape, seen->ndim });
+        tn__tensor_text_ints(text, (tn_ints){ seen->shape, seen->ndim });
     }
     tn__text_add(text, ")");
 }

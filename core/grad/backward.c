@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * tn_backward and tn_grad: what a walk starts from, and what becomes of its results. */
-#include "core/grad/walk.h"
+#include "core/grad/engine.h"
 
 static tn_tensor *ones_like(const tn_tensor *tensor)
 {
-    const tn_op *fill = tn__needed(TN__NEED_fill);
+    const tn_op *fill = tn__op_needed(TN__NEED_fill);
     tn_fill_options options = TN_FILL_OPTIONS;
     tn_tensor *out, *in;
     tn_meta meta;
@@ -47,9 +47,9 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
 
         tn__text_add(&text, "Mismatch in shape, dtype or device: grad_output[%lld] is ",
                      (long long)i);
-        tn__text_tensor(&text, cotangent);
+        tn__tensor_text(&text, cotangent);
         tn__text_add(&text, " and output[%lld] is ", (long long)i);
-        tn__text_tensor(&text, root);
+        tn__tensor_text(&text, root);
         tn__text_put(&text, "", 1);
         tn_fail(TN_ERR_RUNTIME, "%s", text.failed ? "Mismatch of a cotangent" : text.at);
         tn__text_free(&text);
@@ -68,7 +68,7 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         if (!tn__tensor_ok(roots[i]))
             return tn__tensor_bad(roots[i], "backward");
         if (cotangents != NULL && cotangents[i] == NULL)
-            return tn__null_input("a cotangent of backward");
+            return tn__error_null_input("a cotangent of backward");
         if (!tn__requires_grad(roots[i]))
             return tn_fail(
                 TN_ERR_RUNTIME,
@@ -78,10 +78,10 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         status = tn__grad_edge(roots[i], &edge);
         if (status != TN_OK)
             return status;
-        if (tn__walk_meet(w, edge.node) < 0)
+        if (tn__engine_meet(w, edge.node) < 0)
             return TN_ERR_MEMORY;
     }
-    return tn__walk_discover(w);
+    return tn__engine_discover(w);
 }
 
 static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradients,
@@ -123,12 +123,12 @@ static tn_status seed_all(tn__walk *w, tn_tensor *const *roots, tn_tensor *const
             tn_tensor_drop(gradient);
             return status;
         }
-        status = tn__walk_deliver(w, tn__walk_find(w, edge.node), edge.index, gradient);
+        status = tn__engine_deliver(w, tn__engine_find(w, edge.node), edge.index, gradient);
         if (status != TN_OK)
             return status;
     }
     for (int64_t i = 0; i < w->count; i++)
-        if (w->tasks[i].waits == 0 && tn__walk_ready(w, i) != TN_OK)
+        if (w->tasks[i].waits == 0 && tn__engine_ready(w, i) != TN_OK)
             return TN_ERR_MEMORY;
     return TN_OK;
 }
@@ -160,7 +160,7 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
                        n_roots < 0 ? "backward from %lld tensors"
                                    : "backward from %lld tensors: the list is NULL",
                        (long long)n_roots);
-    tn__walk_begin(&w);
+    tn__engine_begin(&w);
     w.record = OPTION(create_graph);
     w.retain = w.record || OPTION(retain_graph);
     tn_grad_begin(w.record);
@@ -181,12 +181,12 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
             held[i] = tn__node_keep(edge.node);
     }
     if (status == TN_OK && inputs != NULL)
-        status = tn__walk_mark(&w);
+        status = tn__engine_mark(&w);
     if (status == TN_OK)
         status = seed_all(&w, roots, cotangents, n_roots);
     if (status == TN_OK)
-        status = tn__walk_run(&w);
-    tn__walk_end(&w);
+        status = tn__engine_run(&w);
+    tn__engine_end(&w);
     for (int64_t i = 0; held != NULL && i < (held != &one ? n_roots : 1); i++)
         tn__node_drop(held[i]);
     if (held != &one)

@@ -58,7 +58,7 @@ static tn_status forward(check *c)
 
     for (int64_t i = 0; i < c->n_out; i++)
         c->out[i] = NULL;
-    status = tn__status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
+    status = tn__error_status_of(c->code(c->user, c->leaves, c->out), "tn_gradcheck: the code");
     for (int64_t i = 0; i < c->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(c->out[i]))
             return tn__tensor_bad(c->out[i], "tn_gradcheck: an output");
@@ -202,7 +202,7 @@ static tn_status copy_inputs(check *c)
 
         if (status != TN_OK)
             return status;
-        c->leaves[i] = tn__gradient_copy(from);
+        c->leaves[i] = tn__grad_copy(from);
         if (c->leaves[i] == NULL)
             return tn_error_last_code();
         status = tn_tensor_set_requires_grad(c->leaves[i], true);
@@ -271,7 +271,7 @@ static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
     tn_grad_begin(true);
     for (int64_t i = 0; i < s->n_out; i++)
         s->out[i] = NULL;
-    status = tn__status_of(s->code(s->user, in, s->out), "tn_gradgradcheck: the code");
+    status = tn__error_status_of(s->code(s->user, in, s->out), "tn_gradgradcheck: the code");
     if (status == TN_OK)
         status = tn_grad(s->out, in + s->n_in, s->n_out, in, out, s->n_in, &options);
     for (int64_t i = 0; i < s->n_in && status == TN_OK; i++)
@@ -310,7 +310,7 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
     s.out = all + n_in + n_out;
     scope = tn_scope_begin();
     tn_grad_begin(false);
-    status = tn__status_of(code(user, in, s.out), "tn_gradgradcheck: the code");
+    status = tn__error_status_of(code(user, in, s.out), "tn_gradgradcheck: the code");
     tn_grad_end();
     memcpy(all, in, (size_t)n_in * sizeof(tn_tensor *));
     for (int64_t i = 0; i < n_out && status == TN_OK; i++) {

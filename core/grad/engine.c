@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/base/vector.h"
-#include "core/grad/walk.h"
+#include "core/grad/engine.h"
 
-int64_t tn__walk_find(const tn__walk *w, const tn__node *node)
+int64_t tn__engine_find(const tn__walk *w, const tn__node *node)
 {
     uint32_t hash = tn__hash_address(node);
     int64_t at = -1, place;
@@ -19,7 +19,7 @@ int64_t tn__walk_find(const tn__walk *w, const tn__node *node)
     return place;
 }
 
-void tn__walk_begin(tn__walk *w)
+void tn__engine_begin(tn__walk *w)
 {
     memset(w, 0, offsetof(tn__walk, few_tasks));
     memset(w->few_places, 0, sizeof w->few_places);
@@ -42,9 +42,9 @@ static tn_status push(int64_t **list, const int64_t *few, int64_t *count, int64_
 
 /* The task of a node, made and put on the stack when it is seen for the first time; -1 and an
  * error. */
-int64_t tn__walk_meet(tn__walk *w, tn__node *node)
+int64_t tn__engine_meet(tn__walk *w, tn__node *node)
 {
-    int64_t index = tn__walk_find(w, node);
+    int64_t index = tn__engine_find(w, node);
     tn__task *new;
 
     if (index >= 0)
@@ -71,7 +71,7 @@ int64_t tn__walk_meet(tn__walk *w, tn__node *node)
     return w->count - 1;
 }
 
-tn_status tn__walk_discover(tn__walk *w)
+tn_status tn__engine_discover(tn__walk *w)
 {
     while (w->stack_count > 0) {
         tn__node *node = w->tasks[w->stack[--w->stack_count]].node;
@@ -81,7 +81,7 @@ tn_status tn__walk_discover(tn__walk *w)
 
             if (node->edges[i].node == NULL)
                 continue;
-            next = tn__walk_meet(w, node->edges[i].node);
+            next = tn__engine_meet(w, node->edges[i].node);
             if (next < 0)
                 return TN_ERR_MEMORY;
             w->tasks[next].waits++;
@@ -104,14 +104,14 @@ static int by_age(const void *a, const void *b)
 
 /* Which nodes are on the way to what was asked for: from the oldest on, each asks those that its
  * edges lead to. */
-tn_status tn__walk_mark(tn__walk *w)
+tn_status tn__engine_mark(tn__walk *w)
 {
     tn__task **sorted = tn_malloc((size_t)(w->count > 0 ? w->count : 1) * sizeof *sorted);
 
     if (sorted == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < w->n_wanted; i++) {
-        int64_t index = tn__walk_find(w, w->wanted[i].node);
+        int64_t index = tn__engine_find(w, w->wanted[i].node);
 
         if (index >= 0)
             w->tasks[index].wanted_output = true;
@@ -127,7 +127,7 @@ tn_status tn__walk_mark(tn__walk *w)
 
             if (node->edges[k].node == NULL)
                 continue;
-            next = &w->tasks[tn__walk_find(w, node->edges[k].node)];
+            next = &w->tasks[tn__engine_find(w, node->edges[k].node)];
             sorted[i]->needed = next->needed || next->wanted_output;
         }
     }
@@ -150,7 +150,7 @@ static void exchange(tn__walk *w, int64_t a, int64_t b)
     w->heap[b] = index;
 }
 
-tn_status tn__walk_ready(tn__walk *w, int64_t index)
+tn_status tn__engine_ready(tn__walk *w, int64_t index)
 {
     int64_t at = w->heap_count;
     tn_status status = push(&w->heap, w->few_heap, &w->heap_count, &w->heap_capacity, index);
@@ -188,7 +188,7 @@ static tn_tensor **place(tn__task *t, int32_t index)
 }
 
 /* Takes over the reference. */
-tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient)
+tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient)
 {
     tn_tensor **at = place(&w->tasks[index], output);
     tn_tensor *sum;
@@ -197,7 +197,7 @@ tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor
         *at = gradient;
         return TN_OK;
     }
-    sum = tn__add(*at, gradient, w->record);
+    sum = tn__grad_add(*at, gradient, w->record);
     tn_tensor_drop(gradient);
     if (sum == NULL)
         return tn_error_last_code();
@@ -216,10 +216,10 @@ static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
 
     if (w->record || node->kind != TN__NODE_OP || node->n_in == 0 || node->edges[0].node == NULL)
         return NULL;
-    sum = *place(&w->tasks[tn__walk_find(w, node->edges[0].node)], node->edges[0].index);
+    sum = *place(&w->tasks[tn__engine_find(w, node->edges[0].node)], node->edges[0].index);
     if (sum == NULL || sum->dtype != seen->dtype || sum->view.ndim != seen->ndim ||
         memcmp(sum->view.shape, seen->shape, (size_t)seen->ndim * sizeof *seen->shape) != 0 ||
-        !tn__gradient_exclusive(sum))
+        !tn__grad_exclusive(sum))
         return NULL;
     return sum;
 }
@@ -248,7 +248,7 @@ static tn_status run_leaf(tn__walk *w, tn__node *leaf, tn_tensor **gradient)
     tn_status status = TN_OK;
 
     if (!atomic_load_explicit(&leaf->as.slot->closed, memory_order_relaxed))
-        status = tn__slot_add(leaf->as.slot, *gradient, w->record);
+        status = tn__grad_slot_add(leaf->as.slot, *gradient, w->record);
     tn_tensor_drop(*gradient);
     *gradient = NULL;
     if (status == TN_OK && atomic_load_explicit(&leaf->hooks, memory_order_acquire) != NULL)
@@ -284,7 +284,7 @@ static tn_status run_task(tn__walk *w, tn__task *t, bool *any)
         if (node->edges[i].node == NULL)
             continue;
         if (w->wanted != NULL)
-            next = &w->tasks[tn__walk_find(w, node->edges[i].node)];
+            next = &w->tasks[tn__engine_find(w, node->edges[i].node)];
         if (next == NULL || next->needed || next->wanted_output)
             need |= (uint32_t)1 << (i < 31 ? i : 31);
     }
@@ -330,18 +330,18 @@ static tn_status pass_on(tn__walk *w, tn__node *node, bool any)
                 tn_tensor_drop(gradient);
             continue;
         }
-        next = tn__walk_find(w, node->edges[i].node);
+        next = tn__engine_find(w, node->edges[i].node);
         if (i == 0 && any && w->summed) /* it is there already */
             tn_tensor_drop(gradient);
         else if (!tn__is_none(gradient))
-            status = tn__walk_deliver(w, next, node->edges[i].index, gradient);
+            status = tn__engine_deliver(w, next, node->edges[i].index, gradient);
         if (status == TN_OK && --w->tasks[next].waits == 0)
-            status = tn__walk_ready(w, next);
+            status = tn__engine_ready(w, next);
     }
     return status;
 }
 
-tn_status tn__walk_run(tn__walk *w)
+tn_status tn__engine_run(tn__walk *w)
 {
     while (w->heap_count > 0) {
         int64_t index = take(w);
@@ -359,7 +359,7 @@ tn_status tn__walk_run(tn__walk *w)
     return TN_OK;
 }
 
-void tn__walk_end(tn__walk *w)
+void tn__engine_end(tn__walk *w)
 {
     for (int64_t i = 0; i < w->count; i++) {
         clear(&w->tasks[i]);

@@ -137,7 +137,7 @@ static tn_status build_saved(tn_function_ctx *ctx, tn__node *node, tn_tensor *co
 
             status = tn__grad_edge(tensor, &edge);
             if (status == TN_OK)
-                status = tn__edge_attach(&edge, saved->tensor);
+                status = tn__grad_attach_edge(&edge, saved->tensor);
         }
         saved++;
     }
@@ -300,7 +300,7 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     tn_status status;
 
     tn_grad_begin(false);
-    status = tn__status_of(function->forward(ctx, user, in, out), function->name);
+    status = tn__error_status_of(function->forward(ctx, user, in, out), function->name);
     tn_grad_end();
     ctx->forward = false;
     if (status == TN_OK)
@@ -351,7 +351,7 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         if (in[i] == NULL) {
             char what[192];
             tn_snprint(what, sizeof what, "%s: input %lld", ctx.name, (long long)i);
-            status = tn__null_input(what);
+            status = tn__error_null_input(what);
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
@@ -388,7 +388,7 @@ static tn_status materialize(const tn__node *node, tn_tensor *const *gout, tn_te
         if (!tn__is_none(gout[i]))
             whole[i] = tn_tensor_keep(gout[i]);
         else
-            whole[i] = tn__zeros(&made[i].meta, made[i].device);
+            whole[i] = tn__grad_zeros(&made[i].meta, made[i].device);
         if (whole[i] == NULL)
             return tn_error_last_code();
     }
@@ -412,11 +412,11 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
     status = tn__node_unpack(node, ctx.saved, &stale);
     for (int32_t i = 0; i < node->n_saved && status == TN_OK; i++)
         if (record && node->saved[i].is_output && ctx.saved[i] != NULL)
-            status = tn__saved_attach(node, &node->saved[i], &ctx.saved[i]);
+            status = tn__node_attach_saved(node, &node->saved[i], &ctx.saved[i]);
     if (status == TN_OK && node->as.function.made != NULL)
         status = materialize(node, gout, whole);
     if (status == TN_OK)
-        status = tn__status_of(
+        status = tn__error_status_of(
             node->as.function.calls.backward(&ctx, node->as.function.user,
                                              node->as.function.made != NULL ? whole : gout, gin),
             node->name);

@@ -10,11 +10,11 @@ static void drop(tn__grad_hook_row *row)
         return;
     if (row->release != NULL)
         row->release(row->user);
-    tn__slot_drop(row->slot);
+    tn__grad_slot_drop(row->slot);
     tn_free(row);
 }
 
-static void drop_handle(tn__handle *handle)
+static void drop_handle(tn__hook_handle *handle)
 {
     drop((tn__grad_hook_row *)handle);
 }
@@ -34,7 +34,7 @@ static void unlink_row(tn__grad_hook_row *row)
         before->next = row->next;
 }
 
-static void unlink_handle(tn__handle *handle)
+static void unlink_handle(tn__hook_handle *handle)
 {
     unlink_row((tn__grad_hook_row *)handle);
 }
@@ -48,11 +48,11 @@ static uint64_t append(tn__node *node, tn__grad_hook_row *row)
 
     row->handle.unlink = unlink_handle;
     row->handle.drop = drop_handle;
-    tn__handles_lock();
+    tn__hook_handles_lock();
     if (row->slot != NULL)
-        row->handle.id = tn__handle_number();
-    else if (tn__handle_add(&row->handle) != TN_OK) {
-        tn__handles_unlock();
+        row->handle.id = tn__hook_handle_number();
+    else if (tn__hook_handle_add(&row->handle) != TN_OK) {
+        tn__hook_handles_unlock();
         tn_free(row);
         return 0;
     }
@@ -65,7 +65,7 @@ static uint64_t append(tn__node *node, tn__grad_hook_row *row)
         last->next = row;
     else
         atomic_store_explicit(&node->hooks, row, memory_order_release);
-    tn__handles_unlock();
+    tn__hook_handles_unlock();
     return id; /* the row may be gone by now */
 }
 
@@ -105,13 +105,13 @@ void tn__hooks_unretain(tn__node *node, tn__slot *slot)
 {
     tn__grad_hook_row *row;
 
-    tn__handles_lock();
+    tn__hook_handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
     while (row != NULL && row->slot != slot)
         row = row->next;
     if (row != NULL)
         unlink_row(row);
-    tn__handles_unlock();
+    tn__hook_handles_unlock();
     if (row != NULL)
         drop(row);
 }
@@ -120,13 +120,13 @@ void tn__hooks_free(tn__node *node)
 {
     tn__grad_hook_row *row, *next;
 
-    tn__handles_lock();
+    tn__hook_handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
     atomic_store_explicit(&node->hooks, NULL, memory_order_relaxed);
     for (next = row; next != NULL; next = next->next)
         if (next->slot == NULL)
-            tn__handle_forget(&next->handle);
-    tn__handles_unlock();
+            tn__hook_handle_forget(&next->handle);
+    tn__hook_handles_unlock();
     for (; row != NULL; row = next) {
         next = row->next;
         drop(row);
@@ -197,13 +197,13 @@ static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after
 {
     tn__grad_hook_row *row;
 
-    tn__handles_lock();
+    tn__hook_handles_lock();
     row = atomic_load_explicit(&node->hooks, memory_order_relaxed);
     while (row != NULL && (row->handle.id <= after || row->index != index))
         row = row->next;
     if (row != NULL)
         atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
-    tn__handles_unlock();
+    tn__hook_handles_unlock();
     return row;
 }
 
@@ -211,8 +211,8 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
 {
     tn_tensor *replacement = NULL;
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__status_of(row->call(row->user, *gradient, &replacement),
-                                     "a hook on a gradient");
+    tn_status status = tn__error_status_of(row->call(row->user, *gradient, &replacement),
+                                           "a hook on a gradient");
 
     if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) &&
         replacement != *gradient) {
@@ -224,9 +224,9 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
                    (size_t)old->view.ndim * sizeof(int64_t)) != 0) {
             tn__text text = { 0 };
 
-            tn__text_tensor(&text, replacement);
+            tn__tensor_text(&text, replacement);
             tn__text_add(&text, " instead of ");
-            tn__text_tensor(&text, old);
+            tn__tensor_text(&text, old);
             tn__text_put(&text, "", 1);
             status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient returned %s",
                              text.failed ? "something else" : text.at);
@@ -255,10 +255,10 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
             if (kept == 0 && row->call != NULL) {
                 status = call_hook(row, gradient);
             } else if (kept == 1 && row->slot != NULL) {
-                tn_tensor *own = record ? tn_tensor_keep(*gradient) : tn__gradient_copy(*gradient);
+                tn_tensor *own = record ? tn_tensor_keep(*gradient) : tn__grad_copy(*gradient);
 
                 if (own != NULL) {
-                    status = tn__slot_add(row->slot, own, record);
+                    status = tn__grad_slot_add(row->slot, own, record);
                     tn_tensor_drop(own);
                 } else {
                     status = tn_error_last_code();
@@ -279,11 +279,11 @@ tn_status tn__hooks_added(tn__node *leaf)
     while (status == TN_OK && (row = next_row(leaf, 0, after)) != NULL) {
         after = row->handle.id;
         if (row->added != NULL) {
-            tn_tensor *gradient = tn__slot_grad(leaf->as.slot);
+            tn_tensor *gradient = tn__grad_slot_grad(leaf->as.slot);
             uint64_t scope = tn_scope_begin();
 
-            status = tn__status_of(row->added(row->user, gradient),
-                                   "a hook on an accumulated gradient");
+            status = tn__error_status_of(row->added(row->user, gradient),
+                                         "a hook on an accumulated gradient");
             tn_scope_end(scope);
             if (!tn__is_none(gradient))
                 tn_tensor_drop(gradient);

@@ -7,7 +7,7 @@
 
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
 {
-    struct tn__autograd *autograd = tn__autograd_of(view), *of_base = base->autograd;
+    struct tn__autograd *autograd = tn__grad_of(view), *of_base = base->autograd;
 
     if (autograd == NULL)
         return tn_error_last_code();
@@ -132,7 +132,7 @@ static tn_status made_blind(const char *who, const char *suffix)
 static bool is_plain(const tn_tensor *tensor)
 {
     return tensor->numel == 0 ||
-           tn__strides_nest(tensor->view.shape, tensor->view.strides, tensor->view.ndim, 0);
+           tn__view_strides_nest(tensor->view.shape, tensor->view.strides, tensor->view.ndim, 0);
 }
 
 tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into)
@@ -193,7 +193,7 @@ tn_status tn__grad_before_inplace(const tn_op *op, tn_tensor *into, tn_tensor *c
     if (status != TN_OK || n_in < 1 || in[0] != into || op->def.derive == NULL ||
         (op->def.save_in & 1) == 0)
         return status;
-    *original = tn__gradient_copy(into);
+    *original = tn__grad_copy(into);
     return *original != NULL ? TN_OK : tn_error_last_code();
 }
 

@@ -22,6 +22,6 @@ tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *co
 void tn__grad_alone(tn_tensor *tensor);
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
 /* What core/tensor calls when the last reference to a tensor goes. */
-void tn__autograd_free(struct tn__autograd *autograd);
+void tn__grad_free(struct tn__autograd *autograd);
 
 #endif

@@ -3,7 +3,7 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/private.h \
-	%D%/walk.h \
+	%D%/engine.h \
 	%D%/anomaly.c \
 	%D%/backward.c \
 	%D%/check.c \

@@ -14,7 +14,7 @@ static _Thread_local struct {
 
 int64_t tn_graph_node_count(void)
 {
-    return tn__nodes_alive();
+    return tn__thread_nodes_alive();
 }
 
 static size_t round_up(size_t size)
@@ -83,7 +83,7 @@ static void free_node(tn__node *node)
     if (atomic_load_explicit(&node->hooks, memory_order_relaxed) != NULL)
         tn__hooks_free(node);
     switch (node->kind) {
-    case TN__NODE_LEAF: tn__slot_drop(node->as.slot); break;
+    case TN__NODE_LEAF: tn__grad_slot_drop(node->as.slot); break;
     case TN__NODE_FUNCTION:
         if (node->as.function.calls.release != NULL)
             node->as.function.calls.release(node->as.function.user);
@@ -318,7 +318,7 @@ fail:
 /* Takes over a reference of the node. */
 static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
 {
-    struct tn__autograd *autograd = tn__autograd_of(tensor);
+    struct tn__autograd *autograd = tn__grad_of(tensor);
 
     if (autograd == NULL) {
         tn__node_drop(node);
@@ -453,7 +453,7 @@ tn_status tn__node_stale(tn__node *node)
         if (!changed(saved))
             continue;
         if (saved->tensor != NULL)
-            tn__text_tensor(&text, saved->tensor);
+            tn__tensor_text(&text, saved->tensor);
         else
             tn__text_add(&text, "a tensor");
         if (node->kind == TN__NODE_OP)

@@ -5,20 +5,20 @@
 #include "core/grad/private.h"
 #include "core/plugin/check_thread.h"
 
-tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record)
+tn_tensor *tn__grad_add(tn_tensor *a, tn_tensor *b, bool record)
 {
-    const tn_op *add = tn__needed(TN__NEED_add);
+    const tn_op *add = tn__op_needed(TN__NEED_add);
     tn_tensor *in[2] = { a, b }, *out = NULL;
     tn_status status;
 
     if (add == NULL)
         return NULL;
-    status = record ? tn__plain_call(add, in, 2, NULL, &out, 1, NULL)
+    status = record ? tn__call_plain(add, in, 2, NULL, &out, 1, NULL)
                     : tn__op_run(add, in, 2, NULL, &out, 1, NULL);
     return status == TN_OK ? out : NULL;
 }
 
-tn_tensor *tn__gradient_copy(tn_tensor *gradient)
+tn_tensor *tn__grad_copy(tn_tensor *gradient)
 {
     tn_tensor *copy;
     tn_meta meta;
@@ -43,7 +43,7 @@ static tn_status change(tn_tensor **gradient, const tn_op *op, const void *optio
 
     if (op == NULL)
         return tn_error_last_code();
-    status = tn__plain_call(op, gradient, 1, options, &out, 1, NULL);
+    status = tn__call_plain(op, gradient, 1, options, &out, 1, NULL);
     if (status != TN_OK)
         return status;
     tn_tensor_drop(*gradient);
@@ -57,9 +57,9 @@ static tn_status misfit(const tn__node *node, int32_t i, const tn_tensor *gradie
     tn__text text = { 0 };
     tn_status status;
 
-    tn__text_ints(&text, tn__shape(gradient));
+    tn__tensor_text_ints(&text, tn__shape(gradient));
     tn__text_add(&text, " but expected shape compatible with ");
-    tn__text_ints(&text, (tn_ints){ seen->shape, seen->ndim });
+    tn__tensor_text_ints(&text, (tn_ints){ seen->shape, seen->ndim });
     tn__text_put(&text, "", 1);
     status = tn_fail(TN_ERR_RUNTIME,
                      "function %s returned an invalid gradient at index %d - got %s", node->name,
@@ -68,7 +68,7 @@ static tn_status misfit(const tn__node *node, int32_t i, const tn_tensor *gradie
     return status;
 }
 
-tn_status tn__gradient_fit(const tn__node *node, int32_t i, tn_tensor **gradient)
+tn_status tn__grad_fit(const tn__node *node, int32_t i, tn_tensor **gradient)
 {
     const tn__seen *seen = &node->seen[i];
     const tn_tensor *g = *gradient;
@@ -87,12 +87,12 @@ tn_status tn__gradient_fit(const tn__node *node, int32_t i, tn_tensor **gradient
         tn_status status;
 
         options.shape = (tn_ints){ seen->shape, seen->ndim };
-        status = change(gradient, tn__needed(TN__NEED_sum_to), &options);
+        status = change(gradient, tn__op_needed(TN__NEED_sum_to), &options);
         if (status != TN_OK)
             return status;
     }
     if ((*gradient)->dtype != seen->dtype) {
-        tn_tensor *cast = tn__cast(*gradient, (tn_dtype)seen->dtype);
+        tn_tensor *cast = tn__call_cast(*gradient, (tn_dtype)seen->dtype);
 
         if (cast == NULL)
             return tn_error_last_code();
@@ -119,7 +119,7 @@ static void widen(const tn__node *node, tn_meta *metas)
     }
 }
 
-tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
+tn_status tn__node_attach_saved(tn__node *node, const tn__saved *saved, tn_tensor **tensor)
 {
     tn__edge edge = { node, saved->operand };
     tn__node *made = NULL;
@@ -136,12 +136,12 @@ tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **t
     tn_tensor_drop(*tensor);
     *tensor = fresh;
     if (saved->is_output && node->outer != NULL) { /* the walk does not come by this node */
-        status = tn__slice_output(node->outer, &edge);
+        status = tn__view_gradient_output(node->outer, &edge);
         if (status != TN_OK)
             return status;
         made = edge.node;
     }
-    status = tn__edge_attach(&edge, fresh);
+    status = tn__grad_attach_edge(&edge, fresh);
     tn__node_drop(made);
     return status;
 }
@@ -173,7 +173,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
         return status;
     for (int32_t i = 0; i < node->n_saved && status == TN_OK; i++) {
         if (record && saved[i] != NULL)
-            status = tn__saved_attach(node, &node->saved[i], &saved[i]);
+            status = tn__node_attach_saved(node, &node->saved[i], &saved[i]);
         (node->saved[i].is_output ? out : in)[node->saved[i].operand] = saved[i];
     }
     widen(node, metas);
@@ -249,7 +249,7 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
 /* What an in-place change overwrote has no part in the result: zeros, as far back as it goes. */
 static tn_status overwritten(const tn_tensor *gout, tn_tensor **gin)
 {
-    *gin = tn__zeros_like(gout);
+    *gin = tn__grad_zeros_like(gout);
     if (*gin != NULL && tn__scope_push(*gin) != NULL)
         return TN_OK;
     *gin = TN_NONE;
@@ -266,7 +266,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
     case TN__NODE_OP: status = run_op(node, gout, need, record, gin, sum); break;
     case TN__NODE_FUNCTION: status = tn__function_run(node, gout, need, record, gin); break;
     case TN__NODE_SLICE:
-    case TN__NODE_STRIDED: status = tn__slice_run(node, gout[0], need, record, gin); break;
+    case TN__NODE_STRIDED: status = tn__view_gradient_run(node, gout[0], need, record, gin); break;
     case TN__NODE_COPY:
         gin[0] = gout[0];
         status = node->n_in > 1 && (need & 2) ? overwritten(gout[0], &gin[1]) : TN_OK;
@@ -287,7 +287,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
             continue;
         }
         tn_tensor_keep(gin[i]);
-        status = tn__gradient_fit(node, i, &gin[i]);
+        status = tn__grad_fit(node, i, &gin[i]);
         if (status != TN_OK) {
             tn_tensor_drop(gin[i]);
             gin[i] = TN_NONE;

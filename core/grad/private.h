@@ -56,7 +56,7 @@ typedef struct tn__made {
 } tn__made;
 
 typedef struct tn__grad_hook_row {
-    tn__handle handle;              /* first; of retain_grad: a number alone */
+    tn__hook_handle handle;         /* first; of retain_grad: a number alone */
     struct tn__grad_hook_row *next; /* of the node */
     struct tn__node *node;          /* not owned: the node frees its rows */
     _Atomic int32_t refs;
@@ -178,16 +178,16 @@ char *tn__anomaly_note(void);
 tn_status tn__anomaly_look(const tn__node *node, uint32_t need, tn_tensor *const *gin);
 
 /* ---- tensors -------------------------------------------------------------------- */
-struct tn__autograd *tn__autograd_of(tn_tensor *tensor); /* made when absent; NULL and an error */
-tn__slot *tn__slot_new(void);
-void tn__slot_drop(tn__slot *slot);
-tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
+struct tn__autograd *tn__grad_of(tn_tensor *tensor); /* made when absent; NULL and an error */
+tn__slot *tn__grad_slot_new(void);
+void tn__grad_slot_drop(tn__slot *slot);
+tn_status tn__grad_slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
 /* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
  * added to, as it is. */
-bool tn__gradient_exclusive(const tn_tensor *gradient);
-tn_tensor *tn__slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */
+bool tn__grad_exclusive(const tn_tensor *gradient);
+tn_tensor *tn__grad_slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */
 /* Gives `to` the history that an edge leads to. */
-tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to);
+tn_status tn__grad_attach_edge(const tn__edge *edge, tn_tensor *to);
 
 /* ---- hooks ---------------------------------------------------------------------- */
 /* Runs what is registered for an output; *gradient may be replaced. */
@@ -206,23 +206,23 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                            tn_tensor **gin);
 /* The history of what an operator in place left in a view: *edge->node is owned by the caller. */
-tn_status tn__slice_output(tn__node *slice, tn__edge *edge);
-tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device); /* owned */
-tn_tensor *tn__zeros_like(const tn_tensor *tensor);                 /* packed, owned */
+tn_status tn__view_gradient_output(tn__node *slice, tn__edge *edge);
+tn_tensor *tn__grad_zeros(const tn_meta *meta, const tn_device *device); /* owned */
+tn_tensor *tn__grad_zeros_like(const tn_tensor *tensor);                 /* packed, owned */
 /* What was saved as the derivative may see it: with its history when the derivative is itself
  * recorded. */
-tn_status tn__saved_attach(tn__node *node, const tn__saved *saved, tn_tensor **tensor);
+tn_status tn__node_attach_saved(tn__node *node, const tn__saved *saved, tn_tensor **tensor);
 /* Whether a tensor may be changed in place as far as its history goes; who does it, for the
  * error. */
 tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *into);
 /* Makes the node, which has one output, the maker of what it changed: of a view's base, too. */
 tn_status tn__grad_rebase(tn__node *node, tn_tensor *into);
-tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
-                        tn_tensor **gin);
+tn_status tn__view_gradient_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                                tn_tensor **gin);
 /* Brings a gradient to the shape and dtype of input i; takes over the reference. */
-tn_status tn__gradient_fit(const tn__node *node, int32_t i, tn_tensor **gradient);
+tn_status tn__grad_fit(const tn__node *node, int32_t i, tn_tensor **gradient);
 /* Into a new dense tensor, owned. */
-tn_tensor *tn__gradient_copy(tn_tensor *gradient);
-tn_tensor *tn__add(tn_tensor *a, tn_tensor *b, bool record); /* owned */
+tn_tensor *tn__grad_copy(tn_tensor *gradient);
+tn_tensor *tn__grad_add(tn_tensor *a, tn_tensor *b, bool record); /* owned */
 
 #endif

@@ -6,7 +6,7 @@
 
 /* ---- slots ---------------------------------------------------------------------- */
 
-tn__slot *tn__slot_new(void)
+tn__slot *tn__grad_slot_new(void)
 {
     tn__slot *slot = tn_malloc(sizeof *slot);
 
@@ -19,7 +19,7 @@ tn__slot *tn__slot_new(void)
     return slot;
 }
 
-void tn__slot_drop(tn__slot *slot)
+void tn__grad_slot_drop(tn__slot *slot)
 {
     if (slot == NULL || atomic_fetch_sub_explicit(&slot->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -40,7 +40,7 @@ static tn_tensor *exchange(tn__slot *slot, tn_tensor *gradient)
     return before;
 }
 
-tn_tensor *tn__slot_grad(tn__slot *slot)
+tn_tensor *tn__grad_slot_grad(tn__slot *slot)
 {
     tn_tensor *gradient;
 
@@ -50,7 +50,7 @@ tn_tensor *tn__slot_grad(tn__slot *slot)
     return gradient;
 }
 
-bool tn__gradient_exclusive(const tn_tensor *tensor)
+bool tn__grad_exclusive(const tn_tensor *tensor)
 {
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
            atomic_load_explicit(&tensor->storage->refs, memory_order_acquire) == 1 &&
@@ -66,8 +66,8 @@ static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
 
     if (record || tn__requires_grad(kept) || kept->dtype != gradient->dtype ||
         !tn__tensor_is_dense(kept))
-        return tn__add(kept, gradient, record);
-    add = tn__needed(
+        return tn__grad_add(kept, gradient, record);
+    add = tn__op_needed(
         TN__NEED_add); /* in place: who holds the gradient sees it grow, as with PyTorch */
     if (add == NULL || tn__op_run(add, in, 2, NULL, NULL, 0, kept) != TN_OK)
         return NULL;
@@ -76,25 +76,25 @@ static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
 
 static tn_tensor *recorded_copy(tn_tensor *gradient)
 {
-    const tn_op *copy = tn__needed(TN__NEED_copy);
+    const tn_op *copy = tn__op_needed(TN__NEED_copy);
     tn_tensor *out = NULL;
 
-    if (copy == NULL || tn__plain_call(copy, &gradient, 1, NULL, &out, 1, NULL) != TN_OK)
+    if (copy == NULL || tn__call_plain(copy, &gradient, 1, NULL, &out, 1, NULL) != TN_OK)
         return NULL;
     return out;
 }
 
 /* The lock is not held while operators run: what is there is taken out, added to, and put back, and
  * what came meanwhile is added as well. */
-tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
+tn_status tn__grad_slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
 {
     tn_tensor *mine = NULL, *before = exchange(slot, NULL);
 
     if (before == NULL) {
-        if (tn__gradient_exclusive(gradient))
+        if (tn__grad_exclusive(gradient))
             mine = tn_tensor_keep(gradient);
         else
-            mine = record ? recorded_copy(gradient) : tn__gradient_copy(gradient);
+            mine = record ? recorded_copy(gradient) : tn__grad_copy(gradient);
     } else {
         mine = sum_of(before, gradient, record);
         if (mine == NULL) { /* what was there stays */
@@ -124,7 +124,7 @@ tn_status tn__slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
 
 /* ---- the tensor's record -------------------------------------------------------- */
 
-struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
+struct tn__autograd *tn__grad_of(tn_tensor *tensor)
 {
     if (tensor->autograd == NULL) {
         tensor->autograd = tn__piece_take(sizeof *tensor->autograd);
@@ -134,7 +134,7 @@ struct tn__autograd *tn__autograd_of(tn_tensor *tensor)
     return tensor->autograd;
 }
 
-void tn__autograd_free(struct tn__autograd *autograd)
+void tn__grad_free(struct tn__autograd *autograd)
 {
     tn__node *node, *leaf;
     tn_tensor *base;
@@ -145,7 +145,7 @@ void tn__autograd_free(struct tn__autograd *autograd)
     leaf = autograd->leaf;
     base = autograd->base;
     if (autograd->slot != NULL)
-        tn__slot_drop(autograd->slot);
+        tn__grad_slot_drop(autograd->slot);
     tn__piece_give(autograd, sizeof *autograd);
     tn__node_drop(node);
     tn__node_drop(leaf);
@@ -155,16 +155,16 @@ void tn__autograd_free(struct tn__autograd *autograd)
 
 static tn__slot *slot_of(tn_tensor *tensor)
 {
-    struct tn__autograd *autograd = tn__autograd_of(tensor);
+    struct tn__autograd *autograd = tn__grad_of(tensor);
 
     if (autograd == NULL)
         return NULL;
     if (autograd->slot == NULL)
-        autograd->slot = tn__slot_new();
+        autograd->slot = tn__grad_slot_new();
     return autograd->slot;
 }
 
-tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to)
+tn_status tn__grad_attach_edge(const tn__edge *edge, tn_tensor *to)
 {
     struct tn__autograd *autograd;
 
@@ -172,7 +172,7 @@ tn_status tn__edge_attach(const tn__edge *edge, tn_tensor *to)
         return TN_OK;
     if (edge->node->kind != TN__NODE_LEAF)
         return tn__node_attach(edge->node, to, edge->index);
-    autograd = tn__autograd_of(to);
+    autograd = tn__grad_of(to);
     if (autograd == NULL)
         return tn_error_last_code();
     autograd->leaf = tn__node_keep(edge->node);
@@ -258,7 +258,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
             "allowed: it was made between tn_inference_begin and tn_inference_end; "
             "tn_clone makes a normal one of it");
     if (requires_grad) { /* all that recording needs is made now: threads can share the leaf */
-        autograd = tn__autograd_of(tensor);
+        autograd = tn__grad_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)
             return tn_error_last_code();
         if (autograd->leaf == NULL) {
@@ -307,7 +307,7 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     if (status != TN_OK)
         return status;
     if (gradient == NULL)
-        return tn__null_input("the gradient of tn_tensor_set_grad");
+        return tn__error_null_input("the gradient of tn_tensor_set_grad");
     if (tn__is_none(gradient)) {
         if (tensor->autograd == NULL || tensor->autograd->slot == NULL)
             return TN_OK;
@@ -323,9 +323,9 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
         tn__text text = { 0 };
 
         tn__text_add(&text, "assigned grad has ");
-        tn__text_tensor(&text, gradient);
+        tn__tensor_text(&text, gradient);
         tn__text_add(&text, ", the tensor is ");
-        tn__text_tensor(&text, tensor);
+        tn__tensor_text(&text, tensor);
         tn__text_put(&text, "", 1);
         status = tn_fail(TN_ERR_RUNTIME, "%s; expected the same dtype, device and shape",
                          text.failed ? "assigned grad does not fit" : text.at);
@@ -357,9 +357,9 @@ static bool gradient_fits(tn_tensor *to, const tn_tensor *from)
         if (!fits) {
             tn__text text = { 0 };
 
-            tn__text_ints(&text, own);
+            tn__tensor_text_ints(&text, own);
             tn__text_add(&text, ", and elements of shape ");
-            tn__text_ints(&text, shape);
+            tn__tensor_text_ints(&text, shape);
             tn_fail(TN_ERR_RUNTIME,
                     "tn_tensor_swap: the tensor has a gradient of shape %s are to come; clear the "
                     "gradient before (tn_tensor_set_grad with TN_NONE)",

@@ -6,7 +6,7 @@
 
 static tn_status zero(tn_tensor *tensor)
 {
-    const tn_op *fill = tn__needed(TN__NEED_fill);
+    const tn_op *fill = tn__op_needed(TN__NEED_fill);
     tn_fill_options options = TN_FILL_OPTIONS;
 
     if (fill == NULL)
@@ -15,17 +15,17 @@ static tn_status zero(tn_tensor *tensor)
     return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
 }
 
-tn_tensor *tn__zeros_like(const tn_tensor *tensor)
+tn_tensor *tn__grad_zeros_like(const tn_tensor *tensor)
 {
     tn_meta meta;
 
     tn__tensor_meta(tensor, &meta);
     meta.flags = 0;
     meta.offset = 0;
-    return tn__zeros(&meta, tensor->device);
+    return tn__grad_zeros(&meta, tensor->device);
 }
 
-tn_tensor *tn__zeros(const tn_meta *meta, const tn_device *device)
+tn_tensor *tn__grad_zeros(const tn_meta *meta, const tn_device *device)
 {
     tn_tensor *out = tn__tensor_make(meta, device);
 
@@ -58,7 +58,7 @@ static tn_tensor *recorded_region(tn_tensor *whole, const tn_meta *view)
     return tn__grad_edge(part, &edge) == TN_OK ? part : NULL;
 }
 
-tn_status tn__slice_output(tn__node *slice, tn__edge *edge)
+tn_status tn__view_gradient_output(tn__node *slice, tn__edge *edge)
 {
     const tn_meta *base = slice->as.slice.base;
     void *tail;
@@ -87,7 +87,7 @@ tn_status tn__slice_output(tn__node *slice, tn__edge *edge)
  * *view becomes what it shows without that, *gradient (owned) the sum. */
 static tn_status fold(tn_meta *view, tn_tensor **gradient)
 {
-    const tn_op *op = tn__needed(TN__NEED_sum_to);
+    const tn_op *op = tn__op_needed(TN__NEED_sum_to);
     tn_sum_to_options options = TN_SUM_TO_OPTIONS;
     tn_tensor *sum = NULL;
     tn_status status;
@@ -103,7 +103,7 @@ static tn_status fold(tn_meta *view, tn_tensor **gradient)
     if (op == NULL)
         return tn_error_last_code();
     options.shape = (tn_ints){ view->shape, view->ndim };
-    status = tn__plain_call(op, gradient, 1, &options, &sum, 1, NULL);
+    status = tn__call_plain(op, gradient, 1, &options, &sum, 1, NULL);
     if (status != TN_OK)
         return status;
     tn_tensor_drop(*gradient);
@@ -118,7 +118,7 @@ static uint32_t repeated_dims(const tn_meta *view)
     uint32_t best = 0;
     int64_t fewest = INT64_MAX;
 
-    if (tn__strides_nest(view->shape, view->strides, view->ndim, 0))
+    if (tn__view_strides_nest(view->shape, view->strides, view->ndim, 0))
         return 0;
     for (uint32_t set = 1; set < UINT32_C(1) << view->ndim; set++) {
         int64_t places = 1;
@@ -126,7 +126,7 @@ static uint32_t repeated_dims(const tn_meta *view)
         for (int32_t d = 0; d < view->ndim; d++)
             if ((set >> d & 1) != 0)
                 places *= view->shape[d];
-        if (places < fewest && tn__strides_nest(view->shape, view->strides, view->ndim, set)) {
+        if (places < fewest && tn__view_strides_nest(view->shape, view->strides, view->ndim, set)) {
             fewest = places;
             best = set;
         }
@@ -137,7 +137,7 @@ static uint32_t repeated_dims(const tn_meta *view)
 /* Adds a gradient to the region of `whole` under `view`, both of which show no element twice. */
 static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
 {
-    const tn_op *op = tn__needed(TN__NEED_add);
+    const tn_op *op = tn__op_needed(TN__NEED_add);
     tn_add_options options = TN_ADD_OPTIONS;
     tn_tensor *in[2] = { NULL, gradient };
     tn_status status;
@@ -184,7 +184,7 @@ static tn_meta part_at(const tn_meta *of, uint32_t set, const int64_t *place)
 static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, tn_tensor *gradient,
                            bool record)
 {
-    const tn_op *copy = tn__needed(TN__NEED_copy);
+    const tn_op *copy = tn__op_needed(TN__NEED_copy);
     int64_t place[TN_MAX_DIMS] = { 0 };
     tn_tensor *dense = NULL;
     tn_meta of;
@@ -193,7 +193,7 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
     if (copy == NULL)
         return tn_error_last_code();
     if (record) /* memory of its own, so that parts of it are views with a history */
-        status = tn__plain_call(copy, &gradient, 1, NULL, &dense, 1, NULL);
+        status = tn__call_plain(copy, &gradient, 1, NULL, &dense, 1, NULL);
     else
         status = (dense = tn_tensor_keep(gradient)) != NULL ? TN_OK : tn_error_last_code();
     if (status != TN_OK)
@@ -215,7 +215,7 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
 /* Copies a gradient into its place. */
 static tn_status put(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
 {
-    const tn_op *copy = tn__needed(TN__NEED_copy);
+    const tn_op *copy = tn__op_needed(TN__NEED_copy);
     tn_tensor *part = record ? recorded_region(whole, view) : region(whole, view);
     tn_status status;
 
@@ -268,7 +268,7 @@ static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_te
     part = region(whole, node->as.slice.view);
     if (part == NULL || tn__scope_push(part) == NULL)
         return tn_error_last_code();
-    *under = tn__gradient_copy(part);
+    *under = tn__grad_copy(part);
     if (*under == NULL || tn__scope_push(*under) == NULL)
         return tn_error_last_code();
     gin[0] = whole;
@@ -279,7 +279,7 @@ static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_te
  * and so can be differentiated as often as one likes. */
 static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
 {
-    const tn_op *copy = tn__needed(TN__NEED_copy), *fill = tn__needed(TN__NEED_fill);
+    const tn_op *copy = tn__op_needed(TN__NEED_copy), *fill = tn__op_needed(TN__NEED_fill);
     tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
     tn_fill_options options = TN_FILL_OPTIONS;
     tn_status status;
@@ -292,7 +292,7 @@ static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **und
     part = recorded_region(whole, node->as.slice.view);
     if (part == NULL)
         return tn_error_last_code();
-    status = tn__plain_call(copy, &part, 1, NULL, under, 1, NULL);
+    status = tn__call_plain(copy, &part, 1, NULL, under, 1, NULL);
     if (status != TN_OK)
         return status;
     if (tn__scope_push(*under) == NULL)
@@ -302,8 +302,8 @@ static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **und
     return tn__inplace_call(fill, &part, 1, &options, part);
 }
 
-tn_status tn__slice_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
-                        tn_tensor **gin)
+tn_status tn__view_gradient_run(tn__node *node, tn_tensor *gout, uint32_t need, bool record,
+                                tn_tensor **gin)
 {
     tn__node *inner = node->as.slice.inner;
     tn_tensor *under = NULL;

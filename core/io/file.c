@@ -34,7 +34,7 @@ static const tn_format_def *format_of(const tn__entry *entry)
     return (const tn_format_def *)entry->contribution;
 }
 
-const tn__entry *tn__format_by_extension(const char *path)
+const tn__entry *tn__file_format(const char *path)
 {
     const tn__entry *const *all = NULL;
     int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all);
@@ -122,7 +122,7 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
         uint64_t scope = tn_scope_begin();
         tn__check_thread thread;
         tn__check_enter(&thread);
-        status = tn__status_of(format_of(entry)->save(&writer->sink, state), entry->name);
+        status = tn__error_status_of(format_of(entry)->save(&writer->sink, state), entry->name);
         status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
                                  entry->name, status);
         tn_scope_end(scope);
@@ -134,8 +134,8 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
     return status;
 }
 
-tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
-                          tn__file_set *set)
+tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state *state,
+                        tn__file_set *set)
 {
     if (format_of(entry)->save == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
@@ -173,7 +173,7 @@ static tn_status save(const char *path, const tn_state *state)
     tn_status status = tn__plugins_discover();
     if (status != TN_OK)
         return status;
-    const tn__entry *entry = tn__format_by_extension(path);
+    const tn__entry *entry = tn__file_format(path);
     if (entry == NULL)
         return no_format(path, "no format has this extension", true);
     uint32_t flags = format_of(entry)->flags;
@@ -184,13 +184,13 @@ static tn_status save(const char *path, const tn_state *state)
                        path);
     tn__file_set_sweep(path);
     if ((flags & TN_FORMAT_VALUES) != 0)
-        return tn__format_save(entry, path, state, NULL);
+        return tn__file_save(entry, path, state, NULL);
     if ((flags & TN_FORMAT_TEXTS) == 0) {
         status = check_tensors(state, path, entry->name);
-        return status == TN_OK ? tn__format_save(entry, path, state, NULL) : status;
+        return status == TN_OK ? tn__file_save(entry, path, state, NULL) : status;
     }
     tn_state *plain = tn__metadata_from_state(state, path);
-    status = plain != NULL ? tn__format_save(entry, path, plain, NULL) : tn_error_last_code();
+    status = plain != NULL ? tn__file_save(entry, path, plain, NULL) : tn_error_last_code();
     tn_state_drop(plain);
     return status;
 }
@@ -212,7 +212,7 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
     uint64_t scope = tn_scope_begin();
     tn__check_thread thread;
     tn__check_enter(&thread);
-    status = tn__status_of(format_of(entry)->load(&reader->source, state), entry->name);
+    status = tn__error_status_of(format_of(entry)->load(&reader->source, state), entry->name);
     status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", entry->name,
                              status);
     tn_scope_end(scope);
@@ -220,7 +220,7 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
     return status;
 }
 
-tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
+tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
 {
     tn__reader reader;
     tn_status status = tn__plugins_discover();
@@ -232,7 +232,7 @@ tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
      * what is wrong. */
     const tn__entry *entry = by_content(&reader.source);
     if (entry == NULL)
-        entry = tn__format_by_extension(path);
+        entry = tn__file_format(path);
     bool is_index = entry != NULL && (format_of(entry)->flags & TN_FORMAT_INDEX) != 0;
     tn_state *state = tn_state_new();
     if (state == NULL)
@@ -252,7 +252,7 @@ tn_state *tn__format_load(const char *path, uint32_t flags, bool *index)
     return NULL;
 }
 
-tn_status tn__index_load(const char *path, tn_state **index)
+tn_status tn__file_load_index(const char *path, tn_state **index)
 {
     tn__reader reader;
     uint64_t mark = tn_error_mark();
@@ -261,7 +261,7 @@ tn_status tn__index_load(const char *path, tn_state **index)
     if (status == TN_OK) {
         const tn__entry *entry = by_content(&reader.source);
         if (entry == NULL)
-            entry = tn__format_by_extension(path);
+            entry = tn__file_format(path);
         if (entry != NULL && (format_of(entry)->flags & TN_FORMAT_INDEX) != 0) {
             *index = tn_state_new();
             status = *index != NULL ? load_from(entry, &reader, *index) : TN_ERR_MEMORY;
@@ -279,7 +279,7 @@ tn_status tn__index_load(const char *path, tn_state **index)
 static tn_state *load(const char *path, uint32_t flags)
 {
     bool index = true;
-    tn_state *state = tn__format_load(path, flags, &index);
+    tn_state *state = tn__file_load(path, flags, &index);
     if (state != NULL && index)
         state = tn__parts_load(state, path, flags);
     return state != NULL ? tn__metadata_to_state(state, path) : NULL;
@@ -290,14 +290,14 @@ static tn_state *load(const char *path, uint32_t flags)
 tn_status tn_state_save(const tn_state *state, const char *path)
 {
     if (state == NULL || path == NULL)
-        return tn__null_input("an argument of tn_state_save");
+        return tn__error_null_input("an argument of tn_state_save");
     return save(path, state);
 }
 
 tn_state *tn_state_load_as(const char *path, uint32_t flags)
 {
     if (path == NULL) {
-        tn__null_input("an argument of tn_state_load");
+        tn__error_null_input("an argument of tn_state_load");
         return NULL;
     }
     if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
@@ -317,7 +317,7 @@ tn_state *tn_state_load(const char *path)
 tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__null_input("an argument of tn_module_save");
+        return tn__error_null_input("an argument of tn_module_save");
     tn_state *state = tn_module_state(module);
     tn_status status = state != NULL ? save(path, state) : tn_error_last_code();
     tn_state_drop(state);
@@ -327,7 +327,7 @@ tn_status tn_module_save(tn_module *module, const char *path)
 tn_status tn_module_load(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__null_input("an argument of tn_module_load");
+        return tn__error_null_input("an argument of tn_module_load");
     tn_state *state = tn_state_load(path);
     if (state == NULL)
         return tn_error_last_code();

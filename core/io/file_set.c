@@ -25,17 +25,17 @@ static const char ending[] = ".set", index_ending[] = ".index.json";
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-char *tn__path_in_folder(const char *path, const char *name)
+char *tn__file_set_path(const char *path, const char *name)
 {
     tn__text text = { 0 };
-    tn__text_put(&text, path, tn__folder_length(path));
+    tn__text_put(&text, path, tn__target_folder_length(path));
     tn__text_put(&text, name, strlen(name));
     return tn__text_take(&text);
 }
 
 /* "model" and ".x" of "model.x.index.json". Of a stem that is too long for numbers, a part that
  * ends at a whole character. */
-bool tn__scheme_of(const char *name, tn__scheme *scheme)
+bool tn__file_set_scheme(const char *name, tn__scheme *scheme)
 {
     size_t length = strlen(name), end = sizeof index_ending - 1;
     if (length <= end || strcmp(name + length - end, index_ending) != 0)
@@ -58,7 +58,7 @@ bool tn__scheme_of(const char *name, tn__scheme *scheme)
     return true;
 }
 
-char *tn__scheme_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts)
+char *tn__file_set_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts)
 {
     tn__text text = { 0 };
     tn__text_put(&text, scheme->stem, scheme->stem_length);
@@ -142,8 +142,8 @@ static tn_status add_named(const struct named *named, const char *file)
 static tn_status add_index(struct named *named, const char *name)
 {
     tn_state *index = NULL;
-    char *path = tn__path_in_folder(named->path, name);
-    tn_status status = path != NULL ? tn__index_load(path, &index) : TN_ERR_MEMORY;
+    char *path = tn__file_set_path(named->path, name);
+    tn_status status = path != NULL ? tn__file_load_index(path, &index) : TN_ERR_MEMORY;
     tn_free(path);
     if (status == TN_ERR_MEMORY ||
         (status != TN_OK && status != TN_ERR_FORMAT && strcmp(name, named->own) == 0))
@@ -229,7 +229,7 @@ static char *read_journal(int file, size_t *size)
     struct stat info;
     if (fstat(file, &info) != 0 || info.st_size > JOURNAL_MAX)
         return NULL;
-    char *bytes = tn__malloc_quiet((size_t)info.st_size + 1);
+    char *bytes = tn__memory_malloc_quiet((size_t)info.st_size + 1);
     *size = 0;
     while (bytes != NULL && *size < (size_t)info.st_size) {
         ssize_t got = pread(file, bytes + *size, (size_t)info.st_size - *size, (off_t)*size);
@@ -255,7 +255,8 @@ static bool settle(const tn__file_set *set, int file)
     tn__scheme scheme;
     struct named named = { .folder = set->folder, .path = set->path, .own = bytes };
     size_t at = strlen(bytes) + 1;
-    bool known = tn__scheme_of(bytes, &scheme); /* else it was killed before it wrote anything */
+    bool known = tn__file_set_scheme(bytes,
+                                     &scheme); /* else it was killed before it wrote anything */
     tn_status status = TN_OK;
     bool settled = true;
     if (known && at < size) {
@@ -384,7 +385,7 @@ static tn_status choose_version(tn__file_set *set)
 /* Opens the folder and settles what is left there. */
 static tn_status enter(tn__file_set *set, const char *path)
 {
-    char *folder = tn__path_in_folder(path, ".");
+    char *folder = tn__file_set_path(path, ".");
     *set = (tn__file_set){ .path = path, .folder = -1, .file = -1 };
     if (folder == NULL)
         return TN_ERR_MEMORY;
@@ -427,7 +428,7 @@ static tn_status check_folder(const tn__file_set *set)
 
 tn_status tn__file_set_open(tn__file_set *set, const char *path)
 {
-    const char *name = path + tn__folder_length(path);
+    const char *name = path + tn__target_folder_length(path);
     tn_status status = enter(set, path);
     if (status != TN_OK)
         return status;
@@ -438,11 +439,12 @@ tn_status tn__file_set_open(tn__file_set *set, const char *path)
     }
     tn__temporary_sweep(set->folder, ".tmp", NULL, NULL);
     set->exists = fstatat(set->folder, name, &set->old, 0) == 0 && S_ISREG(set->old.st_mode);
-    status = tn__scheme_of(name, &set->scheme) ? choose_version(set)
-                                               : tn_fail(TN_ERR_VALUE,
-                                                         "%s: not the name of an index; expected "
-                                                         ".EXTENSION.index.json at the end",
-                                                         path);
+    status = tn__file_set_scheme(name, &set->scheme)
+                 ? choose_version(set)
+                 : tn_fail(TN_ERR_VALUE,
+                           "%s: not the name of an index; expected "
+                           ".EXTENSION.index.json at the end",
+                           path);
     if (status == TN_OK) {
         set->file = tn__temporary_create(set->folder, ending, 0600, set->journal);
         status = set->file >= 0 ? write_record(set, name, strlen(name))

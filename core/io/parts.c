@@ -37,9 +37,9 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
     int64_t count = tn_state_count(o->names);
     if (!tn__vector_room(&o->files, &o->capacity, count + 1, sizeof *o->files))
         return NULL;
-    char *file = tn__path_in_folder(path, name);
+    char *file = tn__file_set_path(path, name);
     bool index = false;
-    tn_state *state = file != NULL ? tn__format_load(file, flags, &index) : NULL;
+    tn_state *state = file != NULL ? tn__file_load(file, flags, &index) : NULL;
     tn_free(file);
     if (state != NULL && tn_state_set_value(o->names, name, tn_value_bool(true)) != TN_OK) {
         tn_state_drop(state);
@@ -145,8 +145,8 @@ static tn_status divide(struct saving *s, uint64_t most)
 
 static tn_status save_part(struct saving *s, int64_t part, tn_state *index)
 {
-    char *name = tn__scheme_name(&s->set.scheme, s->set.version, part + 1, s->parts);
-    char *file = name != NULL ? tn__path_in_folder(s->path, name) : NULL;
+    char *name = tn__file_set_name(&s->set.scheme, s->set.version, part + 1, s->parts);
+    char *file = name != NULL ? tn__file_set_path(s->path, name) : NULL;
     tn_state *piece = tn_state_new();
     tn_status status = file != NULL && piece != NULL ? TN_OK : TN_ERR_MEMORY;
     for (int64_t i = s->first[part]; i < s->first[part + 1] && status == TN_OK; i++) {
@@ -156,7 +156,7 @@ static tn_status save_part(struct saving *s, int64_t part, tn_state *index)
             status = tn_state_set_value(index, entry, tn_value_string(name));
     }
     if (status == TN_OK)
-        status = tn__format_save(s->format, file, piece, &s->set);
+        status = tn__file_save(s->format, file, piece, &s->set);
     tn_state_drop(piece);
     tn_free(name);
     tn_free(file);
@@ -177,14 +177,14 @@ static tn_status save_index(const struct saving *s, tn_state *index)
         if (strcmp(key, "total_size") != 0)
             status = tn_state_set_meta(index, key, tn_state_meta(s->state, key));
     }
-    return status == TN_OK ? tn__format_save(s->index, s->path, index, NULL) : status;
+    return status == TN_OK ? tn__file_save(s->index, s->path, index, NULL) : status;
 }
 
 /* What the index names that is there now; of one that cannot be read, nothing is known. */
 static tn_status note_old(struct saving *s)
 {
     tn_state *before = NULL;
-    tn_status status = tn__index_load(s->path, &before);
+    tn_status status = tn__file_load_index(s->path, &before);
     if (status == TN_ERR_MEMORY)
         return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the existing index", s->path);
     status = tn__file_set_note_old(&s->set, before);
@@ -222,16 +222,17 @@ static bool is_index(const tn__entry *entry)
 static tn_status find_formats(struct saving *s)
 {
     tn__scheme scheme;
-    s->index = tn__format_by_extension(s->path);
-    if (!is_index(s->index) || !tn__scheme_of(s->path + tn__folder_length(s->path), &scheme))
+    s->index = tn__file_format(s->path);
+    if (!is_index(s->index) ||
+        !tn__file_set_scheme(s->path + tn__target_folder_length(s->path), &scheme))
         return tn_fail(TN_ERR_VALUE,
                        "%s: not the name of an index; expected .EXTENSION.index.json at the end, "
                        "and a format that can write it",
                        s->path);
-    char *name = tn__scheme_name(&scheme, 1, 1, 1);
+    char *name = tn__file_set_name(&scheme, 1, 1, 1);
     if (name == NULL)
         return TN_ERR_MEMORY;
-    s->format = tn__format_by_extension(name);
+    s->format = tn__file_format(name);
     tn_free(name);
     if (s->format == NULL)
         return tn_fail(TN_ERR_FORMAT, "%s: no format has the extension before .index.json",
@@ -242,7 +243,7 @@ static tn_status find_formats(struct saving *s)
 tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most)
 {
     if (state == NULL || path == NULL)
-        return tn__null_input("an argument of tn_state_save_parts");
+        return tn__error_null_input("an argument of tn_state_save_parts");
     if (most == 0)
         return tn_fail(TN_ERR_VALUE, "%s: size of a file: it is 0; expected at least 1 byte", path);
     struct saving s = { .path = path };

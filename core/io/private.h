@@ -56,9 +56,9 @@ void tn__target_free(tn__target *place);
 /* ---- the files of a set (file_set.c) ---- */
 
 /* Length of the folder in front of a path's last part, its slash included. */
-size_t tn__folder_length(const char *path);
+size_t tn__target_folder_length(const char *path);
 /* The path of a name in the folder of `path` (tn_free). */
-char *tn__path_in_folder(const char *path, const char *name);
+char *tn__file_set_path(const char *path, const char *name);
 
 /* How the files next to an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the
  * name of the index. */
@@ -69,9 +69,9 @@ typedef struct tn__scheme {
     size_t extension_length;
 } tn__scheme;
 
-bool tn__scheme_of(const char *index_name, tn__scheme *scheme);
+bool tn__file_set_scheme(const char *index_name, tn__scheme *scheme);
 /* `part` counts from 1 (tn_free). */
-char *tn__scheme_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts);
+char *tn__file_set_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts);
 
 /* A save of a set under way. */
 typedef struct tn__file_set {
@@ -140,15 +140,15 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
 /* ---- one file (file.c), several (parts.c) ---- */
 
 /* By the extension; NULL without an error when there is none. */
-const tn__entry *tn__format_by_extension(const char *path);
+const tn__entry *tn__file_format(const char *path);
 /* Writes the state as it is, in a format; `set` NULL: a file of its own. */
-tn_status tn__format_save(const tn__entry *entry, const char *path, const tn_state *state,
-                          tn__file_set *set);
+tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state *state,
+                        tn__file_set *set);
 /* Reads a file as its format has it; `index`: whether it may be, and then whether it is, one. */
-tn_state *tn__format_load(const char *path, uint32_t flags, bool *index);
+tn_state *tn__file_load(const char *path, uint32_t flags, bool *index);
 /* The names that an index has; *index is NULL when the file is not an index. No error is recorded.
  */
-tn_status tn__index_load(const char *path, tn_state **index);
+tn_status tn__file_load_index(const char *path, tn_state **index);
 /* The state of all files that an index names; takes `index` over. */
 tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);
 

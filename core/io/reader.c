@@ -181,7 +181,7 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
     meta.ndim = (int32_t)shape.count;
     for (int64_t i = 0; i < shape.count; i++)
         meta.shape[i] = shape.at[i];
-    if (tn__meta_bytes(&meta, &bytes) != TN_OK)
+    if (tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     if (tn__add_overflow(offset, bytes, &end) || end > source->size || bytes > SIZE_MAX) {
         tn_fail(TN_ERR_FORMAT,

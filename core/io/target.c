@@ -13,7 +13,7 @@
 
 #define LINKS_MAX 40
 
-size_t tn__folder_length(const char *path)
+size_t tn__target_folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
@@ -55,7 +55,7 @@ static tn_status no_folder(const tn__target *place, const char *path, const char
 /* Goes to the folder of `path` and sets the name. */
 static tn_status enter(tn__target *place, const char *path, const char *asked)
 {
-    size_t length = tn__folder_length(path);
+    size_t length = tn__target_folder_length(path);
     int folder = open_folder(place->folder >= 0 ? place->folder : AT_FDCWD, path, length);
     int number = errno;
     if (folder < 0)

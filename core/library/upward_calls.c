@@ -48,10 +48,10 @@ static const tn_head *device_type_find(const char *name, tn__plugin **plugin)
 
 const tn__plugin_calls tn__plugin_up = {
     .host_interface = tn__host_interface,
-    .backend_add = tn__backend_add,
+    .backend_add = tn__device_add_backend,
     .op_add = tn__op_add,
-    .kernel_add = tn__kernel_add,
-    .kernels_idle = tn__kernels_idle,
+    .kernel_add = tn__op_kernel_add,
+    .kernels_idle = tn__op_kernels_unused,
     .observers_changed = tn__observers_changed,
     .op_count = tn_op_count,
     .op_name = tn_op_name_at,
@@ -71,16 +71,16 @@ const tn__plugin_calls tn__plugin_up = {
 
 static const tn_op *copy_op(void)
 {
-    return tn__needed(TN__NEED_copy);
+    return tn__op_needed(TN__NEED_copy);
 }
 
 static const tn_op *fill_op(void)
 {
-    return tn__needed(TN__NEED_fill);
+    return tn__op_needed(TN__NEED_fill);
 }
 
 const tn__tensor_calls tn__tensor_up = {
-    .autograd_free = tn__autograd_free,
+    .autograd_free = tn__grad_free,
     .requires_grad = tn_tensor_requires_grad,
     .copy_op = copy_op,
     .fill_op = fill_op,

@@ -18,7 +18,7 @@ struct pass {
     tn_pack *grad_output;
 };
 
-struct tn__passage {
+struct tn__backward {
     _Atomic int32_t refs;
     tn_module *module; /* kept */
     tn__hook_row before, full;
@@ -29,13 +29,13 @@ struct tn__passage {
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-static tn__passage *passage_keep(tn__passage *passage)
+static tn__backward *passage_keep(tn__backward *passage)
 {
     atomic_fetch_add_explicit(&passage->refs, 1, memory_order_relaxed);
     return passage;
 }
 
-void tn__passage_drop(tn__passage *passage)
+void tn__backward_drop(tn__backward *passage)
 {
     if (passage == NULL || atomic_fetch_sub_explicit(&passage->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -56,12 +56,12 @@ void tn__passage_drop(tn__passage *passage)
 
 static void release(void *user)
 {
-    tn__passage_drop(user);
+    tn__backward_drop(user);
 }
 
-tn_status tn__passage_new(tn_module *module, tn__passage **out)
+tn_status tn__backward_new(tn_module *module, tn__backward **out)
 {
-    tn__passage *passage = tn_calloc(1, sizeof *passage);
+    tn__backward *passage = tn_calloc(1, sizeof *passage);
 
     *out = NULL;
     if (passage == NULL)
@@ -77,14 +77,14 @@ tn_status tn__passage_new(tn_module *module, tn__passage **out)
         *out = passage;
         return TN_OK;
     }
-    tn__passage_drop(passage);
+    tn__backward_drop(passage);
     return status;
 }
 
 /* ---- what a backward remembers between the two nodes ----------------------------------------- */
 
 /* What this thread left, given up to the caller; NULL when nothing. */
-static tn_pack *take_pass(tn__passage *passage)
+static tn_pack *take_pass(tn__backward *passage)
 {
     struct pass **at = &passage->passes, *found;
     tn_pack *grad_output = NULL;
@@ -104,7 +104,7 @@ static tn_pack *take_pass(tn__passage *passage)
 
 /* Takes over the pack. What an earlier backward of this thread left, which never came to the
  * inputs, goes. */
-static tn_status leave_pass(tn__passage *passage, tn_pack *grad_output)
+static tn_status leave_pass(tn__backward *passage, tn_pack *grad_output)
 {
     struct pass *pass = tn_malloc(sizeof *pass);
 
@@ -182,7 +182,7 @@ static tn_status check_count(const tn_pack *replaced, int64_t expected, const ch
                    (long long)(count + named), (long long)expected);
 }
 
-static tn_status run_before(tn__passage *passage, tn_pack **grad_output)
+static tn_status run_before(tn__backward *passage, tn_pack **grad_output)
 {
     tn_status status = TN_OK;
 
@@ -212,7 +212,7 @@ static tn_status run_before(tn__passage *passage, tn_pack **grad_output)
 }
 
 /* A full hook's turn. */
-static tn_status run_full(tn__passage *passage, int64_t i, const tn_pack *grad_input,
+static tn_status run_full(tn__backward *passage, int64_t i, const tn_pack *grad_input,
                           const tn_pack *grad_output, tn_pack **replaced)
 {
     const tn__hook_code *code = passage->full.at[i]->code;
@@ -228,7 +228,7 @@ static tn_status run_full(tn__passage *passage, int64_t i, const tn_pack *grad_i
 }
 
 /* No input requires a gradient: the hooks run here, and have nothing to say. */
-static tn_status run_full_at_outputs(tn__passage *passage, const tn_pack *grad_output)
+static tn_status run_full_at_outputs(tn__backward *passage, const tn_pack *grad_output)
 {
     tn_pack *grad_input = pack_of(&passage->input, NULL);
     tn_status status = grad_input != NULL ? TN_OK : tn_error_last_code();
@@ -251,7 +251,7 @@ static tn_status run_full_at_outputs(tn__passage *passage, const tn_pack *grad_o
 static tn_status output_backward(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
                                  tn_tensor **gin)
 {
-    tn__passage *passage = user;
+    tn__backward *passage = user;
     tn_pack *grad_output = pack_of(&passage->output, gout);
     tn_status status = grad_output != NULL ? TN_OK : tn_error_last_code();
 
@@ -270,7 +270,7 @@ static tn_status output_backward(tn_function_ctx *ctx, void *user, tn_tensor *co
 
 /* ---- the inputs' node ------------------------------------------------------------------------ */
 
-static tn_status run_full_at_inputs(tn__passage *passage, tn_pack **grad_input,
+static tn_status run_full_at_inputs(tn__backward *passage, tn_pack **grad_input,
                                     const tn_pack *grad_output)
 {
     tn_status status = TN_OK;
@@ -295,7 +295,7 @@ static tn_status run_full_at_inputs(tn__passage *passage, tn_pack **grad_input,
 static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
                                 tn_tensor **gin)
 {
-    tn__passage *passage = user;
+    tn__backward *passage = user;
     const struct node *node = &passage->input;
     tn_pack *grad_output = take_pass(passage), *grad_input;
     tn_status status;
@@ -325,7 +325,7 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
 static tn_status pass_inputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
                              tn_tensor **out)
 {
-    const tn__passage *passage = user;
+    const tn__backward *passage = user;
 
     (void)ctx;
     memcpy(out, in, (size_t)passage->input.count * sizeof *out);
@@ -335,7 +335,7 @@ static tn_status pass_inputs(tn_function_ctx *ctx, void *user, tn_tensor *const 
 static tn_status pass_outputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
                               tn_tensor **out)
 {
-    const tn__passage *passage = user;
+    const tn__backward *passage = user;
 
     memcpy(out, in, (size_t)passage->output.count * sizeof *out);
     return tn_function_set_materialize_grads(ctx, false);
@@ -384,7 +384,7 @@ static tn_status track(struct node *node, const tn_pack *pack, tn_tensor ***tens
 }
 
 /* The tracked tensors through the function, back into the pack. */
-static tn_status put_node(tn__passage *passage, const tn_function *function, struct node *node,
+static tn_status put_node(tn__backward *passage, const tn_function *function, struct node *node,
                           tn_tensor **tensors, tn_pack *pack)
 {
     tn_tensor **out = tensors + node->count;
@@ -396,7 +396,7 @@ static tn_status put_node(tn__passage *passage, const tn_function *function, str
     return status;
 }
 
-tn_status tn__passage_input(tn__passage *passage, const tn_pack *input, tn_pack **fresh)
+tn_status tn__backward_input(tn__backward *passage, const tn_pack *input, tn_pack **fresh)
 {
     tn_tensor **tensors;
     tn_status status = track(&passage->input, input, &tensors);
@@ -419,7 +419,7 @@ tn_status tn__passage_input(tn__passage *passage, const tn_pack *input, tn_pack 
     return status;
 }
 
-tn_status tn__passage_output(tn__passage *passage, tn_pack *output)
+tn_status tn__backward_output(tn__backward *passage, tn_pack *output)
 {
     tn_tensor **tensors;
 

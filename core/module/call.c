@@ -365,16 +365,16 @@ static tn_status between_hooks(struct hooked *h)
 
 static tn_status run_hooks(struct hooked *h)
 {
-    tn__passage *passage = NULL;
+    tn__backward *passage = NULL;
     tn_pack *fresh = NULL;
     tn_status status = TN_OK;
 
     if ((tn__hook_kinds(h->module) & TN__HOOKS_BACKWARD) != 0)
-        status = tn__passage_new(h->module, &passage);
+        status = tn__backward_new(h->module, &passage);
     if (status == TN_OK)
         status = run_pre_hooks(h);
     if (status == TN_OK && passage != NULL)
-        status = tn__passage_input(passage, h->input, &fresh);
+        status = tn__backward_input(passage, h->input, &fresh);
     if (fresh != NULL) {
         tn_pack_drop(h->input);
         h->input = fresh;
@@ -382,8 +382,8 @@ static tn_status run_hooks(struct hooked *h)
     if (status == TN_OK)
         status = between_hooks(h);
     if (status == TN_OK && passage != NULL)
-        status = tn__passage_output(passage, h->output);
-    tn__passage_drop(passage);
+        status = tn__backward_output(passage, h->output);
+    tn__backward_drop(passage);
     return status;
 }
 
@@ -503,7 +503,7 @@ static tn_status call(tn_module *module, struct exchange *x)
 tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || input == NULL)) {
-        tn__null_input("an argument of tn_module_call");
+        tn__error_null_input("an argument of tn_module_call");
         return NULL;
     }
     struct exchange x = { .input = input };
@@ -515,7 +515,7 @@ tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
-        tn__null_input("an argument of tn_module_call_child");
+        tn__error_null_input("an argument of tn_module_call_child");
         return NULL;
     }
     uint64_t failures = tn_error_mark();
@@ -531,7 +531,7 @@ tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)
-        return tn__null_input("an argument of tn_module_call_pack");
+        return tn__error_null_input("an argument of tn_module_call_pack");
     if (tn_pack_count(output) != 0)
         return tn_fail(TN_ERR_VALUE, "tn_module_call_pack: the output pack has %lld values already",
                        (long long)tn_pack_count(output));

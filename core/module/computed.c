@@ -25,7 +25,7 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                  void *user)
 {
     if (module == NULL || how == NULL)
-        return tn__null_input("an argument of tn_module_add_computed");
+        return tn__error_null_input("an argument of tn_module_add_computed");
     if (how->get == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_module_add_computed: the slot has no `get`");
     tn_status status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);

@@ -21,7 +21,7 @@ static tn__slots *entries(tn_module *module)
 static tn_status is_a(const tn_module *module, uint32_t kind, const char *function)
 {
     if (module == NULL)
-        return tn__null_input(function);
+        return tn__error_null_input(function);
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
     return tn_fail(TN_ERR_TYPE, "%s: %s is not a %s", function, module->type,
@@ -204,7 +204,7 @@ int64_t tn_list_count(tn_module *list)
 tn_status tn_list_append(tn_module *list, tn_module *child)
 {
     if (child == NULL)
-        return tn__null_input("an argument of tn_list_append");
+        return tn__error_null_input("an argument of tn_list_append");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_append");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .child = child }) : status;
 }
@@ -212,7 +212,7 @@ tn_status tn_list_append(tn_module *list, tn_module *child)
 tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__null_input("an argument of tn_list_append_tensor");
+        return tn__error_null_input("an argument of tn_list_append_tensor");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_append_tensor");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .tensor = tensor }) : status;
 }
@@ -221,7 +221,7 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
 {
     char name[24] = "to be inserted"; /* no place and no identifier: it is free */
     if (child == NULL)
-        return tn__null_input("an argument of tn_list_insert");
+        return tn__error_null_input("an argument of tn_list_insert");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_insert");
     if (status != TN_OK)
         return status;
@@ -256,7 +256,7 @@ tn_status tn_list_set(tn_module *list, int64_t index, tn_module *child)
 {
     int64_t place = 0;
     if (child == NULL)
-        return tn__null_input("an argument of tn_list_set");
+        return tn__error_null_input("an argument of tn_list_set");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_set");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -268,7 +268,7 @@ tn_status tn_list_set_tensor(tn_module *list, int64_t index, tn_tensor *tensor)
 {
     int64_t place = 0;
     if (tensor == NULL)
-        return tn__null_input("an argument of tn_list_set_tensor");
+        return tn__error_null_input("an argument of tn_list_set_tensor");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_set_tensor");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -420,7 +420,7 @@ static tn_status key_given(const char *key)
 tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 {
     if (child == NULL)
-        return tn__null_input("an argument of tn_dict_set");
+        return tn__error_null_input("an argument of tn_dict_set");
     tn_status status = holds(dict, TN_LAYER_DICT, false, "tn_dict_set");
     if (status == TN_OK)
         status = key_given(key);
@@ -430,7 +430,7 @@ tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__null_input("an argument of tn_dict_set_tensor");
+        return tn__error_null_input("an argument of tn_dict_set_tensor");
     tn_status status = holds(dict, TN_LAYER_DICT, true, "tn_dict_set_tensor");
     if (status == TN_OK)
         status = key_given(key);
@@ -448,7 +448,7 @@ tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent)
 tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
 {
     if (tensor == NULL) {
-        tn__null_input("an argument of tn_dict_default_tensor");
+        tn__error_null_input("an argument of tn_dict_default_tensor");
         return NULL;
     }
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_default_tensor") != TN_OK ||
@@ -531,7 +531,7 @@ tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t c
                              tn_tensor *tensor)
 {
     if (tensor == NULL || (keys == NULL && count > 0)) {
-        tn__null_input("an argument of tn_dict_from_keys");
+        tn__error_null_input("an argument of tn_dict_from_keys");
         return NULL;
     }
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_from_keys") != TN_OK)

@@ -115,7 +115,7 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->children.at[i];
-        if (slot->child == NULL || !tn__child_is_first(module, i))
+        if (slot->child == NULL || !tn__walk_child_is_first(module, i))
             continue;
         if (length > 0)
             tn__text_put(&map->path, ".", 1);
@@ -205,7 +205,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
                         void *user)
 {
     if (module == NULL || change == NULL)
-        return tn__null_input("an argument of tn_module_map");
+        return tn__error_null_input("an argument of tn_module_map");
     struct map map = { .change = change, .user = user };
     tn_grad_begin(false);
     tn_status status = change_module(&map, module, recurse, 0);
@@ -368,7 +368,7 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
                             tn_memory_format format, uint32_t flags)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_convert");
+        return tn__error_null_input("an argument of tn_module_convert");
     tn_status status = check_conversion(dtype, format, flags);
     if (status != TN_OK)
         return status;
@@ -387,7 +387,7 @@ tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtyp
 tn_status tn_module_to_device(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__null_input("an argument of tn_module_to_device");
+        return tn__error_null_input("an argument of tn_module_to_device");
     const tn_device *device = tn_device_find(name);
     return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
@@ -395,7 +395,7 @@ tn_status tn_module_to_device(tn_module *module, const char *name)
 tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_to_like");
+        return tn__error_null_input("an argument of tn_module_to_like");
     if (!tn__tensor_ok(other))
         return tn__tensor_bad(other, "tn_module_to_like");
     return tn_module_to(module, other->device, (tn_dtype)other->dtype);
@@ -416,7 +416,7 @@ static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse)
 {
     if (module == NULL || device == NULL)
-        return tn__null_input("an argument of tn_module_to_empty");
+        return tn__error_null_input("an argument of tn_module_to_empty");
     return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
 }
 
@@ -430,7 +430,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
         return TN_OK;
     void **shared = tn__map_value(storages, tensor->storage);
     if (shared == NULL) {
-        tn__storage *made = tn__storage_shared(tensor->storage);
+        tn__storage *made = tn__shared_storage(tensor->storage);
         if (made == NULL)
             return tn_error_last_code();
         if (tn__map_add(storages, tensor->storage) < 0) {
@@ -451,7 +451,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_share_memory(tn_module *module)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_share_memory");
+        return tn__error_null_input("an argument of tn_module_share_memory");
     tn__map storages = { 0 };
     tn_status status = tn_module_map(module, true, share, &storages);
     for (int64_t i = 0; i < storages.count; i++)
@@ -466,7 +466,7 @@ tn_status tn_module_share_memory(tn_module *module)
 tn_status tn_module_compile(tn_module *module)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_compile");
+        return tn__error_null_input("an argument of tn_module_compile");
     tn_log(TN_LOG_INFO,
            "tn_module_compile does nothing yet: there are no graphs to compile; %s runs as it is",
            module->type);

@@ -20,7 +20,7 @@ static tn_tensor *bytes_over(tn__storage *storage)
 
 static tn__storage *copy_storage(tn__storage *from)
 {
-    tn__storage *made = tn__storage_new(from->device, from->size);
+    tn__storage *made = tn__allocator_storage(from->device, from->size);
     if (made == NULL || from->size == 0 || !tn_device_has_memory(from->device))
         return made;
     tn_tensor *a = bytes_over(from), *b = bytes_over(made);
@@ -208,7 +208,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 tn_module *tn_module_copy(tn_module *module)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_copy");
+        tn__error_null_input("an argument of tn_module_copy");
         return NULL;
     }
     struct copier c = { 0 };

@@ -26,12 +26,12 @@ static void hook_drop(tn__hook *hook)
     tn_free(hook);
 }
 
-static void drop_handle(tn__handle *handle)
+static void drop_handle(tn__hook_handle *handle)
 {
     hook_drop((tn__hook *)handle);
 }
 
-static void unlink_handle(tn__handle *handle)
+static void unlink_handle(tn__hook_handle *handle)
 {
     tn__hook *hook = (tn__hook *)handle;
     tn__hooks *list = hook->list;
@@ -53,7 +53,7 @@ static tn_status link_hook(tn__hooks *list, tn__hook *hook)
     if (!tn__vector_room(&list->rows[hook->kind].at, &list->rows[hook->kind].capacity, count + 1,
                          sizeof(tn__hook *)))
         return TN_ERR_MEMORY;
-    tn_status status = tn__handle_add(&hook->handle);
+    tn_status status = tn__hook_handle_add(&hook->handle);
     if (status != TN_OK)
         return status;
     tn__hook **at = list->rows[hook->kind].at;
@@ -93,10 +93,10 @@ static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
         hook->handle.unlink = unlink_handle;
         hook->handle.drop = drop_handle;
         atomic_init(&hook->refs, 1);
-        tn__handles_lock();
+        tn__hook_handles_lock();
         if (link_hook(list, hook) == TN_OK)
             handle = hook->handle.id;
-        tn__handles_unlock();
+        tn__hook_handles_unlock();
     }
     if (handle == 0) {
         tn_free(hook);
@@ -171,7 +171,7 @@ tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t
                                  void (*release)(void *user))
 {
     if (module == NULL) {
-        tn__null_input("the module of a hook");
+        tn__error_null_input("the module of a hook");
         return 0;
     }
     return register_hook(module, kind, flags, function, given, user, release);
@@ -263,13 +263,13 @@ void tn_module_unhook(tn_module *module)
     tn__hooks *own = module != NULL ? atomic_load_explicit(&module->hooks, memory_order_acquire)
                                     : NULL;
     if (module == NULL)
-        tn__null_input("the module of tn_module_unhook");
+        tn__error_null_input("the module of tn_module_unhook");
     for (int kind = 0; own != NULL && kind < TN__HOOK_KINDS; kind++)
         for (;;) {
-            tn__handles_lock();
+            tn__hook_handles_lock();
             tn__hook *hook = own->rows[kind].count > 0 ? own->rows[kind].at[0] : NULL;
             tn_hook_handle handle = hook != NULL ? hook->handle.id : 0;
-            tn__handles_unlock();
+            tn__hook_handles_unlock();
             if (handle == 0)
                 break;
             tn_hook_remove(handle);
@@ -319,7 +319,7 @@ tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row 
 
     row->count = 0;
     row->at = row->few;
-    tn__handles_lock();
+    tn__hook_handles_lock();
     int64_t count = tn__hooks_global.rows[kind].count + (own != NULL ? own->rows[kind].count : 0);
     if (count > tn__countof(row->few)) {
         row->at = tn_malloc((size_t)count * sizeof(tn__hook *));
@@ -332,7 +332,7 @@ tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row 
             atomic_fetch_add_explicit(&hook->refs, 1, memory_order_relaxed);
             row->at[row->count++] = hook;
         }
-    tn__handles_unlock();
+    tn__hook_handles_unlock();
     return status;
 }
 

@@ -47,7 +47,7 @@ typedef struct tn__hook_code {
 } tn__hook_code;
 
 typedef struct tn__hook {
-    tn__handle handle;      /* first */
+    tn__hook_handle handle; /* first */
     _Atomic int32_t refs;   /* of its list, and of those who run it */
     struct tn__hooks *list; /* where it is registered */
     tn__hook_kind kind;
@@ -110,15 +110,15 @@ tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *w
 /* ---- backward: identity nodes on what goes in and what comes out ----------------------------- */
 
 /* What the two nodes of one call share; reference counted. */
-typedef struct tn__passage tn__passage;
+typedef struct tn__backward tn__backward;
 
 /* *passage NULL: nothing to do. */
-tn_status tn__passage_new(tn_module *module, tn__passage **passage);
-void tn__passage_drop(tn__passage *passage);
+tn_status tn__backward_new(tn_module *module, tn__backward **passage);
+void tn__backward_drop(tn__backward *passage);
 /* Puts the node on what goes in: *fresh is a new pack, owned by the caller, or NULL when no input
  * requires a gradient. */
-tn_status tn__passage_input(tn__passage *passage, const tn_pack *input, tn_pack **fresh);
+tn_status tn__backward_input(tn__backward *passage, const tn_pack *input, tn_pack **fresh);
 /* The same for what comes out, in place. */
-tn_status tn__passage_output(tn__passage *passage, tn_pack *output);
+tn_status tn__backward_output(tn__backward *passage, tn_pack *output);
 
 #endif

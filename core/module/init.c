@@ -39,7 +39,7 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
         tn__check_thread thread;
         tn__check_enter(&thread);
         status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", what,
-                                 tn__status_of(init->fill(data, tensor), what));
+                                 tn__error_status_of(init->fill(data, tensor), what));
         tn_grad_end();
         tn_scope_end(scope);
         tn__error_plugin(before);
@@ -52,10 +52,10 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
 tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
 {
     if (tensor == NULL || format == NULL)
-        return tn__null_input("an argument of tn_init");
+        return tn__error_null_input("an argument of tn_init");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "tn_init: TN_NONE is not a tensor");
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     if (text == NULL)
         return tn_error_last_code();
     tn_status status = TN_OK;

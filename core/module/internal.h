@@ -155,7 +155,7 @@ tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, t
 tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options *options,
                         tn__walk *walk);
 /* Whether a child is the first of its parent's slots with that module. */
-bool tn__child_is_first(const tn_module *module, int64_t index);
+bool tn__walk_child_is_first(const tn_module *module, int64_t index);
 void tn__walk_free(tn__walk *walk);
 
 #endif

@@ -30,7 +30,7 @@ const char *tn_names_at(const tn_names *names, int64_t index)
 tn_status tn_names_add(tn_names *names, const char *name)
 {
     if (names == NULL || name == NULL)
-        return tn__null_input("an argument of tn_names_add");
+        return tn__error_null_input("an argument of tn_names_add");
     if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
         return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);
@@ -43,7 +43,7 @@ tn_status tn_names_add(tn_names *names, const char *name)
 tn_status tn_names_remove(tn_names *names, int64_t index)
 {
     if (names == NULL)
-        return tn__null_input("the list of tn_names_remove");
+        return tn__error_null_input("the list of tn_names_remove");
     if (!in_range(names, index))
         return TN_ERR_INDEX;
     tn_free(names->at[index]);
@@ -62,7 +62,7 @@ void tn_names_clear(tn_names *names)
     names->count = 0;
 }
 
-void tn__names_free(tn_names *names)
+void tn__load_report_free_names(tn_names *names)
 {
     tn_names_clear(names);
     tn_free(names->at);
@@ -80,9 +80,9 @@ void tn_load_report_drop(tn_load_report *report)
 {
     if (report == NULL)
         return;
-    tn__names_free(&report->missing);
-    tn__names_free(&report->unexpected);
-    tn__names_free(&report->errors);
+    tn__load_report_free_names(&report->missing);
+    tn__load_report_free_names(&report->unexpected);
+    tn__load_report_free_names(&report->errors);
     tn_free(report);
 }
 
@@ -111,7 +111,7 @@ int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size
 {
     tn__text text = { 0 };
     if (report == NULL) {
-        tn__null_input("the report of tn_load_report_text");
+        tn__error_null_input("the report of tn_load_report_text");
         return -1;
     }
     if (report->missing.count + report->unexpected.count == 0) {

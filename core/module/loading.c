@@ -53,7 +53,7 @@ static tn_status complain(struct loader *l, const char *format, ...)
 static void shape_text(const tn_tensor *tensor, tn__text *text)
 {
     tn__text_add(text, "torch.Size(");
-    tn__text_ints(text, tn__shape(tensor));
+    tn__tensor_text_ints(text, tn__shape(tensor));
     tn__text_add(text, ")");
 }
 
@@ -231,7 +231,7 @@ static tn_status load_slot(struct loader *l, tn_module *module, const tn_loading
 tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
 {
     if (module == NULL || loading == NULL)
-        return tn__null_input("an argument of tn_module_load_own");
+        return tn__error_null_input("an argument of tn_module_load_own");
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
     size_t prefix = strlen(loading->prefix);
     tn__text key = { 0 };
@@ -433,7 +433,8 @@ static tn_status load_own(tn_module *module, tn_loading *loading)
     uint64_t scope = tn_scope_begin();
     tn_state *state = loading->state;
     tn__state_watch(state, true);
-    tn_status status = tn__status_of(module->layer->load_state(module, loading), module->type);
+    tn_status status = tn__error_status_of(module->layer->load_state(module, loading),
+                                           module->type);
     tn__state_watch(state, false);
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
@@ -463,7 +464,7 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
     };
     tn_status status = version_of(l->root, prefix, &loading.version);
     if (status == TN_OK)
-        status = tn__run_load_hooks(module, TN__HOOK_LOAD_PRE, &loading, NULL);
+        status = tn__state_hooks_run_load(module, TN__HOOK_LOAD_PRE, &loading, NULL);
     if (status == TN_OK)
         status = load_own(module, &loading);
     if (status == TN_OK)
@@ -478,7 +479,8 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
         status = load_below(l, module, part, prefix, depth);
     }
     tn_state_drop(copy);
-    return status == TN_OK ? tn__run_load_hooks(module, TN__HOOK_LOAD, NULL, l->report) : status;
+    return status == TN_OK ? tn__state_hooks_run_load(module, TN__HOOK_LOAD, NULL, l->report)
+                           : status;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -487,7 +489,7 @@ static tn_status judge(struct loader *l, const tn_module *module)
 {
     bool strict = (l->flags & TN_LOAD_STRICT) != 0;
     tn_load_report *report = l->report;
-    tn__names_free(&report->errors);
+    tn__load_report_free_names(&report->errors);
     report->errors = l->errors;
     l->errors = (tn_names){ 0 };
     if (report->errors.count == 0 &&
@@ -518,7 +520,7 @@ static tn_status load_all(struct loader *l, tn_module *module)
         tn_free(l->steps[i].key);
     }
     tn_free(l->steps);
-    tn__names_free(&l->errors);
+    tn__load_report_free_names(&l->errors);
     return status;
 }
 
@@ -527,7 +529,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
 {
     const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE;
     if (module == NULL)
-        return tn__null_input("the module of a load");
+        return tn__error_null_input("the module of a load");
     if (state == NULL)
         return tn_failed() ? tn_error_code()
                            : tn_fail(TN_ERR_TYPE, "Expected state_dict to be dict-like, got NULL.");
@@ -546,9 +548,9 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
     tn_status status = tn__lazy_load(module, state);
     if (status == TN_OK)
         status = load_all(&l, module);
-    tn__names_free(&own.missing);
-    tn__names_free(&own.unexpected);
-    tn__names_free(&own.errors);
+    tn__load_report_free_names(&own.missing);
+    tn__load_report_free_names(&own.unexpected);
+    tn__load_report_free_names(&own.errors);
     return status;
 }
 

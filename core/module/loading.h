@@ -38,13 +38,13 @@ static inline bool tn__has_hooks(tn_module *module, tn__hook_kind kind)
     return own != NULL &&
            (atomic_load_explicit(&own->kinds, memory_order_relaxed) & TN__HOOK_BIT(kind)) != 0;
 }
-tn_status tn__run_state_hooks(tn_module *module, tn__hook_kind kind, tn_state *state,
+tn_status tn__state_hooks_run(tn_module *module, tn__hook_kind kind, tn_state *state,
                               const char *prefix, uint32_t flags);
-tn_status tn__run_load_hooks(tn_module *module, tn__hook_kind kind, tn_loading *loading,
-                             tn_load_report *report);
+tn_status tn__state_hooks_run_load(tn_module *module, tn__hook_kind kind, tn_loading *loading,
+                                   tn_load_report *report);
 
 /* The one message about all that went wrong; `strict` lists missing and unexpected names. */
 tn_status tn__load_report_fail(const tn_load_report *report, const char *type, bool strict);
-void tn__names_free(tn_names *names);
+void tn__load_report_free_names(tn_names *names);
 
 #endif

@@ -144,10 +144,10 @@ static tn_status add_all(tn_module *module, const tn__spec *spec)
 tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL)
-        return tn__null_input("an argument of tn_module_add_children");
+        return tn__error_null_input("an argument of tn_module_add_children");
     /* As the arguments of the module itself, so that messages quote what they know. */
     tn__text whole = { 0 };
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     tn__spec *spec = NULL;
     if (text != NULL)
         tn__text_add(&whole, "%s(%s)", module->type, text);
@@ -309,7 +309,7 @@ tn_status tn__module_reset(tn_module *module)
 tn_status tn_module_reset_parameters(tn_module *module)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_reset_parameters");
+        return tn__error_null_input("an argument of tn_module_reset_parameters");
     if (tn__module_waits(module))
         return tn_fail(TN_ERR_VALUE,
                        "%s: its parameters have no shapes yet: call it once, or load a state",
@@ -465,7 +465,7 @@ static tn_module *parse(const char *text, bool printed)
 tn_module *tn_module_parse(const char *text)
 {
     if (text == NULL) {
-        tn__null_input("an argument of tn_module_parse");
+        tn__error_null_input("an argument of tn_module_parse");
         return NULL;
     }
     return parse(text, entries_printed);
@@ -474,10 +474,10 @@ tn_module *tn_module_parse(const char *text)
 tn_module *tn_module_newv(const char *format, va_list args)
 {
     if (format == NULL) {
-        tn__null_input("an argument of tn_module_new");
+        tn__error_null_input("an argument of tn_module_new");
         return NULL;
     }
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     tn_module *module = text != NULL ? tn_module_parse(text) : NULL;
     tn_free(text);
     return module;
@@ -515,7 +515,7 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
                           int64_t count)
 {
     if (type == NULL || (values == NULL && count > 0)) {
-        tn__null_input("an argument of tn_module_make");
+        tn__error_null_input("an argument of tn_module_make");
         return NULL;
     }
     if (count < 0) {

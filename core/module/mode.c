@@ -13,7 +13,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
     module->training = training;
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
-        if (module->children.at[i].child != NULL && tn__child_is_first(module, i))
+        if (module->children.at[i].child != NULL && tn__walk_child_is_first(module, i))
             status = set_mode(module->children.at[i].child, training, depth + 1);
     if (status == TN_OK && module->layer != NULL && module->layer->train != NULL) {
         const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
@@ -30,7 +30,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
 tn_status tn_module_train(tn_module *module, bool training)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_train");
+        return tn__error_null_input("an argument of tn_module_train");
     return set_mode(module, training, 0);
 }
 
@@ -82,14 +82,14 @@ static tn_status change_requires_grad(tn_module *module, bool value)
 tn_status tn_module_zero_grad(tn_module *module)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_zero_grad");
+        return tn__error_null_input("an argument of tn_module_zero_grad");
     return apply(module, clear_gradients, false, 0);
 }
 
 tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_set_requires_grad");
+        return tn__error_null_input("an argument of tn_module_set_requires_grad");
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
@@ -117,7 +117,7 @@ static tn_status zero_in_place(tn_tensor *tensor)
         uint32_t size;
         double value;
     } zero = { sizeof zero, 0.0 };
-    const tn_op *fill = tn__needed(TN__NEED_fill);
+    const tn_op *fill = tn__op_needed(TN__NEED_fill);
     return fill != NULL ? tn_op_call_into(fill, &gradient, 1, &zero, gradient)
                         : tn_error_last_code();
 }
@@ -125,7 +125,7 @@ static tn_status zero_in_place(tn_tensor *tensor)
 tn_status tn_module_zero_grad_in_place(tn_module *module)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_zero_grad_in_place");
+        return tn__error_null_input("an argument of tn_module_zero_grad_in_place");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk);
     uint64_t scope = tn_scope_begin();

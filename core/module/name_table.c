@@ -6,7 +6,7 @@
 
 int64_t tn__name_table_find(const tn__name_table *table, const char *name, size_t length)
 {
-    uint32_t hash = tn__hash_name(name, length);
+    uint32_t hash = tn__index_hash_name(name, length);
     int64_t at = -1, place;
 
     while ((place = tn__index_next(&table->index, hash, &at)) >= 0)
@@ -17,7 +17,7 @@ int64_t tn__name_table_find(const tn__name_table *table, const char *name, size_
 
 static uint32_t hash_of(const char *name)
 {
-    return tn__hash_name(name, strlen(name));
+    return tn__index_hash_name(name, strlen(name));
 }
 
 int64_t tn__name_table_add(tn__name_table *table, const char *name)

@@ -198,7 +198,7 @@ static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
 int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_spec");
+        tn__error_null_input("an argument of tn_module_spec");
         return -1;
     }
     tn__text text = { 0 };
@@ -347,7 +347,7 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 int64_t tn_module_repr(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_repr");
+        tn__error_null_input("an argument of tn_module_repr");
         return -1;
     }
     tn__text text = { 0 };

@@ -46,7 +46,7 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
 tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *prefix, uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__null_input("an argument of tn_module_save_own");
+        return tn__error_null_input("an argument of tn_module_save_own");
     tn_status status = save_slots(&module->parameters, state, prefix, flags);
     return status == TN_OK ? save_slots(&module->buffers, state, prefix, flags) : status;
 }
@@ -63,13 +63,14 @@ static tn_status no_extra_state(const tn_module *module, const char *verb, const
 tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 {
     if (module == NULL || out == NULL)
-        return tn__null_input("an argument of tn_module_extra_state");
+        return tn__error_null_input("an argument of tn_module_extra_state");
     if (module->layer == NULL || module->layer->get_extra_state == NULL)
         return no_extra_state(module, "give", "get_extra_state");
     int64_t before = tn_pack_count(out);
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__status_of(module->layer->get_extra_state(module, out), module->type);
+    tn_status status = tn__error_status_of(module->layer->get_extra_state(module, out),
+                                           module->type);
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
     if (status == TN_OK && tn_pack_count(out) != before + 1)
@@ -81,12 +82,13 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 tn_status tn_module_set_extra_state(tn_module *module, tn_value value)
 {
     if (module == NULL)
-        return tn__null_input("the module of tn_module_set_extra_state");
+        return tn__error_null_input("the module of tn_module_set_extra_state");
     if (module->layer == NULL || module->layer->set_extra_state == NULL)
         return no_extra_state(module, "take", "set_extra_state");
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__status_of(module->layer->set_extra_state(module, &value), module->type);
+    tn_status status = tn__error_status_of(module->layer->set_extra_state(module, &value),
+                                           module->type);
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
     return status;
@@ -142,7 +144,7 @@ static tn_status save_own(struct saver *s, tn_module *module)
         return tn_module_save_own(module, s->state, s->prefix.at, s->flags);
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__status_of(
+    tn_status status = tn__error_status_of(
         module->layer->save_state(module, s->state, s->prefix.at, s->flags), module->type);
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
@@ -155,7 +157,7 @@ static tn_status save_tree(struct saver *s, tn_module *module, int depth)
         return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
     tn_status status = save_version(s, module);
     if (status == TN_OK)
-        status = tn__run_state_hooks(module, TN__HOOK_STATE_PRE, s->state, s->prefix.at, s->flags);
+        status = tn__state_hooks_run(module, TN__HOOK_STATE_PRE, s->state, s->prefix.at, s->flags);
     if (status == TN_OK)
         status = save_own(s, module);
     if (status == TN_OK)
@@ -175,7 +177,7 @@ static tn_status save_tree(struct saver *s, tn_module *module, int depth)
         tn_module_drop(child);
     }
     return status == TN_OK
-               ? tn__run_state_hooks(module, TN__HOOK_STATE, s->state, s->prefix.at, s->flags)
+               ? tn__state_hooks_run(module, TN__HOOK_STATE, s->state, s->prefix.at, s->flags)
                : status;
 }
 
@@ -183,7 +185,7 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
                                uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__null_input("an argument of tn_module_state_into");
+        return tn__error_null_input("an argument of tn_module_state_into");
     if ((flags & ~(uint32_t)TN_STATE_KEEP_VARS) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_state_into: unknown flags 0x%x; TN_STATE_KEEP_VARS is 1", flags);
@@ -198,7 +200,7 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
 tn_state *tn_module_state(tn_module *module)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_state");
+        tn__error_null_input("an argument of tn_module_state");
         return NULL;
     }
     tn_state *state = tn_state_new();

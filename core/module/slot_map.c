@@ -14,7 +14,7 @@ _Thread_local uint64_t tn__slot_steps;
 
 static uint32_t hash_of(const char *name)
 {
-    return tn__hash_name(name, strlen(name));
+    return tn__index_hash_name(name, strlen(name));
 }
 
 void tn__slots_reindex(tn__slots *slots)

@@ -107,7 +107,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_module_add_parameter");
+        return tn__error_null_input("an argument of tn_module_add_parameter");
     tn_status status = tn__slot_name_check(module, TN_SLOT_PARAMETER, name);
     return status == TN_OK ? put_parameter(module, name, tensor) : status;
 }
@@ -116,7 +116,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
                                uint32_t flags)
 {
     if (module == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_module_add_buffer");
+        return tn__error_null_input("an argument of tn_module_add_buffer");
     tn_status status = tn__slot_name_check(module, TN_SLOT_BUFFER, name);
     if (status != TN_OK)
         return status;
@@ -163,7 +163,7 @@ static tn__slot *tensor_slot(tn_module *module, const char *name)
 tn_tensor *tn_module_get(tn_module *module, const char *name)
 {
     if (tn__unlikely(module == NULL || name == NULL)) {
-        tn__null_input("an argument of tn_module_get");
+        tn__error_null_input("an argument of tn_module_get");
         return NULL;
     }
     tn__slot *slot = tensor_slot(module, name);
@@ -268,7 +268,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
 tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child)
 {
     if (module == NULL || child == NULL)
-        return tn__null_input("an argument of tn_module_add_child");
+        return tn__error_null_input("an argument of tn_module_add_child");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
         status = tn__hooks_registering_child(module, name, &child);
@@ -278,7 +278,7 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_reserve_child(tn_module *module, const char *name)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_reserve_child");
+        return tn__error_null_input("an argument of tn_module_reserve_child");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status != TN_OK)
         return status;
@@ -292,7 +292,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
 tn_module *tn_module_child(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
-        tn__null_input("an argument of tn_module_child");
+        tn__error_null_input("an argument of tn_module_child");
         return NULL;
     }
     tn__slot *slot = tn__slots_find(&module->children, name);
@@ -328,7 +328,7 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
 tn_module *tn_module_child_at(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_child_at");
+        tn__error_null_input("an argument of tn_module_child_at");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -338,7 +338,7 @@ tn_module *tn_module_child_at(tn_module *module, int64_t index)
 const char *tn_module_child_name(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__null_input("an argument of tn_module_child_name");
+        tn__error_null_input("an argument of tn_module_child_name");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -348,7 +348,7 @@ const char *tn_module_child_name(tn_module *module, int64_t index)
 tn_status tn_module_remove(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__null_input("an argument of tn_module_remove");
+        return tn__error_null_input("an argument of tn_module_remove");
     tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children,
                            &module->computed };
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
@@ -422,7 +422,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || name == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_module_set");
+        return tn__error_null_input("an argument of tn_module_set");
     return assign_tensor(module, name, tensor);
 }
 
@@ -441,16 +441,16 @@ static tn_status assign_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
 {
     if (module == NULL || name == NULL)
-        return tn__null_input("an argument of tn_module_assign");
+        return tn__error_null_input("an argument of tn_module_assign");
     if (value.kind == TN_VALUE_TENSOR)
         return value.as.tensor != NULL ? assign_tensor(module, name, value.as.tensor)
-                                       : tn__null_input("the tensor to assign");
+                                       : tn__error_null_input("the tensor to assign");
     if (value.kind == TN_VALUE_NONE)
         return assign_tensor(module, name, TN_NONE);
     uint32_t kind = tn_module_slot_kind(module, name);
     if (value.kind == TN_VALUE_MODULE && kind != TN_SLOT_COMPUTED)
         return value.as.module != NULL ? assign_child(module, name, value.as.module)
-                                       : tn__null_input("the module to assign");
+                                       : tn__error_null_input("the module to assign");
     if (kind == 0)
         return tn_fail(TN_ERR_TYPE,
                        "cannot assign '%s' to '%s' of %s: a module keeps tensors and modules; "

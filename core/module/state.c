@@ -86,7 +86,7 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
 tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 {
     if (state == NULL || name == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_state_set");
+        return tn__error_null_input("an argument of tn_state_set");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "state entry \"%s\": TN_NONE is not a tensor", name);
     struct entry entry = { .value = tn_value_tensor(tensor) };
@@ -100,7 +100,7 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
 {
     if (state == NULL || name == NULL)
-        return tn__null_input("an argument of tn_state_set_value");
+        return tn__error_null_input("an argument of tn_state_set_value");
     if (value.kind == TN_VALUE_TENSOR)
         return tn_state_set(state, name, value.as.tensor);
     if (value.kind == TN_VALUE_OPAQUE)
@@ -181,7 +181,7 @@ static tn_status no_entry(const char *name)
 tn_status tn_state_remove(tn_state *state, const char *name)
 {
     if (state == NULL || name == NULL)
-        return tn__null_input("an argument of tn_state_remove");
+        return tn__error_null_input("an argument of tn_state_remove");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(name);
@@ -196,7 +196,7 @@ tn_status tn_state_remove(tn_state *state, const char *name)
 tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
 {
     if (state == NULL || name == NULL || to == NULL)
-        return tn__null_input("an argument of tn_state_rename");
+        return tn__error_null_input("an argument of tn_state_rename");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(name);
@@ -224,7 +224,7 @@ int64_t tn_state_version(const tn_state *state, const char *path)
 tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version)
 {
     if (state == NULL || path == NULL)
-        return tn__null_input("an argument of tn_state_set_version");
+        return tn__error_null_input("an argument of tn_state_set_version");
     if (version < -1)
         return tn_fail(TN_ERR_VALUE,
                        "version: negative, got %lld for \"%s\"; expected 0 or more, or -1 to "
@@ -289,7 +289,7 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
     tn_status status = TN_OK;
 
     if (state == NULL || prefix == NULL)
-        return tn__null_input("an argument of tn_state_strip_prefix");
+        return tn__error_null_input("an argument of tn_state_strip_prefix");
     if (prefix[0] == '\0')
         return TN_OK;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
@@ -335,7 +335,7 @@ const char *tn_state_meta(const tn_state *state, const char *key)
 tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 {
     if (state == NULL || key == NULL || value == NULL)
-        return tn__null_input("an argument of tn_state_set_meta");
+        return tn__error_null_input("an argument of tn_state_set_meta");
     char *text = tn_strdup(value);
     if (text == NULL)
         return TN_ERR_MEMORY;
@@ -359,7 +359,7 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 tn_status tn_state_remove_meta(tn_state *state, const char *key)
 {
     if (state == NULL || key == NULL)
-        return tn__null_input("an argument of tn_state_remove_meta");
+        return tn__error_null_input("an argument of tn_state_remove_meta");
     int64_t found = tn__name_table_find(&state->keys, key, strlen(key));
     if (found < 0)
         return tn_fail(TN_ERR_KEY, "the state has no metadata \"%s\"", key);

@@ -66,7 +66,7 @@ static tn_status run(const struct turn *turn, tn_module *module)
     for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
         const char *before = tn__error_plugin(""); /* nobody knows whose code it is */
         uint64_t scope = tn_scope_begin();
-        status = tn__status_of(run_one(turn, module, row.at[i]->code), turn->name);
+        status = tn__error_status_of(run_one(turn, module, row.at[i]->code), turn->name);
         tn_scope_end(scope);
         tn__error_plugin_back(before);
     }
@@ -74,7 +74,7 @@ static tn_status run(const struct turn *turn, tn_module *module)
     return status;
 }
 
-tn_status tn__run_state_hooks(tn_module *module, tn__hook_kind kind, tn_state *state,
+tn_status tn__state_hooks_run(tn_module *module, tn__hook_kind kind, tn_state *state,
                               const char *prefix, uint32_t flags)
 {
     const struct turn turn = { .kind = kind,
@@ -86,8 +86,8 @@ tn_status tn__run_state_hooks(tn_module *module, tn__hook_kind kind, tn_state *s
     return run(&turn, module);
 }
 
-tn_status tn__run_load_hooks(tn_module *module, tn__hook_kind kind, tn_loading *loading,
-                             tn_load_report *report)
+tn_status tn__state_hooks_run_load(tn_module *module, tn__hook_kind kind, tn_loading *loading,
+                                   tn_load_report *report)
 {
     const struct turn turn = { .kind = kind,
                                .name = kind == TN__HOOK_LOAD ? "a hook after loading"

@@ -26,7 +26,7 @@ void tn_memo_drop(tn_memo *memo)
 tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 {
     if (memo == NULL || module == NULL)
-        return tn__null_input("an argument of tn_memo_add");
+        return tn__error_null_input("an argument of tn_memo_add");
     return tn__map_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -209,7 +209,7 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
                                 void *user)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_each_tensor");
+        return tn__error_null_input("an argument of tn_module_each_tensor");
     if (!tn__given(visit != NULL, "tn_module_each_tensor: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -226,7 +226,7 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
                          void *user)
 {
     if (module == NULL)
-        return tn__null_input("an argument of tn_module_each");
+        return tn__error_null_input("an argument of tn_module_each");
     if (!tn__given(visit != NULL, "tn_module_each: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -241,7 +241,7 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
                          tn_status (*visit)(void *user, const tn_visit *what), void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__null_input("an argument of tn_module_walk");
+        return tn__error_null_input("an argument of tn_module_walk");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_with(module, kinds, options, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
@@ -253,7 +253,7 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
     return status;
 }
 
-bool tn__child_is_first(const tn_module *module, int64_t index)
+bool tn__walk_child_is_first(const tn_module *module, int64_t index)
 {
     const tn_module *child = module->children.at[index].child;
     if (child != NULL && atomic_load(&child->holders) == 1)
@@ -276,7 +276,7 @@ static tn_status collect_after(tn_module *module, struct row *row, int depth)
         return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
     for (int64_t i = 0; i < module->children.count; i++) {
         tn_module *child = module->children.at[i].child;
-        if (child == NULL || !tn__child_is_first(module, i))
+        if (child == NULL || !tn__walk_child_is_first(module, i))
             continue;
         tn_status status = collect_after(child, row, depth + 1);
         if (status != TN_OK)
@@ -292,7 +292,7 @@ tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_m
                           void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__null_input("an argument of tn_module_apply");
+        return tn__error_null_input("an argument of tn_module_apply");
     struct row row = { NULL, 0, 0 };
     tn_status status = collect_after(module, &row, 0);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++)

@@ -8,7 +8,7 @@
 static void describe(tn__text *text, const tn_op *op, int64_t i, const tn_tensor *tensor)
 {
     tn__text_add(text, "%s is ", tn__operand(op, i)->name);
-    tn__text_tensor(text, tensor);
+    tn__tensor_text(text, tensor);
 }
 
 static tn_status fail_text(tn_status code, const tn_op *op, tn__text *text)
@@ -62,7 +62,7 @@ tn_status tn__call_null(const tn_op *op, const char *operand)
     char what[192];
 
     tn_snprint(what, sizeof what, "%s: %s", op->def.name, operand);
-    return tn__null_input(what);
+    return tn__error_null_input(what);
 }
 
 /* Where the devices of the inputs differ: the first that counts, against input i. */
@@ -148,7 +148,7 @@ static tn_status cast_inputs(tn__work *work)
         if (!tn__is_none(tensor)) {
             if ((tn__operand(work->op, i)->flags & TN_OPERAND_NO_PROMOTE) == 0 &&
                 (tn_dtype)tensor->dtype != work->dtype)
-                tensor = tn__cast(tensor, work->dtype);
+                tensor = tn__call_cast(tensor, work->dtype);
             else
                 tn_tensor_keep(tensor);
         }
@@ -286,7 +286,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     status = op->def.infer(&ask);
     tn__error_plugin(before);
     if (tn__unlikely(status != TN_OK)) {
-        tn__status_of(status, op->def.name);
+        tn__error_status_of(status, op->def.name);
         return tn_error_prefix("%s: ", op->def.name);
     }
     if (tn__unlikely(ask.dtype != work->dtype) && !again)
@@ -380,13 +380,13 @@ static TN__INLINE tn_status begin(tn__work *work, const tn_op *op, tn_tensor *co
     return status;
 }
 
-tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+tn_status tn__call_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                          const void *options, tn_meta *meta, tn_tensor *into)
 {
     return begin(work, op, in, n_in, options, meta, into);
 }
 
-void tn__work_end(tn__work *work)
+void tn__call_end(tn__work *work)
 {
     end(work);
 }
@@ -397,8 +397,8 @@ static tn_status call_recorded(tn__work *work, tn_tensor **out)
     tn_status status;
 
     if (def->derive == NULL && def->decompose != NULL)
-        return tn__work_run(work, out, true);
-    status = tn__work_run(work, out, false);
+        return tn__run_work(work, out, true);
+    status = tn__run_work(work, out, false);
     if (status != TN_OK)
         return status;
     for (int64_t i = 0; i < work->n_in;
@@ -424,16 +424,16 @@ static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int6
     if (tn__unlikely(status != TN_OK))
         return status;
     if (tn__unlikely(op->flags & TN__OP_WRITES))
-        status = tn__writing_call(&work, out);
+        status = tn__write_call(&work, out);
     else if (tn__unlikely(work.wants_grad))
         status = call_recorded(&work, out);
     else
-        status = tn__work_run(&work, out, false);
+        status = tn__run_work(&work, out, false);
     end(&work);
     return status;
 }
 
-tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     tn_meta few[2], *meta = few;
@@ -459,8 +459,8 @@ static inline tn_status call(const tn_op *op, tn_tensor *const *in, int64_t n_in
                              const void *options, tn_tensor **out, int64_t n_out)
 {
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        return tn__observed_call(op, in, n_in, options, out, n_out, NULL);
-    return tn__plain_call(op, in, n_in, options, out, n_out, NULL);
+        return tn__observer_call(op, in, n_in, options, out, n_out, NULL);
+    return tn__call_plain(op, in, n_in, options, out, n_out, NULL);
 }
 
 tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
@@ -473,7 +473,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     if (op == NULL)
-        return tn__null_input("the operator of tn_op_call");
+        return tn__error_null_input("the operator of tn_op_call");
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call: in"))
         return TN_ERR_VALUE;
     status = call(op, in, n_in, options, out, n_out);
@@ -517,7 +517,7 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     tn_status status;
 
     tn_grad_begin(false);
-    status = tn__plain_call(op, in, n_in, options, out, n_out, into);
+    status = tn__call_plain(op, in, n_in, options, out, n_out, into);
     tn_grad_end();
     return status;
 }
@@ -526,21 +526,21 @@ tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, cons
 {
     tn__work work;
     tn_meta meta;
-    tn_status status = tn__work_begin(&work, op, in, n_in, options, &meta, NULL);
+    tn_status status = tn__call_begin(&work, op, in, n_in, options, &meta, NULL);
 
     if (status == TN_OK)
-        tn__work_end(&work);
+        tn__call_end(&work);
     return status;
 }
 
-tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype)
+tn_tensor *tn__call_cast(tn_tensor *tensor, tn_dtype dtype)
 {
-    const tn_op *op = tn__needed(TN__NEED_cast);
+    const tn_op *op = tn__op_needed(TN__NEED_cast);
     tn_cast_options options = TN_CAST_OPTIONS;
     tn_tensor *out = NULL;
 
     if (op == NULL)
         return NULL;
     options.dtype = dtype;
-    return tn__plain_call(op, &tensor, 1, &options, &out, 1, NULL) == TN_OK ? out : NULL;
+    return tn__call_plain(op, &tensor, 1, &options, &out, 1, NULL) == TN_OK ? out : NULL;
 }

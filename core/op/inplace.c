@@ -46,9 +46,9 @@ static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints sha
     tn_status status;
 
     tn__text_add(&text, "the written-to tensor has shape ");
-    tn__text_ints(&text, tn__shape(into));
+    tn__tensor_text_ints(&text, tn__shape(into));
     tn__text_add(&text, ", the result ");
-    tn__text_ints(&text, shape);
+    tn__tensor_text_ints(&text, shape);
     tn__text_put(&text, "", 1);
     status = tn_fail(TN_ERR_RUNTIME, "%s: %s", op->def.name,
                      text.failed ? "shapes differ" : text.at);
@@ -63,7 +63,7 @@ static tn_status run_aside(tn__work *work)
     tn_status status;
 
     work->into = NULL;
-    status = tn__work_run(work, &result, false);
+    status = tn__run_work(work, &result, false);
     work->into = into;
     if (status == TN_OK) {
         status = tn__copy(into, result);
@@ -79,7 +79,7 @@ static tn_status run_into(tn__work *work)
 
     if (work->meta[0].dtype != (tn_dtype)into->dtype || (work->op->def.flags & TN_OP_VIEW))
         return run_aside(work);
-    status = tn__work_run(work, &out, false);
+    status = tn__run_work(work, &out, false);
     if (status == TN_OK) {
         tn_tensor_drop(out);
         tn__tensor_written(into);
@@ -102,7 +102,7 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
         same = meta->shape[d] == into->view.shape[d];
     if (!same)
         return wrong_shape(op, into, (tn_ints){ meta->shape, meta->ndim < 0 ? 0 : meta->ndim });
-    if (!tn__can_cast(meta->dtype, (tn_dtype)into->dtype))
+    if (!tn__promote_can_cast(meta->dtype, (tn_dtype)into->dtype))
         return tn_fail(
             TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s",
             op->def.name, tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
@@ -183,7 +183,7 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
 static tn_status recorded_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                const void *options, tn_tensor *into)
 {
-    const tn_op *copy = tn__needed(TN__NEED_copy);
+    const tn_op *copy = tn__op_needed(TN__NEED_copy);
     tn_tensor **operands, *result = NULL;
     tn_status status;
 
@@ -194,9 +194,9 @@ static tn_status recorded_into(const tn_op *op, tn_tensor *const *in, int64_t n_
         return TN_ERR_MEMORY;
     memcpy(operands, in, (size_t)n_in * sizeof(tn_tensor *));
     operands[0] = NULL;
-    status = tn__plain_call(copy, &into, 1, NULL, operands, 1, NULL);
+    status = tn__call_plain(copy, &into, 1, NULL, operands, 1, NULL);
     if (status == TN_OK)
-        status = tn__plain_call(op, operands, n_in, options, &result, 1, NULL);
+        status = tn__call_plain(op, operands, n_in, options, &result, 1, NULL);
     if (status == TN_OK)
         status = call_copy(copy, &result, 1, into);
     if (result != NULL)
@@ -232,12 +232,12 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     status = check_memory(op, in, n_in, into);
     if (status != TN_OK)
         return status;
-    status = tn__work_begin(&work, op, in, n_in, options, &meta, into);
+    status = tn__call_begin(&work, op, in, n_in, options, &meta, into);
     if (status != TN_OK)
         return status;
     record = tn__grad_on() && (work.wants_grad || tn__requires_grad(into));
     if (record && (n_in == 0 || in[0] != into)) {
-        tn__work_end(&work);
+        tn__call_end(&work);
         return tn_fail(
             TN_ERR_RUNTIME,
             "%s: functions with out=... arguments don't support automatic differentiation, but "
@@ -250,7 +250,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
         status = tn__op_up.grad_before_inplace(op, into, work.in, work.n_in, &original);
     if (status == TN_OK && record && work.wants_grad && op->def.derive == NULL &&
         op->def.decompose != NULL) {
-        tn__work_end(&work);
+        tn__call_end(&work);
         return recorded_into(op, in, n_in, options, into);
     }
     if (status == TN_OK)
@@ -259,7 +259,7 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
         status = tn__op_up.grad_after_inplace(op, into, work.in, work.n_in, work.options, original);
     if (original != NULL)
         tn_tensor_drop(original);
-    tn__work_end(&work);
+    tn__call_end(&work);
     return status;
 }
 
@@ -267,7 +267,7 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
                           tn_tensor *into)
 {
     if (op == NULL)
-        return tn__null_input("the operator of tn_op_call_into");
+        return tn__error_null_input("the operator of tn_op_call_into");
     if (into == NULL)
         return tn__call_null(op, "the tensor to write");
     if (tn__unlikely(!tn__call_fits(op, n_in)))
@@ -275,7 +275,7 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call_into: in"))
         return TN_ERR_VALUE;
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        return tn__observed_call(op, in, n_in, options, &into, 1, into);
+        return tn__observer_call(op, in, n_in, options, &into, 1, into);
     return tn__inplace_call(op, in, n_in, options, into);
 }
 

@@ -29,10 +29,10 @@ enum {
 
 /* Called by core/plugin for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
-tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
+tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
 /* Tells of every kernel of a plugin that no operator of that revision, or no device type, is there
  * for, with words. Under the lock of the registry. */
-void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words));
+void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words));
 
 /* Runs without recording: infer, allocate, dispatch. Results are owned by the caller (not in a
  * scope). */
@@ -46,12 +46,12 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor *const *out, int64_t n_out);
 
 /* tn_op_call and _into without observers. */
-tn_status tn__plain_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
+tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor **out, int64_t n_out, tn_tensor *into);
 tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                            tn_tensor *into);
 /* cast, with gradient; the result is the caller's. */
-tn_tensor *tn__cast(tn_tensor *tensor, tn_dtype dtype);
+tn_tensor *tn__call_cast(tn_tensor *tensor, tn_dtype dtype);
 static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
 {
     return &op->def.inputs[index < op->def.n_inputs ? index : op->def.n_inputs - 1];

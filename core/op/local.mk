@@ -7,7 +7,7 @@ libcore_la_SOURCES += \
 	%D%/call.c \
 	%D%/fallback.c \
 	%D%/inplace.c \
-	%D%/observe.c \
+	%D%/observer.c \
 	%D%/promote.c \
 	%D%/registry.c \
 	%D%/run.c \

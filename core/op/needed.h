@@ -15,7 +15,7 @@
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,
 enum tn__need { TN__NEEDED_OPS(TN__NEEDED_FIELD) TN__NEED_COUNT };
-const struct tn_op *tn__needed(
+const struct tn_op *tn__op_needed(
     enum tn__need which); /* NULL and an error that names the plugin directory */
 
 #endif

@@ -23,14 +23,14 @@ struct tn__kernel_list {
 };
 
 /* NULL and an error when memory runs out. */
-struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type);
+struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_type *type);
 
 static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__device_type *type)
 {
     struct tn__kernel_list *list = atomic_load_explicit(
         &((tn_op *)(uintptr_t)op)->kernels[type->index], memory_order_acquire);
 
-    return tn__likely(list != NULL) ? list : tn__kernels_build(op, type);
+    return tn__likely(list != NULL) ? list : tn__op_kernels_build(op, type);
 }
 
 /* tn_op_lookup, of what was found before without a call. */
@@ -69,19 +69,19 @@ typedef struct tn__work {
     uint64_t option_space[16];
 } tn__work;
 
-/* Checks, promotion, options, inference. On failure everything is released; on success tn__work_end
+/* Checks, promotion, options, inference. On failure everything is released; on success tn__call_end
  * is owed. */
-tn_status tn__work_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+tn_status tn__call_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                          const void *options, tn_meta *meta, tn_tensor *into);
-void tn__work_end(tn__work *work);
+void tn__call_end(tn__work *work);
 /* Kernel, decomposition or fallback; out[i] owned by the caller. `record`: let the decomposition
  * record itself. */
-tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record);
+tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record);
 
 /* Promotion among the inputs that take part. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
 /* PyTorch's casting rule for what is written into an existing tensor. */
-bool tn__can_cast(tn_dtype from, tn_dtype to);
+bool tn__promote_can_cast(tn_dtype from, tn_dtype to);
 
 /* Whether an operator has a decomposition for the dtype that would choose its kernel. */
 static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
@@ -91,15 +91,15 @@ static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
 }
 
 /* What there is instead, for TN_ERR_NOT_IMPLEMENTED. */
-tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons);
+tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons);
 /* TN_OK and *done when the fallback policy let it run elsewhere. */
 tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 
 /* Every operator, sorted, and whether any observer listens. */
-tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */
-tn_status tn__writing_call(tn__work *work, tn_tensor **out);
+tn_status tn__write_call(tn__work *work, tn_tensor **out);
 
 /* Whether an operator takes that many inputs; the failure when it does not. */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)

@@ -57,7 +57,7 @@ tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dt
     return TN_OK;
 }
 
-bool tn__can_cast(tn_dtype from, tn_dtype to)
+bool tn__promote_can_cast(tn_dtype from, tn_dtype to)
 {
     if (from == to)
         return true;

@@ -60,11 +60,6 @@ static tn_op *find(const snapshot *all, const char *name, uint32_t revision)
     return at < all->count && compare(all->at[at], name, revision) == 0 ? all->at[at] : NULL;
 }
 
-static const char *file_of(const tn__plugin *plugin)
-{
-    return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
-}
-
 static bool writes(const tn_op_def *def)
 {
     for (int32_t i = 0; i < def->n_inputs; i++)
@@ -180,7 +175,8 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
         pthread_mutex_unlock(&lock);
         status = tn_fail(TN_ERR_REFUSED,
                          "operator %q revision %u is already defined by %s; %s is refused",
-                         op->def.name, op->def.revision, file_of(taken->plugin), file_of(plugin));
+                         op->def.name, op->def.revision, tn__plugin_file(taken->plugin),
+                         tn__plugin_file(plugin));
         goto fail;
     }
     new = snapshot_with(atomic_load_explicit(&operators, memory_order_relaxed), op);
@@ -210,7 +206,7 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
     if (a->kernel.priority == b->kernel.priority) {
         if (a->plugin == b->plugin) /* a family of kernels among which `supports` chooses */
             return a->kernel.supports != NULL || b->kernel.supports != NULL ? 0 : 1;
-        return strcmp(file_of(a->plugin), file_of(b->plugin)) <= 0 ? 1 : -1;
+        return strcmp(tn__plugin_file(a->plugin), tn__plugin_file(b->plugin)) <= 0 ? 1 : -1;
     }
     if (a->plugin == b->plugin)
         return 0;
@@ -228,8 +224,9 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
     return tn_fail(TN_ERR_REFUSED,
                    "kernel %s for %s on %s (%s) is refused: %s (%s) is registered, "
                    "%s",
-                   out->kernel.name, out->kernel.op, out->kernel.device, file_of(out->plugin),
-                   kept->kernel.name, file_of(kept->plugin), why);
+                   out->kernel.name, out->kernel.op, out->kernel.device,
+                   tn__plugin_file(out->plugin), kept->kernel.name, tn__plugin_file(kept->plugin),
+                   why);
 }
 
 /* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
@@ -270,7 +267,7 @@ static tn_status add_entry(tn__kernel_entry *entry)
     return TN_OK;
 }
 
-tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
+tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
 {
     size_t size = kernel->head.size < sizeof *kernel ? kernel->head.size : sizeof *kernel;
     tn__kernel_entry *entry;
@@ -280,7 +277,7 @@ tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
         return tn_fail(TN_ERR_VALUE,
                        "kernel %s (%s): op, device, dtypes or run: it is missing; "
                        "expected all",
-                       kernel->name != NULL ? kernel->name : unnamed, file_of(plugin));
+                       kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
     entry = tn_calloc(1, sizeof *entry);
     if (entry == NULL)
         return TN_ERR_MEMORY;
@@ -298,7 +295,7 @@ tn_status tn__kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     return status;
 }
 
-struct tn__kernel_list *tn__kernels_build(const tn_op *op, const tn__device_type *type)
+struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_type *type)
 {
     struct tn__kernel_list *list;
     int64_t count = 0;
@@ -350,7 +347,7 @@ static bool is_idle(const snapshot *all, const tn_kernel_def *kernel, char *word
         tn_snprint(words, size, "%s, because operator %q has no revision %u (the newest is %u)",
                    name, kernel->op, kernel->revision, newest->def.revision);
     } else {
-        nearest = all != NULL ? tn__nearest(kernel->op, all->names, all->n_names) : NULL;
+        nearest = all != NULL ? tn__name_nearest(kernel->op, all->names, all->n_names) : NULL;
         tn_snprint(words, size, "%s, because no plugin provides the operator %q%s%s%s", name,
                    kernel->op, nearest != NULL ? " (did you mean \"" : "",
                    nearest != NULL ? nearest : "", nearest != NULL ? "\"?)" : "");
@@ -358,7 +355,7 @@ static bool is_idle(const snapshot *all, const tn_kernel_def *kernel, char *word
     return true;
 }
 
-void tn__kernels_idle(void (*tell)(tn__plugin *plugin, const char *words))
+void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words))
 {
     char words[400];
 
@@ -402,7 +399,7 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
                 revision, op->def.revision);
         return NULL;
     }
-    nearest = tn__nearest(name, all->names, all->n_names);
+    nearest = tn__name_nearest(name, all->names, all->n_names);
     if (nearest != NULL)
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
                 "operator %q is not defined by any loaded plugin; did you mean %q?", name, nearest);
@@ -427,7 +424,7 @@ const tn_op *tn_op_lookup(tn_op_ref *ref)
     return op;
 }
 
-const tn_op *tn__needed(enum tn__need which)
+const tn_op *tn__op_needed(enum tn__need which)
 {
     static tn_op_ref refs[] = {
 #define REF(field, name, why) { name, 0, NULL },
@@ -504,7 +501,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     for (int32_t i = 0; i < list->count; i++)
         if ((unsigned)dtype < TN_DTYPE_COUNT && (list->at[i]->kernel.dtypes & TN_BIT(dtype)))
             return tn_snprint(out, size, "kernel %s (%s)", list->at[i]->kernel.name,
-                              file_of(list->at[i]->plugin));
+                              tn__plugin_file(list->at[i]->plugin));
     if ((unsigned)dtype < TN_DTYPE_COUNT && tn__is_decomposed(op, dtype))
         return tn_snprint(out, size, "decomposition");
     if (type->backend.flags & TN_BACKEND_NO_MEMORY)
@@ -512,7 +509,7 @@ int64_t tn_op_route(const tn_op *op, const char *device_type, tn_dtype dtype, ch
     return tn_snprint(out, size, "missing");
 }
 
-tn_status tn__missing(const tn__work *work, tn_dtype dtype, const char *reasons)
+tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons)
 {
     const tn_op *op = work->op;
     const char *type = work->device->type->backend.type;

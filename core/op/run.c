@@ -194,11 +194,11 @@ static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
  * failure where the call cannot go on without it: after tn_shutdown, or without memory. */
 static bool plugin_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status)
 {
-    uint64_t mark = tn_error_mark(), failures = tn__alloc_failures();
+    uint64_t mark = tn_error_mark(), failures = tn__memory_failures();
 
     if (tn__plugin_use(entry->plugin) == TN_OK)
         return true;
-    if (atomic_load(&entry->plugin->ended) || tn__alloc_failures() != failures) {
+    if (atomic_load(&entry->plugin->ended) || tn__memory_failures() != failures) {
         *status = tn_error_last_code();
         return false;
     }
@@ -324,10 +324,10 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
         tn_status status;
 
         tn__text_add(&text, "gave ");
-        tn__text_tensor(&text, result);
+        tn__tensor_text(&text, result);
         tn__text_add(&text, ", inference said %s", tn_dtype_name(meta->dtype));
         if (meta->ndim >= 0)
-            tn__text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
+            tn__tensor_text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
         tn__text_put(&text, "", 1);
         status = tn_fail(TN_ERR_ASSERT,
                          "%s: its decomposition %s: a bug of the plugin that "
@@ -387,7 +387,8 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     if (quiet)
         tn_grad_begin(false);
     tn__check_enter(&thread);
-    status = tn__status_of(def->decompose(work->in, work->n_in, work->options, out), def->name);
+    status = tn__error_status_of(def->decompose(work->in, work->n_in, work->options, out),
+                                 def->name);
     status = tn__check_leave(&thread, work->op->id, def->name, status);
     if (quiet)
         tn_grad_end();
@@ -448,7 +449,7 @@ static tn_status decompose_into(tn__work *work, tn_tensor **out)
     return status;
 }
 
-tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
+tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
 {
     const tn_op *op = work->op;
     const struct tn__kernel_list *list;
@@ -486,11 +487,11 @@ tn_status tn__work_run(tn__work *work, tn_tensor **out, bool record)
         return make_outputs(work, out, views);
     }
     if (op->flags & TN__OP_WRITES) /* what was moved would not come back */
-        return tn__missing(work, dtype, reasons);
+        return tn__op_missing(work, dtype, reasons);
     status = tn__fallback(work, out, &done);
     if (done || status != TN_OK)
         return status;
-    return tn__missing(work, dtype, reasons);
+    return tn__op_missing(work, dtype, reasons);
 }
 
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
@@ -505,7 +506,7 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     tn_status status = TN_OK;
 
     if (op == NULL)
-        return tn__null_input("tn__op_run_kernel");
+        return tn__error_null_input("tn__op_run_kernel");
     if (n_in > TN__FEW || n_out > TN__FEW || n_out < 1)
         return tn_fail(TN_ERR_VALUE, "%s: run directly with too many operands", op->def.name);
     work.op = op;
@@ -566,5 +567,5 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     }
     if (work.device->flags & TN_BACKEND_NO_MEMORY)
         return TN_OK;
-    return tn__missing(&work, dtype, reasons);
+    return tn__op_missing(&work, dtype, reasons);
 }

@@ -102,7 +102,7 @@ static tn_status check_writable(const tn__work *work)
     return TN_OK;
 }
 
-tn_status tn__writing_call(tn__work *work, tn_tensor **out)
+tn_status tn__write_call(tn__work *work, tn_tensor **out)
 {
     tn_status status;
 
@@ -115,7 +115,7 @@ tn_status tn__writing_call(tn__work *work, tn_tensor **out)
     if (status == TN_OK)
         status = check_apart(work);
     if (status == TN_OK)
-        status = tn__work_run(work, out, false);
+        status = tn__run_work(work, out, false);
     /* A step that failed may have written, too. */
     for (int64_t i = 0; i < work->n_in; i++)
         if (!tn__is_none(work->in[i]) && is_written(work, i))

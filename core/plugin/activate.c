@@ -35,7 +35,7 @@ static void set_waiting(tn__plugin *on)
             p->private->waits_for = on;
 }
 
-/* `failures`: tn__alloc_failures from before. When it has moved, a failure is nothing for the
+/* `failures`: tn__memory_failures from before. When it has moved, a failure is nothing for the
  * report: the next use tries again. */
 static tn_status run(tn__plugin *plugin, const uint64_t *failures)
 {
@@ -49,9 +49,9 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
         tn_status status = other ? tn__plugin_use(other) : TN_ERR_RUNTIME;
         if (status == TN_OK)
             continue;
-        if (tn__alloc_failures() != *failures)
+        if (tn__memory_failures() != *failures)
             return tn_error_prefix("plugin %q requires %q: ", plugin->id, need->id);
-        tn__take_words(mark, words, sizeof words);
+        tn__report_take_words(mark, words, sizeof words);
         tn__plugin_outcome(
             plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
             TN_STAGE_ACTIVATE, status, "it requires the plugin %q: %s", need->id, words);
@@ -65,14 +65,14 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     tn__check_enter(&thread);
     if (!(own->flags & TN_PLUGIN_OWN_THREADS))
         tn__check_threads(&thread);
-    tn_status status = tn__status_of(own->activate(), "activate");
+    tn_status status = tn__error_status_of(own->activate(), "activate");
     status = tn__check_leave(&thread, plugin->id, "activate", status);
     tn__error_plugin(before);
     if (status == TN_OK)
         return TN_OK;
-    if (tn__alloc_failures() != *failures)
+    if (tn__memory_failures() != *failures)
         return tn_error_prefix("plugin %q was not activated: ", plugin->id);
-    tn__take_words(mark, words, sizeof words);
+    tn__report_take_words(mark, words, sizeof words);
     tn__plugins_lock();
     tn__plugin_outcome(plugin,
                        status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE
@@ -128,9 +128,9 @@ tn_status tn__plugin_use(tn__plugin *plugin)
         active = atomic_load_explicit(&plugin->active, memory_order_acquire);
         return active < 0 && status == TN_OK ? tn__plugin_fail(plugin) : status;
     }
-    uint64_t failures = tn__alloc_failures();
+    uint64_t failures = tn__memory_failures();
     status = run(plugin, &failures);
-    bool again = status != TN_OK && tn__alloc_failures() != failures;
+    bool again = status != TN_OK && tn__memory_failures() != failures;
     if (status == TN_OK) {
         tn__plugins_lock();
         if (plugin->report.stage < TN_STAGE_ACTIVATE)
@@ -146,7 +146,7 @@ tn_status tn__plugin_use(tn__plugin *plugin)
                           memory_order_release);
     pthread_cond_broadcast(&settled);
     pthread_mutex_unlock(&gate);
-    tn__runtimes_warn();
+    tn__file_check_runtimes();
     return status == TN_OK || again ? status : tn__plugin_fail(plugin);
 }
 
@@ -169,7 +169,7 @@ tn_status tn_plugin_activate(const char *id)
     tn__plugins_unlock();
     if (plugin)
         return tn__plugin_use(plugin);
-    const char *near = tn__nearest(id, names, count);
+    const char *near = tn__name_nearest(id, names, count);
     return tn_fail(TN_ERR_KEY,
                    "no plugin has the id %q%s%s; tn_plugin_report_at lists all that were found", id,
                    near ? "; nearest: " : "", near ? near : "");

@@ -226,7 +226,7 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     tn_head *copy = tn__plugin_keep(plugin, kind->size);
     if (!copy)
         return TN_ERR_MEMORY;
-    tn_status status = tn__copy_struct(copy, kind->size, kind->least, head, kind->type);
+    tn_status status = tn__load_copy_struct(copy, kind->size, kind->least, head, kind->type);
     if (status != TN_OK)
         return status;
     status = names_acceptable(kind, copy);
@@ -286,7 +286,7 @@ static tn_status contribute_counted(tn__plugin *plugin, const tn_head *head, uin
         return status;
     *handed = 1;
     if (status != TN_OK)
-        tn__take_words(mark, words, sizeof words);
+        tn__report_take_words(mark, words, sizeof words);
     tn__plugins_lock();
     if (status == TN_OK)
         plugin->report.contributions++;

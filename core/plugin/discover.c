@@ -106,8 +106,8 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     if (!S_ISDIR(at.st_mode))
         return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND,
                            "it is in the plugin path and is not a folder");
-    if (!tn__trusted_place(&at, "folder", words, sizeof words) ||
-        !tn__trusted_above(real, words, sizeof words))
+    if (!tn__file_check_owner(&at, "folder", words, sizeof words) ||
+        !tn__file_check_above(real, words, sizeof words))
         return folder_line(real, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, words);
     DIR *open = opendir(real);
     if (!open) {
@@ -149,7 +149,7 @@ tn_status tn__discover_path(const char *folders, bool must_exist)
 /* ---- requirements (rule 0) ------------------------------------------------------------------- */
 
 /* Compares "1.10.0" and "1.9": number by number; anything else ends the comparison. */
-int tn__compare_versions(const char *a, const char *b)
+int tn__plugin_compare_versions(const char *a, const char *b)
 {
     for (;;) {
         char *end_a, *end_b;
@@ -187,8 +187,8 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
                            need->id);
         return false;
     }
-    if ((*min && tn__compare_versions(other->version, min) < 0) ||
-        (*max && tn__compare_versions(other->version, max) >= 0)) {
+    if ((*min && tn__plugin_compare_versions(other->version, min) < 0) ||
+        (*max && tn__plugin_compare_versions(other->version, max) >= 0)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
                            "it requires the plugin %q in a version%s%s%s%s; %s is version %s",
                            need->id, *min ? " from " : "", min, *max ? " below " : "", max,
@@ -266,7 +266,7 @@ tn_status tn__plugins_settle(void)
 static tn_status discover(void)
 {
     const char *replaced = NULL, *more = NULL, *policy;
-    tn_status status = tn__check_mode_check();
+    tn_status status = tn__host_check_mode();
     if (status == TN_OK)
         status = tn__env_read("TENON_PLUGINS", &policy);
     if (status == TN_OK)
@@ -300,7 +300,7 @@ tn_status tn__plugins_discover(void)
         if (status == TN_OK) {
             tn__options_warn_unknown();
             tn__filter_warn();
-            tn__runtimes_warn();
+            tn__file_check_runtimes();
             atomic_store_explicit(&done, true, memory_order_release);
         }
         under_way = false;
@@ -328,6 +328,6 @@ tn_status tn_plugin_load(const char *path)
     if (status == TN_OK && plugin->report.outcome != TN_OUTCOME_OK)
         status = tn__plugin_fail(plugin);
     pthread_mutex_unlock(&turn);
-    tn__runtimes_warn();
+    tn__file_check_runtimes();
     return status;
 }

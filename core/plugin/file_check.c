@@ -39,7 +39,7 @@ static bool trusted_group(gid_t group)
            (own_file(&ours) && (ours.st_mode & S_IWGRP) && ours.st_gid == group);
 }
 
-bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size)
+bool tn__file_check_owner(const struct stat *at, const char *what, char *words, size_t size)
 {
     if (at->st_mode & S_IWOTH) {
         tn_snprint(words, size,
@@ -63,7 +63,7 @@ bool tn__trusted_place(const struct stat *at, const char *what, char *words, siz
     return false;
 }
 
-bool tn__trusted_above(const char *path, char *words, size_t size)
+bool tn__file_check_above(const char *path, char *words, size_t size)
 {
     char above[PATH_MAX];
     struct stat at, below;
@@ -197,7 +197,7 @@ static bool segment_whole(int fd, const segment *s, char *words, size_t size)
     return false;
 }
 
-tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size)
+tn_outcome tn__file_check_elf(const char *path, char *words, size_t size)
 {
     header h;
     segment s;
@@ -269,7 +269,7 @@ static int classify(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-void tn__runtimes_warn(void)
+void tn__file_check_runtimes(void)
 {
     tn__plugins_lock();
     dl_iterate_phdr(classify, NULL);

@@ -39,7 +39,7 @@ static bool next_pattern(const char **list, struct pattern *pattern)
 
 /* "backend-*,ops,!backend-cuda": names as the shell matches files, `!` denies. The last pattern
  * that fits decides; a name that none fits is let in only when the list has nothing but denials. */
-bool tn__list_allows(const char *list, const char *name)
+bool tn__filter_allows(const char *list, const char *name)
 {
     struct pattern pattern;
     bool allowed = true, denials_only = true, fitted = false;
@@ -56,7 +56,7 @@ bool tn__list_allows(const char *list, const char *name)
 bool tn__plugin_allowed(const char *name)
 {
     const char *list = tn_env_get("TENON_PLUGINS");
-    return !list || tn__list_allows(list, name);
+    return !list || tn__filter_allows(list, name);
 }
 
 void tn__plugin_stem(const char *path, char *name, size_t size)
@@ -100,7 +100,7 @@ void tn__filter_warn(void)
         bool fits = strpbrk(pattern.text, "*?[") != NULL;
         for (int64_t i = 0; i < count && !fits; i++)
             fits = !fnmatch(pattern.text, names[i], 0);
-        const char *meant = fits ? NULL : tn__nearest(pattern.text, near, count);
+        const char *meant = fits ? NULL : tn__name_nearest(pattern.text, near, count);
         if (!fits && (!pattern.deny || meant))
             tn_log(TN_LOG_WARNING, "TENON_PLUGINS: no plugin is called %q%s%s%s", pattern.text,
                    meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "");

@@ -34,7 +34,7 @@ static int32_t meaning_of(const char *word)
     return -1;
 }
 
-tn_status tn__check_mode_check(void)
+tn_status tn__host_check_mode(void)
 {
     const char *value;
     tn_status status = tn__env_read("TENON_CHECK", &value);
@@ -44,7 +44,7 @@ tn_status tn__check_mode_check(void)
     return status;
 }
 
-bool tn__check_mode_ask(void)
+bool tn__host_ask_check_mode(void)
 {
     const char *value;
     int32_t now;

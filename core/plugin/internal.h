@@ -18,6 +18,12 @@ typedef struct tn__plugin {
     struct tn__plugin_private *private; /* core/plugin's; NULL in a stand-in of a test */
 } tn__plugin;
 
+/* The file of a plugin, for messages; NULL: the program itself. */
+static inline const char *tn__plugin_file(const tn__plugin *plugin)
+{
+    return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
+}
+
 /* Finds and queries all plugins on the path, once per process; cheap afterwards. Every look-up
  * by name calls it, before it takes any lock of its own (contributions are handed to tn__op_add
  * and its like from inside). TN_ERR_MEMORY when memory ran out: the next call goes on. */
@@ -70,12 +76,12 @@ extern TN_HIDDEN const tn__static_plugin tn__static_plugins[];
 
 /* TENON_CHECK=1; -1: not asked yet. */
 extern _Atomic int32_t tn__check_mode;
-bool tn__check_mode_ask(void);
+bool tn__host_ask_check_mode(void);
 static inline bool tn__checked(void)
 {
     int32_t now = atomic_load_explicit(&tn__check_mode, memory_order_relaxed);
 
-    return tn__likely(now >= 0) ? now : tn__check_mode_ask();
+    return tn__likely(now >= 0) ? now : tn__host_ask_check_mode();
 }
 void tn__plugins_shutdown(void);
 

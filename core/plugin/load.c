@@ -73,7 +73,7 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
 static tn_plugin_query_fn *map(tn__plugin *plugin)
 {
     char words[800];
-    tn_outcome outcome = tn__elf_acceptable(plugin->file, words, sizeof words);
+    tn_outcome outcome = tn__file_check_elf(plugin->file, words, sizeof words);
     if (outcome != TN_OUTCOME_OK) {
         tn__plugin_outcome(plugin, outcome, TN_STAGE_DLOPEN,
                            outcome == TN_OUTCOME_REFUSED ? TN_ERR_REFUSED : TN_ERR_FORMAT, "%s",
@@ -98,8 +98,8 @@ static tn_plugin_query_fn *map(tn__plugin *plugin)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
-                          const char *what)
+tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_head *from,
+                               const char *what)
 {
     if (from->size < least)
         return tn_fail(
@@ -174,9 +174,9 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     }
     if (!abi_fits(plugin, &theirs->head, "tn_plugin"))
         return false;
-    if (tn__copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
-                        "tn_plugin") != TN_OK) {
-        tn__take_words(mark, words, sizeof words);
+    if (tn__load_copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
+                             "tn_plugin") != TN_OK) {
+        tn__report_take_words(mark, words, sizeof words);
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
                            words);
         return false;
@@ -338,7 +338,7 @@ static void start_over(tn__plugin *plugin, tn_stage stage)
  * The failure is recorded then. */
 static bool again_after(tn__plugin *plugin, uint64_t failures)
 {
-    if (plugin->report.outcome == TN_OUTCOME_OK || tn__alloc_failures() == failures)
+    if (plugin->report.outcome == TN_OUTCOME_OK || tn__memory_failures() == failures)
         return false;
     plugin->private->again = true;
     tn_fail(TN_ERR_MEMORY, "plugin file %s was not loaded: %s", plugin->file,
@@ -349,7 +349,7 @@ static bool again_after(tn__plugin *plugin, uint64_t failures)
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
 {
     tn__plugin *plugin = NULL;
-    uint64_t failures = tn__alloc_failures();
+    uint64_t failures = tn__memory_failures();
     for (tn__plugin *p = tn__plugins_first; p && !plugin; p = p->next)
         plugin = p->private->query == query ? p : NULL;
     if (plugin && !plugin->private->again)
@@ -389,10 +389,10 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = 0;
-    if (!tn__trusted_place(at, "file", words, sizeof words) ||
+    if (!tn__file_check_owner(at, "file", words, sizeof words) ||
         (!stat(folder, &around) &&
-         !tn__trusted_place(&around, "folder that contains it", words, sizeof words)) ||
-        !tn__trusted_above(folder, words, sizeof words)) {
+         !tn__file_check_owner(&around, "folder that contains it", words, sizeof words)) ||
+        !tn__file_check_above(folder, words, sizeof words)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, TN_ERR_REFUSED, "%s", words);
         return false;
     }
@@ -410,7 +410,7 @@ static tn__plugin *line_for(const char *path, const char *real)
 /* NULL where the host's memory ran out: its line is tried again by the next look. */
 static tn__plugin *map_and_ask(tn__plugin *plugin)
 {
-    uint64_t failures = tn__alloc_failures();
+    uint64_t failures = tn__memory_failures();
     tn_plugin_query_fn *query = map(plugin);
     if (query)
         tn__plugin_ask(plugin, query);

@@ -128,7 +128,7 @@ bool tn__plugin_options(tn__plugin *plugin)
         tn__spec_free(given.specs[i]);
     if (status == TN_OK)
         return true;
-    tn__take_words(mark, words, sizeof words);
+    tn__report_take_words(mark, words, sizeof words);
     tn__plugin_outcome(plugin, status == TN_ERR_MEMORY ? TN_OUTCOME_FAILED : TN_OUTCOME_REFUSED,
                        TN_STAGE_VERSION, status, "%s", words);
     return false;
@@ -144,7 +144,7 @@ static void warn(const char *name)
     for (int64_t i = 0; i < count && used < tn__countof(names); i++)
         if (tn_env_at(i, &row) == TN_OK)
             names[used++] = row.name;
-    const char *near = tn__nearest(name, names, used);
+    const char *near = tn__name_nearest(name, names, used);
     tn_log(TN_LOG_WARNING,
            "the environment variable %s is unknown and has no effect%s%s (`tenon env` lists them)",
            name, near ? "; nearest: " : "", near ? near : "");
@@ -177,7 +177,7 @@ static void warn_of_fallback(void)
         return;
     while (count < NEAREST_AMONG && (names[count] = tn__plugin_up.device_type_name(count)))
         count++;
-    const char *near = tn__nearest(name, names, count);
+    const char *near = tn__name_nearest(name, names, count);
     tn_log(TN_LOG_WARNING,
            "TENON_FALLBACK=%q is neither error nor a device that a plugin provides%s%s%s", device,
            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");

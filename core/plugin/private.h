@@ -69,7 +69,7 @@ tn_status tn__plugin_fail(const tn__plugin *plugin);
 
 /* The message of the failure that a call just recorded, taken off the thread: `mark` is from
  * before the call. */
-void tn__take_words(uint64_t mark, char *words, size_t size);
+void tn__report_take_words(uint64_t mark, char *words, size_t size);
 
 /* ---- the steps ---- */
 
@@ -82,7 +82,7 @@ tn__plugin *tn__load_file(const char *path);
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);
 /* Whether TENON_PLUGINS lets a plugin of that name (the file's, without "lib" and ".so") in. */
 bool tn__plugin_allowed(const char *name);
-bool tn__list_allows(const char *list, const char *name);
+bool tn__filter_allows(const char *list, const char *name);
 /* That name, of the path of a file. */
 void tn__plugin_stem(const char *path, char *name, size_t size);
 /* Warns about names in TENON_PLUGINS that no plugin has. */
@@ -93,15 +93,15 @@ const char *tn__plugin_folder(void);
 /* For a library in `own` the folder in place of `compiled`; false where that is the right one. */
 bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t size);
 /* Number by number: < 0, 0, > 0. */
-int tn__compare_versions(const char *a, const char *b);
+int tn__plugin_compare_versions(const char *a, const char *b);
 /* Owner and permissions (rule 14): a message when they are not acceptable. */
-bool tn__trusted_place(const struct stat *at, const char *what, char *words, size_t size);
+bool tn__file_check_owner(const struct stat *at, const char *what, char *words, size_t size);
 /* The same of the folders above `path`, by which it is reached: one that anybody may write to lets
  * everything below it be replaced, but for the sticky bit. */
-bool tn__trusted_above(const char *path, char *words, size_t size);
+bool tn__file_check_above(const char *path, char *words, size_t size);
 /* What an ELF file says before it is mapped: another outcome than OK, with a message, when
  * mapping it would end the process. */
-tn_outcome tn__elf_acceptable(const char *path, char *words, size_t size);
+tn_outcome tn__file_check_elf(const char *path, char *words, size_t size);
 /* Whether an address is in memory that a file was mapped to as code; how many bytes of what was
  * mapped follow it (SIZE_MAX where that is not known). */
 bool tn__address_is_code(const void *address);
@@ -114,11 +114,11 @@ tn_status tn__plugins_settle(void);
 /* Reads TENON_<NAME>_<OPTION>; false when a value is not accepted (the outcome is set). */
 bool tn__plugin_options(tn__plugin *plugin);
 /* A failure when TENON_CHECK has a value that means neither yes nor no. */
-tn_status tn__check_mode_check(void);
+tn_status tn__host_check_mode(void);
 /* Warns about variables TENON_* that nothing reads, once each. */
 void tn__options_warn_unknown(void);
 /* Warns once about two OpenMP or BLAS runtimes in the process (rule 13). */
-void tn__runtimes_warn(void);
+void tn__file_check_runtimes(void);
 
 /* ---- contributions ---- */
 
@@ -130,8 +130,8 @@ tn_status tn__contribute(tn__plugin *plugin, int pass);
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 
 /* The zero-filled full-size copy of a plugin's struct: at least `least` bytes must exist. */
-tn_status tn__copy_struct(void *to, size_t size, size_t least, const tn_head *from,
-                          const char *what);
+tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_head *from,
+                               const char *what);
 
 /* Something was registered: kernels may have become of use, or new ones may be of none. */
 void tn__unused_kernels_stale(void);

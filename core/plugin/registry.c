@@ -120,7 +120,7 @@ static void unknown(uint32_t kind, const char *name)
     int64_t count = tn_registry_count(kind), used = 0;
     for (int64_t i = 0; i < count && used < NEAREST_AMONG; i++)
         names[used++] = tn_registry_name(kind, i);
-    const char *near = tn__nearest(name, names, used);
+    const char *near = tn__name_nearest(name, names, used);
     tn__text_add(&text, "no plugin provides %s %s %q",
                  strchr("aeiou", what_is(kind)[0]) ? "an" : "a", what_is(kind), name);
     if (near)

@@ -175,7 +175,7 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
     return code;
 }
 
-void tn__take_words(uint64_t mark, char *words, size_t size)
+void tn__report_take_words(uint64_t mark, char *words, size_t size)
 {
     tn_snprint(words, size, "%s",
                tn__error_count() > mark ? tn_error_last()->message : "it failed without a message");

@@ -19,19 +19,9 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /* ---- counting ---- */
 
-static inline int64_t get(const _Atomic int64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static inline void set(_Atomic int64_t *counter, int64_t value)
-{
-    atomic_store_explicit(counter, value, memory_order_relaxed);
-}
-
 static void raise_peak(struct tn__allocator *allocator, int64_t value)
 {
-    int64_t peak = get(&allocator->peak);
+    int64_t peak = tn__allocator_counter(&allocator->peak);
 
     while (value > peak && !atomic_compare_exchange_weak(&allocator->peak, &peak, value))
         ;
@@ -39,31 +29,33 @@ static void raise_peak(struct tn__allocator *allocator, int64_t value)
 
 static void settle(struct tn__allocator *allocator, tn__cache *cache)
 {
-    int64_t live = get(&cache->live), high = get(&cache->high);
+    int64_t live = tn__allocator_counter(&cache->live), high = tn__allocator_counter(&cache->high);
     int64_t before = atomic_fetch_add_explicit(&allocator->live, live, memory_order_relaxed);
 
     raise_peak(allocator, before + high);
-    atomic_fetch_add_explicit(&allocator->blocks, get(&cache->blocks), memory_order_relaxed);
-    atomic_fetch_add_explicit(&allocator->requests, get(&cache->requests), memory_order_relaxed);
-    set(&cache->live, 0);
-    set(&cache->high, 0);
-    set(&cache->blocks, 0);
-    set(&cache->requests, 0);
+    atomic_fetch_add_explicit(&allocator->blocks, tn__allocator_counter(&cache->blocks),
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&allocator->requests, tn__allocator_counter(&cache->requests),
+                              memory_order_relaxed);
+    tn__allocator_set_counter(&cache->live, 0);
+    tn__allocator_set_counter(&cache->high, 0);
+    tn__allocator_set_counter(&cache->blocks, 0);
+    tn__allocator_set_counter(&cache->requests, 0);
 }
 
 /* The owner alone writes: no atomic read-modify-write is needed. */
 static inline void count_here(tn__cache *cache, int64_t bytes)
 {
-    int64_t live = get(&cache->live) + bytes;
+    int64_t live = tn__allocator_counter(&cache->live) + bytes;
 
-    set(&cache->live, live);
+    tn__allocator_set_counter(&cache->live, live);
     if (bytes > 0) {
-        if (live > get(&cache->high))
-            set(&cache->high, live);
-        set(&cache->blocks, get(&cache->blocks) + 1);
-        set(&cache->requests, get(&cache->requests) + 1);
+        if (live > tn__allocator_counter(&cache->high))
+            tn__allocator_set_counter(&cache->high, live);
+        tn__allocator_set_counter(&cache->blocks, tn__allocator_counter(&cache->blocks) + 1);
+        tn__allocator_set_counter(&cache->requests, tn__allocator_counter(&cache->requests) + 1);
     } else {
-        set(&cache->blocks, get(&cache->blocks) - 1);
+        tn__allocator_set_counter(&cache->blocks, tn__allocator_counter(&cache->blocks) - 1);
     }
     if (tn__unlikely(live > SETTLE || live < -SETTLE))
         settle(cache->allocator, cache);
@@ -111,7 +103,7 @@ static void return_blocks(tn__cache *cache, int size_class, int rest)
         cache->free[size_class] = storage->user[0];
         cache->kept[size_class]--;
         cache->bytes_kept -= (uint32_t)block->size;
-        tn__block_give(cache->allocator, block);
+        tn__segment_block_give(cache->allocator, block);
     }
 }
 
@@ -173,7 +165,7 @@ static tn__cache *cache_ready(struct tn__allocator *allocator, tn_stream *stream
     return cache;
 }
 
-void tn__cache_free(tn__cache *cache)
+void tn__allocator_free_cache(tn__cache *cache)
 {
     struct tn__allocator *allocator = cache->allocator;
 
@@ -228,12 +220,12 @@ static void reclaim(struct tn__allocator *allocator)
             if (!tn__stream_drain(stream))
                 continue;
             pthread_mutex_lock(&allocator->lock);
-            tn__blocks_release(allocator, stream);
+            tn__segment_blocks_release(allocator, stream);
             pthread_mutex_unlock(&allocator->lock);
         }
     pthread_mutex_lock(&allocator->lock);
     tn__segments_trim(allocator);
-    tn__spare_free(allocator);
+    tn__segment_free_spare(allocator);
     pthread_mutex_unlock(&allocator->lock);
 }
 
@@ -241,14 +233,14 @@ static void reclaim(struct tn__allocator *allocator)
 static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                        uint64_t size, int size_class, int count)
 {
-    tn__block *first = tn__block_take(allocator, stream, size);
+    tn__block *first = tn__segment_block_take(allocator, stream, size);
 
     for (; first != NULL && cache != NULL && count > 1; count--) {
-        tn__block *block = tn__block_take(allocator, stream, size);
+        tn__block *block = tn__segment_block_take(allocator, stream, size);
         if (block == NULL)
             break;
         if (block->size != size || block->n_users != 0) {
-            tn__block_give(allocator, block);
+            tn__segment_block_give(allocator, block);
             break;
         }
         block->storage.size_class = (uint16_t)size_class;
@@ -277,7 +269,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
         tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
-    size = tn__block_size(allocator, bytes, &size_class);
+    size = tn__segment_block_size(allocator, bytes, &size_class);
     cache = cache_ready(allocator, stream);
     if (cache != NULL && size_class < TN__SIZE_CLASSES) {
         batch = cache->batch[size_class] > 1 ? cache->batch[size_class] : 1;
@@ -298,7 +290,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
             tn_error_restore(mark);
             pthread_mutex_lock(&allocator->lock);
             /* What was joined may do now; else the device is asked again. */
-            block = tn__block_take(allocator, stream, size);
+            block = tn__segment_block_take(allocator, stream, size);
             status = block != NULL ? TN_OK : tn__segment_add(allocator, size);
         }
         if (status == TN_OK && block == NULL)
@@ -320,7 +312,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     return &block->storage;
 }
 
-tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
+tn__storage *tn__allocator_storage(const tn_device *device, uint64_t bytes)
 {
     tn__thread *thread = tn__thread_here;
     struct tn__allocator *allocator = device->allocator;
@@ -332,7 +324,7 @@ tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes)
 
     if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator &&
                    allocator != NULL)) {
-        size_class = tn__block_class(allocator, bytes);
+        size_class = tn__segment_block_class(allocator, bytes);
         stream = thread->n_streams == 0 ? device->stream
                                         : stream_for(device, tn__stream_current(device));
         if (tn__likely(size_class < TN__SIZE_CLASSES &&
@@ -405,14 +397,14 @@ void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage)
         return;
     }
     pthread_mutex_lock(&allocator->lock);
-    tn__block_give(allocator, block);
+    tn__segment_block_give(allocator, block);
     pthread_mutex_unlock(&allocator->lock);
     if (cache != NULL && cache->allocator == allocator &&
         cache->epoch != atomic_load_explicit(&allocator->epoch, memory_order_relaxed))
         flush(cache);
 }
 
-tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream)
+tn_status tn__allocator_use_storage(tn__storage *storage, tn_stream *stream)
 {
     struct tn__allocator *allocator = storage->device->allocator;
     tn__block *block = storage->block;
@@ -550,9 +542,9 @@ void tn__allocator_free(struct tn__allocator *allocator)
         return_all(cache);
         cache->allocator = NULL;
     }
-    tn__blocks_release(allocator, NULL);
+    tn__segment_blocks_release(allocator, NULL);
     tn__segments_trim(allocator);
-    tn__spare_free(allocator);
+    tn__segment_free_spare(allocator);
     pthread_mutex_unlock(&allocator->lock);
     pthread_mutex_destroy(&allocator->lock);
     tn_free(allocator);

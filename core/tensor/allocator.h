@@ -76,7 +76,7 @@ struct tn__allocator {
 /* ---- segment.c: under the lock ---- */
 
 /* The class of a block for so many bytes, TN__SIZE_CLASSES where there is none. */
-static inline int tn__block_class(const struct tn__allocator *allocator, uint64_t bytes)
+static inline int tn__segment_block_class(const struct tn__allocator *allocator, uint64_t bytes)
 {
     uint64_t last = (bytes - 1) >> allocator->shift;
     int shift;
@@ -89,22 +89,24 @@ static inline int tn__block_class(const struct tn__allocator *allocator, uint64_
     return 8 + (shift - 1) * 4 + (int)(last >> shift) - 4;
 }
 /* Bytes that it has, and its class. */
-uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class);
+uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
+                                int *size_class);
 /* A block of exactly `size` (a little more for large ones); NULL without an error when the
  * device must be asked. */
-tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
+tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream,
+                                  uint64_t size);
 /* Asks the device. */
 tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size);
 /* Takes a block back: to its bin, or to the pending list while other streams use it. */
-void tn__block_give(struct tn__allocator *allocator, tn__block *block);
+void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block);
 /* Blocks that a stream is done with may be used by all; joined with their neighbours. NULL: all
  * streams. */
-void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
-void tn__blocks_poll(struct tn__allocator *allocator);
+void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
+void tn__segment_blocks_poll(struct tn__allocator *allocator);
 /* Gives segments without a taken block back to the device, those whose blocks may be used by
  * all. */
 void tn__segments_trim(struct tn__allocator *allocator);
-void tn__spare_free(struct tn__allocator *allocator);
+void tn__segment_free_spare(struct tn__allocator *allocator);
 
 /* ---- guard.c ---- */
 
@@ -118,7 +120,7 @@ void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, u
 /* Whether the device may be called at all: not in the child of a fork that it does not survive. */
 static inline bool tn__device_survived(const tn_device *device)
 {
-    return (device->flags & TN_BACKEND_AFTER_FORK) != 0 || !tn__forked();
+    return (device->flags & TN_BACKEND_AFTER_FORK) != 0 || !tn__fork_is_child();
 }
 
 /* ---- storage.c ---- */
@@ -132,9 +134,20 @@ void tn__storage_object_free(tn__storage *storage);
 /* Counts bytes taken (> 0) or given back (< 0) by one tensor. `cache` may be NULL. */
 void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes);
 
-/* ---- stats.c ---- */
+/* Its counters: each is read and written on its own. */
+static inline int64_t tn__allocator_counter(const _Atomic int64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline void tn__allocator_set_counter(_Atomic int64_t *counter, int64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/* ---- allocator_stats.c ---- */
 
 /* "1.50 MiB". */
-void tn__text_bytes(tn__text *text, uint64_t bytes);
+void tn__allocator_text_bytes(tn__text *text, uint64_t bytes);
 
 #endif

@@ -78,42 +78,42 @@ static uint32_t small_bits(small_float type, double given)
     return sign | bits;
 }
 
-double tn__f16_value(uint16_t bits)
+double tn__convert_f16_value(uint16_t bits)
 {
     return small_value(f16, bits);
 }
 
-double tn__bf16_value(uint16_t bits)
+double tn__convert_bf16_value(uint16_t bits)
 {
     return small_value(bf16, bits);
 }
 
-double tn__f8_e4m3_value(uint8_t bits)
+double tn__convert_f8_e4m3_value(uint8_t bits)
 {
     return small_value(e4m3, bits);
 }
 
-double tn__f8_e5m2_value(uint8_t bits)
+double tn__convert_f8_e5m2_value(uint8_t bits)
 {
     return small_value(e5m2, bits);
 }
 
-uint16_t tn__f16_bits(double value)
+uint16_t tn__convert_f16_bits(double value)
 {
     return (uint16_t)small_bits(f16, value);
 }
 
-uint16_t tn__bf16_bits(double value)
+uint16_t tn__convert_bf16_bits(double value)
 {
     return (uint16_t)small_bits(bf16, value);
 }
 
-uint8_t tn__f8_e4m3_bits(double value)
+uint8_t tn__convert_f8_e4m3_bits(double value)
 {
     return (uint8_t)small_bits(e4m3, value);
 }
 
-uint8_t tn__f8_e5m2_bits(double value)
+uint8_t tn__convert_f8_e5m2_bits(double value)
 {
     return (uint8_t)small_bits(e5m2, value);
 }
@@ -122,7 +122,7 @@ uint8_t tn__f8_e5m2_bits(double value)
     type name;                                                                                     \
     memcpy(&name, at, sizeof name)
 
-tn__number tn__element_read(const void *at, tn_dtype dtype)
+tn__number tn__convert_read(const void *at, tn_dtype dtype)
 {
     tn__number number = { TN__NUMBER_INT, 0, 0, 0, 0 };
 
@@ -173,14 +173,15 @@ tn__number tn__element_read(const void *at, tn_dtype dtype)
     case TN_BF16: {
         READ(uint16_t, x);
         number.kind = TN__NUMBER_FLOAT;
-        number.re = dtype == TN_F16 ? tn__f16_value(x) : tn__bf16_value(x);
+        number.re = dtype == TN_F16 ? tn__convert_f16_value(x) : tn__convert_bf16_value(x);
         break;
     }
     case TN_F8_E4M3:
     case TN_F8_E5M2: {
         READ(uint8_t, x);
         number.kind = TN__NUMBER_FLOAT;
-        number.re = dtype == TN_F8_E4M3 ? tn__f8_e4m3_value(x) : tn__f8_e5m2_value(x);
+        number.re = dtype == TN_F8_E4M3 ? tn__convert_f8_e4m3_value(x)
+                                        : tn__convert_f8_e5m2_value(x);
         break;
     }
     case TN_F32: {
@@ -216,7 +217,7 @@ tn__number tn__element_read(const void *at, tn_dtype dtype)
     return number;
 }
 
-double tn__number_double(const tn__number *number)
+double tn__convert_number(const tn__number *number)
 {
     switch (number->kind) {
     case TN__NUMBER_INT: return (double)number->i;
@@ -237,7 +238,7 @@ static int64_t to_int(double value)
     return (int64_t)value;
 }
 
-void tn__element_write(void *at, tn_dtype dtype, double value)
+void tn__convert_write(void *at, tn_dtype dtype, double value)
 {
     union {
         uint8_t u8;
@@ -262,10 +263,10 @@ void tn__element_write(void *at, tn_dtype dtype, double value)
                 : value >= 9223372036854775808.0 ? (uint64_t)value
                                                  : (uint64_t)to_int(value);
         break;
-    case TN_F16: x.u16 = tn__f16_bits(value); break;
-    case TN_BF16: x.u16 = tn__bf16_bits(value); break;
-    case TN_F8_E4M3: x.u8 = tn__f8_e4m3_bits(value); break;
-    case TN_F8_E5M2: x.u8 = tn__f8_e5m2_bits(value); break;
+    case TN_F16: x.u16 = tn__convert_f16_bits(value); break;
+    case TN_BF16: x.u16 = tn__convert_bf16_bits(value); break;
+    case TN_F8_E4M3: x.u8 = tn__convert_f8_e4m3_bits(value); break;
+    case TN_F8_E5M2: x.u8 = tn__convert_f8_e5m2_bits(value); break;
     case TN_F32:
     case TN_C64: x.f[0] = (float)value; break;
     case TN_F64:
@@ -309,13 +310,14 @@ static void walk(char *dense, char *strided, size_t item, tn_ints shape, const i
     }
 }
 
-void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape, const int64_t *strides)
+void tn__convert_gather(void *to, const void *from, size_t item, tn_ints shape,
+                        const int64_t *strides)
 {
     walk(to, (char *)(uintptr_t)from, item, shape, strides, true);
 }
 
-void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape,
-                      const int64_t *strides)
+void tn__convert_scatter(void *to, const void *from, size_t item, tn_ints shape,
+                         const int64_t *strides)
 {
     walk((char *)(uintptr_t)from, to, item, shape, strides, false);
 }

@@ -15,28 +15,28 @@ typedef struct tn__number {
     double re, im;
 } tn__number;
 
-double tn__f16_value(uint16_t bits);
-double tn__bf16_value(uint16_t bits);
-double tn__f8_e4m3_value(uint8_t bits);
-double tn__f8_e5m2_value(uint8_t bits);
+double tn__convert_f16_value(uint16_t bits);
+double tn__convert_bf16_value(uint16_t bits);
+double tn__convert_f8_e4m3_value(uint8_t bits);
+double tn__convert_f8_e5m2_value(uint8_t bits);
 /* Round to nearest even; too large becomes infinity, the largest number where the type has none
  * (as PyTorch does). */
-uint16_t tn__f16_bits(double value);
-uint16_t tn__bf16_bits(double value);
-uint8_t tn__f8_e4m3_bits(double value);
-uint8_t tn__f8_e5m2_bits(double value);
+uint16_t tn__convert_f16_bits(double value);
+uint16_t tn__convert_bf16_bits(double value);
+uint8_t tn__convert_f8_e4m3_bits(double value);
+uint8_t tn__convert_f8_e5m2_bits(double value);
 
 /* Reads an element at any address. */
-tn__number tn__element_read(const void *at, tn_dtype dtype);
-double tn__number_double(const tn__number *number);
+tn__number tn__convert_read(const void *at, tn_dtype dtype);
+double tn__convert_number(const tn__number *number);
 /* Writes a number as C converts it (whole numbers wrap around; NaN and what does not fit become
  * the nearest number or 0). */
-void tn__element_write(void *at, tn_dtype dtype, double value);
+void tn__convert_write(void *at, tn_dtype dtype, double value);
 
 /* Copies the elements of a strided piece of host memory to row-major order at `to`, and back. */
-void tn__host_gather(void *to, const void *from, size_t item, tn_ints shape,
-                     const int64_t *strides);
-void tn__host_scatter(void *to, const void *from, size_t item, tn_ints shape,
-                      const int64_t *strides);
+void tn__convert_gather(void *to, const void *from, size_t item, tn_ints shape,
+                        const int64_t *strides);
+void tn__convert_scatter(void *to, const void *from, size_t item, tn_ints shape,
+                         const int64_t *strides);
 
 #endif

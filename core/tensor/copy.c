@@ -198,7 +198,7 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
         return bytes_in(to, 0, host_at(from), bytes);
     if (tn_device_is_host(to->device) && (to->device->flags & TN_BACKEND_ASYNC) == 0)
         return bytes_out(host_at(to), from, 0, bytes);
-    stage = tn__alloc_aligned((size_t)size, 64);
+    stage = tn__memory_alloc_aligned((size_t)size, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
     for (uint64_t done = 0; done < bytes && status == TN_OK; done += size) {
@@ -207,7 +207,7 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
         if (status == TN_OK)
             status = bytes_in(to, done, stage, part);
     }
-    tn__free_aligned(stage, (size_t)size, 64);
+    tn__memory_free_aligned(stage, (size_t)size, 64);
     return status;
 }
 
@@ -278,8 +278,8 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
         memcmp(to->view.shape, from->view.shape, (size_t)to->view.ndim * sizeof *to->view.shape) !=
             0) {
         tn__text a = { 0 }, b = { 0 };
-        tn__text_tensor(&a, from);
-        tn__text_tensor(&b, to);
+        tn__tensor_text(&a, from);
+        tn__tensor_text(&b, to);
         status = tn_fail(TN_ERR_VALUE, "copy of %s to %s: the shapes differ", a.failed ? "?" : a.at,
                          b.failed ? "?" : b.at);
         tn__text_free(&a);
@@ -312,7 +312,7 @@ static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t b
         return tn__tensor_bad(tensor, what);
     if (bytes == bytes_of(tensor) && (bytes == 0 || data != NULL))
         return TN_OK;
-    tn__text_tensor(&text, tensor);
+    tn__tensor_text(&text, tensor);
     if (data == NULL && bytes == bytes_of(tensor))
         status = tn_fail(TN_ERR_VALUE, "%s: the memory is NULL", what);
     else
@@ -351,14 +351,14 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
     if (status != TN_ERR_NOT_IMPLEMENTED)
         return status;
     tn_error_restore(mark);
-    stage = tn__alloc_aligned((size_t)reach, 64);
+    stage = tn__memory_alloc_aligned((size_t)reach, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
     status = bytes_out(stage, tensor, 0, reach);
     if (status == TN_OK)
-        tn__host_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
-                        tensor->view.strides);
-    tn__free_aligned(stage, (size_t)reach, 64);
+        tn__convert_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                           tensor->view.strides);
+    tn__memory_free_aligned(stage, (size_t)reach, 64);
     return status;
 }
 
@@ -378,16 +378,16 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
     if (status != TN_ERR_NOT_IMPLEMENTED)
         return status;
     tn_error_restore(mark);
-    stage = tn__alloc_aligned((size_t)reach, 64);
+    stage = tn__memory_alloc_aligned((size_t)reach, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
     status = bytes_out(stage, tensor, 0, reach);
     if (status == TN_OK) {
-        tn__host_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
-                         tensor->view.strides);
+        tn__convert_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
+                            tensor->view.strides);
         status = bytes_in(tensor, 0, stage, reach);
     }
-    tn__free_aligned(stage, (size_t)reach, 64);
+    tn__memory_free_aligned(stage, (size_t)reach, 64);
     return status;
 }
 
@@ -412,8 +412,8 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
         if (status == TN_OK && tensor->contiguous)
             memcpy(data, host_at(tensor), bytes);
         else if (status == TN_OK)
-            tn__host_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype),
-                            tn__shape(tensor), tensor->view.strides);
+            tn__convert_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype),
+                               tn__shape(tensor), tensor->view.strides);
         return status;
     }
     return tensor->contiguous ? bytes_out(data, tensor, 0, bytes) : out_strided(tensor, data);
@@ -433,8 +433,8 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
         if (is_quiet_host(tensor->device) && tensor->contiguous)
             memcpy(host_at(tensor), data, bytes);
         else if (is_quiet_host(tensor->device))
-            tn__host_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype),
-                             tn__shape(tensor), tensor->view.strides);
+            tn__convert_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype),
+                                tn__shape(tensor), tensor->view.strides);
         else
             status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes)
                                         : in_strided(tensor, data);
@@ -453,15 +453,15 @@ static tn_status fill_from_host(tn_tensor *tensor, double value)
     size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
     uint64_t bytes = bytes_of(tensor), size = bytes < CHUNK ? bytes : CHUNK;
     tn_status status = TN_OK;
-    char *piece = tn__alloc_aligned((size_t)size, 64);
+    char *piece = tn__memory_alloc_aligned((size_t)size, 64);
 
     if (piece == NULL)
         return TN_ERR_MEMORY;
     for (uint64_t at = 0; at < size; at += item)
-        tn__element_write(piece + at, (tn_dtype)tensor->dtype, value);
+        tn__convert_write(piece + at, (tn_dtype)tensor->dtype, value);
     for (uint64_t done = 0; done < bytes && status == TN_OK; done += size)
         status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size);
-    tn__free_aligned(piece, (size_t)size, 64);
+    tn__memory_free_aligned(piece, (size_t)size, 64);
     return status;
 }
 

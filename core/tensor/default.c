@@ -50,10 +50,10 @@ static const tn_device *choose(const char *names)
             length--;
         if (length > 0) {
             tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
-            uint64_t failures = tn__alloc_failures();
+            uint64_t failures = tn__memory_failures();
             device = tn_device_find(name);
             /* This one may be had when there is memory again: no other is taken for good. */
-            short_of_memory = device == NULL && tn__alloc_failures() != failures;
+            short_of_memory = device == NULL && tn__memory_failures() != failures;
             if (device == NULL) {
                 tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);
                 if (is_misspelt(name))

@@ -31,11 +31,6 @@ static void take_lock(void)
 
 /* ---- device types ---- */
 
-static const char *file_of(const struct tn__plugin *plugin)
-{
-    return plugin != NULL && plugin->file != NULL ? plugin->file : "(program)";
-}
-
 /* What a backend has to have; the answer is the name of what is missing. */
 static const char *missing(const tn_backend_def *b)
 {
@@ -87,7 +82,7 @@ static tn__device_type *find_type(const char *name, size_t length)
     return NULL;
 }
 
-tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plugin)
+tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugin *plugin)
 {
     tn__device_type *type = tn_calloc(1, sizeof *type), *other;
     size_t size = backend->head.size;
@@ -117,7 +112,8 @@ tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plug
     other = find_type(type->backend.type, strlen(type->backend.type));
     if (other != NULL)
         status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is refused: %s provides it already",
-                         type->backend.type, file_of(plugin), file_of(other->plugin));
+                         type->backend.type, tn__plugin_file(plugin),
+                         tn__plugin_file(other->plugin));
     else if (count == TN__MAX_DEVICE_TYPES)
         status = tn_fail(TN_ERR_REFUSED,
                          "device type %q: there are %d device types already, the maximum",
@@ -202,7 +198,7 @@ static tn_status enumerate(tn__device_type *type)
         return TN_OK;
     if (type->plugin != NULL && (status = tn__plugin_use(type->plugin)) != TN_OK)
         return status;
-    uint64_t failures = tn__alloc_failures();
+    uint64_t failures = tn__memory_failures();
     take_lock();
     if (atomic_load(&type->ready) != 0) {
         status = atomic_load(&type->ready) == 1 ? TN_OK
@@ -211,9 +207,9 @@ static tn_status enumerate(tn__device_type *type)
         return status;
     }
     tn__log(TN_LOG_DEBUG, "counting devices of type %s (%s)", type->backend.type,
-            file_of(type->plugin));
+            tn__plugin_file(type->plugin));
     before = tn__error_plugin(type->plugin != NULL ? type->plugin->id : "");
-    status = tn__status_of(type->backend.enumerate(&count), "enumerate");
+    status = tn__error_status_of(type->backend.enumerate(&count), "enumerate");
     tn__error_plugin(before);
     if (status == TN_OK && (count < 0 || count > MOST_DEVICES))
         status = tn_fail(TN_ERR_DEVICE,
@@ -222,7 +218,7 @@ static tn_status enumerate(tn__device_type *type)
                          type->backend.type, (int)count, MOST_DEVICES);
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
-    if (status != TN_OK && tn__alloc_failures() != failures) {
+    if (status != TN_OK && tn__memory_failures() != failures) {
         pthread_mutex_unlock(&lock); /* asked again next time */
         return status;
     }
@@ -251,8 +247,8 @@ static tn_status open_parts(tn_device *device)
     const tn_backend_def *b = tn__backend(device);
     const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id
                                                                        : "");
-    tn__log(TN_LOG_DEBUG, "opening %s (%s)", device->name, file_of(device->type->plugin));
-    tn_status status = tn__status_of(b->open(device->index, &device->handle), "open");
+    tn__log(TN_LOG_DEBUG, "opening %s (%s)", device->name, tn__plugin_file(device->type->plugin));
+    tn_status status = tn__error_status_of(b->open(device->index, &device->handle), "open");
 
     tn__error_plugin(before);
     if (status != TN_OK)
@@ -273,11 +269,11 @@ static tn_status open_parts(tn_device *device)
 tn_status tn__device_open(tn_device *device)
 {
     tn_status status = TN_OK;
-    uint64_t failures = tn__alloc_failures();
+    uint64_t failures = tn__memory_failures();
 
     if (tn__likely(atomic_load_explicit(&device->open, memory_order_acquire) == 1))
         return TN_OK;
-    if (tn__forked() && (device->flags & TN_BACKEND_AFTER_FORK) == 0)
+    if (tn__fork_is_child() && (device->flags & TN_BACKEND_AFTER_FORK) == 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s cannot be opened in a child process after fork: use it before, or exec",
                        device->name);
@@ -289,7 +285,7 @@ tn_status tn__device_open(tn_device *device)
         status = open_parts(device);
         if (status == TN_OK) {
             atomic_store_explicit(&device->open, 1, memory_order_release);
-        } else if (status != TN_ERR_MEMORY && tn__alloc_failures() == failures) {
+        } else if (status != TN_ERR_MEMORY && tn__memory_failures() == failures) {
             tn_error_prefix("device %s: ", device->name);
             device->failure_code = status;
             device->failure = tn_strdup(tn_error_last()->message);
@@ -314,7 +310,7 @@ static tn_status no_such_type(const char *name, size_t length)
     tn_snprint(type, sizeof type, "%.*s", (int)(length < 40 ? length : 40), name);
     for (int32_t i = 0; i < count; i++)
         names[i] = types[i]->backend.type;
-    near = tn__nearest(type, names, count);
+    near = tn__name_nearest(type, names, count);
     tn__text_add(&text, "no device %q: ", name);
     if (near != NULL)
         tn__text_add(&text, "did you mean %q? ", near);
@@ -440,9 +436,9 @@ static const tn_device *count_devices(int64_t index, int64_t *total)
         sorted[at] = types[i];
     }
     for (int32_t i = 0; i < count; i++) {
-        uint64_t failures = tn__alloc_failures();
+        uint64_t failures = tn__memory_failures();
         if (enumerate(sorted[i]) != TN_OK) {
-            if (tn__alloc_failures() == failures)
+            if (tn__memory_failures() == failures)
                 continue;
             *total = -1; /* the error stays: there may be more */
             return NULL;
@@ -491,7 +487,7 @@ tn_status tn__device_usable_slow(const tn_device *device)
             "%s is lost, with its tensors; other devices are not affected, and a new process may "
             "use it again",
             device->name);
-    if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__forked()))
+    if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__fork_is_child()))
         return tn_fail(
             TN_ERR_RUNTIME,
             "%s does not survive fork: use devices of the host in this child process, or exec",
@@ -508,7 +504,7 @@ tn_status tn__device_result(const tn_device *device, tn_status status, const cha
         return TN_OK;
     if (status == TN_ERR_LOST)
         atomic_store((_Atomic int32_t *)(uintptr_t)&device->lost, 1);
-    return tn__status_of(status, what);
+    return tn__error_status_of(status, what);
 }
 
 /* ---- the end ---- */
@@ -535,7 +531,7 @@ static void close_device(tn_device *device)
 void tn__devices_shutdown(void)
 {
     int32_t count = tn__device_type_count();
-    bool forked = tn__forked();
+    bool forked = tn__fork_is_child();
 
     tn__thread_free();
     take_lock();

@@ -206,7 +206,7 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
     uint64_t bytes;
     size_t unit;
 
-    if (read_view(view, &meta) != TN_OK || tn__meta_bytes(&meta, &bytes) != TN_OK)
+    if (read_view(view, &meta) != TN_OK || tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     device = tn__device_of_number(view->device.type, view->device.id);
     if (device == NULL)

@@ -116,7 +116,7 @@ tn_tensor *tn__tensor_alias(const tn_tensor *tensor);
 /* The meta of a tensor (strided, with offset). */
 void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
 /* Size and stride checks behind all of these: bytes that the storage needs. */
-tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes);
+tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes);
 /* Gives the reference to the innermost scope; on failure drops it and returns NULL. */
 tn_tensor *tn__scope_push(tn_tensor *tensor);
 /* Gives the memory range that a dense tensor needs as one: contiguous in some order of its
@@ -150,12 +150,13 @@ bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b);
 tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b);
 /* Whether sizes and strides alone show that no two elements share a place: each stride is beyond
  * the reach of the smaller ones. Dimensions whose bit is set in `without` do not count. */
-bool tn__strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim, uint32_t without);
+bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim,
+                           uint32_t without);
 /* Whether two elements of a tensor share a place, as those of an expanded one do. */
 bool tn__tensor_repeats(const tn_tensor *tensor);
 /* "[2, 3]" and "float32[2, 3] on cpu:0", for error texts. */
-void tn__text_ints(tn__text *text, tn_ints ints);
-void tn__text_tensor(tn__text *text, const tn_tensor *tensor);
+void tn__tensor_text_ints(tn__text *text, tn_ints ints);
+void tn__tensor_text(tn__text *text, const tn_tensor *tensor);
 
 static inline bool tn__is_none(const tn_tensor *tensor)
 {
@@ -194,7 +195,7 @@ extern TN_HIDDEN const tn__tensor_calls tn__tensor_up;
 tn_status tn__copy(tn_tensor *to, const tn_tensor *from);
 
 /* ---- storage ---- */
-tn__storage *tn__storage_new(const tn_device *device, uint64_t bytes);
+tn__storage *tn__allocator_storage(const tn_device *device, uint64_t bytes);
 static inline tn__storage *tn__storage_keep(tn__storage *storage)
 {
     atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
@@ -215,14 +216,15 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
                                  size_t size, void (*release)(tn__storage *self), void *user0,
                                  void *user1);
 /* A copy of a storage of the host in memory that forked processes share; NULL and an error. */
-tn__storage *tn__storage_shared(const tn__storage *from);
+tn__storage *tn__shared_storage(const tn__storage *from);
 /* Says that work on `stream` uses the memory: when it is dropped it is used again only after that
  * work. To be called for inputs and outputs of work on another stream than the one it was made on;
  * cheap when it is the same. */
-tn_status tn__storage_use_slow(tn__storage *storage, tn_stream *stream);
+tn_status tn__allocator_use_storage(tn__storage *storage, tn_stream *stream);
 static inline tn_status tn__storage_use(tn__storage *storage, tn_stream *stream)
 {
-    return tn__likely(storage->stream == stream) ? TN_OK : tn__storage_use_slow(storage, stream);
+    return tn__likely(storage->stream == stream) ? TN_OK
+                                                 : tn__allocator_use_storage(storage, stream);
 }
 
 /* ---- allocator ---- */
@@ -247,7 +249,7 @@ extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
 /* ---- devices ---- */
 /* Called by core/plugin for a backend contribution; keeps name order, refuses a taken type. */
-tn_status tn__backend_add(const tn_backend_def *backend, struct tn__plugin *plugin);
+tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugin *plugin);
 /* Device type by name, without opening anything; NULL without an error if unknown. */
 tn__device_type *tn__device_type_find(const char *type);
 tn__device_type *tn__device_type_at(int32_t index);

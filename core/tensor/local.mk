@@ -23,7 +23,7 @@ libcore_la_SOURCES += \
 	%D%/scope.c \
 	%D%/segment.c \
 	%D%/shared.c \
-	%D%/stats.c \
+	%D%/allocator_stats.c \
 	%D%/storage.c \
 	%D%/stream.c \
 	%D%/tensor.c \

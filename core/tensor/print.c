@@ -56,7 +56,7 @@ static int max_int(int a, int b)
 
 static double part_of(const printer *p, const void *at, bool imaginary)
 {
-    tn__number number = tn__element_read(at, p->dtype);
+    tn__number number = tn__convert_read(at, p->dtype);
 
     return imaginary ? number.im : number.re;
 }
@@ -145,8 +145,8 @@ static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
         return largest >= 1e6 || (float)smallest < 0.0001f ||
                (float)largest / (float)smallest > 1000.0f;
     default:
-        return largest >= 1e3 || smallest < tn__f16_value(tn__f16_bits(0.0001)) ||
-               tn__f16_value(tn__f16_bits(largest / smallest)) > 1000.0;
+        return largest >= 1e3 || smallest < tn__convert_f16_value(tn__convert_f16_bits(0.0001)) ||
+               tn__convert_f16_value(tn__convert_f16_bits(largest / smallest)) > 1000.0;
     }
 }
 
@@ -226,7 +226,7 @@ static void put_float(tn__text *text, const float_format *f, double value, const
 
 static int int_text(char *out, size_t size, const printer *p, const void *at)
 {
-    tn__number number = tn__element_read(at, p->dtype);
+    tn__number number = tn__convert_read(at, p->dtype);
 
     if (p->dtype == TN_BOOL)
         return (int)tn_snprint(out, size, number.i != 0 ? "True" : "False");
@@ -426,7 +426,7 @@ static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, 
     status = dense == NULL ? TN_ERR_MEMORY
                            : tn_tensor_copy_out(piece, dense, (size_t)piece->numel * item);
     if (status == TN_OK)
-        tn__host_scatter(f->data + (size_t)at * item, dense, item, tn__shape(piece), f->steps);
+        tn__convert_scatter(f->data + (size_t)at * item, dense, item, tn__shape(piece), f->steps);
     tn_free(dense);
     tn_tensor_drop(piece);
     return status;
@@ -472,7 +472,7 @@ int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size)
     }
     if (!tn_device_has_memory(tensor->device)) {
         tn__text_add(&text, "(no values: ");
-        tn__text_tensor(&text, tensor);
+        tn__tensor_text(&text, tensor);
         tn__text_add(&text, ")");
         return tn__text_give(&text, out, size);
     }

@@ -139,7 +139,7 @@ double tn_tensor_item(tn_tensor *tensor)
         return (double)NAN;
     }
     if (tensor->numel != 1) {
-        tn__text_tensor(&text, tensor);
+        tn__tensor_text(&text, tensor);
         tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements; expected one",
                 text.failed ? "the tensor" : text.at, (long long)tensor->numel);
         tn__text_free(&text);
@@ -154,6 +154,6 @@ double tn_tensor_item(tn_tensor *tensor)
     }
     if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
         return (double)NAN;
-    number = tn__element_read(element, (tn_dtype)tensor->dtype);
-    return tn__number_double(&number);
+    number = tn__convert_read(element, (tn_dtype)tensor->dtype);
+    return tn__convert_number(&number);
 }

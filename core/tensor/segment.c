@@ -19,12 +19,13 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 /* ---- sizes ---- */
 
 /* Four sizes to each power of two, after the first eight quanta. */
-uint64_t tn__block_size(const struct tn__allocator *allocator, uint64_t bytes, int *size_class)
+uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
+                                int *size_class)
 {
     uint64_t last = (bytes - 1) >> allocator->shift;
     int shift;
 
-    *size_class = tn__block_class(allocator, bytes);
+    *size_class = tn__segment_block_class(allocator, bytes);
     if (*size_class == TN__SIZE_CLASSES)
         return round_up(bytes, allocator->quantum > PAGE ? allocator->quantum : PAGE);
     if (last < 8)
@@ -137,7 +138,7 @@ static void block_object_free(struct tn__allocator *allocator, tn__block *block)
     allocator->spare = block;
 }
 
-void tn__spare_free(struct tn__allocator *allocator)
+void tn__segment_free_spare(struct tn__allocator *allocator)
 {
     tn__block *block, *next;
 
@@ -297,7 +298,7 @@ static void forget_user(struct tn__allocator *allocator, tn__block *block, int u
     block->events[block->n_users] = NULL;
 }
 
-void tn__blocks_poll(struct tn__allocator *allocator)
+void tn__segment_blocks_poll(struct tn__allocator *allocator)
 {
     tn__block **at = &allocator->pending, *block;
 
@@ -316,7 +317,7 @@ void tn__blocks_poll(struct tn__allocator *allocator)
     }
 }
 
-void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream)
+void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream *stream)
 {
     for (tn__block *block = allocator->pending; block != NULL; block = block->next)
         for (int user = block->n_users - 1; user >= 0; user--)
@@ -335,17 +336,17 @@ void tn__blocks_release(struct tn__allocator *allocator, const tn_stream *stream
                 block = join(allocator, block);
                 bin_add(allocator, block);
             }
-    tn__blocks_poll(allocator);
+    tn__segment_blocks_poll(allocator);
 }
 
 /* ---- blocks ---- */
 
-tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
+tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
 {
     tn__block *block;
 
     if (allocator->pending != NULL)
-        tn__blocks_poll(allocator);
+        tn__segment_blocks_poll(allocator);
     block = best_fit(allocator, stream, size, false);
     if (block == NULL) {
         block = best_fit(allocator, stream, size, true);
@@ -359,7 +360,7 @@ tn__block *tn__block_take(struct tn__allocator *allocator, tn_stream *stream, ui
     return block;
 }
 
-void tn__block_give(struct tn__allocator *allocator, tn__block *block)
+void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block)
 {
     atomic_store_explicit(&block->live, 0, memory_order_relaxed);
     if (block->storage.stream != NULL && block->storage.stream->lock == NULL)
@@ -369,7 +370,7 @@ void tn__block_give(struct tn__allocator *allocator, tn__block *block)
         memset(block->events, 0, sizeof block->events);
         block->next = allocator->pending;
         allocator->pending = block;
-        tn__blocks_poll(allocator);
+        tn__segment_blocks_poll(allocator);
         return;
     }
     bin_add(allocator, join(allocator, block));

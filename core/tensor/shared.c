@@ -13,7 +13,7 @@ static void release_shared(tn__storage *storage)
     munmap(storage->memory, storage->size > 0 ? storage->size : 1);
 }
 
-tn__storage *tn__storage_shared(const tn__storage *from)
+tn__storage *tn__shared_storage(const tn__storage *from)
 {
     tn__storage *made;
     size_t size = from->size > 0 ? from->size : 1;

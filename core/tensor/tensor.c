@@ -128,7 +128,7 @@ static tn_status check_dims(tn_ints shape)
         bool negative = shape.at[i] < 0;
         if (!negative && (empty || !tn__mul_overflow(count, shape.at[i], &count)))
             continue;
-        tn__text_ints(&text, shape);
+        tn__tensor_text_ints(&text, shape);
         status = tn_fail(TN_ERR_VALUE,
                          negative
                              ? "shape %s has a negative size (dimension %lld)"
@@ -173,7 +173,7 @@ static bool is_row_major(int32_t ndim, const int64_t *shape, const int64_t *stri
     return true;
 }
 
-tn_status tn__meta_bytes(const tn_meta *meta, uint64_t *bytes)
+tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
 {
     int64_t last = meta->offset, reach, count = 1;
     bool empty = false;
@@ -253,7 +253,7 @@ static TN__INLINE int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
     return numel;
 }
 
-/* The usual case of tn__meta_bytes, without a call: row-major from the start, at least one
+/* The usual case of tn__tensor_meta_bytes, without a call: row-major from the start, at least one
  * element, nothing that would overflow. 0 for all others. */
 static TN__INLINE uint64_t plain_bytes(const tn_meta *meta)
 {
@@ -276,9 +276,9 @@ tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
     tn_tensor *tensor;
     tn__storage *storage;
 
-    if (tn__unlikely(bytes == 0) && tn__meta_bytes(meta, &bytes) != TN_OK)
+    if (tn__unlikely(bytes == 0) && tn__tensor_meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
-    storage = tn__storage_new(device, bytes);
+    storage = tn__allocator_storage(device, bytes);
     if (tn__unlikely(storage == NULL))
         return NULL;
     if (tn__unlikely(tn__inference_here))
@@ -298,7 +298,7 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
     tn_tensor *tensor;
     uint64_t bytes;
 
-    if (tn__meta_bytes(meta, &bytes) != TN_OK)
+    if (tn__tensor_meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
     if (bytes > storage->size) {
         tn_fail(TN_ERR_VALUE, "a view needs %llu bytes of a storage of %llu",
@@ -431,11 +431,11 @@ tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtyp
     uint64_t bytes;
 
     if (make_meta(&meta, shape, dtype, &device) != TN_OK || add_strides(&meta, strides) != TN_OK ||
-        tn__meta_bytes(&meta, &bytes) != TN_OK)
+        tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     if (bytes > 0 && shares_elements(&meta)) {
-        tn__text_ints(&a, shape);
-        tn__text_ints(&b, strides);
+        tn__tensor_text_ints(&a, shape);
+        tn__tensor_text_ints(&b, strides);
         tn_fail(TN_ERR_VALUE, "strides %s of shape %s: elements overlap", b.failed ? "?" : b.at,
                 a.failed ? "?" : a.at);
         tn__text_free(&a);
@@ -496,7 +496,7 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
         return NULL;
     if (make_meta(&meta, shape, dtype, NULL) != TN_OK ||
         (strides != NULL && add_strides(&meta, (tn_ints){ strides, shape.count }) != TN_OK) ||
-        tn__meta_bytes(&meta, &bytes) != TN_OK)
+        tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
         return NULL;
     unit = tn_dtype_size(meta.dtype);
     if (TN_BIT(meta.dtype) & TN_MASK_COMPLEX)

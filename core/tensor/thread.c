@@ -34,7 +34,7 @@ static void leave_place(const _Atomic int64_t *nodes)
             atomic_store_explicit(&places[i].taken, false, memory_order_release);
 }
 
-int64_t tn__nodes_alive(void)
+int64_t tn__thread_nodes_alive(void)
 {
     int64_t sum = atomic_load_explicit(&tn__nodes_elsewhere, memory_order_relaxed);
 
@@ -94,7 +94,7 @@ void tn__thread_free(void)
     tn__scope_end_all(thread);
     for (int i = 0; i < TN__MAX_CACHED_DEVICES; i++) {
         if (thread->caches[i] != NULL)
-            tn__cache_free(thread->caches[i]);
+            tn__allocator_free_cache(thread->caches[i]);
         thread->caches[i] = NULL;
     }
     tn__tensor_free_objects(thread);

@@ -101,7 +101,7 @@ static inline void tn__nodes_count(int64_t by)
     else
         atomic_fetch_add_explicit(&tn__nodes_elsewhere, by, memory_order_relaxed);
 }
-int64_t tn__nodes_alive(void);
+int64_t tn__thread_nodes_alive(void);
 
 /* Small pieces of host memory for what is made and dropped with every call that is recorded: as
  * tn_malloc and tn_free, but the caller passes the size when it gives one back. NULL and an
@@ -115,7 +115,7 @@ static inline void *tn__piece_take(size_t size)
     if (tn__unlikely(at >= TN__PIECE_SIZES))
         return tn_malloc(size);
     if (tn__unlikely(thread == NULL || thread->pieces[at] == NULL ||
-                     atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed)))
+                     atomic_load_explicit(&tn__memory_watched, memory_order_relaxed)))
         return tn_malloc((at + 1) * TN__PIECE_UNIT);
     piece = thread->pieces[at];
     TN__UNPOISON(piece, (at + 1) * TN__PIECE_UNIT);
@@ -131,7 +131,7 @@ static inline void tn__piece_give(void *piece, size_t size)
     /* While allocations are made to fail none is kept: a ledger shall see what is lost. */
     if (tn__unlikely(at >= TN__PIECE_SIZES || thread == NULL ||
                      thread->n_pieces[at] >= TN__FREE_PIECES ||
-                     atomic_load_explicit(&tn__alloc_watched, memory_order_relaxed))) {
+                     atomic_load_explicit(&tn__memory_watched, memory_order_relaxed))) {
         tn_free(piece);
         return;
     }
@@ -156,7 +156,7 @@ void tn__thread_free(void);
 
 /* scope.c, allocator.c, storage.c: their parts of the end of a thread. */
 void tn__scope_end_all(tn__thread *thread);
-void tn__cache_free(tn__cache *cache);
+void tn__allocator_free_cache(tn__cache *cache);
 void tn__storage_free_objects(tn__thread *thread);
 void tn__tensor_free_objects(tn__thread *thread);
 

@@ -119,7 +119,8 @@ bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)
     return true;
 }
 
-bool tn__strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim, uint32_t without)
+bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim,
+                           uint32_t without)
 {
     int32_t order[TN_MAX_DIMS], count = 0;
     int64_t reach = 0;
@@ -176,7 +177,7 @@ bool tn__tensor_repeats(const tn_tensor *tensor)
     int32_t count = 0;
 
     if (tensor->contiguous || tensor->numel < 2 ||
-        tn__strides_nest(view->shape, view->strides, view->ndim, 0))
+        tn__view_strides_nest(view->shape, view->strides, view->ndim, 0))
         return false;
     for (int32_t d = 0; d < view->ndim; d++) {
         int32_t at = count;
@@ -289,7 +290,7 @@ tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b)
 
 /* ---- texts ---- */
 
-void tn__text_ints(tn__text *text, tn_ints ints)
+void tn__tensor_text_ints(tn__text *text, tn_ints ints)
 {
     tn__text_put(text, "[", 1);
     for (int64_t i = 0; i < ints.count; i++)
@@ -297,13 +298,13 @@ void tn__text_ints(tn__text *text, tn_ints ints)
     tn__text_put(text, "]", 1);
 }
 
-void tn__text_tensor(tn__text *text, const tn_tensor *tensor)
+void tn__tensor_text(tn__text *text, const tn_tensor *tensor)
 {
     if (!tn__tensor_ok(tensor)) {
         tn__text_add(text, tensor == NULL ? "NULL" : "TN_NONE");
         return;
     }
     tn__text_add(text, "%s", tn_dtype_name((tn_dtype)tensor->dtype));
-    tn__text_ints(text, tn__shape(tensor));
+    tn__tensor_text_ints(text, tn__shape(tensor));
     tn__text_add(text, " on %s", tensor->device->name);
 }

@@ -51,7 +51,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *tensor = parameters[i];
         if (tensor == NULL) {
-            status = tn__null_input("a parameter of an optimizer");
+            status = tn__error_null_input("a parameter of an optimizer");
         } else if (tn__is_none(tensor)) {
             status = tn_fail(TN_ERR_TYPE, "optimizer %s: parameter %lld is TN_NONE, not a tensor",
                              optimizer->def->name, (long long)i);
@@ -82,7 +82,7 @@ static tn_status run_check(tn_optimizer *optimizer)
     if (optimizer->def->check == NULL)
         return TN_OK;
     const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
-    tn_status status = tn__status_of(optimizer->def->check(optimizer), optimizer->def->name);
+    tn_status status = tn__error_status_of(optimizer->def->check(optimizer), optimizer->def->name);
     tn__error_plugin(before);
     return status;
 }
@@ -129,7 +129,7 @@ static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameter
 tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text)
 {
     if (text == NULL || (parameters == NULL && count > 0)) {
-        tn__null_input("an argument of tn_optimizer_parse");
+        tn__error_null_input("an argument of tn_optimizer_parse");
         return NULL;
     }
     tn__spec *spec = tn__spec_parse(text);
@@ -141,10 +141,10 @@ tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, co
 tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL) {
-        tn__null_input("an argument of tn_optimizer_new");
+        tn__error_null_input("an argument of tn_optimizer_new");
         return NULL;
     }
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     if (text == NULL)
         return NULL;
     tn_optimizer *optimizer = NULL;
@@ -178,7 +178,7 @@ static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *th
                        tn_status status)
 {
     return tn__check_leave(thread, optimizer->plugin != NULL ? optimizer->plugin->id : "",
-                           optimizer->def->name, tn__status_of(status, optimizer->def->name));
+                           optimizer->def->name, tn__error_status_of(status, optimizer->def->name));
 }
 
 /* State follows its parameter to the device where tn_module_to took it. */
@@ -281,7 +281,7 @@ static tn_status step_all(tn_optimizer *optimizer)
 tn_status tn_optimizer_step(tn_optimizer *optimizer)
 {
     if (optimizer == NULL)
-        return tn__null_input("an argument of tn_optimizer_step");
+        return tn__error_null_input("an argument of tn_optimizer_step");
     const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
     tn_grad_begin(false);
     tn_status status = optimizer->def->step_all != NULL ? step_all(optimizer)
@@ -294,7 +294,7 @@ tn_status tn_optimizer_step(tn_optimizer *optimizer)
 tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 {
     if (optimizer == NULL)
-        return tn__null_input("an argument of tn_optimizer_zero_grad");
+        return tn__error_null_input("an argument of tn_optimizer_zero_grad");
     for (int64_t i = 0; i < optimizer->count; i++) {
         tn_status status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
         if (status != TN_OK)
@@ -323,7 +323,7 @@ int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 static tn__param *param_at(const tn_optimizer *optimizer, int64_t index)
 {
     if (optimizer == NULL) {
-        tn__null_input("an argument of a function of optimizers");
+        tn__error_null_input("an argument of a function of optimizers");
         return NULL;
     }
     if (index >= 0 && index < optimizer->count)
@@ -360,7 +360,7 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
                                  tn_tensor *tensor)
 {
     if (name == NULL || tensor == NULL)
-        return tn__null_input("an argument of tn_optimizer_set_state");
+        return tn__error_null_input("an argument of tn_optimizer_set_state");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": TN_NONE is not a tensor", name);
     tn__param *param = param_at(optimizer, index);
@@ -474,7 +474,7 @@ static void option_write(const tn_option *option, void *data, double value)
 tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, double *value)
 {
     if (optimizer == NULL || option == NULL || value == NULL)
-        return tn__null_input("an argument of tn_optimizer_get");
+        return tn__error_null_input("an argument of tn_optimizer_get");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
         return tn_error_last_code();
@@ -485,7 +485,7 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, do
 tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double value)
 {
     if (optimizer == NULL || option == NULL)
-        return tn__null_input("an argument of tn_optimizer_set");
+        return tn__error_null_input("an argument of tn_optimizer_set");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
         return tn_error_last_code();
@@ -506,7 +506,7 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double v
 int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size)
 {
     if (optimizer == NULL) {
-        tn__null_input("an argument of tn_optimizer_spec");
+        tn__error_null_input("an argument of tn_optimizer_spec");
         return -1;
     }
     tn__text text = { 0 };

@@ -32,7 +32,7 @@ static tn_status apply(tn_scheduler *scheduler, int64_t step)
     const char *before = tn__error_plugin(scheduler->plugin != NULL ? scheduler->plugin->id : "");
     tn__check_thread thread;
     tn__check_enter(&thread);
-    tn_status status = tn__status_of(
+    tn_status status = tn__error_status_of(
         scheduler->def->rate(scheduler, step, scheduler->initial, &rate), scheduler->def->name);
     status = tn__check_leave(&thread, scheduler->plugin != NULL ? scheduler->plugin->id : "",
                              scheduler->def->name, status);
@@ -50,7 +50,7 @@ static tn_status fill(tn_scheduler *scheduler, const tn__spec *spec)
     if (status == TN_OK && scheduler->def->check != NULL) {
         const char *before = tn__error_plugin(scheduler->plugin != NULL ? scheduler->plugin->id
                                                                         : "");
-        status = tn__status_of(scheduler->def->check(scheduler), what);
+        status = tn__error_status_of(scheduler->def->check(scheduler), what);
         tn__error_plugin(before);
     }
     tn_optimizer *optimizer = scheduler->optimizer;
@@ -92,10 +92,10 @@ static tn_scheduler *from_spec(tn_optimizer *optimizer, const tn__spec *spec)
 tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args)
 {
     if (optimizer == NULL || format == NULL) {
-        tn__null_input("an argument of tn_scheduler_new");
+        tn__error_null_input("an argument of tn_scheduler_new");
         return NULL;
     }
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     tn__spec *spec = text != NULL ? tn__spec_parse(text) : NULL;
     tn_scheduler *scheduler = spec != NULL ? from_spec(optimizer, spec) : NULL;
     tn__spec_free(spec);
@@ -115,7 +115,7 @@ tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...)
 tn_status tn_scheduler_step(tn_scheduler *scheduler)
 {
     if (scheduler == NULL)
-        return tn__null_input("an argument of tn_scheduler_step");
+        return tn__error_null_input("an argument of tn_scheduler_step");
     tn_status status = apply(scheduler, scheduler->steps + 1);
     if (status == TN_OK)
         scheduler->steps++;

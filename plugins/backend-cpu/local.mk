@@ -2,20 +2,22 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
-	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h \
-	%D%/conv/conv.h %D%/conv/winograd.h %D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h \
-	%D%/math/float32_via_float64.h %D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h \
-	%D%/math/float64_trig.h %D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h \
-	%D%/nn/attention.h %D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h \
-	%D%/op/elementwise.h \
-	%D%/op/index_add_template.h %D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_template.h \
-	%D%/op/sort_template.h %D%/op/where_template.h %D%/simd/copy_template.h %D%/simd/elementwise.h \
-	%D%/simd/elementwise_template.h %D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
+	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h \
+	%D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/winograd.h \
+	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
+	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
+	%D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
+	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
+	%D%/op/index_add_template.h %D%/op/index_template.h %D%/op/reduction.h \
+	%D%/op/scan_template.h %D%/op/sort_template.h %D%/op/where_template.h \
+	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
+	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/functions_template.h \
-	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h %D%/simd/gemm_strip_template.h \
-	%D%/simd/gemm_strips_template.h %D%/simd/gemm_template.h %D%/simd/gemm_tile_template.h \
-	%D%/simd/guarded_template.h %D%/simd/loop_template.h %D%/simd/norm.h %D%/simd/norm_template.h \
-	%D%/simd/optimizer_template.h %D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
+	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
+	%D%/simd/gemm_strip_template.h %D%/simd/gemm_strips_template.h %D%/simd/gemm_template.h \
+	%D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
+	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_template.h \
+	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
@@ -30,7 +32,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/nn/optimizer.c %D%/nn/pool.c %D%/nn/softmax.c \
 	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/packed.c \
-	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_weight.c \
+	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_weight.c %D%/conv/images.c \
 	%D%/conv/im2col.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)

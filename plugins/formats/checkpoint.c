@@ -143,8 +143,8 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
     const void *bytes = storage->size > 0 ? storage_bytes(storage, &copied) : "";
     tn_status status = bytes != NULL ? TN_OK : tn_error_last_code();
     if (status == TN_OK && storage->size > 0 &&
-        !fm_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
-                      tn_tensor_offset(tensor), &visits))
+        !formats_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
+                           tn_tensor_offset(tensor), &visits))
         status = tn_fail(TN_ERR_VALUE,
                          "%s: tensor %q is bool and has a byte that is neither 0 nor 1; expected a "
                          "comparison such as x != 0",
@@ -249,11 +249,11 @@ static tn_status put_storages(struct writing *w)
     tn_status status = put_number(w, (uint64_t)w->count);
     for (int64_t i = 0; i < w->count && status == TN_OK; i++) {
         void *copied = NULL;
-        uint64_t scope = tn_scope_begin(), sum = ck_sum("", 0);
+        uint64_t scope = tn_scope_begin(), sum = checkpoint_sum("", 0);
         if (w->storages[i].size > 0) {
             const void *bytes = storage_bytes(&w->storages[i], &copied);
             if (bytes != NULL)
-                sum = ck_sum(bytes, (size_t)w->storages[i].size);
+                sum = checkpoint_sum(bytes, (size_t)w->storages[i].size);
             else
                 status = tn_error_last_code();
         }
@@ -298,7 +298,7 @@ static tn_status write_start(const struct writing *w, const tn_sink *sink)
         uint64_t length, sum;
     } start = { .version = 1, .order = 0x01020304, .length = w->length };
     memcpy(start.magic, magic, sizeof magic);
-    start.sum = ck_sum(w->header, w->length);
+    start.sum = checkpoint_sum(w->header, w->length);
     tn_status status = sink->write(sink->user, &start, sizeof start);
     return status == TN_OK ? sink->write(sink->user, w->header, w->length) : status;
 }
@@ -343,7 +343,7 @@ const tn_format_def format_checkpoint = {
     .help = "whole states: strides and shared storages, values of any kind, versions",
     .extensions = ".checkpoint",
     .recognize = recognize,
-    .load = ck_load,
+    .load = checkpoint_load,
     .save = save,
     .flags = TN_FORMAT_TEXTS | TN_FORMAT_VALUES,
 };

@@ -140,7 +140,7 @@ static tn_status check_sum(const struct reading *r, const struct storage *s, boo
     const void *bytes = tn_tensor_data(s->bytes);
     if (bytes == NULL)
         return tn_error_last_code();
-    if (ck_sum(bytes, (size_t)s->size) == s->sum)
+    if (checkpoint_sum(bytes, (size_t)s->size) == s->sum)
         return TN_OK;
     return tn_fail(TN_ERR_FORMAT,
                    "%s: checkpoint: the %llu bytes of a storage are damaged (wrong checksum)",
@@ -183,7 +183,7 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
     tn_status status = direct ? TN_OK
                               : r->source->read(r->source->user, r->data + s->place, bytes,
                                                 (size_t)s->size);
-    if (status == TN_OK && !fm_are_bools(bytes, s->size, shape, strides, offset, &visits))
+    if (status == TN_OK && !formats_are_bools(bytes, s->size, shape, strides, offset, &visits))
         status = bad(r, "a bool tensor has a byte that is neither 0 nor 1");
     if (!direct)
         tn_free(bytes);
@@ -429,7 +429,7 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     return TN_OK;
 }
 
-tn_status ck_load(const tn_source *source, tn_state *state)
+tn_status checkpoint_load(const tn_source *source, tn_state *state)
 {
     uint64_t length = 0, sum = 0;
     tn_status status = read_start(source, &length, &sum);
@@ -445,7 +445,7 @@ tn_status ck_load(const tn_source *source, tn_state *state)
                          .data = START_SIZE + length,
                          .visits = source->size * 64 };
     status = source->read(source->user, START_SIZE, header, (size_t)length);
-    if (status == TN_OK && ck_sum(header, (size_t)length) != sum)
+    if (status == TN_OK && checkpoint_sum(header, (size_t)length) != sum)
         status = tn_fail(TN_ERR_FORMAT, "%s: checkpoint: the header is damaged (wrong checksum)",
                          source->path);
     if (status == TN_OK)

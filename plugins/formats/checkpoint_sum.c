@@ -29,7 +29,7 @@ static uint64_t mix(uint64_t sum, uint64_t word)
     return turn(sum + word * P2, 31) * P1;
 }
 
-uint64_t ck_sum(const void *bytes, size_t count)
+uint64_t checkpoint_sum(const void *bytes, size_t count)
 {
     const unsigned char *at = bytes;
     size_t rest = count;

@@ -288,7 +288,7 @@ static tn_tensor *turned(const struct npy_header *header, tn_tensor *tensor)
                                 (tn_ints){ strides, header->ndim }, 0);
 }
 
-tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state)
+tn_status npy_load(const tn_source *source, const char *name, tn_state *state)
 {
     struct npy_header header;
     tn_status status = read_header(source, &header);
@@ -298,8 +298,8 @@ tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state
                                         dtypes[header.type].dtype, NULL);
     if (tensor == NULL)
         return tn_error_last_code();
-    status = fm_read_values(source, header.data, (size_t)header.bytes,
-                            header.swap ? dtypes[header.type].word : 0, tensor);
+    status = formats_read_values(source, header.data, (size_t)header.bytes,
+                                 header.swap ? dtypes[header.type].word : 0, tensor);
     if (status == TN_OK && header.fortran && header.ndim > 1 && header.bytes > 0)
         tensor = turned(&header, tensor);
     if (status == TN_OK && tensor == NULL)
@@ -309,14 +309,14 @@ tn_status fm_npy_load(const tn_source *source, const char *name, tn_state *state
 
 static tn_status load(const tn_source *source, tn_state *state)
 {
-    tn_status status = fm_npy_load(source, ARRAY_NAME, state);
+    tn_status status = npy_load(source, ARRAY_NAME, state);
     return status == TN_OK ? tn_progress_report("reading bytes", source->size, source->size)
                            : status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
+tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
 {
     char out[1024]; /* 16 sizes of at most 19 digits, and little else */
     int type = 0;
@@ -347,7 +347,7 @@ tn_status fm_npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
     out[8] = (char)(unsigned char)(padded - 10);
     out[9] = (char)(unsigned char)((padded - 10) >> 8);
     tn_status status = sink->write(sink->user, out, padded);
-    return status == TN_OK ? fm_write_values(sink, tensor) : status;
+    return status == TN_OK ? formats_write_values(sink, tensor) : status;
 }
 
 static tn_status save(const tn_sink *sink, const tn_state *state)
@@ -356,7 +356,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
         return tn_fail(TN_ERR_VALUE,
                        "%s: npy stores one array, got %lld tensors; npz stores several", sink->path,
                        (long long)tn_state_count(state));
-    return fm_npy_save(sink, state, 0);
+    return npy_save(sink, state, 0);
 }
 
 const tn_format_def format_npy = {

@@ -42,7 +42,7 @@ static tn_status load_one(struct zip *zip, const struct zip_member *member, tn_s
     uint64_t scope = tn_scope_begin();
     tn_status status = zip_reader_open(zip, member, &reader);
     if (status == TN_OK) {
-        status = fm_npy_load(&reader.source, name, state);
+        status = npy_load(&reader.source, name, state);
         status = zip_reader_close(&reader, status);
     }
     if (status != TN_OK && status != TN_ERR_MEMORY)
@@ -77,7 +77,7 @@ struct array {
 static tn_status produce(const tn_sink *sink, const void *user)
 {
     const struct array *array = user;
-    return fm_npy_save(sink, array->state, array->index);
+    return npy_save(sink, array->state, array->index);
 }
 
 static tn_status save_one(struct zip_writer *writer, const tn_state *state, int64_t index)

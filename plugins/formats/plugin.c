@@ -13,7 +13,7 @@ static const tn_option options[] = {
     TN_OPTION_END,
 };
 
-tn_status fm_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
+tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
     if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
         return tn_fail(TN_ERR_REFUSED,

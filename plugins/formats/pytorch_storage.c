@@ -116,7 +116,7 @@ static tn_status read_member(struct pytorch_file *file, const struct pytorch_sto
     else
         status = zip_reader_open(file->zip, member, &reader);
     if (status == TN_OK && member != NULL) {
-        status = fm_read_values(&reader.source, 0, bytes, 0, into);
+        status = formats_read_values(&reader.source, 0, bytes, 0, into);
         status = zip_reader_close(&reader, status);
     }
     tn_free(name);
@@ -149,15 +149,16 @@ static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *
     tn_tensor *values = NULL;
     tn_status status = TN_OK;
     if (file->zip != NULL && bytes > file->source->size)
-        status = fm_unpacked(file->source, &file->expanded, bytes - file->source->size);
+        status = formats_unpacked(file->source, &file->expanded, bytes - file->source->size);
     if (status == TN_OK) {
         values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
         status = values != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
-        status = file->zip != NULL ? read_member(file, storage, bytes, values)
-                                   : fm_read_values(file->source, place_of_bytes(file, storage),
-                                                    bytes, 0, values);
+        status = file->zip != NULL
+                     ? read_member(file, storage, bytes, values)
+                     : formats_read_values(file->source, place_of_bytes(file, storage), bytes, 0,
+                                           values);
     if (status != TN_OK)
         return status;
     storage->values = tn_tensor_keep(values);
@@ -190,8 +191,8 @@ static tn_status check_extent(struct pytorch_file *file, const struct pytorch_st
             "elements of %s",
             file->source->path, name, (long long)storage->size, tn_dtype_name(storage->dtype));
     return count > storage->size
-               ? fm_unpacked(file->source, &file->expanded,
-                             (uint64_t)(count - storage->size) * tn_dtype_size(storage->dtype))
+               ? formats_unpacked(file->source, &file->expanded,
+                                  (uint64_t)(count - storage->size) * tn_dtype_size(storage->dtype))
                : TN_OK;
 }
 

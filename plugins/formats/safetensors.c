@@ -59,7 +59,7 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     if (status == TN_OK)
         status = sink->write(sink->user, header, size);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
-        status = fm_write_values(sink, tn_state_tensor(state, order[i]));
+        status = formats_write_values(sink, tn_state_tensor(state, order[i]));
     tn_free(header);
     tn_free(order);
     return status;

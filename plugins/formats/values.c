@@ -24,8 +24,8 @@ static bool all_bools(const unsigned char *bytes, int64_t count, int64_t step)
 
 /* Elements that share a byte are looked at once: of dimensions with stride 0 one element, and of a
  * view that overlaps itself everything from its first byte to its last. */
-bool fm_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape, tn_ints strides,
-                  int64_t offset, uint64_t *visits)
+bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape, tn_ints strides,
+                       int64_t offset, uint64_t *visits)
 {
     int64_t sizes[TN_MAX_DIMS], steps[TN_MAX_DIMS], index[TN_MAX_DIMS] = { 0 };
     int64_t low = offset, high = offset;
@@ -73,8 +73,8 @@ static void swap_words(unsigned char *bytes, size_t size, size_t word)
     }
 }
 
-tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size, size_t swap,
-                         tn_tensor *tensor)
+tn_status formats_read_values(const tn_source *source, uint64_t offset, size_t size, size_t swap,
+                              tn_tensor *tensor)
 {
     if (size == 0 || !tn_device_has_memory(tn_tensor_device(tensor)))
         return TN_OK;
@@ -95,7 +95,7 @@ tn_status fm_read_values(const tn_source *source, uint64_t offset, size_t size, 
     return status;
 }
 
-tn_status fm_write_values(const tn_sink *sink, tn_tensor *tensor)
+tn_status formats_write_values(const tn_sink *sink, tn_tensor *tensor)
 {
     size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
     if (size == 0)

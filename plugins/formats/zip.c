@@ -364,7 +364,7 @@ tn_status zip_reader_open(struct zip *zip, const struct zip_member *member,
     if (status != TN_OK || member->method == 0)
         return status;
     uint64_t more = member->size > member->packed ? member->size - member->packed : 0;
-    status = fm_unpacked(zip->source, &zip->unpacked, more);
+    status = formats_unpacked(zip->source, &zip->unpacked, more);
     if (status != TN_OK)
         return status;
     reader->bytes = tn_malloc((size_t)member->size + 1);

@@ -235,13 +235,6 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     return status == TN_OK && need ? tn_pack_add(output, NULL, tn_value_tensor(weights)) : status;
 }
 
-/* PyTorch prints the child alone. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
-}
-
 const tn_layer_def layer_multihead_attention = {
     TN_HEAD(tn_layer_def),
     .name = "MultiheadAttention",
@@ -254,5 +247,5 @@ const tn_layer_def layer_multihead_attention = {
     .build = build,
     .reset = reset,
     .call = call,
-    .repr = repr,
+    .repr = layers_no_words,
 };

@@ -23,13 +23,6 @@ static const tn_option pair_options[] = {
     TN_OPTION_END
 };
 
-/* PyTorch prints neither with its options. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
-}
-
 static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 {
     static const char *const names[] = { "x1", "x2" };
@@ -84,7 +77,7 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
         .data_size = sizeof(struct distance),                                                      \
         .version = 1,                                                                              \
         .call = call_,                                                                             \
-        .repr = repr,                                                                              \
+        .repr = layers_no_words,                                                                   \
     };
 DISTANCE(cosine_similarity, CosineSimilarity, cosine_options, cosine_call,
          "the cosine of the angle between two tensors along dim")

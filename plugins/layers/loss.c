@@ -53,13 +53,6 @@ static tn_status check(tn_module *self)
                    tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }
 
-/* PyTorch prints a loss without its options, the triplet loss apart. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
-}
-
 /* Tensors, positional or by these names, which NULL ends. */
 static tn_status take(tn_module *self, const tn_pack *pack, const char *const *names,
                       tn_tensor **in)
@@ -103,7 +96,7 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
     }
 #define LOSS(id, name_, table, help_)                                                              \
     LAYER(id, name_, .help = help_, .options = table, .data_size = sizeof(struct loss),            \
-          .build = check, .call = id##_call, .repr = repr)
+          .build = check, .call = id##_call, .repr = layers_no_words)
 
 static const tn_option plain[] = { REDUCTION, TN_OPTION_END };
 

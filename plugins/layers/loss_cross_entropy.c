@@ -42,13 +42,6 @@ static tn_status check(tn_module *self)
     return TN_OK;
 }
 
-/* PyTorch prints a loss without its options. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
-}
-
 /* The two tensors, positional or by name. */
 static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **target)
 {
@@ -100,7 +93,7 @@ const tn_layer_def layer_cross_entropy_loss = {
     .version = 1,
     .build = check,
     .call = cross_entropy,
-    .repr = repr,
+    .repr = layers_no_words,
 };
 
 const tn_layer_def layer_nll_loss = {
@@ -112,7 +105,7 @@ const tn_layer_def layer_nll_loss = {
     .version = 1,
     .build = check,
     .call = nll,
-    .repr = repr,
+    .repr = layers_no_words,
 };
 
 /* ---- LinearCrossEntropyLoss: a linear layer and the cross entropy of what it gives ----------- */

@@ -105,15 +105,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
                                                 : status;
 }
 
-/* PyTorch prints neither with its options. */
-static int64_t repr(tn_module *self, char *out, size_t size)
-{
-    (void)self;
-    return tn_snprint(out, size, "%s", "");
-}
-
 #define FRACTIONAL                                                                                 \
     .help = "the maximum of windows at random positions", .options = options,                      \
-    .data_size = sizeof(struct fractional), .build = build, .call = call, .repr = repr
+    .data_size = sizeof(struct fractional), .build = build, .call = call, .repr = layers_no_words
 LAYER(fractional_max_pool2d, "FractionalMaxPool2d", FRACTIONAL);
 LAYER(fractional_max_pool3d, "FractionalMaxPool3d", FRACTIONAL);

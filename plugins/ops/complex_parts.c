@@ -11,8 +11,8 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
 
 /* A decomposition of one input. */
 #define OF_PARTS(name, result)                                                                     \
-    tn_status tn__parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,            \
-                               tn_tensor **out)                                                    \
+    tn_status tn__complex_parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,    \
+                                       tn_tensor **out)                                            \
     {                                                                                              \
         tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]);                                        \
                                                                                                    \
@@ -21,8 +21,8 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
     }
 /* And of two: z = a + b i, w = c + d i. */
 #define OF_PAIRS(name, result)                                                                     \
-    tn_status tn__parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,            \
-                               tn_tensor **out)                                                    \
+    tn_status tn__complex_parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,    \
+                                       tn_tensor **out)                                            \
     {                                                                                              \
         tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]), *c = tn_real(in[1]),                   \
                   *d = tn_imag(in[1]);                                                             \
@@ -130,7 +130,8 @@ static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
     *im = divide(tn_mul_scalar(tn_mul(e, tn_sin(tn_mul_scalar(b, 2.0))), 2.0), whole);
 }
 
-tn_status tn__parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
 {
     tn_tensor *re, *im;
 
@@ -140,7 +141,8 @@ tn_status tn__parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options
 }
 
 /* tan z = -i tanh(i z) */
-tn_status tn__parts_tan(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_tan(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
     tn_tensor *re, *im;
 
@@ -194,7 +196,8 @@ OF_PARTS(atan, arctangent(a, b))
 
 /* ---- many ---- */
 
-tn_status tn__parts_sum(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_sum(tn_tensor *const *in, int64_t n_in, const void *options,
+                                tn_tensor **out)
 {
     tn_sum_options o = *(const tn_sum_options *)options;
 
@@ -204,7 +207,8 @@ tn_status tn__parts_sum(tn_tensor *const *in, int64_t n_in, const void *options,
                             tn_complex(tn_sum(tn_real(in[0]), &o), tn_sum(tn_imag(in[0]), &o)));
 }
 
-tn_status tn__parts_cumsum(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_cumsum(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     tn_cumsum_options o = *(const tn_cumsum_options *)options;
 
@@ -220,7 +224,8 @@ static tn_tensor *turned(tn_tensor *size, tn_tensor *angle)
     return tn_complex(tn_mul(size, tn_cos(angle)), tn_mul(size, tn_sin(angle)));
 }
 
-tn_status tn__parts_prod(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_prod(tn_tensor *const *in, int64_t n_in, const void *options,
+                                 tn_tensor **out)
 {
     tn_prod_options o = *(const tn_prod_options *)options;
     tn_sum_options sum = TN_SUM_OPTIONS;
@@ -232,8 +237,8 @@ tn_status tn__parts_prod(tn_tensor *const *in, int64_t n_in, const void *options
     return tn__common_given(out, turned(tn_prod(tn_abs(in[0]), &o), tn_sum(tn_angle(in[0]), &sum)));
 }
 
-tn_status tn__parts_cumprod(tn_tensor *const *in, int64_t n_in, const void *options,
-                            tn_tensor **out)
+tn_status tn__complex_parts_cumprod(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
 {
     int64_t dim = ((const tn_cumprod_options *)options)->dim;
 
@@ -248,14 +253,16 @@ OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), t
 
 OF_PARTS(nonzero, tn_nonzero(tn_logical_not(tn_eq(in[0], number(in[0], 0.0)))))
 
-tn_status tn__parts_where(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_where(tn_tensor *const *in, int64_t n_in, const void *options,
+                                  tn_tensor **out)
 {
     (void)n_in, (void)options;
     return tn__common_given(out, tn_complex(tn_where(in[0], tn_real(in[1]), tn_real(in[2])),
                                             tn_where(in[0], tn_imag(in[1]), tn_imag(in[2]))));
 }
 
-tn_status tn__parts_gather(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+tn_status tn__complex_parts_gather(tn_tensor *const *in, int64_t n_in, const void *options,
+                                   tn_tensor **out)
 {
     int64_t dim = ((const tn_gather_options *)options)->dim;
 
@@ -264,8 +271,8 @@ tn_status tn__parts_gather(tn_tensor *const *in, int64_t n_in, const void *optio
                                             tn_gather(tn_imag(in[0]), in[1], dim)));
 }
 
-tn_status tn__parts_scatter(tn_tensor *const *in, int64_t n_in, const void *options,
-                            tn_tensor **out)
+tn_status tn__complex_parts_scatter(tn_tensor *const *in, int64_t n_in, const void *options,
+                                    tn_tensor **out)
 {
     int64_t dim = ((const tn_scatter_options *)options)->dim;
 
@@ -276,8 +283,8 @@ tn_status tn__parts_scatter(tn_tensor *const *in, int64_t n_in, const void *opti
 }
 
 /* Truth adds up to truth. */
-tn_status tn__parts_scatter_add(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+tn_status tn__complex_parts_scatter_add(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
 {
     int64_t dim = ((const tn_scatter_add_options *)options)->dim;
 
@@ -291,8 +298,8 @@ tn_status tn__parts_scatter_add(tn_tensor *const *in, int64_t n_in, const void *
                                        tn_scatter_add(tn_imag(in[0]), in[1], tn_imag(in[2]), dim)));
 }
 
-tn_status tn__parts_narrow_grad(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+tn_status tn__complex_parts_narrow_grad(tn_tensor *const *in, int64_t n_in, const void *options,
+                                        tn_tensor **out)
 {
     const tn_narrow_grad_options *o = options;
 

@@ -7,7 +7,7 @@
 
 /* What the three operators of the family have in common. */
 typedef struct layout {
-    tn__slide slide;
+    tn__window slide;
     int64_t images, channels, outputs, groups;
 } layout;
 
@@ -22,7 +22,7 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
 {
     char text[TN__TEXT], text_k[TN__TEXT];
 
-    if (size.count < 1 || size.count > TN__SLIDE_DIMS || kernel.count != size.count)
+    if (size.count < 1 || size.count > TN__WINDOW_DIMS || kernel.count != size.count)
         return tn_fail(TN_ERR_RUNTIME,
                        "images of %s and windows of %s; expected the same one to three dimensions",
                        tn__common_text(text, size), tn__common_text(text_k, kernel));
@@ -37,7 +37,7 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
                        "groups is %lld; expected a divisor of the channels, %lld in "
                        "and %lld out",
                        (long long)groups, (long long)l->channels, (long long)l->outputs);
-    return tn__slide_lay(&l->slide, stride, padding, dilation, false);
+    return tn__window_lay(&l->slide, stride, padding, dilation, false);
 }
 
 /* ---- convolution ---- */
@@ -77,9 +77,9 @@ static tn_status convolution_infer(tn_infer *infer)
                        "bias has shape %s; expected [%lld], one for each output "
                        "channel",
                        tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
-    tn__slide_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
-                   l.slide.dims);
-    tn__slide_keep_order(&infer->out[0], x);
+    tn__window_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
+                    l.slide.dims);
+    tn__window_keep_order(&infer->out[0], x);
     return TN_OK;
 }
 
@@ -93,8 +93,8 @@ static tn_ints shape_after(const tn_tensor *x, int32_t first)
 /* [N, C, ...] as [groups, C / groups * kernel, N * count] */
 static tn_tensor *columns_of(tn_tensor *x, const layout *l)
 {
-    const tn__slide *s = &l->slide;
-    int64_t order[2 + 2 * TN__SLIDE_DIMS] = { 1 }, shape[3];
+    const tn__window *s = &l->slide;
+    int64_t order[2 + 2 * TN__WINDOW_DIMS] = { 1 }, shape[3];
     int32_t dims = s->dims;
 
     for (int32_t i = 0; i < dims; i++) {
@@ -103,10 +103,10 @@ static tn_tensor *columns_of(tn_tensor *x, const layout *l)
     }
     order[1 + dims] = 0;
     shape[0] = l->groups;
-    shape[1] = l->channels / l->groups * tn__slide_product(s->kernel, dims);
-    shape[2] = l->images * tn__slide_product(s->count, dims);
+    shape[1] = l->channels / l->groups * tn__window_product(s->kernel, dims);
+    shape[2] = l->images * tn__window_product(s->count, dims);
     return tn_reshape(
-        tn_permute(tn__slide_windows(x, s, 0, false), (tn_ints){ order, 2 + 2 * dims }),
+        tn_permute(tn__window_windows(x, s, 0, false), (tn_ints){ order, 2 + 2 * dims }),
         (tn_ints){ shape, 3 });
 }
 
@@ -115,12 +115,12 @@ static tn_tensor *rows_of(tn_tensor *y, const layout *l)
 {
     return tn_reshape(tn_transpose(y, 0, 1),
                       TN_SHAPE(l->groups, l->outputs / l->groups,
-                               l->images * tn__slide_product(l->slide.count, l->slide.dims)));
+                               l->images * tn__window_product(l->slide.count, l->slide.dims)));
 }
 
 static tn_tensor *images_of(tn_tensor *rows, const layout *l)
 {
-    int64_t shape[2 + TN__SLIDE_DIMS] = { l->outputs, l->images };
+    int64_t shape[2 + TN__WINDOW_DIMS] = { l->outputs, l->images };
 
     for (int32_t i = 0; i < l->slide.dims; i++)
         shape[2 + i] = l->slide.count[i];
@@ -142,11 +142,11 @@ static tn_status convolution_decompose(tn_tensor *const *in, int64_t n_in, const
     y = images_of(
         tn_bmm(tn_reshape(in[1], TN_SHAPE(l.groups, l.outputs / l.groups,
                                           l.channels / l.groups *
-                                              tn__slide_product(l.slide.kernel, l.slide.dims))),
+                                              tn__window_product(l.slide.kernel, l.slide.dims))),
                columns_of(in[0], &l)),
         &l);
     if (n_in > 2 && in[2] != TN_NONE)
-        y = tn_add(y, tn__slide_per_channel(in[2], l.slide.dims), NULL);
+        y = tn_add(y, tn__window_per_channel(in[2], l.slide.dims), NULL);
     return tn__common_given(out, y);
 }
 
@@ -169,7 +169,7 @@ static tn_status convolution_derive(tn_derive *d)
         d->gin[1] = tn_convolution_grad_weight(gy, d->in[0],
                                                (tn_ints){ weight.at + 2, weight.count - 2 }, &gw);
     if (tn__needs(d, 2)) {
-        int64_t dims[1 + TN__SLIDE_DIMS] = { 0, 2, 3, 4 };
+        int64_t dims[1 + TN__WINDOW_DIMS] = { 0, 2, 3, 4 };
         tn_sum_options all = TN_SUM_OPTIONS;
 
         all.dims = (tn_ints){ dims, x.count - 1 };
@@ -198,7 +198,7 @@ static tn_status check_same_dims(const tn_view *gy, const tn_view *other, const 
 {
     char text[TN__TEXT], text_o[TN__TEXT];
 
-    if (gy->ndim >= 3 && gy->ndim <= 2 + TN__SLIDE_DIMS && other->ndim == gy->ndim)
+    if (gy->ndim >= 3 && gy->ndim <= 2 + TN__WINDOW_DIMS && other->ndim == gy->ndim)
         return tn__common_same_dtype(gy, "gy", other, name);
     return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s; expected the same 3 to 5 dimensions",
                    tn__common_text(text, tn__common_shape(gy)), name,
@@ -223,9 +223,9 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
         status = check_gy(gy, &l);
     if (status != TN_OK)
         return status;
-    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), l.images, l.channels, l.slide.size,
-                   l.slide.dims);
-    tn__slide_keep_order(&infer->out[0], gy);
+    tn__window_meta(&infer->out[0], tn_view_dtype(gy), l.images, l.channels, l.slide.size,
+                    l.slide.dims);
+    tn__window_keep_order(&infer->out[0], gy);
     return TN_OK;
 }
 
@@ -233,8 +233,8 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
  * has as many windows as x has elements. */
 static tn_tensor *spread(tn_tensor *gy, const layout *l)
 {
-    int64_t shape[2 + TN__SLIDE_DIMS] = { l->images, l->outputs }, sizes[2 * TN__SLIDE_DIMS];
-    const tn__slide *s = &l->slide;
+    int64_t shape[2 + TN__WINDOW_DIMS] = { l->images, l->outputs }, sizes[2 * TN__WINDOW_DIMS];
+    const tn__window *s = &l->slide;
     tn_tensor *wide, *steps;
     bool apart = false;
 
@@ -264,9 +264,9 @@ static tn_tensor *spread(tn_tensor *gy, const layout *l)
 /* [O, C / groups, ...] as [C, O / groups, ...], flipped along the kernel dimensions */
 static tn_tensor *turned(tn_tensor *weight, const layout *l)
 {
-    int64_t shape[3 + TN__SLIDE_DIMS] = { l->groups, l->outputs / l->groups,
-                                          l->channels / l->groups },
-                      dims[TN__SLIDE_DIMS] = { 2, 3, 4 };
+    int64_t shape[3 + TN__WINDOW_DIMS] = { l->groups, l->outputs / l->groups,
+                                           l->channels / l->groups },
+                      dims[TN__WINDOW_DIMS] = { 2, 3, 4 };
 
     for (int32_t i = 0; i < l->slide.dims; i++)
         shape[3 + i] = l->slide.kernel[i];
@@ -346,8 +346,8 @@ static tn_status convolution_grad_weight_infer(tn_infer *infer)
         status = check_gy(gy, &l);
     if (status != TN_OK)
         return status;
-    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), l.outputs, l.channels / l.groups,
-                   l.slide.kernel, l.slide.dims);
+    tn__window_meta(&infer->out[0], tn_view_dtype(gy), l.outputs, l.channels / l.groups,
+                    l.slide.kernel, l.slide.dims);
     return TN_OK;
 }
 
@@ -355,7 +355,7 @@ static tn_status convolution_grad_weight_decompose(tn_tensor *const *in, int64_t
                                                    const void *options, tn_tensor **out)
 {
     const tn_convolution_grad_weight_options *o = options;
-    int64_t shape[2 + TN__SLIDE_DIMS];
+    int64_t shape[2 + TN__WINDOW_DIMS];
     layout l = { .images = tn_tensor_size(in[1], 0),
                  .channels = tn_tensor_size(in[1], 1),
                  .outputs = tn_tensor_size(in[0], 1) };

@@ -15,14 +15,14 @@ static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options 
 {
     const tn_view *x = infer->in[0], *weight = infer->in[1];
     char text[TN__TEXT];
-    int64_t row[TN__SLIDE_DIMS];
-    tn_status status = tn__slide_check(x, dims);
+    int64_t row[TN__WINDOW_DIMS];
+    tn_status status = tn__window_check(x, dims);
 
     if (status == TN_OK && weight->ndim != dims + 2)
         return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected %d dimensions",
                        tn__common_text(text, tn__common_shape(weight)), (int)dims + 2);
     if (status == TN_OK)
-        status = tn__slide_row(o->stride, dims, 1, 1, "stride", row);
+        status = tn__window_row(o->stride, dims, 1, 1, "stride", row);
     if (status != TN_OK || o->auto_padding == NULL)
         return status == TN_OK ? tn__common_open(infer) : status;
     if (strcmp(o->auto_padding, "same") != 0 && strcmp(o->auto_padding, "valid") != 0)
@@ -41,8 +41,8 @@ static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const f
                        tn_tensor **out)
 {
     tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
-    tn_tensor *x = tn__slide_batched(in[0], dims);
-    int64_t sizes[2 * TN__SLIDE_DIMS], both[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS];
+    tn_tensor *x = tn__window_batched(in[0], dims);
+    int64_t sizes[2 * TN__WINDOW_DIMS], both[TN__WINDOW_DIMS], dilation[TN__WINDOW_DIMS];
 
     plain.stride = o->stride;
     plain.padding = o->padding;
@@ -51,7 +51,7 @@ static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const f
     if (o->auto_padding != NULL && strcmp(o->auto_padding, "same") == 0) {
         bool uneven = false;
 
-        if (tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK)
+        if (tn__window_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK)
             return tn_error_last_code();
         for (int32_t i = 0; i < dims; i++) {
             int64_t all = dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1);
@@ -66,8 +66,8 @@ static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const f
             x = tn_pad(x, (tn_ints){ sizes, 2 * dims }, NULL);
     }
     return tn__common_given(
-        out, tn__slide_unbatched(tn_convolution(x, in[1], n_in > 2 ? in[2] : TN_NONE, &plain), dims,
-                                 in[0]));
+        out, tn__window_unbatched(tn_convolution(x, in[1], n_in > 2 ? in[2] : TN_NONE, &plain),
+                                  dims, in[0]));
 }
 
 typedef struct back_options {
@@ -79,9 +79,9 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
 {
     const tn_view *x = infer->in[0], *weight = infer->in[1], *bias = infer->in[2];
     char text[TN__TEXT];
-    int64_t stride[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS], more[TN__SLIDE_DIMS];
+    int64_t stride[TN__WINDOW_DIMS], dilation[TN__WINDOW_DIMS], more[TN__WINDOW_DIMS];
     int64_t outputs = 0;
-    tn_status status = tn__slide_check(x, dims);
+    tn_status status = tn__window_check(x, dims);
 
     if (status == TN_OK && weight->ndim != dims + 2)
         return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected %d dimensions",
@@ -106,11 +106,11 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
     if (status == TN_OK)
         status = tn__common_same_dtype(x, "x", bias, "bias");
     if (status == TN_OK)
-        status = tn__slide_row(o->stride, dims, 1, 1, "stride", stride);
+        status = tn__window_row(o->stride, dims, 1, 1, "stride", stride);
     if (status == TN_OK)
-        status = tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation);
+        status = tn__window_row(o->dilation, dims, 1, 1, "dilation", dilation);
     if (status == TN_OK)
-        status = tn__slide_row(o->output_padding, dims, 0, 0, "output_padding", more);
+        status = tn__window_row(o->output_padding, dims, 0, 0, "output_padding", more);
     for (int32_t i = 0; i < dims && status == TN_OK; i++)
         if (more[i] >= stride[i] && more[i] >= dilation[i])
             return tn_fail(TN_ERR_RUNTIME,
@@ -123,16 +123,16 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
                       tn_tensor **out)
 {
     tn_convolution_grad_input_options plain = TN_CONVOLUTION_GRAD_INPUT_OPTIONS;
-    tn_tensor *x = tn__slide_batched(in[0], dims), *y;
-    int64_t stride[TN__SLIDE_DIMS], padding[TN__SLIDE_DIMS], dilation[TN__SLIDE_DIMS],
-        more[TN__SLIDE_DIMS], size[TN__SLIDE_DIMS], zeros[2 * TN__SLIDE_DIMS] = { 0 };
+    tn_tensor *x = tn__window_batched(in[0], dims), *y;
+    int64_t stride[TN__WINDOW_DIMS], padding[TN__WINDOW_DIMS], dilation[TN__WINDOW_DIMS],
+        more[TN__WINDOW_DIMS], size[TN__WINDOW_DIMS], zeros[2 * TN__WINDOW_DIMS] = { 0 };
     bool wider = false;
     char text[TN__TEXT];
 
-    if (x == NULL || tn__slide_row(o->stride, dims, 1, 1, "stride", stride) != TN_OK ||
-        tn__slide_row(o->padding, dims, 0, 0, "padding", padding) != TN_OK ||
-        tn__slide_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK ||
-        tn__slide_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
+    if (x == NULL || tn__window_row(o->stride, dims, 1, 1, "stride", stride) != TN_OK ||
+        tn__window_row(o->padding, dims, 0, 0, "padding", padding) != TN_OK ||
+        tn__window_row(o->dilation, dims, 1, 1, "dilation", dilation) != TN_OK ||
+        tn__window_row(o->output_padding, dims, 0, 0, "output_padding", more) != TN_OK)
         return tn_error_last_code();
     for (int32_t i = 0; i < dims; i++) {
         size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
@@ -153,8 +153,8 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
     plain.groups = o->groups;
     y = tn_convolution_grad_input(x, in[1], (tn_ints){ size, dims }, &plain);
     if (n_in > 2 && in[2] != TN_NONE)
-        y = tn_add(y, tn__slide_per_channel(in[2], dims), NULL);
-    return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
+        y = tn_add(y, tn__window_per_channel(in[2], dims), NULL);
+    return tn__common_given(out, tn__window_unbatched(y, dims, in[0]));
 }
 
 #define FORTH_OPTIONS                                                                              \

@@ -376,5 +376,6 @@ TN__OP(index_put, .infer = index_put_infer, .decompose = index_put_decompose);
 TN__OP(gather, .infer = gather_infer, .derive = gather_derive, TN__PARTS(gather));
 TN__OP(scatter, .infer = scatter_infer, .derive = scatter_derive, TN__PARTS(scatter));
 TN__OP(scatter_add, .infer = scatter_add_infer, .derive = scatter_add_derive,
-       .decompose = tn__parts_scatter_add, .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
+       .decompose = tn__complex_parts_scatter_add,
+       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
 TN__OP(nonzero, .infer = nonzero_infer, TN__PARTS(nonzero));

@@ -9,12 +9,12 @@ typedef struct pool {
     bool ceil_mode;
 } pool;
 
-static tn_status lay_out(tn__slide *s, tn_ints size, const pool *o)
+static tn_status lay_out(tn__window *s, tn_ints size, const pool *o)
 {
     char text[TN__TEXT], text_k[TN__TEXT];
     tn_status status;
 
-    if (size.count < 1 || size.count > TN__SLIDE_DIMS)
+    if (size.count < 1 || size.count > TN__WINDOW_DIMS)
         return tn_fail(TN_ERR_RUNTIME,
                        "images of %s; expected one to three dimensions after [N, C]",
                        tn__common_text(text, size));
@@ -23,9 +23,9 @@ static tn_status lay_out(tn__slide *s, tn_ints size, const pool *o)
     s->dims = (int32_t)size.count;
     for (int64_t i = 0; i < size.count; i++)
         s->size[i] = size.at[i];
-    status = tn__slide_row(o->kernel, s->dims, 1, 1, "kernel", s->kernel);
+    status = tn__window_row(o->kernel, s->dims, 1, 1, "kernel", s->kernel);
     if (status == TN_OK)
-        status = tn__slide_row(o->padding, s->dims, 0, 0, "padding", s->padding);
+        status = tn__window_row(o->padding, s->dims, 0, 0, "padding", s->padding);
     for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
         if (s->padding[i] > s->kernel[i] / 2)
             return tn_fail(TN_ERR_RUNTIME,
@@ -37,15 +37,15 @@ static tn_status lay_out(tn__slide *s, tn_ints size, const pool *o)
     }
     if (status != TN_OK)
         return status;
-    return tn__slide_lay(s, o->stride.count > 0 ? o->stride : o->kernel, o->padding, o->dilation,
-                         o->ceil_mode);
+    return tn__window_lay(s, o->stride.count > 0 ? o->stride : o->kernel, o->padding, o->dilation,
+                          o->ceil_mode);
 }
 
-static tn_status image_infer(const tn_view *x, const pool *o, tn__slide *s)
+static tn_status image_infer(const tn_view *x, const pool *o, tn__window *s)
 {
     char text[TN__TEXT];
 
-    if (x->ndim < 3 || x->ndim > 2 + TN__SLIDE_DIMS)
+    if (x->ndim < 3 || x->ndim > 2 + TN__WINDOW_DIMS)
         return tn_fail(TN_ERR_RUNTIME,
                        "x has shape %s; expected [N, C, ...] with one to three more dimensions",
                        tn__common_text(text, tn__common_shape(x)));
@@ -58,15 +58,15 @@ static tn_ints behind(tn_ints shape)
 }
 
 /* [N, C, count..., kernel...] with the windows' elements in one dimension */
-static tn_tensor *flat_windows(tn_tensor *windows, const tn__slide *s)
+static tn_tensor *flat_windows(tn_tensor *windows, const tn__window *s)
 {
-    int64_t shape[3 + TN__SLIDE_DIMS];
+    int64_t shape[3 + TN__WINDOW_DIMS];
 
     if (windows == NULL)
         return NULL;
     for (int32_t i = 0; i < 2 + s->dims; i++)
         shape[i] = tn_tensor_size(windows, i);
-    shape[2 + s->dims] = tn__slide_product(s->kernel, s->dims);
+    shape[2 + s->dims] = tn__window_product(s->kernel, s->dims);
     return tn_reshape(windows, (tn_ints){ shape, 3 + s->dims });
 }
 
@@ -107,15 +107,15 @@ static tn_status max_pool_infer(tn_infer *infer)
 {
     const tn_view *x = infer->in[0];
     pool o = max_options(infer->options);
-    tn__slide s;
+    tn__window s;
     tn_status status = image_infer(x, &o, &s);
 
     if (status != TN_OK)
         return status;
-    tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
-    tn__slide_meta(&infer->out[1], TN_I64, x->shape[0], x->shape[1], s.count, s.dims);
-    tn__slide_keep_order(&infer->out[0], x);
-    tn__slide_keep_order(&infer->out[1], x);
+    tn__window_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
+    tn__window_meta(&infer->out[1], TN_I64, x->shape[0], x->shape[1], s.count, s.dims);
+    tn__window_keep_order(&infer->out[0], x);
+    tn__window_keep_order(&infer->out[1], x);
     return TN_OK;
 }
 
@@ -123,13 +123,13 @@ static tn_status max_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
                                     tn_tensor **out)
 {
     pool o = max_options(options);
-    tn__slide s;
+    tn__window s;
 
     (void)n_in;
     if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o) != TN_OK)
         return tn_error_last_code();
-    return largest(flat_windows(tn__slide_windows(in[0], &s, -INFINITY, false), &s),
-                   flat_windows(tn__slide_places(in[0], &s), &s), out);
+    return largest(flat_windows(tn__window_windows(in[0], &s, -INFINITY, false), &s),
+                   flat_windows(tn__window_places(in[0], &s), &s), out);
 }
 
 static tn_status max_pool_derive(tn_derive *d)
@@ -146,7 +146,7 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
     const tn_view *gy = infer->in[0], *indices = infer->in[1];
     char text[TN__TEXT], text_i[TN__TEXT];
     bool same = gy->ndim == indices->ndim && gy->ndim == o->input_size.count + 2 &&
-                o->input_size.count >= 1 && o->input_size.count <= TN__SLIDE_DIMS;
+                o->input_size.count >= 1 && o->input_size.count <= TN__WINDOW_DIMS;
 
     for (int32_t i = 0; same && i < gy->ndim; i++)
         same = gy->shape[i] == indices->shape[i];
@@ -158,9 +158,9 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
                        "dimensions as input_size has",
                        tn__common_text(text, tn__common_shape(gy)),
                        tn__common_text(text_i, tn__common_shape(indices)));
-    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
-                   (int32_t)o->input_size.count);
-    tn__slide_keep_order(&infer->out[0], indices); /* the indices have the stride order of x */
+    tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
+                    (int32_t)o->input_size.count);
+    tn__window_keep_order(&infer->out[0], indices); /* the indices have the stride order of x */
     return TN_OK;
 }
 
@@ -175,7 +175,7 @@ static tn_tensor *flat(tn_tensor *x)
 
 static tn_tensor *unflat(tn_tensor *x, tn_ints size)
 {
-    int64_t shape[2 + TN__SLIDE_DIMS];
+    int64_t shape[2 + TN__WINDOW_DIMS];
 
     if (x == NULL)
         return NULL;
@@ -196,7 +196,7 @@ static tn_status max_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
                                          tn_tensor **out)
 {
     const tn_max_pool_grad_options *o = options;
-    int64_t all = tn__slide_product(o->input_size.at, (int32_t)o->input_size.count);
+    int64_t all = tn__window_product(o->input_size.at, (int32_t)o->input_size.count);
 
     (void)n_in;
     return tn__common_given(
@@ -241,13 +241,13 @@ static tn_status check_divisor(const mean_options *o)
 }
 
 /* How many elements each window has: a number for all, or [1, 1, count...] where they differ. */
-static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options *o, double *all)
+static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_options *o, double *all)
 {
     tn_tensor *product = NULL;
     bool even = true;
 
     *all = o->divisor != INT64_MIN ? (double)o->divisor
-                                   : (double)tn__slide_product(s->kernel, s->dims);
+                                   : (double)tn__window_product(s->kernel, s->dims);
     for (int32_t i = 0; i < s->dims; i++) {
         int64_t end = (s->count[i] - 1) * s->stride[i] + s->kernel[i];
 
@@ -261,7 +261,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
     for (int32_t i = 0; i < s->dims; i++) {
         int64_t pad = s->padding[i], low = o->with_pad ? -pad : 0,
                 high = s->size[i] + (o->with_pad ? pad : 0),
-                shape[2 + TN__SLIDE_DIMS] = { 1, 1, 1, 1, 1 };
+                shape[2 + TN__WINDOW_DIMS] = { 1, 1, 1, 1, 1 };
         tn_clamp_options from = TN_CLAMP_OPTIONS, to = TN_CLAMP_OPTIONS;
         tn_arange_options step = TN_ARANGE_OPTIONS;
         tn_tensor *start, *length;
@@ -283,7 +283,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__slide *s, const mean_options
 }
 
 /* A NULL of counts() with `all` says that one number does. */
-static tn_tensor *over_counts(tn_tensor *x, const tn__slide *s, const mean_options *o)
+static tn_tensor *over_counts(tn_tensor *x, const tn__window *s, const mean_options *o)
 {
     double all;
     tn_tensor *each = x == NULL ? NULL : counts(x, s, o, &all);
@@ -299,15 +299,15 @@ static tn_status avg_pool_infer(tn_infer *infer)
 {
     const tn_view *x = infer->in[0];
     mean_options o = avg_options(infer->options);
-    tn__slide s;
+    tn__window s;
     tn_status status = image_infer(x, &o.pool, &s);
 
     if (status == TN_OK)
         status = check_divisor(&o);
     if (status != TN_OK)
         return status;
-    tn__slide_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
-    tn__slide_keep_order(&infer->out[0], x);
+    tn__window_meta(&infer->out[0], tn_view_dtype(x), x->shape[0], x->shape[1], s.count, s.dims);
+    tn__window_keep_order(&infer->out[0], x);
     return TN_OK;
 }
 
@@ -316,8 +316,8 @@ static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
 {
     mean_options o = avg_options(options);
     tn_sum_options sum = TN_SUM_OPTIONS;
-    int64_t dims[TN__SLIDE_DIMS];
-    tn__slide s;
+    int64_t dims[TN__WINDOW_DIMS];
+    tn__window s;
 
     (void)n_in;
     if (tn__common_narrow(in[0])) /* a sum may be larger than float16 holds where the mean is not */
@@ -330,7 +330,7 @@ static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const vo
         dims[i] = 2 + s.dims + i;
     sum.dims = (tn_ints){ dims, s.dims };
     return tn__common_given(
-        out, over_counts(tn_sum(tn__slide_windows(in[0], &s, 0, false), &sum), &s, &o));
+        out, over_counts(tn_sum(tn__window_windows(in[0], &s, 0, false), &sum), &s, &o));
 }
 
 static tn_status avg_pool_derive(tn_derive *d)
@@ -353,7 +353,7 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
     const tn_view *gy = infer->in[0];
     mean_options o = avg_grad_options(given);
     char text[TN__TEXT], text_c[TN__TEXT];
-    tn__slide s;
+    tn__window s;
     tn_status status = lay_out(&s, given->input_size, &o.pool);
     bool fits;
 
@@ -368,8 +368,8 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "gy has shape %s; expected [N, C] and %s",
                        tn__common_text(text, tn__common_shape(gy)),
                        tn__common_text(text_c, (tn_ints){ s.count, s.dims }));
-    tn__slide_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);
-    tn__slide_keep_order(&infer->out[0], gy);
+    tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);
+    tn__window_keep_order(&infer->out[0], gy);
     return TN_OK;
 }
 
@@ -379,8 +379,8 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
 {
     const tn_avg_pool_grad_options *given = options;
     mean_options o = avg_grad_options(given);
-    int64_t shape[2 + 2 * TN__SLIDE_DIMS], padded[TN__SLIDE_DIMS];
-    tn__slide s, wide;
+    int64_t shape[2 + 2 * TN__WINDOW_DIMS], padded[TN__WINDOW_DIMS];
+    tn__window s, wide;
     tn_tensor *each, *places, *y;
 
     (void)n_in;
@@ -409,11 +409,11 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
         each = tn_unsqueeze(each, -1);
     }
     each = flat(tn_expand(each, (tn_ints){ shape, 2 + 2 * s.dims }));
-    places = tn__slide_places(in[0], &wide);
+    places = tn__window_places(in[0], &wide);
     if (each == NULL || places == NULL)
         return tn_error_last_code();
     places = tn_expand(flat(places), tn_tensor_shape(each));
-    y = unflat(tn_scatter_add(blank(in[0], tn__slide_product(padded, s.dims)), places, each, 2),
+    y = unflat(tn_scatter_add(blank(in[0], tn__window_product(padded, s.dims)), places, each, 2),
                (tn_ints){ padded, s.dims });
     for (int32_t i = 0; i < s.dims; i++)
         y = tn_narrow(y, 2 + i, s.padding[i], s.size[i]);

@@ -7,7 +7,7 @@
 static tn_status image_open(tn_infer *infer, int32_t dims)
 {
     const tn_view *x = infer->in[0];
-    tn_status status = tn__slide_check(x, dims);
+    tn_status status = tn__window_check(x, dims);
     char text[TN__TEXT];
 
     if (status != TN_OK)
@@ -26,7 +26,7 @@ static tn_status two_given(tn_tensor **out, int32_t n_out, tn_tensor **result, i
                            const tn_tensor *x)
 {
     for (int32_t i = 0; i < n_out; i++) {
-        out[i] = tn__slide_unbatched(result[i], dims, x);
+        out[i] = tn__window_unbatched(result[i], dims, x);
         if (out[i] == NULL)
             return tn_error_last_code();
     }
@@ -39,7 +39,7 @@ static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_poo
                             tn_tensor **out, int32_t n_out)
 {
     tn_tensor *both[2];
-    tn_status status = tn_max_pool(tn__slide_batched(in[0], dims), o->kernel, o, &both[0],
+    tn_status status = tn_max_pool(tn__window_batched(in[0], dims), o->kernel, o, &both[0],
                                    &both[1]);
 
     return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
@@ -65,7 +65,7 @@ static tn_status avg_pooled(tn_tensor *const *in, int32_t dims, tn_ints kernel,
 {
     return tn__common_given(
         out,
-        tn__slide_unbatched(tn_avg_pool(tn__slide_batched(in[0], dims), kernel, o), dims, in[0]));
+        tn__window_unbatched(tn_avg_pool(tn__window_batched(in[0], dims), kernel, o), dims, in[0]));
 }
 
 #define AVG_OPTIONS                                                                                \
@@ -88,8 +88,8 @@ enum { MOST_CHOSEN = 1 << 28 };
 
 static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_t *out)
 {
-    tn_status status = tn__slide_row(given, dims, -1, -1, "output_size", out);
-    int64_t shape[2 + TN__SLIDE_DIMS] = { tn_tensor_size(x, 0), tn_tensor_size(x, 1) };
+    tn_status status = tn__window_row(given, dims, -1, -1, "output_size", out);
+    int64_t shape[2 + TN__WINDOW_DIMS] = { tn_tensor_size(x, 0), tn_tensor_size(x, 1) };
     char text[TN__TEXT];
 
     if (given.count < 1)
@@ -243,8 +243,8 @@ static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 
 static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out)
 {
-    tn_tensor *x = tn__slide_batched(in[0], dims);
-    int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS];
+    tn_tensor *x = tn__window_batched(in[0], dims);
+    int64_t count[TN__WINDOW_DIMS], kernel[TN__WINDOW_DIMS];
     tn_dtype dtype = tn_tensor_dtype(in[0]);
     bool even = true, narrow = tn__common_narrow(in[0]);
 
@@ -262,14 +262,14 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
         x = count[i] > 0 ? mean_along(x, 2 + i, count[i]) : tn_narrow(x, 2 + i, 0, 0);
     if (!even && narrow && x != NULL)
         x = tn_cast(x, dtype);
-    x = tn__slide_unbatched(x, dims, in[0]);
+    x = tn__window_unbatched(x, dims, in[0]);
     return tn__common_given(out, x == in[0] ? tn_copy(x) : x);
 }
 
 /* [n, c, size...] to [n, c, count..., elements of a window] */
 static tn_tensor *adaptive_windows(tn_tensor *x, int32_t dims, const int64_t *count)
 {
-    int64_t order[2 + 2 * TN__SLIDE_DIMS] = { 0, 1 };
+    int64_t order[2 + 2 * TN__WINDOW_DIMS] = { 0, 1 };
     tn_flatten_options last = TN_FLATTEN_OPTIONS;
 
     for (int32_t i = 0; i < dims && x != NULL; i++) {
@@ -284,11 +284,11 @@ static tn_tensor *adaptive_windows(tn_tensor *x, int32_t dims, const int64_t *co
 static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out,
                               int32_t n_out)
 {
-    tn_tensor *x = tn__slide_batched(in[0], dims), *windows, *places, *both[2], *which;
+    tn_tensor *x = tn__window_batched(in[0], dims), *windows, *places, *both[2], *which;
     tn_max_dim_options keep = TN_MAX_DIM_OPTIONS;
     tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
-    int64_t count[TN__SLIDE_DIMS], kernel[TN__SLIDE_DIMS], shape[2 + TN__SLIDE_DIMS] = { 1, 1 },
-                                                                     all = 1, last = 2 + dims;
+    int64_t count[TN__WINDOW_DIMS], kernel[TN__WINDOW_DIMS], shape[2 + TN__WINDOW_DIMS] = { 1, 1 },
+                                                                       all = 1, last = 2 + dims;
     bool even = true, empty = false;
     tn_status status;
 
@@ -348,17 +348,17 @@ COMPOSED(adaptive_max_pool3d_with_indices, image_open(infer, 3),
 static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints kernel,
                         const tn_avg_pool_options *o, tn_tensor **out)
 {
-    tn_tensor *x = tn__slide_batched(in[0], dims), *y;
-    int64_t row[TN__SLIDE_DIMS];
+    tn_tensor *x = tn__window_batched(in[0], dims), *y;
+    int64_t row[TN__WINDOW_DIMS];
 
-    if (x == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
+    if (x == NULL || tn__window_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
         return tn_error_last_code();
     if (p == 0)
         return tn_fail(TN_ERR_VALUE, "p is 0; expected any other number");
     y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
     y = tn_mul(tn_sign(y), tn_relu(tn_abs(y)));
-    y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__slide_product(row, dims)), 1.0 / p);
-    return tn__common_given(out, tn__slide_unbatched(y, dims, in[0]));
+    y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__window_product(row, dims)), 1.0 / p);
+    return tn__common_given(out, tn__window_unbatched(y, dims, in[0]));
 }
 
 #define LP_OPTIONS                                                                                 \
@@ -382,15 +382,15 @@ static bool same_shape(tn_ints a, tn_ints b)
 static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn_ints stride,
                           tn_ints padding, tn_ints wanted, tn_tensor **out)
 {
-    tn_tensor *x = tn__slide_batched(in[0], dims), *indices = tn__slide_batched(in[1], dims);
-    int64_t k[TN__SLIDE_DIMS], s[TN__SLIDE_DIMS], p[TN__SLIDE_DIMS], shape[2 + TN__SLIDE_DIMS],
+    tn_tensor *x = tn__window_batched(in[0], dims), *indices = tn__window_batched(in[1], dims);
+    int64_t k[TN__WINDOW_DIMS], s[TN__WINDOW_DIMS], p[TN__WINDOW_DIMS], shape[2 + TN__WINDOW_DIMS],
         all = 1;
     tn_flatten_options flat = TN_FLATTEN_OPTIONS;
     char text[TN__TEXT], text_i[TN__TEXT];
 
-    if (x == NULL || indices == NULL || tn__slide_row(kernel, dims, 1, 1, "kernel", k) != TN_OK ||
-        tn__slide_row(stride.count > 0 ? stride : kernel, dims, 1, 1, "stride", s) != TN_OK ||
-        tn__slide_row(padding, dims, 0, 0, "padding", p) != TN_OK)
+    if (x == NULL || indices == NULL || tn__window_row(kernel, dims, 1, 1, "kernel", k) != TN_OK ||
+        tn__window_row(stride.count > 0 ? stride : kernel, dims, 1, 1, "stride", s) != TN_OK ||
+        tn__window_row(padding, dims, 0, 0, "padding", p) != TN_OK)
         return tn_error_last_code();
     if (!same_shape(tn_tensor_shape(in[0]), tn_tensor_shape(in[1])))
         return tn_fail(TN_ERR_RUNTIME, "x %s and indices %s; expected the same shape",
@@ -423,7 +423,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
                    tn_flatten(indices, &flat), tn_flatten(x, &flat), 2);
     return tn__common_given(
-        out, tn__slide_unbatched(tn_reshape(x, (tn_ints){ shape, 2 + dims }), dims, in[0]));
+        out, tn__window_unbatched(tn_reshape(x, (tn_ints){ shape, 2 + dims }), dims, in[0]));
 }
 
 COMPOSED(max_unpool1d, image_open(infer, 1),

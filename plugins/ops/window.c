@@ -3,8 +3,8 @@
  * Windows that slide over images. */
 #include "window.h"
 
-tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
-                        const char *name, int64_t *out)
+tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
+                         const char *name, int64_t *out)
 {
     char text[TN__TEXT];
 
@@ -20,15 +20,15 @@ tn_status tn__slide_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t 
     return TN_OK;
 }
 
-tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints dilation, bool up)
+tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints dilation, bool up)
 {
     char text[TN__TEXT], text_k[TN__TEXT];
-    tn_status status = tn__slide_row(stride, s->dims, 1, 1, "stride", s->stride);
+    tn_status status = tn__window_row(stride, s->dims, 1, 1, "stride", s->stride);
 
     if (status == TN_OK)
-        status = tn__slide_row(padding, s->dims, 0, 0, "padding", s->padding);
+        status = tn__window_row(padding, s->dims, 0, 0, "padding", s->padding);
     if (status == TN_OK)
-        status = tn__slide_row(dilation, s->dims, 1, 1, "dilation", s->dilation);
+        status = tn__window_row(dilation, s->dims, 1, 1, "dilation", s->dilation);
     for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
         int64_t room = s->size[i] + 2 * s->padding[i] - reach + (up ? s->stride[i] - 1 : 0);
@@ -47,9 +47,9 @@ tn_status tn__slide_lay(tn__slide *s, tn_ints stride, tn_ints padding, tn_ints d
     return status;
 }
 
-tn_tensor *tn__slide_windows(tn_tensor *x, const tn__slide *s, double value, bool replicate)
+tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, bool replicate)
 {
-    int64_t sizes[2 * TN__SLIDE_DIMS];
+    int64_t sizes[2 * TN__WINDOW_DIMS];
     tn_pad_options edges = TN_PAD_OPTIONS;
     bool any = false;
 
@@ -80,24 +80,24 @@ tn_tensor *tn__slide_windows(tn_tensor *x, const tn__slide *s, double value, boo
     return x;
 }
 
-tn_tensor *tn__slide_places(tn_tensor *like, const tn__slide *s)
+tn_tensor *tn__window_places(tn_tensor *like, const tn__window *s)
 {
-    int64_t shape[2 + TN__SLIDE_DIMS] = { 1, 1 };
+    int64_t shape[2 + TN__WINDOW_DIMS] = { 1, 1 };
 
     for (int32_t i = 0; i < s->dims; i++)
         shape[2 + i] = s->size[i];
-    return tn__slide_windows(
-        tn_reshape(tn_arange(like, 0, (double)tn__slide_product(s->size, s->dims), NULL),
+    return tn__window_windows(
+        tn_reshape(tn_arange(like, 0, (double)tn__window_product(s->size, s->dims), NULL),
                    (tn_ints){ shape, 2 + s->dims }),
         s, 0, true);
 }
 
-tn_tensor *tn__slide_batched(tn_tensor *x, int32_t dims)
+tn_tensor *tn__window_batched(tn_tensor *x, int32_t dims)
 {
     return x != NULL && tn_tensor_ndim(x) == dims + 1 ? tn_unsqueeze(x, 0) : x;
 }
 
-tn_tensor *tn__slide_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x)
+tn_tensor *tn__window_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x)
 {
     tn_squeeze_options o = TN_SQUEEZE_OPTIONS;
     int64_t first[1] = { 0 };
@@ -106,7 +106,7 @@ tn_tensor *tn__slide_unbatched(tn_tensor *y, int32_t dims, const tn_tensor *x)
     return y == NULL || tn_tensor_ndim(x) != dims + 1 ? y : tn_squeeze(y, &o);
 }
 
-tn_status tn__slide_check(const tn_view *x, int32_t dims)
+tn_status tn__window_check(const tn_view *x, int32_t dims)
 {
     char text[TN__TEXT];
 
@@ -118,8 +118,8 @@ tn_status tn__slide_check(const tn_view *x, int32_t dims)
                    x->ndim == 1 ? "" : "s", (int)dims + 2, (int)dims + 1);
 }
 
-void tn__slide_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,
-                    int32_t dims)
+void tn__window_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,
+                     int32_t dims)
 {
     meta->dtype = dtype;
     meta->ndim = dims + 2;
@@ -144,7 +144,7 @@ static bool channels_last(const tn_view *x)
     return x->shape[0] == 1 || x->strides[0] == expect;
 }
 
-void tn__slide_keep_order(tn_meta *meta, const tn_view *x)
+void tn__window_keep_order(tn_meta *meta, const tn_view *x)
 {
     int64_t next = meta->shape[1];
 
@@ -159,9 +159,9 @@ void tn__slide_keep_order(tn_meta *meta, const tn_view *x)
     meta->strides[0] = next;
 }
 
-tn_tensor *tn__slide_per_channel(tn_tensor *bias, int32_t dims)
+tn_tensor *tn__window_per_channel(tn_tensor *bias, int32_t dims)
 {
-    int64_t shape[2 + TN__SLIDE_DIMS] = { 1, tn_tensor_numel(bias), 1, 1, 1 };
+    int64_t shape[2 + TN__WINDOW_DIMS] = { 1, tn_tensor_numel(bias), 1, 1, 1 };
 
     return tn_reshape(bias, (tn_ints){ shape, 2 + dims });
 }

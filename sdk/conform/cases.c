@@ -103,11 +103,6 @@ static bool read_floats(const char *text, double *row, int32_t *count)
     return true;
 }
 
-static bool is_complex(tn_dtype dtype)
-{
-    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
-}
-
 /* Numbers until the end of the line. */
 static double *read_values(reader *r, const char *text, int64_t *count)
 {
@@ -342,7 +337,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int is_text(const struct dirent *entry)
+int conform_is_text(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
 
@@ -364,7 +359,7 @@ int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user,
     else if (!S_ISDIR(about.st_mode))
         well = read_file(&r, path);
     else
-        count = scandir(path, &entries, is_text, by_name);
+        count = scandir(path, &entries, conform_is_text, by_name);
     for (int i = 0; i < count; i++) {
         char full[4096];
 

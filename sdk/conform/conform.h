@@ -7,6 +7,7 @@
 #ifndef TENON_CONFORM_CONFORM_H
 #define TENON_CONFORM_CONFORM_H
 
+#include <dirent.h>
 #include <stdio.h>
 
 #include <tenon/tenon.h>
@@ -121,6 +122,19 @@ typedef struct conform_case {
     bool refused; /* the call has to fail */
     bool keep;    /* set by the receiver to keep the case until all cases are delivered */
 } conform_case;
+
+static inline bool is_float(tn_dtype dtype)
+{
+    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+}
+
+static inline bool is_complex(tn_dtype dtype)
+{
+    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
+}
+
+/* For scandir: whether the name of a file ends in .txt. */
+int conform_is_text(const struct dirent *entry);
 
 /* Reads the cases of an operator and passes them to `take` one by one; `take` returns false to
  * stop. Returns the number of cases, or -1 with an error text in `words` for malformed files. */

@@ -40,11 +40,6 @@ typedef struct conform_results {
     int64_t count, n_numbers;
 } conform_results;
 
-static inline bool is_float(tn_dtype dtype)
-{
-    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-}
-
 /* A failure of the test, with the spec and the device in front; false. */
 bool conform_layer_say(const conform_subject *s, const char *format, ...)
     TN_ATTR(format(printf, 2, 3));

@@ -174,13 +174,6 @@ static bool read_file(reader *r, const char *path)
     return well;
 }
 
-static int is_text(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-
-    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
-}
-
 int64_t conform_layer_cases(const char *path, const char *type,
                             bool (*take)(void *user, conform_layer_case *one), void *user,
                             char *words, size_t size)
@@ -199,7 +192,7 @@ int64_t conform_layer_cases(const char *path, const char *type,
     else if (!S_ISDIR(about.st_mode))
         well = read_file(&r, path);
     else
-        count = scandir(path, &entries, is_text, alphasort);
+        count = scandir(path, &entries, conform_is_text, alphasort);
     for (int i = 0; i < count; i++) {
         char full[4096];
 

@@ -49,16 +49,6 @@ typedef struct where_from {
     int64_t index;
 } where_from;
 
-static inline bool is_float(tn_dtype dtype)
-{
-    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-}
-
-static inline bool is_complex(tn_dtype dtype)
-{
-    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
-}
-
 /* Words for each conform_layout. */
 extern const char *const conform_layout_names[];
 

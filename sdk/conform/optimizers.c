@@ -466,13 +466,6 @@ static int64_t cases_of_file(conform *c, const char *path)
     return well ? found : -1;
 }
 
-static int is_text(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
-
-    return length > 4 && strcmp(entry->d_name + length - 4, ".txt") == 0;
-}
-
 void conform_optimizer(conform *c)
 {
     const char *path = c->plugin->options->cases;
@@ -482,7 +475,7 @@ void conform_optimizer(conform *c)
     int64_t found = 0;
 
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        int count = scandir(path, &entries, is_text, alphasort);
+        int count = scandir(path, &entries, conform_is_text, alphasort);
 
         for (int i = 0; i < count; i++) {
             char full[4096];

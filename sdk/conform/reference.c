@@ -9,7 +9,7 @@
 
 /* ---- elements ---- */
 
-int64_t ref_count(const tn_view *view)
+int64_t reference_count(const tn_view *view)
 {
     int64_t count = 1;
 
@@ -74,9 +74,9 @@ static int64_t whole(long double x)
     return x >= -0x1p63L && x < 0x1p63L ? (int64_t)x : INT64_MIN;
 }
 
-static ref_number read_one(tn_dtype dtype, const char *at)
+static reference_number read_one(tn_dtype dtype, const char *at)
 {
-    ref_number n = { 0, 0 };
+    reference_number n = { 0, 0 };
     union {
         int8_t i8;
         int16_t i16;
@@ -106,7 +106,7 @@ static ref_number read_one(tn_dtype dtype, const char *at)
     return n;
 }
 
-static void write_one(tn_dtype dtype, char *at, ref_number n)
+static void write_one(tn_dtype dtype, char *at, reference_number n)
 {
     union {
         int8_t i8;
@@ -147,14 +147,14 @@ static bool next(int64_t *index, const int64_t *shape, int32_t ndim)
     return false;
 }
 
-tn_status ref_load(const tn_view *view, const tn_view *shape, ref_row *out)
+tn_status reference_load(const tn_view *view, const tn_view *shape, reference_row *out)
 {
     const tn_view *as = shape != NULL ? shape : view;
     int64_t index[TN_MAX_DIMS] = { 0 }, i = 0;
     const char *base = (const char *)view->data + view->byte_offset;
 
     out->dtype = tn_view_dtype(view);
-    out->count = ref_count(as);
+    out->count = reference_count(as);
     out->at = malloc((size_t)(out->count > 0 ? out->count : 1) * sizeof *out->at);
     if (out->at == NULL)
         return tn_fail(TN_ERR_MEMORY, "reference: out of memory for %lld numbers",
@@ -172,13 +172,13 @@ tn_status ref_load(const tn_view *view, const tn_view *shape, ref_row *out)
     return TN_OK;
 }
 
-void ref_store(const tn_view *view, const ref_number *from)
+void reference_store(const tn_view *view, const reference_number *from)
 {
     tn_dtype dtype = tn_view_dtype(view);
     int64_t index[TN_MAX_DIMS] = { 0 }, i = 0;
     char *base = (char *)view->data + view->byte_offset;
 
-    if (ref_count(view) == 0)
+    if (reference_count(view) == 0)
         return;
     do {
         int64_t place = 0;
@@ -189,15 +189,15 @@ void ref_store(const tn_view *view, const ref_number *from)
     } while (next(index, view->shape, view->ndim));
 }
 
-void ref_drop(ref_row *row)
+void reference_drop(reference_row *row)
 {
     free(row->at);
     row->at = NULL;
 }
 
-ref_cut ref_cut_at(const tn_view *view, int64_t dim)
+reference_cut reference_cut_at(const tn_view *view, int64_t dim)
 {
-    ref_cut cut = { 1, 1, 1 };
+    reference_cut cut = { 1, 1, 1 };
 
     if (dim < 0)
         dim += view->ndim;
@@ -331,10 +331,10 @@ tn_status conform_reference(void)
     tn_status status = tn_register(&backend);
 
     if (status == TN_OK)
-        status = add(ref_each_names, ref_each);
+        status = add(reference_each_names, reference_each);
     if (status == TN_OK)
-        status = add(ref_fold_names, ref_fold);
+        status = add(reference_fold_names, reference_fold);
     if (status == TN_OK)
-        status = add(ref_move_names, ref_move);
+        status = add(reference_move_names, reference_move);
     return status;
 }

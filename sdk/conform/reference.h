@@ -14,44 +14,45 @@
 
 /* An element of any dtype: whole numbers of 64 bits fit into `re` without loss where long double
  * has 64 bits. */
-typedef struct ref_number {
+typedef struct reference_number {
     long double re, im;
-} ref_number;
+} reference_number;
 
 /* Elements of a tensor in row-major order. */
-typedef struct ref_row {
-    ref_number *at;
+typedef struct reference_row {
+    reference_number *at;
     int64_t count;
     tn_dtype dtype;
-} ref_row;
+} reference_row;
 
 /* All elements of a view, as if it were broadcast to `shape` (NULL: its own). */
-tn_status ref_load(const tn_view *view, const tn_view *shape, ref_row *out);
+tn_status reference_load(const tn_view *view, const tn_view *shape, reference_row *out);
 /* Writes all elements of a view, rounded to its dtype. */
-void ref_store(const tn_view *view, const ref_number *from);
-void ref_drop(ref_row *row);
-int64_t ref_count(const tn_view *view);
+void reference_store(const tn_view *view, const reference_number *from);
+void reference_drop(reference_row *row);
+int64_t reference_count(const tn_view *view);
 
 /* A tensor as outer x size x inner around one dimension. */
-typedef struct ref_cut {
+typedef struct reference_cut {
     int64_t outer, size, inner;
-} ref_cut;
-ref_cut ref_cut_at(const tn_view *view, int64_t dim);
+} reference_cut;
+reference_cut reference_cut_at(const tn_view *view, int64_t dim);
 
-static inline bool ref_is_float(tn_dtype dtype)
+static inline bool reference_is_float(tn_dtype dtype)
 {
     return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
 }
-static inline bool ref_is_complex(tn_dtype dtype)
+static inline bool reference_is_complex(tn_dtype dtype)
 {
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
 /* The kernels of the two files. */
-tn_status ref_each(const tn_call *call); /* element by element */
-tn_status ref_fold(const tn_call *call); /* sums and the like */
-tn_status ref_move(const tn_call *call); /* copies, indices, products, random numbers */
-extern const char *const ref_each_names[], *const ref_fold_names[], *const ref_move_names[];
+tn_status reference_each(const tn_call *call); /* element by element */
+tn_status reference_fold(const tn_call *call); /* sums and the like */
+tn_status reference_move(const tn_call *call); /* copies, indices, products, random numbers */
+extern const char *const reference_each_names[], *const reference_fold_names[],
+                                                     *const reference_move_names[];
 
 /* Registers the device type "reference" in this process. */
 tn_status conform_reference(void);

@@ -200,7 +200,7 @@ static int64_t pow_w(int64_t a, int64_t b, const struct extra *e)
 typedef long double complex imaginary;
 
 /* CMPLXL, which not every compiler has: re + im * i would lose infinities. */
-static imaginary of_parts(ref_number n)
+static imaginary of_parts(reference_number n)
 {
     union {
         real part[2];
@@ -299,7 +299,7 @@ static const struct rule {
 #undef RULE
 };
 
-const char *const ref_each_names[] = {
+const char *const reference_each_names[] = {
     "relu",        "relu_grad",  "sigmoid",    "add",         "sub",        "mul",
     "div",         "maximum",    "minimum",    "remainder",   "fmod",       "pow",
     "atan2",       "add_scalar", "mul_scalar", "neg",         "exp",        "log",
@@ -338,17 +338,17 @@ static struct extra extra_of(const tn_call *call)
     return e;
 }
 
-static ref_number one(const struct rule *rule, ref_number a, ref_number b, tn_dtype in,
-                      const struct extra *e)
+static reference_number one(const struct rule *rule, reference_number a, reference_number b,
+                            tn_dtype in, const struct extra *e)
 {
-    ref_number y = { 0, 0 };
+    reference_number y = { 0, 0 };
 
-    if (ref_is_complex(in) && rule->c != NULL) {
+    if (reference_is_complex(in) && rule->c != NULL) {
         imaginary z = rule->c(of_parts(a), of_parts(b), e);
 
         y.re = creall(z);
         y.im = cimagl(z);
-    } else if (!ref_is_float(in) && rule->w != NULL) {
+    } else if (!reference_is_float(in) && rule->w != NULL) {
         y.re = rule->w((int64_t)a.re, (int64_t)b.re, e);
         if (in == TN_BOOL && rule->r == NULL)
             y.re = (int64_t)y.re & 1;
@@ -358,20 +358,20 @@ static ref_number one(const struct rule *rule, ref_number a, ref_number b, tn_dt
     return y;
 }
 
-tn_status ref_each(const tn_call *call)
+tn_status reference_each(const tn_call *call)
 {
     const struct rule *rule = rules;
     struct extra e = extra_of(call);
-    ref_row a, b = { NULL, 0, TN_BOOL };
+    reference_row a, b = { NULL, 0, TN_BOOL };
     tn_status status;
 
     while (strcmp(rule->op, call->op) != 0)
         rule++;
-    status = ref_load(call->in[0], call->out[0], &a);
+    status = reference_load(call->in[0], call->out[0], &a);
     if (status == TN_OK && call->n_in > 1)
-        status = ref_load(call->in[1], call->out[0], &b);
+        status = reference_load(call->in[1], call->out[0], &b);
     if (status == TN_OK) {
-        bool whole = !ref_is_float(a.dtype) && !ref_is_complex(a.dtype);
+        bool whole = !reference_is_float(a.dtype) && !reference_is_complex(a.dtype);
 
         if (a.dtype == TN_BOOL && rule->w == add_w) /* alpha becomes a bool too */
             e.value = e.value != 0;
@@ -383,12 +383,12 @@ tn_status ref_each(const tn_call *call)
                     break;
                 }
         for (int64_t i = 0; i < a.count && status == TN_OK; i++)
-            a.at[i] = one(rule, a.at[i], b.at != NULL ? b.at[i] : (ref_number){ 0, 0 }, a.dtype,
-                          &e);
+            a.at[i] = one(rule, a.at[i], b.at != NULL ? b.at[i] : (reference_number){ 0, 0 },
+                          a.dtype, &e);
         if (status == TN_OK)
-            ref_store(call->out[0], a.at);
+            reference_store(call->out[0], a.at);
     }
-    ref_drop(&a);
-    ref_drop(&b);
+    reference_drop(&a);
+    reference_drop(&b);
     return status;
 }

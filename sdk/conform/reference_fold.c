@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ref_fold_names[] = { "sum",      "prod",          "amax",    "amin", "argmax",
-                                       "argmin",   "cumsum",        "cumprod", "sort", "bmm",
-                                       "nll_loss", "nll_loss_grad", NULL };
+const char *const reference_fold_names[] = { "sum",    "prod",   "amax",     "amin",
+                                             "argmax", "argmin", "cumsum",   "cumprod",
+                                             "sort",   "bmm",    "nll_loss", "nll_loss_grad",
+                                             NULL };
 
 /* ---- folds ---- */
 
@@ -24,9 +25,9 @@ static bool below(long double a, long double b)
     return isnan(a) ? !isnan(b) : a < b;
 }
 
-static ref_number fold_two(char kind, ref_number all, ref_number x, bool whole)
+static reference_number fold_two(char kind, reference_number all, reference_number x, bool whole)
 {
-    ref_number y = all;
+    reference_number y = all;
 
     switch (kind) {
     case '+':
@@ -49,7 +50,7 @@ static ref_number fold_two(char kind, ref_number all, ref_number x, bool whole)
 
 static bool whole_numbers(tn_dtype dtype)
 {
-    return !ref_is_float(dtype) && !ref_is_complex(dtype);
+    return !reference_is_float(dtype) && !reference_is_complex(dtype);
 }
 
 /* Which output an element of x belongs to. */
@@ -71,10 +72,10 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
 {
     const tn_view *x = call->in[0], *y = call->out[0];
     bool gone[TN_MAX_DIMS] = { false };
-    int64_t count = ref_count(y), *where;
-    ref_number *to;
-    ref_row row;
-    tn_status status = ref_load(x, NULL, &row);
+    int64_t count = reference_count(y), *where;
+    reference_number *to;
+    reference_row row;
+    tn_status status = reference_load(x, NULL, &row);
 
     for (int32_t d = 0; d < x->ndim; d++)
         gone[d] = dims.count <= 0;
@@ -85,7 +86,7 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
     if (status == TN_OK && (to == NULL || where == NULL))
         status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        to[i] = (ref_number){ kind == '*' ? 1 : 0, 0 };
+        to[i] = (reference_number){ kind == '*' ? 1 : 0, 0 };
         where[i] = -1;
     }
     for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
@@ -93,7 +94,7 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
         bool first = where[at] < 0;
 
         if (argument && dims.count > 0) { /* the place along the dimension */
-            ref_cut cut = ref_cut_at(x, dims.at[0]);
+            reference_cut cut = reference_cut_at(x, dims.at[0]);
 
             place = i / cut.inner % cut.size;
         }
@@ -106,10 +107,10 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
         }
     }
     for (int64_t i = 0; argument && i < count && status == TN_OK; i++)
-        to[i] = (ref_number){ where[i], 0 };
+        to[i] = (reference_number){ where[i], 0 };
     if (status == TN_OK)
-        ref_store(y, to);
-    ref_drop(&row);
+        reference_store(y, to);
+    reference_drop(&row);
     free(to);
     free(where);
     return status;
@@ -119,17 +120,17 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
 
 static tn_status scan(const tn_call *call, char kind, int64_t dim, bool reverse)
 {
-    ref_cut cut = ref_cut_at(call->in[0], dim);
-    ref_row row;
-    tn_status status = ref_load(call->in[0], NULL, &row);
+    reference_cut cut = reference_cut_at(call->in[0], dim);
+    reference_row row;
+    tn_status status = reference_load(call->in[0], NULL, &row);
 
     for (int64_t line = 0; status == TN_OK && row.count > 0 && line < cut.outer * cut.inner;
          line++) {
-        ref_number all = { kind == '*' ? 1 : 0, 0 };
+        reference_number all = { kind == '*' ? 1 : 0, 0 };
 
         for (int64_t i = 0; i < cut.size; i++) {
             int64_t k = reverse ? cut.size - 1 - i : i;
-            ref_number *at =
+            reference_number *at =
                 &row.at[(line / cut.inner * cut.size + k) * cut.inner + line % cut.inner];
 
             all = fold_two(kind, all, *at, whole_numbers(row.dtype));
@@ -137,28 +138,28 @@ static tn_status scan(const tn_call *call, char kind, int64_t dim, bool reverse)
         }
     }
     if (status == TN_OK)
-        ref_store(call->out[0], row.at);
-    ref_drop(&row);
+        reference_store(call->out[0], row.at);
+    reference_drop(&row);
     return status;
 }
 
 static tn_status sort(const tn_call *call)
 {
     const tn_sort_options *o = call->options;
-    ref_cut cut = ref_cut_at(call->in[0], o->dim);
-    ref_row row, places;
-    tn_status status = ref_load(call->in[0], NULL, &row);
+    reference_cut cut = reference_cut_at(call->in[0], o->dim);
+    reference_row row, places;
+    tn_status status = reference_load(call->in[0], NULL, &row);
 
     places.at = NULL;
     if (status == TN_OK)
-        status = ref_load(call->in[0], NULL, &places);
+        status = reference_load(call->in[0], NULL, &places);
     for (int64_t line = 0; status == TN_OK && row.count > 0 && line < cut.outer * cut.inner;
          line++) {
-        ref_number *x = row.at + line / cut.inner * cut.size * cut.inner + line % cut.inner;
-        ref_number *p = places.at + (x - row.at);
+        reference_number *x = row.at + line / cut.inner * cut.size * cut.inner + line % cut.inner;
+        reference_number *p = places.at + (x - row.at);
 
         for (int64_t i = 0; i < cut.size; i++) {
-            ref_number own = x[i * cut.inner];
+            reference_number own = x[i * cut.inner];
             int64_t k = i;
 
             for (; k > 0 && (o->descending ? above(own.re, x[(k - 1) * cut.inner].re)
@@ -168,17 +169,17 @@ static tn_status sort(const tn_call *call)
                 p[k * cut.inner] = p[(k - 1) * cut.inner];
             }
             x[k * cut.inner] = own;
-            p[k * cut.inner] = (ref_number){ i, 0 };
+            p[k * cut.inner] = (reference_number){ i, 0 };
         }
     }
     if (status == TN_OK) {
-        ref_store(call->out[0], row.at);
+        reference_store(call->out[0], row.at);
         if (call->in[0]->ndim == 0)
-            places.at[0] = (ref_number){ 0, 0 };
-        ref_store(call->out[1], places.at);
+            places.at[0] = (reference_number){ 0, 0 };
+        reference_store(call->out[1], places.at);
     }
-    ref_drop(&row);
-    ref_drop(&places);
+    reference_drop(&row);
+    reference_drop(&places);
     return status;
 }
 
@@ -189,27 +190,27 @@ static tn_status bmm(const tn_call *call)
     const tn_view *va = call->in[0], *vb = call->in[1];
     int64_t n = va->shape[0], rows = va->shape[1], inner = va->shape[2], columns = vb->shape[2];
     bool whole = whole_numbers(tn_view_dtype(va));
-    ref_number *to = malloc((size_t)(n * rows * columns + 1) * sizeof *to);
-    ref_row a, b;
-    tn_status status = ref_load(va, NULL, &a);
+    reference_number *to = malloc((size_t)(n * rows * columns + 1) * sizeof *to);
+    reference_row a, b;
+    tn_status status = reference_load(va, NULL, &a);
 
     b.at = NULL;
     if (status == TN_OK)
-        status = ref_load(vb, NULL, &b);
+        status = reference_load(vb, NULL, &b);
     if (status == TN_OK && to == NULL)
         status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < n * rows * columns && status == TN_OK; i++) {
-        const ref_number *x = a.at + i / columns * inner;
-        const ref_number *y = b.at + (i / columns / rows * inner) * columns + i % columns;
+        const reference_number *x = a.at + i / columns * inner;
+        const reference_number *y = b.at + (i / columns / rows * inner) * columns + i % columns;
 
-        to[i] = (ref_number){ 0, 0 };
+        to[i] = (reference_number){ 0, 0 };
         for (int64_t k = 0; k < inner; k++)
             to[i] = fold_two('+', to[i], fold_two('*', x[k], y[k * columns], whole), whole);
     }
     if (status == TN_OK)
-        ref_store(call->out[0], to);
-    ref_drop(&a);
-    ref_drop(&b);
+        reference_store(call->out[0], to);
+    reference_drop(&a);
+    reference_drop(&b);
     free(to);
     return status;
 }
@@ -231,13 +232,13 @@ static tn_status nll_loss(const tn_call *call)
 {
     const tn_nll_loss_options *o = call->options;
     int64_t n = call->in[0]->shape[0], classes = call->in[0]->shape[1];
-    ref_number sum = { 0, 0 }, total = { 0, 0 };
-    ref_row x, target;
-    tn_status status = ref_load(call->in[0], NULL, &x);
+    reference_number sum = { 0, 0 }, total = { 0, 0 };
+    reference_row x, target;
+    tn_status status = reference_load(call->in[0], NULL, &x);
 
     target.at = NULL;
     if (status == TN_OK)
-        status = ref_load(call->in[1], NULL, &target);
+        status = reference_load(call->in[1], NULL, &target);
     for (int64_t i = 0; i < n && status == TN_OK; i++) {
         int64_t t = (int64_t)target.at[i].re;
         long double own = 0;
@@ -256,27 +257,27 @@ static tn_status nll_loss(const tn_call *call)
     if (status == TN_OK) {
         if (is(o->reduction, "mean"))
             sum.re /= total.re;
-        ref_store(call->out[0], is(o->reduction, "none") ? target.at : &sum);
-        ref_store(call->out[1], &total);
+        reference_store(call->out[0], is(o->reduction, "none") ? target.at : &sum);
+        reference_store(call->out[1], &total);
     }
-    ref_drop(&x);
-    ref_drop(&target);
+    reference_drop(&x);
+    reference_drop(&target);
     return status;
 }
 
 static tn_status nll_loss_grad(const tn_call *call)
 {
     const tn_nll_loss_grad_options *o = call->options;
-    int64_t n = ref_count(call->in[1]), classes = o->classes;
-    ref_number *to = calloc((size_t)(n * classes + 1), sizeof *to);
-    ref_row gy, target, total;
-    tn_status status = ref_load(call->in[0], NULL, &gy);
+    int64_t n = reference_count(call->in[1]), classes = o->classes;
+    reference_number *to = calloc((size_t)(n * classes + 1), sizeof *to);
+    reference_row gy, target, total;
+    tn_status status = reference_load(call->in[0], NULL, &gy);
 
     target.at = total.at = NULL;
     if (status == TN_OK)
-        status = ref_load(call->in[1], NULL, &target);
+        status = reference_load(call->in[1], NULL, &target);
     if (status == TN_OK && call->in[2] != NULL)
-        status = ref_load(call->in[2], NULL, &total);
+        status = reference_load(call->in[2], NULL, &total);
     if (status == TN_OK && to == NULL)
         status = tn_fail(TN_ERR_MEMORY, "reference: out of memory");
     for (int64_t i = 0; i < n && status == TN_OK; i++) {
@@ -292,17 +293,17 @@ static tn_status nll_loss_grad(const tn_call *call)
         to[i * classes + t].re = is(o->reduction, "mean") ? -g / total.at[0].re : -g;
     }
     if (status == TN_OK)
-        ref_store(call->out[0], to);
-    ref_drop(&gy);
-    ref_drop(&target);
-    ref_drop(&total);
+        reference_store(call->out[0], to);
+    reference_drop(&gy);
+    reference_drop(&target);
+    reference_drop(&total);
     free(to);
     return status;
 }
 
 /* ---- by name ---- */
 
-tn_status ref_fold(const tn_call *call)
+tn_status reference_fold(const tn_call *call)
 {
     const char *op = call->op;
     tn_ints one = { NULL, 0 };

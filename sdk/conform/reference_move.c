@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ref_move_names[] = { "copy",        "where",          "complex",       "arange",
-                                       "gather",      "scatter",        "scatter_add",   "nonzero",
-                                       "narrow_grad", "philox_uniform", "philox_normal", NULL };
+const char *const reference_move_names[] = { "copy",           "where",         "complex",
+                                             "arange",         "gather",        "scatter",
+                                             "scatter_add",    "nonzero",       "narrow_grad",
+                                             "philox_uniform", "philox_normal", NULL };
 
 static tn_status no_memory(void)
 {
@@ -21,7 +22,7 @@ static tn_status no_memory(void)
 static tn_status copy(const tn_call *call)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
-    ref_row row;
+    reference_row row;
     tn_status status;
 
     if (tn_dtype_size(tn_view_dtype(x)) > 0 && tn_view_dtype(x) == tn_view_dtype(y) &&
@@ -29,56 +30,56 @@ static tn_status copy(const tn_call *call)
         tn_view_dtype(x) != TN_BOOL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "reference: %s has no arithmetic",
                        tn_dtype_name(tn_view_dtype(x)));
-    status = ref_load(x, y, &row);
+    status = reference_load(x, y, &row);
     if (status == TN_OK)
-        ref_store(y, row.at);
-    ref_drop(&row);
+        reference_store(y, row.at);
+    reference_drop(&row);
     return status;
 }
 
 static tn_status where(const tn_call *call)
 {
-    ref_row row[3] = { { NULL, 0, TN_BOOL }, { NULL, 0, TN_BOOL }, { NULL, 0, TN_BOOL } };
+    reference_row row[3] = { { NULL, 0, TN_BOOL }, { NULL, 0, TN_BOOL }, { NULL, 0, TN_BOOL } };
     tn_status status = TN_OK;
 
     for (int i = 0; i < 3 && status == TN_OK; i++)
-        status = ref_load(call->in[i], call->out[0], &row[i]);
+        status = reference_load(call->in[i], call->out[0], &row[i]);
     for (int64_t i = 0; status == TN_OK && i < row[0].count; i++)
         row[1].at[i] = row[0].at[i].re != 0 ? row[1].at[i] : row[2].at[i];
     if (status == TN_OK)
-        ref_store(call->out[0], row[1].at);
+        reference_store(call->out[0], row[1].at);
     for (int i = 0; i < 3; i++)
-        ref_drop(&row[i]);
+        reference_drop(&row[i]);
     return status;
 }
 
 static tn_status complex_of(const tn_call *call)
 {
-    ref_row re, im = { NULL, 0, TN_BOOL };
-    tn_status status = ref_load(call->in[0], call->out[0], &re);
+    reference_row re, im = { NULL, 0, TN_BOOL };
+    tn_status status = reference_load(call->in[0], call->out[0], &re);
 
     if (status == TN_OK)
-        status = ref_load(call->in[1], call->out[0], &im);
+        status = reference_load(call->in[1], call->out[0], &im);
     for (int64_t i = 0; status == TN_OK && i < re.count; i++)
         re.at[i].im = im.at[i].re;
     if (status == TN_OK)
-        ref_store(call->out[0], re.at);
-    ref_drop(&re);
-    ref_drop(&im);
+        reference_store(call->out[0], re.at);
+    reference_drop(&re);
+    reference_drop(&im);
     return status;
 }
 
 static tn_status arange(const tn_call *call)
 {
     const tn_arange_options *o = call->options;
-    int64_t count = ref_count(call->out[0]);
-    ref_number *to = calloc((size_t)(count + 1), sizeof *to);
+    int64_t count = reference_count(call->out[0]);
+    reference_number *to = calloc((size_t)(count + 1), sizeof *to);
 
     if (to == NULL)
         return no_memory();
     for (int64_t i = 0; i < count; i++)
         to[i].re = (long double)o->start + (long double)i * o->step;
-    ref_store(call->out[0], to);
+    reference_store(call->out[0], to);
     free(to);
     return TN_OK;
 }
@@ -133,13 +134,13 @@ static tn_status by_index(const tn_call *call, char kind, int64_t dim)
 {
     const tn_view *x = call->in[0], *index = call->in[1],
                   *src = call->n_in > 2 ? call->in[2] : NULL;
-    ref_row row, which = { NULL, 0, TN_BOOL }, from = { NULL, 0, TN_BOOL };
-    tn_status status = ref_load(x, NULL, &row);
+    reference_row row, which = { NULL, 0, TN_BOOL }, from = { NULL, 0, TN_BOOL };
+    tn_status status = reference_load(x, NULL, &row);
 
     if (status == TN_OK)
-        status = ref_load(index, NULL, &which);
+        status = reference_load(index, NULL, &which);
     if (status == TN_OK && src != NULL)
-        status = ref_load(src, NULL, &from);
+        status = reference_load(src, NULL, &from);
     for (int64_t i = 0; status == TN_OK && i < which.count; i++) {
         int64_t place;
 
@@ -149,9 +150,9 @@ static tn_status by_index(const tn_call *call, char kind, int64_t dim)
         if (kind == 'g') {
             which.at[i] = row.at[place];
         } else {
-            ref_number own = from.at[in_source(src, index, i)];
+            reference_number own = from.at[in_source(src, index, i)];
 
-            if (kind == '+' && !ref_is_float(row.dtype) && !ref_is_complex(row.dtype))
+            if (kind == '+' && !reference_is_float(row.dtype) && !reference_is_complex(row.dtype))
                 row.at[place].re = (long double)(int64_t)((uint64_t)(int64_t)row.at[place].re +
                                                           (uint64_t)(int64_t)own.re);
             else if (kind == '+')
@@ -161,10 +162,10 @@ static tn_status by_index(const tn_call *call, char kind, int64_t dim)
         }
     }
     if (status == TN_OK)
-        ref_store(call->out[0], kind == 'g' ? which.at : row.at);
-    ref_drop(&row);
-    ref_drop(&which);
-    ref_drop(&from);
+        reference_store(call->out[0], kind == 'g' ? which.at : row.at);
+    reference_drop(&row);
+    reference_drop(&which);
+    reference_drop(&from);
     return status;
 }
 
@@ -172,9 +173,9 @@ static tn_status nonzero(const tn_call *call)
 {
     const tn_view *x = call->in[0];
     int64_t shape[2] = { 0, x->ndim }, found = 0;
-    ref_number *to;
-    ref_row row;
-    tn_status status = ref_load(x, NULL, &row);
+    reference_number *to;
+    reference_row row;
+    tn_status status = reference_load(x, NULL, &row);
 
     for (int64_t i = 0; status == TN_OK && i < row.count; i++)
         shape[0] += row.at[i].re != 0 || row.at[i].im != 0;
@@ -195,8 +196,8 @@ static tn_status nonzero(const tn_call *call)
         found++;
     }
     if (status == TN_OK)
-        ref_store(call->out[0], to);
-    ref_drop(&row);
+        reference_store(call->out[0], to);
+    reference_drop(&row);
     free(to);
     return status;
 }
@@ -204,10 +205,11 @@ static tn_status nonzero(const tn_call *call)
 static tn_status narrow_grad(const tn_call *call)
 {
     const tn_narrow_grad_options *o = call->options;
-    ref_cut to = ref_cut_at(call->out[0], o->dim), from = ref_cut_at(call->in[0], o->dim);
-    ref_number *all = calloc((size_t)(ref_count(call->out[0]) + 1), sizeof *all);
-    ref_row row;
-    tn_status status = ref_load(call->in[0], NULL, &row);
+    reference_cut to = reference_cut_at(call->out[0], o->dim),
+                  from = reference_cut_at(call->in[0], o->dim);
+    reference_number *all = calloc((size_t)(reference_count(call->out[0]) + 1), sizeof *all);
+    reference_row row;
+    tn_status status = reference_load(call->in[0], NULL, &row);
 
     if (status == TN_OK && all == NULL)
         status = no_memory();
@@ -217,8 +219,8 @@ static tn_status narrow_grad(const tn_call *call)
         all[(outer * to.size + along + o->start) * to.inner + i % from.inner] = row.at[i];
     }
     if (status == TN_OK)
-        ref_store(call->out[0], all);
-    ref_drop(&row);
+        reference_store(call->out[0], all);
+    reference_drop(&row);
     free(all);
     return status;
 }
@@ -256,10 +258,10 @@ static tn_status draw(const tn_call *call, bool normal)
         call->options; /* both have the same members in this order */
     const tn_philox_normal_options *n = call->options;
     bool wide = tn_view_dtype(call->out[0]) == TN_F64;
-    int64_t count = ref_count(call->out[0]), each = (wide ? 2 : 1) * (normal ? 2 : 1);
+    int64_t count = reference_count(call->out[0]), each = (wide ? 2 : 1) * (normal ? 2 : 1);
     uint64_t seed = (uint64_t)(normal ? n->seed : u->seed),
              first = (uint64_t)(normal ? n->block : u->block);
-    ref_number *to = calloc((size_t)(count + 1), sizeof *to);
+    reference_number *to = calloc((size_t)(count + 1), sizeof *to);
     uint32_t w[4];
 
     if (to == NULL)
@@ -279,14 +281,14 @@ static tn_status draw(const tn_call *call, bool normal)
             to[i].re = fmaf((float)share(own, false, 0), (float)(u->high - u->low), (float)u->low);
         }
     }
-    ref_store(call->out[0], to);
+    reference_store(call->out[0], to);
     free(to);
     return TN_OK;
 }
 
 /* ---- by name ---- */
 
-tn_status ref_move(const tn_call *call)
+tn_status reference_move(const tn_call *call)
 {
     const char *op = call->op;
 

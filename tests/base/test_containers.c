@@ -45,9 +45,9 @@ START_TEST(an_array_that_is_too_large_or_without_memory_stays_as_it_was)
     ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
     tn_error_clear();
     ck_assert(tn__vector_room(&at, &capacity, 8, 1));
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     ck_assert(!tn__vector_room(&at, &capacity, capacity + 1, 1));
-    tn__fail_alloc(0);
+    tn__memory_fail(0);
     ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
     ck_assert_int_eq(capacity, 8);
     tn_error_clear();

@@ -147,17 +147,17 @@ END_TEST
 START_TEST(a_plugin_that_fails_without_words_gets_some)
 {
     tn_error_clear();
-    ck_assert_int_eq(tn__status_of(TN_OK, "it"), TN_OK);
-    ck_assert_int_eq(tn__status_of(TN_ERR_IO, "layer \"x\""), TN_ERR_IO);
+    ck_assert_int_eq(tn__error_status_of(TN_OK, "it"), TN_OK);
+    ck_assert_int_eq(tn__error_status_of(TN_ERR_IO, "layer \"x\""), TN_ERR_IO);
     ck_assert_str_eq(tn_error_text(), "layer \"x\" failed with TN_ERR_IO and recorded no message");
     tn_error_clear();
     const char *before = tn__error_plugin("p");
     tn_fail(TN_ERR_IO, "own words");
     tn__error_plugin(before);
-    ck_assert_int_eq(tn__status_of(TN_ERR_IO, "it"), TN_ERR_IO);
+    ck_assert_int_eq(tn__error_status_of(TN_ERR_IO, "it"), TN_ERR_IO);
     ck_assert_str_eq(tn_error_text(), "own words");
     tn_error_clear();
-    ck_assert_int_eq(tn__status_of(-7, "kernel k"), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn__error_status_of(-7, "kernel k"), TN_ERR_RUNTIME);
     ck_assert_str_eq(tn_error_text(), "kernel k returned an unknown status, got -7; expected 0 to "
                                       "17");
     tn_error_clear();
@@ -169,10 +169,10 @@ START_TEST(a_null_input_fails_with_the_code_of_what_failed_before)
     tn_error_clear();
     tn_fail(TN_ERR_MEMORY, "before");
     uint64_t count = tn__error_count();
-    ck_assert_int_eq(tn__null_input("x"), TN_ERR_MEMORY);
+    ck_assert_int_eq(tn__error_null_input("x"), TN_ERR_MEMORY);
     ck_assert_uint_eq(tn__error_count(), count);
     tn_error_clear();
-    ck_assert_int_eq(tn__null_input("the input"), TN_ERR_RUNTIME);
+    ck_assert_int_eq(tn__error_null_input("the input"), TN_ERR_RUNTIME);
     ck_assert_uint_eq(tn__error_count(), count + 1);
     expect_failure(TN_ERR_RUNTIME, "the input is NULL");
 }
@@ -181,10 +181,10 @@ END_TEST
 START_TEST(a_failure_takes_no_memory)
 {
     tn_error_clear();
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     tn_fail(TN_ERR_VALUE, "words %s %g %q", "and", 0.5, "more");
     tn_error_prefix("in front: ");
-    ck_assert_uint_eq(tn__fail_alloc(0), 0);
+    ck_assert_uint_eq(tn__memory_fail(0), 0);
     ck_assert_str_eq(tn_error_text(), "in front: words and 0.5 \"more\"");
     tn_error_clear();
 }

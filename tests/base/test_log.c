@@ -108,15 +108,15 @@ START_TEST(a_row_without_memory_is_an_error)
 {
     begin_anew();
     tn_error_clear();
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     ck_assert_int_eq(tn__env_add("TENON_X_Y", "help"), TN_ERR_MEMORY);
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     ck_assert_int_eq(tn__env_program("TENON_MATH", "fast"), TN_ERR_MEMORY);
     setenv("TENON_MATH", "fast", 1);
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     ck_assert_str_eq(tn_env_get("TENON_MATH"), "default");
     expect_failure(TN_ERR_MEMORY, "out of host memory");
-    tn__fail_alloc(0);
+    tn__memory_fail(0);
     ck_assert_str_eq(tn_env_get("TENON_MATH"), "fast");
     unsetenv("TENON_MATH");
     begin_anew();

@@ -42,15 +42,15 @@ START_TEST(running_out_of_memory_is_an_error_like_any_other)
         void *kept = tn_malloc(8);
         void *got = kept;
 
-        tn__fail_alloc(1);
+        tn__memory_fail(1);
         switch (what) {
         case 0: got = tn_malloc(77); break;
         case 1: got = tn_calloc(7, 11); break;
         case 2: got = tn_realloc(kept, 77); break;
-        case 3: got = tn__alloc_aligned(77, 64); break;
+        case 3: got = tn__memory_alloc_aligned(77, 64); break;
         default: got = tn_strdup("seventy-seven bytes?"); break;
         }
-        ck_assert_uint_eq(tn__fail_alloc(0), 1);
+        ck_assert_uint_eq(tn__memory_fail(0), 1);
         ck_assert_ptr_null(got);
         expect_failure(TN_ERR_MEMORY, what < 4 ? "77 bytes" : "21 bytes");
         tn_free(kept);
@@ -61,9 +61,9 @@ END_TEST
 START_TEST(the_nth_allocation_fails_and_no_other)
 {
     tn_error_clear();
-    tn__fail_alloc(2);
+    tn__memory_fail(2);
     void *one = tn_malloc(1), *two = tn_malloc(1), *three = tn_malloc(1);
-    ck_assert_uint_eq(tn__fail_alloc(0), 3);
+    ck_assert_uint_eq(tn__memory_fail(0), 3);
     ck_assert(one && !two && three);
     tn_free(one);
     tn_free(three);
@@ -74,12 +74,12 @@ END_TEST
 START_TEST(aligned_memory_is_aligned)
 {
     for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
-        void *block = tn__alloc_aligned(100, alignment);
+        void *block = tn__memory_alloc_aligned(100, alignment);
         ck_assert_uint_eq((uintptr_t)block % alignment, 0);
         memset(block, 1, 100);
-        tn__free_aligned(block, 100, alignment);
+        tn__memory_free_aligned(block, 100, alignment);
     }
-    tn__free_aligned(NULL, 0, 64);
+    tn__memory_free_aligned(NULL, 0, 64);
 }
 END_TEST
 
@@ -134,7 +134,7 @@ static int with_own_allocator(void)
         return 1;
     char *text = tn_strdup("text");
     char *zero = tn_calloc(10, 10);
-    void *aligned = tn__alloc_aligned(1000, 256);
+    void *aligned = tn__memory_alloc_aligned(1000, 256);
     if (!text || !zero || !aligned || (uintptr_t)aligned % 256 || (uintptr_t)text % 16 || zero[99])
         return 2;
     text = tn_realloc(text, 500);
@@ -148,7 +148,7 @@ static int with_own_allocator(void)
     tn__spec_free(spec);
     tn_free(text);
     tn_free(zero);
-    tn__free_aligned(aligned, 1000, 256);
+    tn__memory_free_aligned(aligned, 1000, 256);
     return ledger.live || ledger.wrong ? 6 : 0;
 }
 
@@ -209,7 +209,7 @@ START_TEST(a_text_without_memory_says_so_once_at_the_end)
     tn_error_clear();
     for (int what = 0; what < 2; what++) {
         uint64_t count = tn__error_count();
-        tn__fail_alloc(1);
+        tn__memory_fail(1);
         tn__text_add(&text, "%d", 1);
         tn__text_add(&text, "%d", 2);
         ck_assert_uint_eq(tn__error_count(), count);
@@ -217,7 +217,7 @@ START_TEST(a_text_without_memory_says_so_once_at_the_end)
             ck_assert_int_eq(tn__text_give(&text, out, sizeof out), -1);
         else
             ck_assert_ptr_null(tn__text_take(&text));
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         ck_assert_uint_eq(tn__error_count(), count + 1);
         expect_failure(TN_ERR_MEMORY, "out of host memory");
     }
@@ -249,19 +249,19 @@ START_TEST(the_nearest_name_is_found_and_far_ones_are_not)
 {
     static const char *const names[] = { "in_features", "out_features", "bias", "Linear", "relu" };
 
-    ck_assert_str_eq(tn__nearest("in_featurs", names, 5), "in_features");
-    ck_assert_str_eq(tn__nearest("linear", names, 5), "Linear");
-    ck_assert_str_eq(tn__nearest("bais", names, 5), "bias");
-    ck_assert_str_eq(tn__nearest("rleu", names, 5), "relu");
-    ck_assert_str_eq(tn__nearest("outfeatures", names, 5), "out_features");
-    ck_assert_ptr_null(tn__nearest("momentum", names, 5));
-    ck_assert_ptr_null(tn__nearest("", names, 5));
-    ck_assert_ptr_null(tn__nearest("x", names, 5));
-    ck_assert_ptr_null(tn__nearest("in", names, 0));
+    ck_assert_str_eq(tn__name_nearest("in_featurs", names, 5), "in_features");
+    ck_assert_str_eq(tn__name_nearest("linear", names, 5), "Linear");
+    ck_assert_str_eq(tn__name_nearest("bais", names, 5), "bias");
+    ck_assert_str_eq(tn__name_nearest("rleu", names, 5), "relu");
+    ck_assert_str_eq(tn__name_nearest("outfeatures", names, 5), "out_features");
+    ck_assert_ptr_null(tn__name_nearest("momentum", names, 5));
+    ck_assert_ptr_null(tn__name_nearest("", names, 5));
+    ck_assert_ptr_null(tn__name_nearest("x", names, 5));
+    ck_assert_ptr_null(tn__name_nearest("in", names, 0));
     char longer[200];
     memset(longer, 'a', 199);
     longer[199] = 0;
-    ck_assert_ptr_null(tn__nearest(longer, names, 5));
+    ck_assert_ptr_null(tn__name_nearest(longer, names, 5));
 }
 END_TEST
 

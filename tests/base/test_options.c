@@ -316,10 +316,10 @@ START_TEST(every_allocation_of_filling_may_fail)
         tn__keep *keep = (tn__keep *)&data;
         memset(&data, 0, sizeof data);
         tn_error_clear();
-        tn__fail_alloc(++nth);
+        tn__memory_fail(++nth);
         done = tn__options_fill(all_options, &data, "layer f", spec->text, spec->values,
                                 spec->names, spec->columns, spec->count, &keep) == TN_OK;
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         if (!done) {
             expect_failure(TN_ERR_MEMORY, "out of host memory");
             ck_assert_ptr_null(keep);
@@ -410,7 +410,7 @@ START_TEST(a_pack_without_memory_stays_as_it_was)
 {
     tn_error_clear();
     for (uint64_t nth = 1;; nth++) {
-        tn__fail_alloc(nth);
+        tn__memory_fail(nth);
         tn_pack *pack = tn_pack_new();
         int64_t added = 0;
         for (int i = 0; pack && i < 6; i++) {
@@ -420,7 +420,7 @@ START_TEST(a_pack_without_memory_stays_as_it_was)
                 break;
             added++;
         }
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         if (pack != NULL)
             ck_assert_int_eq(tn_pack_count(pack), added);
         tn_pack_drop(pack);

@@ -343,7 +343,7 @@ static int in_child(void)
 {
     memset(&seen, 0, sizeof seen);
     seen.caller = pthread_self();
-    if (!tn__forked() || tn_parallel_for(1000, 1, look, &seen) != TN_OK)
+    if (!tn__fork_is_child() || tn_parallel_for(1000, 1, look, &seen) != TN_OK)
         return 1;
     if (seen.sum != 1000 || seen.elsewhere != 0 || threads_of_the_process() != 1)
         return 2;
@@ -359,7 +359,7 @@ START_TEST(after_fork_the_child_runs_everything_in_the_calling_thread)
 
     tn_set_num_threads(4);
     run(1000, 1);
-    ck_assert(!tn__forked());
+    ck_assert(!tn__fork_is_child());
     pid_t child = fork();
     if (child == 0)
         _exit(in_child());

@@ -368,9 +368,9 @@ START_TEST(every_allocation_of_the_parser_may_fail)
 
     while (!spec) {
         tn_error_clear();
-        tn__fail_alloc(++nth);
+        tn__memory_fail(++nth);
         spec = tn__spec_parse(text);
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         if (!spec)
             expect_failure(TN_ERR_MEMORY, "out of host memory");
         ck_assert_uint_lt(nth, 1000);
@@ -386,7 +386,7 @@ static char *take(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    char *text = tn__format_take(format, args);
+    char *text = tn__text_from_format(format, args);
     va_end(args);
     return text;
 }
@@ -399,9 +399,9 @@ START_TEST(a_format_becomes_text_or_is_refused)
     tn_error_clear();
     ck_assert_ptr_null(take("Linear(%y)"));
     expect_failure(TN_ERR_VALUE, "format \"Linear(%y)\"");
-    tn__fail_alloc(1);
+    tn__memory_fail(1);
     ck_assert_ptr_null(take("x"));
-    tn__fail_alloc(0);
+    tn__memory_fail(0);
     expect_failure(TN_ERR_MEMORY, "out of host memory");
 }
 END_TEST

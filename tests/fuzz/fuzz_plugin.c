@@ -21,25 +21,25 @@ static void try_file(const uint8_t *data, size_t size)
     fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     /* Words exactly where it says no. */
-    tn_outcome outcome = tn__elf_acceptable(path, words, sizeof words);
+    tn_outcome outcome = tn__file_check_elf(path, words, sizeof words);
     fuzz_require((outcome == TN_OUTCOME_OK) == (words[0] == 0));
     close(fd);
 }
 
 static void try_texts(const char *a, const char *b)
 {
-    int order = tn__compare_versions(a, b);
+    int order = tn__plugin_compare_versions(a, b);
 
-    fuzz_require(order == -tn__compare_versions(b, a));
-    fuzz_require(tn__compare_versions(a, a) == 0);
+    fuzz_require(order == -tn__plugin_compare_versions(b, a));
+    fuzz_require(tn__plugin_compare_versions(a, a) == 0);
     /* A pattern more that denies everything, or lets everything in, decides. */
     char *list = malloc(strlen(a) + 4);
     fuzz_require(list);
-    (void)tn__list_allows(a, b);
+    (void)tn__filter_allows(a, b);
     sprintf(list, "%s,!*", a);
-    fuzz_require(!tn__list_allows(list, b));
+    fuzz_require(!tn__filter_allows(list, b));
     sprintf(list, "%s,*", a);
-    fuzz_require(tn__list_allows(list, b));
+    fuzz_require(tn__filter_allows(list, b));
     free(list);
 }
 

@@ -372,9 +372,9 @@ static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))
 
         tn_tensor_set_grad(w, TN_NONE);
         tn_tensor_set_grad(b, TN_NONE);
-        tn__fail_alloc(nth);
+        tn__memory_fail(nth);
         status = work(x, w, b);
-        made = tn__fail_alloc(0);
+        made = tn__memory_fail(0);
         ck_assert_int_eq(tn_graph_node_count(), nodes);
         if (status == TN_OK && made < nth)
             break;

@@ -239,9 +239,9 @@ START_TEST(a_begin_without_memory_does_not_end_the_one_outside_it)
     ck_assert_ptr_nonnull(cpu);
     tn_error_clear();
     while (!tn_failed()) { /* until the row has to grow */
-        tn__fail_alloc(1);
+        tn__memory_fail(1);
         tn_device_begin(meta);
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         depth++;
     }
     tn_error_clear();

@@ -257,9 +257,9 @@ START_TEST(a_function_survives_memory_that_runs_out)
         tn_status status;
 
         tn_tensor_set_grad(x, TN_NONE);
-        tn__fail_alloc((uint64_t)at);
+        tn__memory_fail((uint64_t)at);
         status = whole(&m, x);
-        tn__fail_alloc(0);
+        tn__memory_fail(0);
         ck_assert_int_eq(tn_graph_node_count(), nodes);
         if (status == TN_OK && !tn_failed())
             break;

@@ -28,7 +28,7 @@ static tn_status look(void *user, tn_tensor *gradient)
         return TN_OK;
     }
     if (s->scarce)
-        s->made = tn__fail_alloc(0);
+        s->made = tn__memory_fail(0);
     s->sum = at(gradient, 0) + at(gradient, 1);
     return s->tensor == NULL || gradient == tn_tensor_grad(s->tensor)
                ? TN_OK
@@ -203,11 +203,11 @@ START_TEST(memory_that_runs_out_leaves_whole_gradients)
         uint64_t handle, made;
         tn_status status = TN_OK;
 
-        tn__fail_alloc(nth);
+        tn__memory_fail(nth);
         handle = tn_tensor_hook_added(x, look, &s, released);
         if (handle != 0)
             status = tn_backward(loss);
-        made = tn__fail_alloc(0);
+        made = tn__memory_fail(0);
         if (s.calls > 0)
             made = s.made;
         if (handle != 0 && status == TN_OK && made < nth) {
@@ -245,9 +245,9 @@ START_TEST(nothing_hangs_on_a_history_that_was_lost)
         TN_SCOPE;
         tn_tensor *x = LEAF(1, 2), *c = VEC(3, 4), *y = tn_mul_scalar(x, 2);
 
-        tn__fail_alloc(nth);
+        tn__memory_fail(nth);
         tn_mul_(y, c);
-        made = tn__fail_alloc(0);
+        made = tn__memory_fail(0);
         tn_error_clear();
         ck_assert_uint_lt(nth, 100);
         if (strcmp(tn_tensor_grad_op(y), "in-place") != 0)

@@ -8,6 +8,7 @@ TN_HOUSE_TESTS = \
 	tests/house/configure.sh \
 	tests/house/laws.sh \
 	tests/house/layers.sh \
+	tests/house/names.sh \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
@@ -24,4 +25,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c

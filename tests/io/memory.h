@@ -120,9 +120,9 @@ static inline void fail_allocations(const char *path)
     tn_status wanted = tn_error_take(NULL);
     uint64_t failures = 0;
     for (uint64_t n = 1;; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         state = tn_state_load(path);
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         tn_status code = tn_error_take(NULL);
         ck_assert_msg(code == TN_ERR_MEMORY || (code == wanted && (state != NULL) == loads),
                       "%s, allocation %d: %s", path, (int)n, tn_error_last()->message);

@@ -215,7 +215,7 @@ START_TEST(files_of_other_formats_have_bools_of_0_and_1)
     TN_SCOPE;
     in_folder();
     tn_tensor *raw = tn_tensor_from(odd, TN_U8, TN_SHAPE(6));
-    for (int i = 0; i < (tn__format_by_extension("x.safetensors") != NULL ? 3 : 2); i++) {
+    for (int i = 0; i < (tn__file_format("x.safetensors") != NULL ? 3 : 2); i++) {
         tn_state *state = tn_state_new();
         unsigned char got[6];
         size_t size;

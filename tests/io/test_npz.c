@@ -206,9 +206,9 @@ START_TEST(each_allocation_that_fails_is_an_error_and_nothing_is_left)
     tn_state *state = loaded(FILES "python.npz");
     uint64_t failures = 0;
     for (uint64_t n = 1;; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_status status = tn_state_save(state, "failing.npz");
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "%s", tn_error_text());
         ck_assert(status == TN_OK || access("failing.npz", F_OK) != 0);
         failures += status != TN_OK;

@@ -113,9 +113,9 @@ START_TEST(a_save_that_fails_leaves_the_old_set)
     expect_files(files);
     tn_state *next = six(5);
     for (uint64_t n = 1;; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_status status = tn_state_save_parts(next, INDEX, 80);
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         tn_error_clear();
         tn_state *got = loaded_as(INDEX, 0);
         expect_same_state(status == TN_OK ? next : old, got);

@@ -346,18 +346,18 @@ START_TEST(running_out_of_memory_is_an_error_and_leaves_nothing)
     tn_state *state = sample(true);
     for (int i = 0; i < 2; i++) {
         for (uint64_t n = 1;; n++) {
-            tn__fail_alloc(n);
+            tn__memory_fail(n);
             tn_status status = tn_state_save(state, paths[i]);
-            bool reached = tn__fail_alloc(0) >= n;
+            bool reached = tn__memory_fail(0) >= n;
             ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "%s", tn_error_text());
             tn_error_clear();
             if (!reached)
                 break;
         }
         for (uint64_t n = 1;; n++) {
-            tn__fail_alloc(n);
+            tn__memory_fail(n);
             tn_state *got = tn_state_load_as(paths[i], n % 2 != 0 ? TN_FILE_MAP : 0);
-            bool reached = tn__fail_alloc(0) >= n;
+            bool reached = tn__memory_fail(0) >= n;
             ck_assert(got != NULL || tn_failed());
             tn_error_clear();
             if (got != NULL)

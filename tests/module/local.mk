@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/every_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/registered_layers.h %D%/state_layers.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/every_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/registered_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/extremes.h tests/oracle/extremes.py tests/oracle/make_extremes_layers.py tests/oracle/extremes_layers.txt
 
 if HAVE_CHECK

@@ -5,7 +5,7 @@
 #ifndef TN_TESTS_MODULE_REGISTERED_LAYERS_H
 #define TN_TESTS_MODULE_REGISTERED_LAYERS_H
 
-#include "tests/base/suite.h"
+#include "tests/module/suite.h"
 
 /* ---- Probe(size, fail=False): a parameter, two buffers, forward adds one in training
  * ------------- */

@@ -4,7 +4,7 @@
 #ifndef TN_TESTS_MODULE_STATE_LAYERS_H
 #define TN_TESTS_MODULE_STATE_LAYERS_H
 
-#include "tests/base/suite.h"
+#include "tests/module/suite.h"
 #include "tests/spec/proves.h"
 
 /* ---- Noted: extra state, a value of the test's choice
@@ -128,13 +128,6 @@ static inline void register_state_layers(void)
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         ck_assert_msg(tn_register(layers[i]) == TN_OK, "%s", tn_error_text());
     noted_gives = tn_value_int(5);
-}
-
-static inline tn_module *made(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
 }
 
 static inline tn_state *taken(tn_module *module)

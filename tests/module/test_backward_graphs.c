@@ -173,14 +173,14 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
     int64_t nodes = tn_graph_node_count(), live = live_bytes();
     int failures = 0;
     for (uint64_t n = 1; n < 100000; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         use();
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         ck_assert_msg(!tn_failed() || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
                       tn_error_text());
         failures += tn_failed();
         tn_error_clear();
-        ck_assert_int_eq(tn__handle_count(), 0);
+        ck_assert_int_eq(tn__hook_handle_count(), 0);
         ck_assert_int_eq(tn_graph_node_count(), nodes);
         ck_assert_int_eq(live_bytes(), live);
         if (!reached)

@@ -5,13 +5,6 @@
 
 #include <pthread.h>
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 static tn_tensor *filled(double value)
 {
     return tn_tensor_full(TN_SHAPE(2), value, TN_F32, NULL);

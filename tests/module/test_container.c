@@ -11,13 +11,6 @@
         tn_error_clear();                                                                          \
     } while (0)
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 /* "0=ReLU 1=Linear": the children's names and types. */
 static void expect_children(tn_module *module, const char *wanted)
 {

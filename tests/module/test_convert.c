@@ -4,13 +4,6 @@
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
-static tn_module *made(const char *spec)
-{
-    tn_module *module = tn_module_parse(spec);
-    ck_assert_msg(module != NULL, "%s", tn_error_text());
-    return module;
-}
-
 static tn_tensor *filled(tn_ints shape, double value, tn_dtype dtype)
 {
     return tn_tensor_full(shape, value, dtype, NULL);
@@ -19,7 +12,7 @@ static tn_tensor *filled(tn_ints shape, double value, tn_dtype dtype)
 /* Linear(2, 2) with a buffer of each kind: int64, bool, complex64. */
 static tn_module *mixed(void)
 {
-    tn_module *m = made("Linear(2, 2)");
+    tn_module *m = parsed("Linear(2, 2)");
     tn_module_add_buffer(m, "i", filled(TN_SHAPE(2), 3, TN_I64), 0);
     tn_module_add_buffer(m, "b", filled(TN_SHAPE(2), 1, TN_BOOL), 0);
     tn_module_add_buffer(m, "c", tn_cast(filled(TN_SHAPE(2), 2, TN_F32), TN_C64), 0);
@@ -50,7 +43,7 @@ static void count_lines(void *user, int level, const char *plugin, const char *t
 START_TEST(to_changes_floating_and_complex_tensors_in_place_cnv_001_cnv_002_cnv_014)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight"),
               *count = tn_module_find_tensor(m, "1.num_batches_tracked");
     double first = tn_item(tn_select(tn_select(w, 0, 0), 0, 0));
@@ -147,7 +140,7 @@ END_TEST
 START_TEST(a_memory_format_restrides_tensors_of_four_and_five_dimensions_cnv_007)
 {
     TN_SCOPE;
-    tn_module *m = made("Conv2d(3, 4, 2)"), *deep = made("Conv3d(2, 2, 2)");
+    tn_module *m = parsed("Conv2d(3, 4, 2)"), *deep = parsed("Conv3d(2, 2, 2)");
     float before[48], after[48];
     tn_tensor *w = tn_module_get(m, "weight"), *b = tn_module_get(m, "bias");
     void *bias = tn_tensor_data(b);
@@ -211,7 +204,7 @@ END_TEST
 START_TEST(a_device_goes_by_its_name_and_an_absent_one_is_named_cnv_009_cnv_012)
 {
     TN_SCOPE;
-    tn_module *m = made("Linear(2, 2)");
+    tn_module *m = parsed("Linear(2, 2)");
     ck_assert_int_eq(tn_module_to_device(m, "nowhere:3"), tn_error_last_code());
     ck_assert_int_ne(tn_error_last_code(), TN_OK);
     expect_failure(tn_error_last_code(), "nowhere");
@@ -278,7 +271,7 @@ START_TEST(children_come_first_then_parameters_then_buffers_cnv_013)
 {
     TN_SCOPE;
     struct seen seen = { "", 0, 0 };
-    tn_module *m = made("Sequential()"), *child = made("Sequential()");
+    tn_module *m = parsed("Sequential()"), *child = parsed("Sequential()");
     tn_module_add_buffer(m, "b", filled(TN_SHAPE(5), 1, TN_F32), 0);
     tn_module_add_parameter(m, "p", parameter(4));
     tn_module_add_parameter(child, "p", parameter(2));
@@ -300,8 +293,8 @@ START_TEST(ties_stay_and_a_shared_module_is_changed_for_each_parent_cnv_017_cnv_
 {
     TN_SCOPE;
     struct seen seen = { "", 0, 0 };
-    tn_module *m = made("Sequential()"), *a = made("Sequential()"), *b = made("Sequential()"),
-              *shared = made("Sequential()");
+    tn_module *m = parsed("Sequential()"), *a = parsed("Sequential()"), *b = parsed("Sequential()"),
+              *shared = parsed("Sequential()");
     tn_tensor *p = parameter(1), *buffer = filled(TN_SHAPE(1), 1, TN_F32);
     tn_module_add_parameter(a, "p", p);
     tn_module_add_parameter(b, "p", p);
@@ -357,7 +350,7 @@ static tn_status take_away(void *user, tn_tensor *tensor, tn_tensor **out)
 START_TEST(a_change_may_take_modules_out_of_the_tree)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Sequential(Linear(2, 2), Linear(2, 2)), Linear(2, 2))");
+    tn_module *m = parsed("Sequential(Sequential(Linear(2, 2), Linear(2, 2)), Linear(2, 2))");
     ck_assert_int_eq(tn_module_map(m, true, take_away, m), TN_OK);
     ck_assert_int_eq(tn_module_child_count(m), 0);
     tn_module_drop(m);
@@ -367,7 +360,7 @@ END_TEST
 START_TEST(gradients_are_converted_with_their_parameters_outside_any_graph_cnv_016_cnv_021)
 {
     TN_SCOPE;
-    tn_module *m = made("Linear(2, 1)");
+    tn_module *m = parsed("Linear(2, 1)");
     tn_tensor *w = tn_module_get(m, "weight"), *b = tn_module_get(m, "bias");
     tn_tensor_set_requires_grad(b, false);
     ck_assert_int_eq(
@@ -393,7 +386,7 @@ END_TEST
 START_TEST(what_fits_already_is_not_touched_and_old_views_keep_their_memory_cnv_020_cnv_023)
 {
     TN_SCOPE;
-    tn_module *m = made("Linear(2, 2)");
+    tn_module *m = parsed("Linear(2, 2)");
     tn_tensor *w = tn_module_get(m, "weight");
     void *memory = tn_tensor_data(w);
     uint64_t version = tn_tensor_version(w);
@@ -414,7 +407,7 @@ END_TEST
 START_TEST(a_change_in_place_makes_a_recorded_graph_stale_cnv_022)
 {
     TN_SCOPE;
-    tn_module *m = made("Linear(2, 1, bias=False)");
+    tn_module *m = parsed("Linear(2, 1, bias=False)");
     tn_tensor *x = filled(TN_SHAPE(1, 2), 1, TN_F32);
     tn_tensor_set_requires_grad(x, true);
     tn_tensor *y = tn_module_call(m, x), *w = tn_module_get(m, "weight");
@@ -440,7 +433,7 @@ START_TEST(values_come_back_from_meta_by_to_empty_only_cnv_015_cnv_024_cnv_025_c
     TN_SCOPE;
     const tn_device *meta = tn_device_find("meta"), *cpu = tn_device_find("cpu");
     tn_device_begin(meta);
-    tn_module *m = made("Sequential(Linear(2, 3), BatchNorm1d(3))");
+    tn_module *m = parsed("Sequential(Linear(2, 3), BatchNorm1d(3))");
     tn_device_end();
     tn_tensor *w = tn_module_find_tensor(m, "0.weight");
     ck_assert_ptr_eq(tn_tensor_device(w), meta);
@@ -474,7 +467,7 @@ END_TEST
 START_TEST(compiling_changes_nothing_and_says_so_cnv_028)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), Tanh())");
+    tn_module *m = parsed("Sequential(Linear(2, 2), Tanh())");
     tn_tensor *x = filled(TN_SHAPE(3, 2), 0.5, TN_F32);
     float before[6], after[6];
     tn_tensor_copy_out(tn_module_call(m, x), before, sizeof before);

@@ -7,13 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static tn_module *made(const char *spec)
-{
-    tn_module *module = tn_module_parse(spec);
-    ck_assert_msg(module != NULL, "%s", tn_error_text());
-    return module;
-}
-
 static tn_tensor *filled(int64_t n, double value)
 {
     return tn_tensor_full(TN_SHAPE(n), value, TN_F32, NULL);
@@ -29,8 +22,8 @@ static tn_module *copied(tn_module *module)
 START_TEST(a_copy_has_storages_of_its_own_and_the_same_ties_reg_030)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), BatchNorm1d(2), Dropout(p=0.25))"),
-              *shared = made("Linear(1, 1)");
+    tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2), Dropout(p=0.25))"),
+              *shared = parsed("Linear(1, 1)");
     tn_tensor *w = tn_module_find_parameter(m, "0.weight");
     tn_module_add_parameter(m, "tied", w);
     tn_module_add_parameter(m, "view", tn_parameter(tn_reshape(w, TN_SHAPE(4)), false));
@@ -89,7 +82,7 @@ END_TEST
 START_TEST(a_copy_computes_what_the_original_computes_and_learns_alone)
 {
     TN_SCOPE;
-    tn_module *m = made(
+    tn_module *m = parsed(
                   "Sequential(Conv2d(1, 2, (3, 2), padding='same'), Flatten(), Linear(24, 2))"),
               *copy;
     float a[2], b[2];
@@ -111,7 +104,7 @@ END_TEST
 START_TEST(plain_buffers_take_their_gradient_along_and_results_cannot_be_copied)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential()");
+    tn_module *m = parsed("Sequential()");
     tn_tensor *buffer = filled(1, 2);
     tn_tensor_set_requires_grad(buffer, true);
     tn_tensor_set_grad(buffer, filled(1, 3));
@@ -182,7 +175,7 @@ START_TEST(a_layers_copy_makes_anew_what_its_data_point_to)
 {
     ck_assert_int_eq(tn_register(&box_layer), TN_OK);
     register_probes();
-    tn_module *m = made("Sequential(Box(name=\"words\"))"), *copy = copied(m);
+    tn_module *m = parsed("Sequential(Box(name=\"words\"))"), *copy = copied(m);
     const struct box *a = tn_module_data(tn_module_child(m, "0")),
                      *b = tn_module_data(tn_module_child(copy, "0"));
     ck_assert_int_eq(boxes, 2);
@@ -197,7 +190,7 @@ START_TEST(a_layers_copy_makes_anew_what_its_data_point_to)
     ck_assert_int_eq(boxes, 1);
     tn_module_drop(copy);
     ck_assert_int_eq(boxes, 0);
-    m = made("Probe(2)"); /* has a destroy, and no copy */
+    m = parsed("Probe(2)"); /* has a destroy, and no copy */
     ck_assert_ptr_null(tn_module_copy(m));
     expect_failure(TN_ERR_NOT_IMPLEMENTED, "Probe cannot be copied: its layer has a `destroy` and "
                                            "no `copy`");
@@ -238,7 +231,7 @@ START_TEST(computed_slots_are_copied_with_what_they_need)
 {
     TN_SCOPE;
     tn_computed how = { .get = times, .release = drop_value, .copy = copy_value };
-    tn_module *m = made("Sequential()");
+    tn_module *m = parsed("Sequential()");
     double *factor = tn_malloc(sizeof *factor);
     *factor = 3.0;
     values = 1;
@@ -271,7 +264,7 @@ END_TEST
 START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2))");
     tn_tensor *w = tn_module_find_parameter(m, "0.weight"),
               *count = tn_module_find_tensor(m, "1.num_batches_tracked");
     tn_tensor *gradient = tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL);
@@ -308,7 +301,7 @@ START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
     ck_assert_double_eq(tn_item(tn_sum(tn_module_get(m, "view"), NULL)), 6.0);
     ck_assert_double_eq(tn_item(count), 77.0);
     /* Memory that the host does not reach stays where it is. */
-    tn_module *nowhere = made("Linear(1, 1)");
+    tn_module *nowhere = parsed("Linear(1, 1)");
     tn_module_to_device(nowhere, "meta");
     ck_assert_int_eq(tn_module_share_memory(nowhere), TN_OK);
     ck_assert(!tn_tensor_is_shared(tn_module_get(nowhere, "weight")));

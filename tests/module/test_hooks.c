@@ -376,12 +376,12 @@ START_TEST(what_runs_is_what_was_there_when_the_hooks_began)
     tn_hook_handle handles[2], adder;
     struct act a = { .letter = 'a', .remove = &handles[1] },
                b = { .letter = 'b', .remove = &handles[0] }, late = { .letter = 'l' };
-    int64_t before = tn__handle_count();
+    int64_t before = tn__hook_handle_count();
     handles[0] = after(m, &a, 0);
     handles[1] = after(m, &b, 0);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("ab");
-    ck_assert_int_eq(tn__handle_count(), before);
+    ck_assert_int_eq(tn__hook_handle_count(), before);
     ck_assert_int_eq(released, 2);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("");
@@ -389,7 +389,7 @@ START_TEST(what_runs_is_what_was_there_when_the_hooks_began)
     handles[1] = pre(m, &b, 0);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("ab");
-    ck_assert_int_eq(tn__handle_count(), before);
+    ck_assert_int_eq(tn__hook_handle_count(), before);
     adder = tn_module_hook_forward(m, add_another, 0, &late, NULL);
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("");
@@ -445,19 +445,19 @@ START_TEST(a_call_without_hooks_is_just_forward)
     tn_tensor *x = filled(1);
     tn_module_eval(m);
     tn_module_call(m, x);
-    tn__fail_alloc(UINT64_MAX);
+    tn__memory_fail(UINT64_MAX);
     for (int i = 0; i < 100; i++)
         ck_assert_ptr_eq(tn_module_call(m, x), x);
-    ck_assert_uint_le(tn__fail_alloc(0), 4); /* the scope's list of what it owns grew */
+    ck_assert_uint_le(tn__memory_fail(0), 4); /* the scope's list of what it owns grew */
     struct act a = { .letter = 'a' };
     tn_hook_handle handle = after(m, &a, 0);
-    tn__fail_alloc(UINT64_MAX);
+    tn__memory_fail(UINT64_MAX);
     ck_assert_ptr_eq(tn_module_call(m, x), x);
-    ck_assert_uint_ge(tn__fail_alloc(0), 3); /* packs */
+    ck_assert_uint_ge(tn__memory_fail(0), 3); /* packs */
     tn_hook_remove(handle);
-    tn__fail_alloc(UINT64_MAX);
+    tn__memory_fail(UINT64_MAX);
     ck_assert_ptr_eq(tn_module_call(m, x), x);
-    ck_assert_uint_le(tn__fail_alloc(0), 1);
+    ck_assert_uint_le(tn__memory_fail(0), 1);
     TN_PROVES("FWH-019");
     tn_module_drop(m);
 }

@@ -6,13 +6,6 @@
 
 #include <math.h>
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 static void expect_values(tn_tensor *tensor, const float *values, int64_t count)
 {
     float got[64];

@@ -12,13 +12,6 @@
         tn_error_clear();                                                                          \
     } while (0)
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 static tn_tensor *ones(tn_ints shape)
 {
     return tn_tensor_full(shape, 1, TN_F32, NULL);

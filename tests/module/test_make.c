@@ -3,13 +3,6 @@
  * Making modules from specs, from printed text and from values; the two printed forms. */
 #include "tests/module/registered_layers.h"
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 START_TEST(positional_children_are_numbered_named_ones_have_their_names_ctr_001)
 {
     tn_module *m = parsed("Sequential(Linear(2, 3), ReLU())");
@@ -150,9 +143,9 @@ START_TEST(children_come_from_specs_all_or_none)
     tn_error_clear();
     int failures = 0;
     for (uint64_t n = 1; n < 1000; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_status status = tn_module_add_children(m, "a=ReLU(), b=Linear(2, 2)");
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         ck_assert_int_eq(tn_module_child_count(m), status == TN_OK ? 5 : 3);
         /* The first failure counts: with TENON_CHECK=1 the NULL that follows has words of its own.
          */

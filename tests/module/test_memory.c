@@ -163,14 +163,14 @@ START_TEST(each_allocation_of_a_small_network_fails_in_turn_law_4)
     int64_t after[ROUNDS] = { 0 };
     uint64_t failures = 0;
     for (uint64_t n = 1; n < 100000; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         use();
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         for (int i = 0; i < ROUNDS && reached && n % 3 == 0; i++) {
             tn_error_clear();
-            tn__fail_alloc(n);
+            tn__memory_fail(n);
             use();
-            tn__fail_alloc(0);
+            tn__memory_fail(0);
             after[i] = ledger;
         }
         ck_assert_msg(n % 3 != 0 || !grows(after), "allocation %d: something is lost", (int)n);
@@ -278,9 +278,9 @@ START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
                                       types[k % 2], NULL);
         uint64_t failures = 0;
         for (uint64_t n = 1; n < 1000; n++) {
-            tn__fail_alloc(n);
+            tn__memory_fail(n);
             tn_status status = tn_init(t, inits[k / 2]);
-            bool reached = tn__fail_alloc(0) >= n;
+            bool reached = tn__memory_fail(0) >= n;
             ck_assert_msg(status == (reached ? TN_ERR_MEMORY : TN_OK) ||
                               (reached && status == TN_OK),
                           "%s, allocation %d: %s", inits[k / 2], (int)n, tn_error_text());

@@ -5,13 +5,6 @@
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
-static tn_module *made(const char *spec)
-{
-    tn_module *module = tn_module_parse(spec);
-    ck_assert_msg(module != NULL, "%s", tn_error_text());
-    return module;
-}
-
 static tn_tensor *ones(int64_t rows, int64_t columns)
 {
     return tn_tensor_full(TN_SHAPE(rows, columns), 1.0, TN_F32, NULL);
@@ -57,7 +50,7 @@ START_TEST(eval_is_train_false_and_a_layer_is_told_mode_003)
 {
     ck_assert_int_eq(tn_register(&keeper), TN_OK);
     ck_assert_int_eq(tn_register(&refuser), TN_OK);
-    tn_module *m = made("Sequential(Keeper(), Tanh())");
+    tn_module *m = parsed("Sequential(Keeper(), Tanh())");
     ck_assert_int_eq(tn_module_eval(m), TN_OK);
     ck_assert_int_eq(told, 100);
     ck_assert(!tn_module_is_training(m) && !tn_module_is_training(tn_module_find(m, "1")));
@@ -72,7 +65,7 @@ START_TEST(eval_is_train_false_and_a_layer_is_told_mode_003)
     ck_assert_int_eq(tn_module_train(m, 2), TN_OK);
     ck_assert(tn_module_is_training(m));
     TN_PROVES("MODE-002");
-    tn_module *bad = made("Sequential(Refuser())");
+    tn_module *bad = parsed("Sequential(Refuser())");
     ck_assert_int_eq(tn_module_train(bad, true), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "layer Refuser: its train failed without a message");
     tn_module_drop(bad);
@@ -84,7 +77,7 @@ START_TEST(only_layers_that_know_the_mode_change_with_it_mode_004_mode_005)
 {
     TN_SCOPE;
     register_probes();
-    tn_module *m = made("Sequential(Probe(1), Linear(1, 1, bias=False))");
+    tn_module *m = parsed("Sequential(Probe(1), Linear(1, 1, bias=False))");
     tn_module_set(tn_module_child(m, "1"), "weight", tn_parameter(ones(1, 1), true));
     ck_assert_double_eq(tn_item(tn_module_call(m, ones(1, 1))), 2.0);
     tn_module_eval(m);
@@ -109,7 +102,7 @@ END_TEST
 
 START_TEST(a_child_keeps_its_mode_when_it_is_added_mode_006)
 {
-    tn_module *m = made("Sequential(ReLU())"), *child = made("Dropout()");
+    tn_module *m = parsed("Sequential(ReLU())"), *child = parsed("Dropout()");
     ck_assert(tn_module_is_training(m) && tn_module_is_training(tn_module_child(m, "0")));
     tn_module_eval(child);
     tn_module_add_child(m, "late", child);
@@ -123,7 +116,7 @@ END_TEST
 START_TEST(freezing_sets_parameters_only_and_keeps_their_gradients_mode_007_mode_008)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), BatchNorm1d(2), Linear(2, 1))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2), Linear(2, 1))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight"),
               *mean = tn_module_find_tensor(m, "1.running_mean");
     ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)), NULL)), TN_OK);
@@ -152,7 +145,7 @@ END_TEST
 START_TEST(gradients_become_zero_in_place_mode_010)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 2), Linear(2, 1))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), Linear(2, 1))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight"), *b = tn_module_find_tensor(m, "0.bias"),
               *last = tn_module_find_tensor(m, "1.bias");
     ck_assert_int_eq(tn_backward(tn_sum(tn_module_call(m, ones(3, 2)), NULL)), TN_OK);
@@ -182,7 +175,7 @@ END_TEST
 START_TEST(only_gradients_of_parameters_go_mode_011)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(Linear(2, 1))");
+    tn_module *m = parsed("Sequential(Linear(2, 1))");
     tn_tensor *x = ones(1, 2), *buffer = ones(1, 2);
     tn_tensor_set_requires_grad(x, true);
     tn_tensor_set_requires_grad(buffer, true);

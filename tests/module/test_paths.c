@@ -5,17 +5,10 @@
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
-static tn_module *made(const char *spec)
-{
-    tn_module *module = tn_module_parse(spec);
-    ck_assert_msg(module != NULL, "%s", tn_error_text());
-    return module;
-}
-
 /* Puts a new module of this spec at the path. */
 static tn_status put(tn_module *module, const char *path, const char *spec, bool strict)
 {
-    tn_module *child = made(spec);
+    tn_module *child = parsed(spec);
     tn_status status = tn_module_set_child(module, path, child, strict);
     tn_module_drop(child);
     return status;
@@ -39,7 +32,7 @@ static const char net_spec[] = "Sequential(a=Sequential(Linear(2, 3), ReLU(), "
 START_TEST(a_module_is_found_part_by_part_get_001_get_002)
 {
     register_probes();
-    tn_module *m = made(net_spec);
+    tn_module *m = parsed(net_spec);
     ck_assert_ptr_eq(tn_module_find(m, ""), m);
     tn_module *a = tn_module_child(m, "a");
     ck_assert_ptr_eq(tn_module_find(m, "a"), a);
@@ -54,7 +47,7 @@ END_TEST
 START_TEST(a_part_that_is_no_module_is_named_with_the_type_it_was_looked_for_in_get_003_get_004)
 {
     register_probes();
-    tn_module *m = made(net_spec);
+    tn_module *m = parsed(net_spec);
     static const struct {
         const char *path, *words;
     } rows[] = {
@@ -82,7 +75,7 @@ START_TEST(a_parameter_is_found_by_its_path_get_005_get_006)
 {
     TN_SCOPE;
     register_probes();
-    tn_module *m = made(net_spec);
+    tn_module *m = parsed(net_spec);
     tn_tensor *own = tn_parameter(tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL), true);
     ck_assert_int_eq(tn_module_add_parameter(m, "own", own), TN_OK);
     ck_assert_ptr_eq(tn_module_find_parameter(m, "own"), own);
@@ -113,7 +106,7 @@ END_TEST
 START_TEST(a_buffer_is_found_by_its_path_get_007_get_008)
 {
     register_probes();
-    tn_module *m = made(net_spec), *b = tn_module_child(m, "b");
+    tn_module *m = parsed(net_spec), *b = tn_module_child(m, "b");
     ck_assert_ptr_eq(tn_module_find_buffer(m, "b.count"), tn_module_get(b, "count"));
     ck_assert_ptr_eq(tn_module_find_buffer(m, "b.scratch"), tn_module_get(b, "scratch"));
     ck_assert_int_eq(tn_module_add_buffer(b, "later", TN_NONE, 0), TN_OK);
@@ -138,7 +131,7 @@ END_TEST
 START_TEST(a_child_is_put_at_a_path_get_010_get_016_get_017)
 {
     register_probes();
-    tn_module *m = made(net_spec);
+    tn_module *m = parsed(net_spec);
     ck_assert_int_eq(put(m, "a.2.act", "Tanh()", false), TN_OK);
     expect_children(tn_module_find(m, "a.2"), "act:Tanh out:Linear ");
     ck_assert_int_eq(put(m, "a.2.last", "ReLU()", false), TN_OK);
@@ -147,7 +140,7 @@ START_TEST(a_child_is_put_at_a_path_get_010_get_016_get_017)
     expect_failure(TN_ERR_ATTR, "Sequential has no attribute `last`");
     TN_PROVES("GET-010");
 
-    tn_module *zero = made("Linear(5, 6)");
+    tn_module *zero = parsed("Linear(5, 6)");
     ck_assert_int_eq(tn_module_set_child(m, "0", zero, false), TN_OK);
     ck_assert_ptr_eq(tn_module_find(m, "0"), zero);
     tn_module_drop(zero); /* the slot has its own reference */
@@ -171,7 +164,7 @@ END_TEST
 START_TEST(a_child_is_refused_where_it_cannot_be_put_get_011_to_get_015)
 {
     register_probes();
-    tn_module *m = made(net_spec);
+    tn_module *m = parsed(net_spec);
     ck_assert_int_eq(put(m, "", "ReLU()", false), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "cannot set a child of Sequential: path: it is empty");
     ck_assert_int_eq(put(m, "", "ReLU()", true), TN_ERR_VALUE);
@@ -231,15 +224,15 @@ END_TEST
 START_TEST(each_failing_allocation_of_paths_leaves_the_module_as_it_was_law_4)
 {
     register_probes();
-    tn_module *m = made(net_spec), *fresh = made("Sequential(Tanh())");
+    tn_module *m = parsed(net_spec), *fresh = parsed("Sequential(Tanh())");
     tn_tensor *weight = tn_module_get(tn_module_find(m, "a.2.out"), "weight");
     char before[1024], after[1024];
     ck_assert_int_ge(tn_module_repr(m, before, sizeof before), 0);
     uint64_t failures = 0;
     for (uint64_t n = 1;; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_status status = tn_module_set_child(m, "a.2.more", fresh, false);
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         if (!reached) {
             ck_assert_int_eq(status, TN_OK);
             break;
@@ -254,10 +247,10 @@ START_TEST(each_failing_allocation_of_paths_leaves_the_module_as_it_was_law_4)
     ck_assert_uint_gt(failures, 2);
     expect_children(tn_module_find(m, "a.2"), "act:Sigmoid out:Linear more:Sequential ");
     for (uint64_t n = 1; n < 100; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_tensor *found = tn_module_find_parameter(m, "a.2.out.weight");
         tn_tensor *missing = found != NULL ? tn_module_find_buffer(m, "a.2.out.weight") : NULL;
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         ck_assert_ptr_null(missing);
         ck_assert_ptr_eq(found, found != NULL ? weight : NULL);
         ck_assert(tn_failed());

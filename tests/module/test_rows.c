@@ -14,13 +14,6 @@
         tn_error_clear();                                                                          \
     } while (0)
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 static void prints(const char *spec, const char *wanted)
 {
     tn_module *m = parsed(spec);

@@ -3,13 +3,6 @@
  * State out and in, conversion. Names of rows are those of the behaviour specification. */
 #include "tests/module/registered_layers.h"
 
-static tn_module *parsed(const char *text)
-{
-    tn_module *m = tn_module_parse(text);
-    ck_assert_msg(m != NULL, "%s: %s", text, tn_error_text());
-    return m;
-}
-
 START_TEST(a_state_keeps_order_replaces_in_place_and_has_text_beside)
 {
     TN_SCOPE;
@@ -187,9 +180,9 @@ START_TEST(a_conversion_that_fails_changes_nothing)
     ck_assert_int_eq(tn_tensor_dtype(tn_module_find_tensor(m, "0.weight")), TN_F32);
     for (uint64_t n = 1; n < 200; n++) {
         tn_module *fresh = parsed("Sequential(Linear(4, 4), Linear(4, 4))");
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_status status = tn_module_to(fresh, NULL, TN_F64);
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         tn_dtype dtype = status == TN_OK ? TN_F64 : TN_F32;
         ck_assert(status == TN_OK || status == TN_ERR_MEMORY);
         ck_assert_int_eq(tn_tensor_dtype(tn_module_find_tensor(fresh, "0.weight")), dtype);

@@ -43,7 +43,7 @@ static tn_status fail_state(void *user, tn_module *module, tn_state *state, cons
 START_TEST(hooks_on_a_state_run_before_and_after_every_module_that_has_them)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(a=Linear(1, 1), b=Sequential(Linear(1, 1)))");
+    tn_module *m = parsed("Sequential(a=Linear(1, 1), b=Sequential(Linear(1, 1)))");
     tn_module *a = tn_module_child(m, "a"), *b = tn_module_child(m, "b");
     tn_hook_handle pre = tn_module_hook_state_pre(a, on_state_pre, NULL, NULL);
     tn_module_hook_state_pre(m, on_state_pre, NULL, NULL);
@@ -110,7 +110,7 @@ static tn_status after_load(void *user, tn_module *module, tn_load_report *repor
 START_TEST(a_hook_before_loading_sees_its_own_keys_and_may_rename_them)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(a=Linear(1, 1), b=Linear(1, 1), ab=Linear(1, 1))");
+    tn_module *m = parsed("Sequential(a=Linear(1, 1), b=Linear(1, 1), ab=Linear(1, 1))");
     fill(m, 2);
     tn_state *state = taken(m);
     ck_assert_int_eq(tn_state_rename(state, "a.weight", "a.old"), TN_OK);
@@ -140,7 +140,7 @@ START_TEST(a_hook_before_loading_sees_its_own_keys_and_may_rename_them)
     tn_error_clear();
     TN_PROVES("SDH-010");
     /* A hook of the root changes a copy, too. */
-    tn_module *one = made("Linear(1, 1)");
+    tn_module *one = parsed("Linear(1, 1)");
     tn_state *old = taken(one);
     tn_state_rename(old, "weight", "old");
     tn_module_hook_load_pre(one, rename_old, m, NULL);
@@ -184,7 +184,7 @@ START_TEST(a_module_loads_hooks_own_state_extra_state_children_hooks)
 {
     TN_SCOPE;
     ck_assert_int_eq(tn_register(&traced), TN_OK);
-    tn_module *m = made("Traced()"), *child = made("Linear(1, 1)");
+    tn_module *m = parsed("Traced()"), *child = parsed("Linear(1, 1)");
     tn_module_add_child(m, "child", child);
     fill(m, 3);
     tn_state *state = taken(m);
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(a_hook_after_loading_may_change_the_lists_before_they_are_judged)
 {
     TN_SCOPE;
-    tn_module *inner = made("Sequential(l=Linear(1, 1))"), *m = made("Sequential()");
+    tn_module *inner = parsed("Sequential(l=Linear(1, 1))"), *m = parsed("Sequential()");
     tn_module_add_child(m, "wrapped", inner);
     tn_state *state = tn_state_new();
     tn_state_set(state, "wrapped.l.weight", tn_tensor_full(TN_SHAPE(1, 1), 1, TN_F32, NULL));
@@ -261,7 +261,7 @@ static void release(void *user)
 
 START_TEST(a_hook_goes_with_its_module)
 {
-    tn_module *m = made("Linear(1, 1)");
+    tn_module *m = parsed("Linear(1, 1)");
     tn_hook_handle handles[] = {
         tn_module_hook_state_pre(m, on_state_pre, NULL, release),
         tn_module_hook_state(m, on_state, NULL, release),
@@ -276,7 +276,7 @@ START_TEST(a_hook_goes_with_its_module)
         ck_assert(!tn_hook_remove(handles[i]));
     /* A module to which no hook was ever added has no table of them, and behaves as with an empty
      * one. */
-    tn_module *plain = made("Linear(1, 1)");
+    tn_module *plain = parsed("Linear(1, 1)");
     tn_state *state = taken(plain);
     ck_assert_int_eq(tn_module_load_state(plain, state, true), TN_OK);
     TN_PROVES("SDH-006", "SDH-011");

@@ -20,7 +20,7 @@ static tn_tensor *parameter(int64_t size, double value)
 START_TEST(values_are_copied_into_the_tensors_that_are_there)
 {
     TN_SCOPE;
-    tn_module *from = made("Linear(2, 3)"), *to = made("Linear(2, 3)");
+    tn_module *from = parsed("Linear(2, 3)"), *to = parsed("Linear(2, 3)");
     ck_assert_int_eq(tn_module_to(from, NULL, TN_F64), TN_OK);
     fill(from, 0.25);
     tn_tensor *weight = tn_module_get(to, "weight");
@@ -54,7 +54,7 @@ START_TEST(the_report_has_what_is_missing_and_what_nobody_knows)
 {
     TN_SCOPE;
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Sequential(fc1=Linear(2, 2), r=ReLU(), fc2=Linear(2, 1))");
+    tn_module *m = parsed("Sequential(fc1=Linear(2, 2), r=ReLU(), fc2=Linear(2, 1))");
     tn_state *state = taken(m);
     char text[256];
     expect_load(TN_OK, m, state, TN_LOAD_STRICT, "", "");
@@ -102,7 +102,7 @@ START_TEST(what_fits_is_in_when_a_load_fails_unless_the_whole_was_asked_for)
 {
     TN_SCOPE;
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Sequential(Linear(2, 4), ReLU(), Linear(4, 1))");
+    tn_module *m = parsed("Sequential(Linear(2, 4), ReLU(), Linear(4, 1))");
     tn_state *state = tn_state_new();
     tn_state_set(state, "0.weight", tn_tensor_full(TN_SHAPE(2, 3), 5, TN_F32, NULL));
     tn_state_set(state, "0.bias", filled(4, 5));
@@ -154,7 +154,7 @@ START_TEST(odd_entries_are_taken_or_named)
     TN_SCOPE;
     static const float row[3] = { 7, 8, 9 };
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Sequential()");
+    tn_module *m = parsed("Sequential()");
     tn_module_add_buffer(m, "s", tn_tensor_full(TN_SCALAR_SHAPE, 0, TN_F32, NULL), 0);
     tn_module_add_parameter(m, "none", TN_NONE);
     tn_state *state = tn_state_new();
@@ -191,7 +191,7 @@ START_TEST(a_copy_that_fails_is_one_of_the_errors)
 {
     TN_SCOPE;
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Linear(2, 2)"), *empty = made("Linear(2, 2)");
+    tn_module *m = parsed("Linear(2, 2)"), *empty = parsed("Linear(2, 2)");
     ck_assert_int_eq(tn_module_to(empty, tn_device_find("meta"), TN_DTYPE_AUTO), TN_OK);
     tn_state *state = taken(empty);
     tn_state_set(state, "bias", filled(2, 3));
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(a_tie_gets_the_value_of_its_last_name)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential()");
+    tn_module *m = parsed("Sequential()");
     tn_tensor *tied = parameter(1, 0);
     tn_module_add_parameter(m, "a", tied);
     tn_module_add_parameter(m, "b", tied);
@@ -235,7 +235,7 @@ END_TEST
 START_TEST(assigning_puts_the_tensors_themselves_into_the_slots)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(bn=BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(bn=BatchNorm1d(2))");
     tn_module *bn = tn_module_child(m, "bn");
     tn_tensor_set_requires_grad(tn_module_get(bn, "bias"), false);
     tn_optimizer *before = tn_optimizer_new(m, "SGD(lr=1.0)");
@@ -287,7 +287,8 @@ END_TEST
 START_TEST(a_parameter_that_is_assigned_is_shared)
 {
     TN_SCOPE;
-    tn_module *from = made("Linear(2, 2)"), *a = made("Linear(2, 2)"), *b = made("Linear(2, 2)");
+    tn_module *from = parsed("Linear(2, 2)"), *a = parsed("Linear(2, 2)"),
+              *b = parsed("Linear(2, 2)");
     tn_state *vars = tn_state_new();
     tn_module_state_into(from, vars, "", TN_STATE_KEEP_VARS);
     tn_module_set_requires_grad(a, false);
@@ -320,7 +321,7 @@ static void count_warnings(void *user, int level, const char *plugin, const char
 START_TEST(a_module_without_values_gets_some_by_assigning)
 {
     TN_SCOPE;
-    tn_module *m = made("Linear(2, 2)"), *from = made("Linear(2, 2)");
+    tn_module *m = parsed("Linear(2, 2)"), *from = parsed("Linear(2, 2)");
     fill(from, 6);
     ck_assert_int_eq(tn_module_to(m, tn_device_find("meta"), TN_DTYPE_AUTO), TN_OK);
     tn_state *state = taken(from);
@@ -346,7 +347,7 @@ START_TEST(an_old_batch_norm_keeps_the_modules_own_counter)
 {
     TN_SCOPE;
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Sequential(bn=BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(bn=BatchNorm1d(2))");
     tn_tensor *count = tn_module_find_tensor(m, "bn.num_batches_tracked");
     tn_fill_(count, 7);
     tn_state *state = taken(m);
@@ -360,7 +361,7 @@ START_TEST(an_old_batch_norm_keeps_the_modules_own_counter)
                          TN_I64);
         ck_assert_int_eq(tn_state_find(state, "bn.num_batches_tracked"), -1); /* LSD-018 */
     }
-    tn_module *meta = made("Sequential(bn=BatchNorm1d(2))");
+    tn_module *meta = parsed("Sequential(bn=BatchNorm1d(2))");
     tn_module_to(meta, tn_device_find("meta"), TN_DTYPE_AUTO);
     ck_assert_int_eq(tn_module_load_report(meta, state, TN_LOAD_STRICT | TN_LOAD_ASSIGN, NULL),
                      TN_OK);
@@ -368,7 +369,7 @@ START_TEST(an_old_batch_norm_keeps_the_modules_own_counter)
     ck_assert_double_eq(tn_item(zero), 0);
     ck_assert_int_eq(tn_tensor_dtype(zero), TN_I64);
     TN_PROVES("VER-003");
-    tn_module *without = made("Sequential(bn=BatchNorm1d(2, track_running_stats=False))");
+    tn_module *without = parsed("Sequential(bn=BatchNorm1d(2, track_running_stats=False))");
     tn_state *none = taken(without);
     expect_names(none, "bn.weight bn.bias ");
     tn_state_set_version(none, "bn", -1);
@@ -388,7 +389,7 @@ START_TEST(extra_state_that_is_refused_is_one_of_the_errors)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Sequential(Noted())");
+    tn_module *m = parsed("Sequential(Noted())");
     tn_state *state = taken(m);
     noted_fails = 1;
     ck_assert_int_eq(tn_module_load_state(m, state, true), TN_ERR_RUNTIME);
@@ -412,13 +413,13 @@ START_TEST(a_load_that_runs_out_of_memory_says_so_and_leaks_nothing)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Sequential(c=Custom(), n=Noted(), bn=BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(c=Custom(), n=Noted(), bn=BatchNorm1d(2))");
     tn_state *state = taken(m);
     for (uint32_t flags = 0; flags < 8; flags += 4)
         for (uint64_t n = 1;; n++) {
-            tn__fail_alloc(n);
+            tn__memory_fail(n);
             tn_status status = tn_module_load_report(m, state, TN_LOAD_STRICT | flags, NULL);
-            bool reached = tn__fail_alloc(0) >= n;
+            bool reached = tn__memory_fail(0) >= n;
             ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY || status == TN_ERR_RUNTIME,
                           "%s", tn_error_text());
             tn_error_clear();
@@ -475,7 +476,7 @@ START_TEST(names_that_a_layer_read_are_expected)
     TN_SCOPE;
     ck_assert_int_eq(tn_register(&reader), TN_OK);
     tn_load_report *report = tn_load_report_new();
-    tn_module *m = made("Sequential(a=Reader(), b=Reader())");
+    tn_module *m = parsed("Sequential(a=Reader(), b=Reader())");
     tn_state *state = taken(m);
     ck_assert_int_eq(tn_state_remove(state, "a.param"), TN_OK);
     ck_assert_int_eq(tn_state_set(state, "a.old", filled(1, 7)), TN_OK);

@@ -9,7 +9,7 @@
 START_TEST(a_state_has_own_parameters_and_buffers_then_the_children)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(list=Sequential(Linear(2, 1)), linear=Linear(1, 1))");
+    tn_module *m = parsed("Sequential(list=Sequential(Linear(2, 1)), linear=Linear(1, 1))");
     tn_module_add_parameter(m, "param1", tn_parameter(filled(1, 1), true));
     tn_module_add_buffer(m, "buffer1", filled(1, 1), 0);
     tn_module_add_parameter(m, "param2", tn_parameter(filled(1, 1), true));
@@ -34,7 +34,7 @@ END_TEST
 START_TEST(a_module_under_two_names_is_saved_under_both)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(linear1=Linear(2, 2), bn=BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(linear1=Linear(2, 2), bn=BatchNorm1d(2))");
     tn_module_add_child(m, "linear2", tn_module_child(m, "linear1"));
     tn_state *state = taken(m);
     expect_names(state, "linear1.weight linear1.bias bn.weight bn.bias bn.running_mean "
@@ -54,7 +54,7 @@ END_TEST
 START_TEST(values_are_views_outside_the_graph_or_the_tensors_themselves)
 {
     TN_SCOPE;
-    tn_module *m = made(STATEFUL);
+    tn_module *m = parsed(STATEFUL);
     tn_tensor *weight = tn_module_find_tensor(m, "0.weight");
     tn_state *state = taken(m), *vars = tn_state_new();
     tn_tensor *entry = tn_state_tensor(state, 0);
@@ -87,7 +87,7 @@ END_TEST
 START_TEST(a_prefix_stands_in_front_as_it_is_and_two_modules_fit_into_one_state)
 {
     TN_SCOPE;
-    tn_module *a = made("Linear(2, 1)"), *b = made("Sequential(Linear(1, 1))");
+    tn_module *a = parsed("Linear(2, 1)"), *b = parsed("Sequential(Linear(1, 1))");
     tn_state *state = tn_state_new();
     tn_state_set(state, "first", filled(1, 1));
     ck_assert_int_eq(tn_module_state_into(a, state, "foo.", 0), TN_OK);
@@ -109,7 +109,7 @@ START_TEST(a_layer_saves_and_loads_its_part_in_its_own_way)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Sequential(c=Custom())"), *to = made("Sequential(c=Custom())");
+    tn_module *m = parsed("Sequential(c=Custom())"), *to = parsed("Sequential(c=Custom())");
     fill(m, 4);
     tn_grad_begin(false);
     tn_fill_(tn_module_find_tensor(m, "c.param"), 10);
@@ -143,7 +143,7 @@ START_TEST(children_with_numbers_for_names_come_by_place)
     char spec[512] = "Sequential(", name[16];
     for (int i = 0; i < 11; i++)
         strcat(spec, i < 10 ? "Linear(1, 1, bias=False), " : "Linear(1, 1, bias=False))");
-    tn_module *m = made(spec);
+    tn_module *m = parsed(spec);
     tn_state *state = taken(m);
     ck_assert_int_eq(tn_state_count(state), 11);
     for (int i = 0; i < 11; i++) {
@@ -162,13 +162,13 @@ START_TEST(extra_state_stands_behind_the_buffers_of_layers_that_have_some)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Noted()"), *to = made("Noted()"), *inner = made("Noted()");
+    tn_module *m = parsed("Noted()"), *to = parsed("Noted()"), *inner = parsed("Noted()");
     tn_module_add_buffer(m, "b", filled(1, 1), 0);
     tn_module_add_parameter(m, "p", tn_parameter(filled(1, 1), true));
     tn_module_add_child(m, "inner", inner);
     tn_module_add_buffer(to, "b", filled(1, 0), 0);
     tn_module_add_parameter(to, "p", tn_parameter(filled(1, 0), true));
-    tn_module *to_inner = made("Noted()");
+    tn_module *to_inner = parsed("Noted()");
     tn_module_add_child(to, "inner", to_inner);
     tn_module_set_extra_state(inner, tn_value_string("inside"));
     tn_state *state = taken(m);
@@ -197,7 +197,8 @@ START_TEST(a_layer_with_one_of_the_two_callbacks_misses_or_does_not_know_the_key
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *sets = made("Sequential(s=OnlySets())"), *gets = made("Sequential(s=OnlyGets())");
+    tn_module *sets = parsed("Sequential(s=OnlySets())"),
+              *gets = parsed("Sequential(s=OnlyGets())");
     tn_state *empty = taken(sets), *full = taken(gets);
     expect_names(empty, "");
     expect_names(full, "s._extra_state ");
@@ -209,7 +210,7 @@ START_TEST(a_layer_with_one_of_the_two_callbacks_misses_or_does_not_know_the_key
     ck_assert_int_eq(tn_module_load_state(gets, full, false), TN_OK);
     TN_PROVES("XS-003", "XS-004");
     tn_pack *out = tn_pack_new();
-    tn_module *plain = made("ReLU()");
+    tn_module *plain = parsed("ReLU()");
     ck_assert_int_eq(tn_module_extra_state(plain, out), TN_ERR_NOT_IMPLEMENTED);
     expect_failure(TN_ERR_NOT_IMPLEMENTED, "get_extra_state");
     ck_assert_int_eq(tn_module_set_extra_state(plain, tn_value_int(1)), TN_ERR_NOT_IMPLEMENTED);
@@ -231,7 +232,7 @@ START_TEST(extra_state_is_a_value_of_any_kind)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Noted()"), *to = made("Noted()"), *kept = made("Linear(1, 1)");
+    tn_module *m = parsed("Noted()"), *to = parsed("Noted()"), *kept = parsed("Linear(1, 1)");
     tn_value list[] = { tn_value_float(0.5), tn_value_bool(true), tn_value_tensor(filled(1, 6)) };
     tn_value module = { .kind = TN_VALUE_MODULE, .as = { .module = kept } };
     tn_value row = { .kind = TN_VALUE_LIST, .count = 3, .as = { .list = list } };
@@ -274,7 +275,7 @@ START_TEST(a_slot_of_that_name_is_a_slot_and_collides_with_extra_state)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *plain = made("Sequential()"), *m = made("Noted()");
+    tn_module *plain = parsed("Sequential()"), *m = parsed("Noted()");
     tn_module_add_buffer(plain, "_extra_state", filled(1, 2), 0);
     tn_module_add_buffer(m, "_extra_state", filled(1, 2), 0);
     tn_state *state = taken(plain);
@@ -370,11 +371,11 @@ START_TEST(a_state_that_runs_out_of_memory_leaves_nothing_behind)
 {
     TN_SCOPE;
     register_state_layers();
-    tn_module *m = made("Sequential(c=Custom(), n=Noted(), bn=BatchNorm1d(2))");
+    tn_module *m = parsed("Sequential(c=Custom(), n=Noted(), bn=BatchNorm1d(2))");
     for (uint64_t n = 1;; n++) {
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         tn_state *state = tn_module_state(m);
-        bool reached = tn__fail_alloc(0) >= n;
+        bool reached = tn__memory_fail(0) >= n;
         ck_assert(state != NULL || tn_error_code() == TN_ERR_MEMORY);
         tn_error_clear();
         tn_state_drop(state);

@@ -32,16 +32,9 @@ static void walk(tn_module *m, uint32_t kinds, uint32_t flags, const char *prefi
     ck_assert_str_eq(names.text, expected);
 }
 
-static tn_module *made(const char *spec)
-{
-    tn_module *module = tn_module_parse(spec);
-    ck_assert_msg(module != NULL, "%s", tn_error_text());
-    return module;
-}
-
 START_TEST(a_memo_leaves_out_what_it_has_and_takes_in_what_was_visited_trv_004)
 {
-    tn_module *m = made("Sequential(Sequential(ReLU()), Tanh())");
+    tn_module *m = parsed("Sequential(Sequential(ReLU()), Tanh())");
     tn_memo *memo = tn_memo_new();
     ck_assert_int_eq(tn_memo_add(memo, tn_module_child(m, "0")), TN_OK);
     walk(m, TN_SLOT_CHILD, 0, NULL, memo, " 1 ");
@@ -61,7 +54,7 @@ END_TEST
 
 START_TEST(a_prefix_stands_in_front_of_every_path_trv_005)
 {
-    tn_module *m = made("Sequential(Linear(1, 1), Sequential(BatchNorm1d(1)))");
+    tn_module *m = parsed("Sequential(Linear(1, 1), Sequential(BatchNorm1d(1)))");
     walk(m, TN_SLOT_CHILD, 0, "p", NULL, "p p.0 p.1 p.1.0 ");
     walk(m, TN_SLOT_CHILD, 0, "", NULL, " 0 1 1.0 ");
     walk(m, TN_SLOT_PARAMETER, 0, "net.p", NULL,
@@ -77,7 +70,7 @@ START_TEST(reserved_children_are_skipped_by_all_walks_trv_006)
 {
     TN_SCOPE;
     struct names names = { "" };
-    tn_module *m = made("Sequential()"), *a = made("Linear(1, 1)"), *b = made("Linear(1, 1)");
+    tn_module *m = parsed("Sequential()"), *a = parsed("Linear(1, 1)"), *b = parsed("Linear(1, 1)");
     tn_module_add_child(m, "a", a);
     tn_module_reserve_child(m, "none");
     tn_module_add_child(m, "b", b);
@@ -103,8 +96,8 @@ END_TEST
 START_TEST(children_are_direct_and_once_under_their_first_name_trv_007_trv_008_trv_009)
 {
     struct names names = { "" };
-    tn_module *m = made("Sequential()"), *l1 = made("ReLU()"), *l2 = made("Tanh()"),
-              *sub = made("Sequential(Sigmoid())");
+    tn_module *m = parsed("Sequential()"), *l1 = parsed("ReLU()"), *l2 = parsed("Tanh()"),
+              *sub = parsed("Sequential(Sigmoid())");
     tn_module_add_child(m, "layer1", l1);
     tn_module_add_child(m, "layer2", l2);
     tn_module_add_child(m, "layer3", l1);
@@ -134,7 +127,7 @@ static tn_tensor *parameter(void)
 START_TEST(own_parameters_come_before_those_of_children_trv_010_trv_011)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential(l1=Linear(1, 1))");
+    tn_module *m = parsed("Sequential(l1=Linear(1, 1))");
     tn_module_add_parameter(m, "dummy", parameter());
     tn_module_add_parameter(tn_module_child(m, "l1"), "layer_dummy", parameter());
     walk(m, TN_SLOT_PARAMETER, 0, NULL, NULL, "dummy l1.weight l1.bias l1.layer_dummy ");
@@ -165,7 +158,7 @@ START_TEST(a_tied_weight_is_given_once_and_in_the_order_of_the_state_trv_015_trv
 {
     TN_SCOPE;
     struct tensors row = { { NULL }, 0 };
-    tn_module *m = made("Sequential(Linear(2, 2), BatchNorm1d(2), Linear(2, 2, bias=False))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), BatchNorm1d(2), Linear(2, 2, bias=False))");
     ck_assert_int_eq(tn_module_each_tensor(m, TN_SLOT_PARAMETER, false, gather, &row), TN_OK);
     ck_assert_int_eq(row.count, 5);
     tn_state *state = tn_module_state(m);
@@ -199,7 +192,7 @@ END_TEST
 START_TEST(buffers_are_walked_as_parameters_are_trv_016)
 {
     TN_SCOPE;
-    tn_module *m = made("Sequential()"), *child = made("Sequential()");
+    tn_module *m = parsed("Sequential()"), *child = parsed("Sequential()");
     tn_tensor *shared = tn_tensor_full(TN_SHAPE(1), 1.0, TN_F32, NULL);
     tn_module_add_buffer(m, "b1", shared, 0);
     tn_module_add_buffer(m, "b2", shared, TN_SLOT_NOT_PERSISTENT);
@@ -232,15 +225,15 @@ START_TEST(apply_goes_to_children_first_and_may_change_parameters_trv_018_trv_01
 {
     TN_SCOPE;
     struct names names = { "" };
-    tn_module *m = made("Sequential(Linear(2, 2), Linear(2, 2))");
+    tn_module *m = parsed("Sequential(Linear(2, 2), Linear(2, 2))");
     ck_assert_int_eq(tn_module_apply(m, ones_in_linear, &names), TN_OK);
     ck_assert_str_eq(names.text, "Linear Linear Sequential ");
     ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(m, "1.weight"), NULL)), 4.0);
     ck_assert_double_eq(tn_item(tn_sum(tn_module_find_tensor(m, "0.weight"), NULL)), 4.0);
     TN_PROVES("TRV-019");
     /* What two parents share is visited for each; what one parent has twice, once. */
-    tn_module *shared = made("Tanh()"), *a = made("Sequential()"), *b = made("Sequential()"),
-              *top = made("Sequential()");
+    tn_module *shared = parsed("Tanh()"), *a = parsed("Sequential()"), *b = parsed("Sequential()"),
+              *top = parsed("Sequential()");
     tn_module_add_child(a, "s", shared);
     tn_module_add_child(b, "s", shared);
     tn_module_add_child(b, "again", shared);
@@ -270,7 +263,7 @@ static tn_status cut(void *user, tn_module *module)
 
 START_TEST(walks_refuse_what_they_do_not_know_and_end_with_a_failing_visit)
 {
-    tn_module *m = made("Sequential(Sequential(ReLU()), Tanh(), Tanh())");
+    tn_module *m = parsed("Sequential(Sequential(ReLU()), Tanh(), Tanh())");
     struct names names = { "" };
     tn_walk_options options = { 4, 0, NULL, NULL };
     int visits = 0;

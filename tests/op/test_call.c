@@ -123,11 +123,11 @@ START_TEST(the_steady_state_allocates_nothing)
         TN_SCOPE;
 
         if (i == 50)
-            tn__fail_alloc(0);
+            tn__memory_fail(0);
         tn_add(x, y, NULL);
         tn_relu(x);
     }
-    ck_assert_uint_eq(tn__fail_alloc(0), 0);
+    ck_assert_uint_eq(tn__memory_fail(0), 0);
     FINE();
 }
 END_TEST

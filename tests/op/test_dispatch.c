@@ -79,38 +79,38 @@ START_TEST(the_kernel_of_higher_priority_wins_and_carries_the_flag) /* rule 22 *
     FAILED(TN_ERR_NOT_IMPLEMENTED,
            "operator \"test_choice\" has no kernel on device type \"cpu\" for float32, and no "
            "decomposition; available: no kernel at all");
-    ck_assert_int_eq(tn__kernel_add(&base, &second), TN_OK);
+    ck_assert_int_eq(tn__op_kernel_add(&base, &second), TN_OK);
     HAS(call_op("test_choice", VEC(0)), 1);
     ck_assert_ptr_null(call_op("test_choice", tn_cast(VEC(0), TN_F64)));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "available: base on cpu (float32)");
 
     earlier.dtypes = TN_BIT(TN_F64) | TN_BIT(TN_F32);
     ck_assert_int_eq(
-        tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
+        tn__op_kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
         TN_ERR_REFUSED);
     FAILED(TN_ERR_REFUSED, "/plugins/c.so");
     ck_assert_int_eq(
-        tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
+        tn__op_kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
         TN_ERR_REFUSED);
     FAILED(TN_ERR_REFUSED, "/plugins/b.so");
     HAS(call_op("test_choice", VEC(0)), 1);
     same.name = NULL;
     ck_assert_int_eq(
-        tn__kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
+        tn__op_kernel_add(&same, &(tn__plugin){ .id = "c", .file = "/plugins/c.so", .active = 1 }),
         TN_ERR_REFUSED);
     FAILED(TN_ERR_REFUSED, "kernel (unnamed) for test_choice");
 
     higher.priority = 10;
-    ck_assert_int_eq(tn__kernel_add(&higher, &first), TN_ERR_REFUSED);
+    ck_assert_int_eq(tn__op_kernel_add(&higher, &first), TN_ERR_REFUSED);
     FAILED(TN_ERR_REFUSED, "TN_KERNEL_OVERRIDE");
     higher.flags = TN_KERNEL_OVERRIDE;
-    ck_assert_int_eq(tn__kernel_add(&higher, &first), TN_OK);
+    ck_assert_int_eq(tn__op_kernel_add(&higher, &first), TN_OK);
     HAS(call_op("test_choice", VEC(0)), 3);
     tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F32, route, sizeof route);
     ck_assert_str_eq(route, "kernel higher (/plugins/a.so)");
 
     /* the first by path stays, in any order of registration */
-    ck_assert_int_eq(tn__kernel_add(&earlier, &first), TN_OK);
+    ck_assert_int_eq(tn__op_kernel_add(&earlier, &first), TN_OK);
     ck_assert_int_eq(second.report.refused, 1);
     tn_op_route(tn_op_find("test_choice", 0), "cpu", TN_F64, route, sizeof route);
     ck_assert_str_eq(route, "kernel earlier (/plugins/a.so)");
@@ -140,7 +140,7 @@ START_TEST(a_kernel_that_does_not_support_the_call_is_passed_over)
     picky.priority = 1;
     picky.flags = TN_KERNEL_OVERRIDE;
     tn_register(&def);
-    ck_assert_int_eq(tn__kernel_add(&picky, &pack), TN_OK);
+    ck_assert_int_eq(tn__op_kernel_add(&picky, &pack), TN_OK);
     HAS(call_op("test_supports", VEC(0, 0)), 1, 1);
     ck_assert_ptr_null(call_op("test_supports", VEC(0, 0, 0)));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "refused: picky: 3 is not two");

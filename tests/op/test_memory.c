@@ -184,9 +184,9 @@ START_TEST(each_allocation_on_rare_ways_fails_in_turn_law_4)
     bool reached = true;
     for (uint64_t n = 1; reached; n++) {
         ck_assert_uint_lt(n, 10000);
-        tn__fail_alloc(n);
+        tn__memory_fail(n);
         rare();
-        reached = tn__fail_alloc(0) >= n;
+        reached = tn__memory_fail(0) >= n;
         ck_assert_msg(!tn_failed() || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
                       tn_error_text());
         failures += tn_failed();
@@ -216,11 +216,11 @@ static uint64_t *all_there; /* shared with the children */
  * first failure is of memory; the second attempt succeeds and finds everything. */
 static int first_use(uint64_t n)
 {
-    tn__fail_alloc(n);
+    tn__memory_fail(n);
     register_all();
     if (!tn_failed())
         rare();
-    bool reached = tn__fail_alloc(0) >= n, failed = tn_failed();
+    bool reached = tn__memory_fail(0) >= n, failed = tn_failed();
     if (failed && !tn_error_text()[0])
         return WITHOUT_WORDS;
     if (failed && !reached)

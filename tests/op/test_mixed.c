@@ -26,11 +26,6 @@ static double largest_of(tn_dtype dtype)
     return dtype == TN_F16 ? 6e4 : dtype == TN_F64 ? 1e300 : 1e38;
 }
 
-static bool is_float(tn_dtype dtype)
-{
-    return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-}
-
 /* ---- operators ---- */
 
 static const tn_operand *operand_of(const tn_op_def *def, int64_t i)

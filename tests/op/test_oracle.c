@@ -60,11 +60,6 @@ static int64_t read_values(const char *text)
     return count;
 }
 
-static bool is_complex(tn_dtype dtype)
-{
-    return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
-}
-
 /* The same tensor on another device. Conversions are done on the cpu: not every device has them
  * all. */
 static tn_tensor *moved(tn_tensor *from, const tn_device *device)
@@ -84,10 +79,10 @@ static tn_tensor *moved(tn_tensor *from, const tn_device *device)
 static tn_tensor *memory_of(tn_dtype dtype, int64_t count)
 {
     const tn_device *cpu = tn_device_find("cpu");
-    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
+    tn_dtype widest = reference_is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
-    count /= is_complex(dtype) ? 2 : 1;
+    count /= reference_is_complex(dtype) ? 2 : 1;
     wide = tn_tensor_empty(TN_SHAPE(count), widest, cpu);
     tn_tensor_copy_in(wide, values, (size_t)count * tn_dtype_size(widest));
     if (dtype != widest)
@@ -215,10 +210,10 @@ static void compare(reading *r, tn_tensor *tensor, const char *what, int index, 
                                                       : 1e-5;
     double scale = 0;
     int64_t count = read_values(text);
-    tn_dtype widest = is_complex(dtype) ? TN_C128 : TN_F64;
+    tn_dtype widest = reference_is_complex(dtype) ? TN_C128 : TN_F64;
     tn_tensor *wide;
 
-    ck_assert_msg(tn_tensor_numel(tensor) * (is_complex(dtype) ? 2 : 1) == count,
+    ck_assert_msg(tn_tensor_numel(tensor) * (reference_is_complex(dtype) ? 2 : 1) == count,
                   "%s: %s %d has %lld elements, PyTorch's has %lld", r->name, what, index,
                   (long long)tn_tensor_numel(tensor), (long long)count);
     wide = moved(tn_detach(tensor), tn_device_find("cpu"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every allocation of discovery is made to fail in turn: an error each time, no crash, no leak,
- * and the next call goes on where memory ran out. Needs the core's internals (tn__fail_alloc),
+ * and the next call goes on where memory ran out. Needs the core's internals (tn__memory_fail),
  * and a process for each turn. */
 #include "tests/plugin/suite.h"
 
@@ -41,9 +41,9 @@ static char *whole, *now; /* shared with the children */
  * the first attempt says so, and the second has everything. */
 static int attempt(uint64_t nth)
 {
-    tn__fail_alloc(nth);
+    tn__memory_fail(nth);
     int64_t count = tn_plugin_count();
-    bool failed = tn__fail_alloc(0) >= nth;
+    bool failed = tn__memory_fail(0) >= nth;
     if (count < 0 && tn_error_code() != TN_ERR_MEMORY)
         return 10;
     if (count < 0 && !failed)
@@ -54,9 +54,9 @@ static int attempt(uint64_t nth)
         return 12;
     if (strcmp(now, whole))
         return 13;
-    tn__fail_alloc(nth);
+    tn__memory_fail(nth);
     tn_status status = tn_plugin_activate("org.tenon.test.counting");
-    failed = tn__fail_alloc(0) >= nth || failed;
+    failed = tn__memory_fail(0) >= nth || failed;
     if (status != TN_OK && status != TN_ERR_MEMORY)
         return 14;
     tn_error_clear();

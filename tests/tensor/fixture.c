@@ -372,8 +372,8 @@ static tn_status run_copy(const tn_call *call)
         if (dtype_of(to) == dtype_of(from)) {
             memcpy(element(to, i, host), element(from, i, host), to->dtype.bits / 8);
         } else {
-            tn__number number = tn__element_read(element(from, i, host), dtype_of(from));
-            tn__element_write(element(to, i, host), dtype_of(to), tn__number_double(&number));
+            tn__number number = tn__convert_read(element(from, i, host), dtype_of(from));
+            tn__convert_write(element(to, i, host), dtype_of(to), tn__convert_number(&number));
         }
     }
     return TN_OK;
@@ -388,7 +388,7 @@ static tn_status run_fill(const tn_call *call)
 
     atomic_fetch_add(&room.kernels, 1);
     for (int64_t i = 0; i < count_of(call->out[0]); i++)
-        tn__element_write(element(call->out[0], i, call->kernel->data != NULL),
+        tn__convert_write(element(call->out[0], i, call->kernel->data != NULL),
                           dtype_of(call->out[0]), options->value);
     return TN_OK;
 }
@@ -464,11 +464,11 @@ static const tn_backend_def backends[] = {
 void room_open(void)
 {
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        ok(tn__backend_add(&backends[i], NULL));
+        ok(tn__device_add_backend(&backends[i], NULL));
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         ok(tn__op_add(&ops[i], NULL));
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        ok(tn__kernel_add(&kernels[i], NULL));
+        ok(tn__op_kernel_add(&kernels[i], NULL));
 }
 
 void room_close(void)

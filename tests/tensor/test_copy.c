@@ -11,7 +11,7 @@ static tn_tensor *counted(tn_dtype dtype, const char *name)
     tn_tensor *x;
 
     for (int i = 0; i < 24; i++)
-        tn__element_write(values + (size_t)i * tn_dtype_size(dtype), dtype, i);
+        tn__convert_write(values + (size_t)i * tn_dtype_size(dtype), dtype, i);
     tn_device_begin(device(name));
     x = tn_tensor_from(values, dtype, TN_SHAPE(4, 6));
     tn_device_end();
@@ -26,9 +26,9 @@ static double at(const tn_tensor *x, int64_t index)
 
     ok(tn_tensor_copy_out(x, values,
                           (size_t)tn_tensor_numel(x) * tn_dtype_size(tn_tensor_dtype(x))));
-    number = tn__element_read(values + (size_t)index * tn_dtype_size(tn_tensor_dtype(x)),
+    number = tn__convert_read(values + (size_t)index * tn_dtype_size(tn_tensor_dtype(x)),
                               tn_tensor_dtype(x));
-    return tn__number_double(&number);
+    return tn__convert_number(&number);
 }
 
 START_TEST(contiguous_copies_go_between_any_two_devices)

@@ -118,10 +118,10 @@ START_TEST(a_backend_without_devices_says_why_each_time)
                                            .open = silent_open,           .close = close_nothing };
 
     room_open();
-    ok(tn__backend_add(&absent, NULL));
-    ok(tn__backend_add(&broken, NULL));
-    ok(tn__backend_add(&silent, NULL));
-    ok(tn__backend_add(&many, NULL));
+    ok(tn__device_add_backend(&absent, NULL));
+    ok(tn__device_add_backend(&broken, NULL));
+    ok(tn__device_add_backend(&silent, NULL));
+    ok(tn__device_add_backend(&many, NULL));
     for (int i = 0; i < 2; i++) {
         ck_assert_ptr_null(tn_device_find("many"));
         said("wrong number of devices, got 2147483647; expected 0 to 4096");
@@ -163,12 +163,12 @@ START_TEST(rule_22_a_taken_device_type_is_refused)
     tn__plugin plugin = { .id = "org.example.second", .file = "/some/where/second.so" };
 
     room_open();
-    ck_assert_int_eq(tn__backend_add(&again, &plugin), TN_ERR_REFUSED);
+    ck_assert_int_eq(tn__device_add_backend(&again, &plugin), TN_ERR_REFUSED);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "/some/where/second.so"));
     said("(program) provides it already");
-    ck_assert_int_eq(tn__backend_add(&half, NULL), TN_ERR_VALUE);
+    ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
     said("no function alloc");
-    ck_assert_int_eq(tn__backend_add(&name, NULL), TN_ERR_VALUE);
+    ck_assert_int_eq(tn__device_add_backend(&name, NULL), TN_ERR_VALUE);
     said("No Name");
     ck_assert_int_eq(tn__device_type_count(), 4);
     room_close();
@@ -187,7 +187,7 @@ START_TEST(rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null
     memset((char *)&old + offsetof(tn_backend_def, native), 0x5a,
            sizeof old - offsetof(tn_backend_def, native));
     old.head.size = offsetof(tn_backend_def, native);
-    ok(tn__backend_add(&old, NULL));
+    ok(tn__device_add_backend(&old, NULL));
     ck_assert_ptr_null(tn__device_type_find("old")->backend.native);
     ck_assert_ptr_null((void *)(uintptr_t)tn__device_type_find("old")->backend.native_stream);
     ck_assert_int_eq(tn__device_type_find("old")->dlpack, TN_DEVICE_TYPE_FIRST + 2);

@@ -97,52 +97,54 @@ END_TEST
 START_TEST(half_and_bfloat16_survive_the_way_through_double)
 {
     for (uint32_t bits = 0; bits < 65536; bits++) {
-        double half = tn__f16_value((uint16_t)bits), brain = tn__bf16_value((uint16_t)bits);
+        double half = tn__convert_f16_value((uint16_t)bits),
+               brain = tn__convert_bf16_value((uint16_t)bits);
 
         if (!isnan(half))
-            ck_assert_uint_eq(tn__f16_bits(half), bits);
+            ck_assert_uint_eq(tn__convert_f16_bits(half), bits);
         else
-            ck_assert(isnan(tn__f16_value(tn__f16_bits(half))));
+            ck_assert(isnan(tn__convert_f16_value(tn__convert_f16_bits(half))));
         if (!isnan(brain))
-            ck_assert_uint_eq(tn__bf16_bits(brain), bits);
+            ck_assert_uint_eq(tn__convert_bf16_bits(brain), bits);
     }
     for (uint32_t bits = 0; bits < 256; bits++) {
-        double a = tn__f8_e4m3_value((uint8_t)bits), b = tn__f8_e5m2_value((uint8_t)bits);
+        double a = tn__convert_f8_e4m3_value((uint8_t)bits),
+               b = tn__convert_f8_e5m2_value((uint8_t)bits);
 
         if (!isnan(a))
-            ck_assert_uint_eq(tn__f8_e4m3_bits(a), bits);
+            ck_assert_uint_eq(tn__convert_f8_e4m3_bits(a), bits);
         if (!isnan(b))
-            ck_assert_uint_eq(tn__f8_e5m2_bits(b), bits);
+            ck_assert_uint_eq(tn__convert_f8_e5m2_bits(b), bits);
     }
 }
 END_TEST
 
 START_TEST(rounding_is_to_nearest_even)
 {
-    ck_assert_uint_eq(tn__f16_bits(1.0), 0x3c00);
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1p-11), 0x3c00);     /* a tie: to even, down */
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 3 * 0x1p-11), 0x3c02); /* a tie: to even, up */
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1.002p-11), 0x3c01);
-    ck_assert_uint_eq(tn__f16_bits(1.0 + 0x1.000001p-11),
+    ck_assert_uint_eq(tn__convert_f16_bits(1.0), 0x3c00);
+    ck_assert_uint_eq(tn__convert_f16_bits(1.0 + 0x1p-11), 0x3c00);     /* a tie: to even, down */
+    ck_assert_uint_eq(tn__convert_f16_bits(1.0 + 3 * 0x1p-11), 0x3c02); /* a tie: to even, up */
+    ck_assert_uint_eq(tn__convert_f16_bits(1.0 + 0x1.002p-11), 0x3c01);
+    ck_assert_uint_eq(tn__convert_f16_bits(1.0 + 0x1.000001p-11),
                       0x3c00); /* by way of float32, as PyTorch */
-    ck_assert_uint_eq(tn__f16_bits(65504.0), 0x7bff);
-    ck_assert_uint_eq(tn__f16_bits(65519.9), 0x7bff);
-    ck_assert_uint_eq(tn__f16_bits(65520.0), 0x7c00);
-    ck_assert_uint_eq(tn__f16_bits(1e300), 0x7c00);
-    ck_assert_uint_eq(tn__f16_bits(0x1p-24), 1);
-    ck_assert_uint_eq(tn__f16_bits(0x1p-25), 0);
-    ck_assert_uint_eq(tn__f16_bits(-0.0), 0x8000);
-    ck_assert_uint_eq(tn__bf16_bits(0x1p127), 0x7f00);
-    ck_assert_uint_eq(tn__bf16_bits((double)3.4e38f), 0x7f80);
-    ck_assert_uint_eq(tn__bf16_bits(1.00390625), 0x3f80);
+    ck_assert_uint_eq(tn__convert_f16_bits(65504.0), 0x7bff);
+    ck_assert_uint_eq(tn__convert_f16_bits(65519.9), 0x7bff);
+    ck_assert_uint_eq(tn__convert_f16_bits(65520.0), 0x7c00);
+    ck_assert_uint_eq(tn__convert_f16_bits(1e300), 0x7c00);
+    ck_assert_uint_eq(tn__convert_f16_bits(0x1p-24), 1);
+    ck_assert_uint_eq(tn__convert_f16_bits(0x1p-25), 0);
+    ck_assert_uint_eq(tn__convert_f16_bits(-0.0), 0x8000);
+    ck_assert_uint_eq(tn__convert_bf16_bits(0x1p127), 0x7f00);
+    ck_assert_uint_eq(tn__convert_bf16_bits((double)3.4e38f), 0x7f80);
+    ck_assert_uint_eq(tn__convert_bf16_bits(1.00390625), 0x3f80);
     /* float8_e4m3fn has no infinity: 448 is its largest, and what is above becomes that. */
-    ck_assert_uint_eq(tn__f8_e4m3_bits(448.0), 0x7e);
-    ck_assert_uint_eq(tn__f8_e4m3_bits(464.0), 0x7e);
-    ck_assert_uint_eq(tn__f8_e4m3_bits(-465.0), 0xfe);
-    ck_assert_uint_eq(tn__f8_e4m3_bits((double)INFINITY), 0x7e);
-    ck_assert_uint_eq(tn__f8_e4m3_bits((double)NAN), 0x7f);
-    ck_assert_uint_eq(tn__f8_e5m2_bits(57344.0), 0x7b);
-    ck_assert_uint_eq(tn__f8_e5m2_bits(61440.0), 0x7c);
+    ck_assert_uint_eq(tn__convert_f8_e4m3_bits(448.0), 0x7e);
+    ck_assert_uint_eq(tn__convert_f8_e4m3_bits(464.0), 0x7e);
+    ck_assert_uint_eq(tn__convert_f8_e4m3_bits(-465.0), 0xfe);
+    ck_assert_uint_eq(tn__convert_f8_e4m3_bits((double)INFINITY), 0x7e);
+    ck_assert_uint_eq(tn__convert_f8_e4m3_bits((double)NAN), 0x7f);
+    ck_assert_uint_eq(tn__convert_f8_e5m2_bits(57344.0), 0x7b);
+    ck_assert_uint_eq(tn__convert_f8_e5m2_bits(61440.0), 0x7c);
 }
 END_TEST
 
@@ -153,15 +155,15 @@ START_TEST(numbers_are_written_as_the_nearest_of_their_type)
     uint64_t u;
     float f[2];
 
-    tn__element_write(&i, TN_I64, 1e300);
+    tn__convert_write(&i, TN_I64, 1e300);
     ck_assert_int_eq(i, INT64_MAX);
-    tn__element_write(&i, TN_I64, (double)NAN);
+    tn__convert_write(&i, TN_I64, (double)NAN);
     ck_assert_int_eq(i, 0);
-    tn__element_write(&u, TN_U64, 0x1p63);
+    tn__convert_write(&u, TN_U64, 0x1p63);
     ck_assert_uint_eq(u, (uint64_t)1 << 63);
-    tn__element_write(&b, TN_BOOL, 0.25);
+    tn__convert_write(&b, TN_BOOL, 0.25);
     ck_assert_uint_eq(b, 1);
-    tn__element_write(f, TN_C64, 2.5);
+    tn__convert_write(f, TN_C64, 2.5);
     ck_assert(f[0] == 2.5f && f[1] == 0.0f);
 }
 END_TEST

@@ -93,9 +93,9 @@ START_TEST(every_allocation_fails_once)
     room_open();
     /* Until the walk makes fewer allocations than the one that would fail. */
     for (nth = 1; reached; nth++) {
-        tn__fail_alloc(nth);
+        tn__memory_fail(nth);
         status = walk();
-        reached = tn__fail_alloc(0) >= nth;
+        reached = tn__memory_fail(0) >= nth;
         ck_assert_msg(status == TN_OK || status == TN_ERR_MEMORY, "allocation %d: %s", (int)nth,
                       tn_error_last()->message);
         failed += status != TN_OK;

@@ -3,29 +3,29 @@
  * The compute types, and which of them a conversion between two dtypes goes through. */
 #include "simd/simd.h"
 
-tn__load *tn__convert_load(tn_dtype from, enum tn__ct ct)
+tn__load *tn__dtype_load(tn_dtype from, enum tn__ct ct)
 {
     return tn__simd.convert->of[from].load[ct];
 }
 
-tn__store *tn__convert_store(enum tn__ct ct, tn_dtype to)
+tn__store *tn__dtype_store(enum tn__ct ct, tn_dtype to)
 {
     return tn__simd.convert->of[to].store[ct];
 }
 
-size_t tn__ct_size(enum tn__ct ct)
+size_t tn__dtype_ct_size(enum tn__ct ct)
 {
     static const size_t sizes[TN__CT_COUNT] = { 4, 8, 8, 8, 16 };
     return sizes[ct];
 }
 
-tn_dtype tn__ct_dtype(enum tn__ct ct)
+tn_dtype tn__dtype_of_ct(enum tn__ct ct)
 {
     static const tn_dtype dtypes[TN__CT_COUNT] = { TN_F32, TN_F64, TN_I64, TN_C64, TN_C128 };
     return dtypes[ct];
 }
 
-enum tn__ct tn__ct_of(tn_dtype dtype)
+enum tn__ct tn__dtype_ct(tn_dtype dtype)
 {
     static const uint8_t of[TN_DTYPE_COUNT] = {
         [TN_BOOL] = TN__I64,   [TN_U8] = TN__I64,  [TN_I8] = TN__I64,  [TN_I16] = TN__I64,
@@ -37,9 +37,9 @@ enum tn__ct tn__ct_of(tn_dtype dtype)
     return (enum tn__ct)of[dtype];
 }
 
-enum tn__ct tn__ct_between(tn_dtype from, tn_dtype to)
+enum tn__ct tn__dtype_ct_between(tn_dtype from, tn_dtype to)
 {
-    enum tn__ct a = tn__ct_of(from), b = tn__ct_of(to);
+    enum tn__ct a = tn__dtype_ct(from), b = tn__dtype_ct(to);
     if (a == TN__C128 || b == TN__C128)
         return TN__C128;
     if (b == TN__C64)

@@ -4,7 +4,7 @@
  * all views allow it. */
 #include "base/span.h"
 
-int64_t tn__view_count(const tn_view *view)
+int64_t tn__span_view_count(const tn_view *view)
 {
     int64_t count = 1;
     for (int32_t i = 0; i < view->ndim; i++)
@@ -12,7 +12,7 @@ int64_t tn__view_count(const tn_view *view)
     return count;
 }
 
-bool tn__view_dense(const tn_view *view)
+bool tn__span_view_dense(const tn_view *view)
 {
     int64_t expect = 1;
     for (int32_t i = view->ndim; i-- > 0;) {
@@ -144,7 +144,8 @@ void tn__span_walk(const struct tn__span *span, int64_t begin, int64_t end, tn__
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-void tn__lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views, int64_t dim)
+void tn__span_lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views,
+                         int64_t dim)
 {
     const tn_view *shape = views[0];
     if (dim < 0)
@@ -170,7 +171,7 @@ void tn__lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *vi
     }
 }
 
-char *tn__lines_at(const struct tn__lines *lines, int32_t k, int64_t index)
+char *tn__span_lines_at(const struct tn__lines *lines, int32_t k, int64_t index)
 {
     char *at = lines->base[k];
     for (int32_t d = lines->ndim; d-- > 0;) {

@@ -35,8 +35,8 @@ static inline void tn__view_as_floats(tn_view *view, int bits)
     view->dtype.bits = (uint8_t)bits;
 }
 
-int64_t tn__view_count(const tn_view *view);
-bool tn__view_dense(const tn_view *view);
+int64_t tn__span_view_count(const tn_view *view);
+bool tn__span_view_dense(const tn_view *view);
 
 /* views[0] has the shape, the others broadcast to it. `in_order` keeps the row-major order of the
  * shape; without it the dimensions are ordered as views[0] has them in memory. */
@@ -58,7 +58,8 @@ struct tn__lines {
     int64_t step[3]; /* along it, in bytes */
     int64_t length, count;
 };
-void tn__lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views, int64_t dim);
-char *tn__lines_at(const struct tn__lines *lines, int32_t k, int64_t index);
+void tn__span_lines_make(struct tn__lines *lines, int32_t n, const tn_view *const *views,
+                         int64_t dim);
+char *tn__span_lines_at(const struct tn__lines *lines, int32_t k, int64_t index);
 
 #endif

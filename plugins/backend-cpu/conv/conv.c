@@ -63,9 +63,9 @@ static void pack_panel(const struct panels *p, int64_t index)
         const char *x = from + i * along;
         char *y = to + i * line + (p->turned ? (p->taps - 1) * step : 0);
         if (item == 4)
-            tn__transpose_4(p->taps, here, y, p->turned ? -step : step, x, column);
+            tn__copy_transpose_4(p->taps, here, y, p->turned ? -step : step, x, column);
         else
-            tn__transpose_8(p->taps, here, y, p->turned ? -step : step, x, column);
+            tn__copy_transpose_8(p->taps, here, y, p->turned ? -step : step, x, column);
     }
 }
 
@@ -92,7 +92,7 @@ static tn_status plain_weight(const tn_view *weight, const char **at, void **cop
 
     *copy = NULL;
     *at = tn__view_at(weight);
-    if (tn__view_dense(weight))
+    if (tn__span_view_dense(weight))
         return TN_OK;
     for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
         strides[d] = next;
@@ -131,7 +131,7 @@ static tn_status forward_block(const struct forward *f, int64_t index)
     int64_t group = index / f->strips / f->blocks, first = index % f->blocks * f->rows;
     int64_t column = index / f->blocks % f->strips * f->across;
     int64_t full = tn__up(w->outputs, p->width);
-    bool plain = tn__windows_plain(w, &f->at->x, &step);
+    bool plain = tn__im2col_plain(w, &f->at->x, &step);
     int64_t taps = w->channels > 0 && w->channels < DEPTH ? DEPTH / w->channels : 1;
     struct tn__gemm g = { .ct = w->ct, .width = p->width, .b_step = p->width };
     char *rows = NULL;
@@ -157,7 +157,7 @@ static tn_status forward_block(const struct forward *f, int64_t index)
     for (int64_t tap = 0; tap < w->taps; tap += taps) {
         int64_t here = w->taps - tap < taps ? w->taps - tap : taps;
         if (!plain)
-            tn__windows_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
+            tn__im2col_rows(w, &f->at->x, group, first, g.m, tap, here, rows, g.a_step);
         g.k = here * w->channels;
         g.b = p->to + ((group * full + column) * p->depth + tap * w->channels * p->width) * item;
         tn__gemm_run(&g);
@@ -249,9 +249,9 @@ static tn_status run_convolution(const tn_call *call)
     struct windows_of at;
     tn_status status, last;
 
-    if (tn__view_count(y) == 0)
+    if (tn__span_view_count(y) == 0)
         return TN_OK;
-    tn__windows_make(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
+    tn__im2col_windows(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
     status = tn__images_take(&at.x, x, false);
     if (status != TN_OK)
         return status;
@@ -431,9 +431,9 @@ static tn_status run_convolution_grad_input(const tn_call *call)
     struct windows_of at;
     tn_status status, last;
 
-    if (tn__view_count(gx) == 0)
+    if (tn__span_view_count(gx) == 0)
         return TN_OK;
-    tn__windows_make(&at.w, gx, gy, weight, o->stride, o->padding, o->dilation, o->groups);
+    tn__im2col_windows(&at.w, gx, gy, weight, o->stride, o->padding, o->dilation, o->groups);
     status = tn__images_take(&at.x, gy, false);
     if (status != TN_OK)
         return status;

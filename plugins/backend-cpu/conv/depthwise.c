@@ -221,9 +221,9 @@ tn_status tn__depthwise_weight(const struct tn__windows *w, const struct tn__ima
     for (int64_t part = 1; status == TN_OK && part < f.parts; part++)
         tn__gemm_add_row(w->ct, numbers, f.sums + part * numbers * w->item, f.sums);
     if (status == TN_OK && w->ct == TN__F32)
-        tn__transpose_4(f.channels, w->taps, gw, w->taps * 4, f.sums, f.channels * 4);
+        tn__copy_transpose_4(f.channels, w->taps, gw, w->taps * 4, f.sums, f.channels * 4);
     else if (status == TN_OK)
-        tn__transpose_8(f.channels, w->taps, gw, w->taps * 8, f.sums, f.channels * 8);
+        tn__copy_transpose_8(f.channels, w->taps, gw, w->taps * 8, f.sums, f.channels * 8);
     tn__scratch_give(f.sums);
     return status;
 }

@@ -50,7 +50,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     int64_t last = all - first < f->rows ? all : first + f->rows;
     int64_t taps = w->taps - tap < f->taps ? w->taps - tap : f->taps, n = taps * w->channels;
     int64_t depth = w->taps * w->channels;
-    bool plain = tn__windows_plain(w, &f->x, &step);
+    bool plain = tn__im2col_plain(w, &f->x, &step);
     struct tn__gemm g = {
         .ct = w->ct, .by_columns = true, .n = n, .a_step = f->gy.step[TN__DIMS - 1], .ldc = depth
     };
@@ -91,7 +91,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
         if (plain)
             g.b = f->x.at + (at * step + group * w->channels) * item;
         else
-            tn__windows_rows(w, &f->x, group, at, g.k, tap, taps, rows, g.b_step);
+            tn__im2col_rows(w, &f->x, group, at, g.k, tap, taps, rows, g.b_step);
         if (!plain)
             g.b = rows;
         tn__gemm_run(&g);
@@ -137,9 +137,9 @@ static tn_status finish(void *user, int64_t begin, int64_t end)
         const char *from = f->sums + i * n * w->item;
         char *to = f->gw + i * n * w->item;
         if (w->item == 4)
-            tn__transpose_4(w->channels, w->taps, to, w->taps * 4, from, w->channels * 4);
+            tn__copy_transpose_4(w->channels, w->taps, to, w->taps * 4, from, w->channels * 4);
         else
-            tn__transpose_8(w->channels, w->taps, to, w->taps * 8, from, w->channels * 8);
+            tn__copy_transpose_8(w->channels, w->taps, to, w->taps * 8, from, w->channels * 8);
     }
     return TN_OK;
 }
@@ -175,11 +175,11 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
     struct weigh f = { .gw = tn__view_at(gw) };
     tn_status status;
 
-    if (tn__view_count(gw) == 0)
+    if (tn__span_view_count(gw) == 0)
         return TN_OK;
-    if (tn__view_count(gy) == 0)
+    if (tn__span_view_count(gy) == 0)
         return tn__copy_zero(gw);
-    tn__windows_make(&f.w, x, gy, gw, o->stride, o->padding, o->dilation, o->groups);
+    tn__im2col_windows(&f.w, x, gy, gw, o->stride, o->padding, o->dilation, o->groups);
     cut(&f);
     status = tn__images_take(&f.x, x, false);
     if (status != TN_OK)
@@ -209,7 +209,7 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
 /* The result is row-major: the core allocates it so unless the caller gave it. */
 static bool supports_unit_padding(const tn_call *call, char *reason, size_t size)
 {
-    if (call->out == NULL || call->out[0] == NULL || tn__view_dense(call->out[0]))
+    if (call->out == NULL || call->out[0] == NULL || tn__span_view_dense(call->out[0]))
         return true;
     tn_snprint(reason, size, "the gradient of the weight must be contiguous");
     return false;

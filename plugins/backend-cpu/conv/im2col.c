@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images with the channels last, and their windows as rows of a matrix (im2col). */
+ * Windows of images as rows of a matrix (im2col). */
 #include <string.h>
 
 #include "base/dtype.h"
-#include "base/scratch.h"
 #include "base/span.h"
 #include "conv/conv.h"
-#include "op/copy.h"
 
 static void read_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *out)
 {
@@ -17,14 +15,14 @@ static void read_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *ou
     }
 }
 
-void tn__windows_make(struct tn__windows *w, const tn_view *x, const tn_view *y,
-                      const tn_view *weight, tn_ints stride, tn_ints padding, tn_ints dilation,
-                      int64_t groups)
+void tn__im2col_windows(struct tn__windows *w, const tn_view *x, const tn_view *y,
+                        const tn_view *weight, tn_ints stride, tn_ints padding, tn_ints dilation,
+                        int64_t groups)
 {
     int32_t dims = x->ndim - 2;
 
-    w->ct = tn__ct_of(tn_view_dtype(x));
-    w->item = (int64_t)tn__ct_size(w->ct);
+    w->ct = tn__dtype_ct(tn_view_dtype(x));
+    w->item = (int64_t)tn__dtype_ct_size(w->ct);
     w->images = x->shape[0];
     w->groups = groups;
     w->channels = x->shape[1] / groups;
@@ -41,89 +39,6 @@ void tn__windows_make(struct tn__windows *w, const tn_view *x, const tn_view *y,
         w->places *= w->count[i];
         w->taps *= w->kernel[i];
     }
-}
-
-/* `view` as if its channels were last. */
-static tn_view as_channels_last(const tn_view *view, int64_t *strides, void *data)
-{
-    tn_view out = *view;
-    int64_t next = view->shape[1];
-
-    strides[1] = 1;
-    for (int32_t d = view->ndim; d-- > 2; next *= view->shape[d])
-        strides[d] = next;
-    strides[0] = next;
-    out.strides = strides;
-    out.data = data;
-    out.byte_offset = 0;
-    return out;
-}
-
-static void steps_of(struct tn__images *images, const tn_view *view)
-{
-    int64_t pixel = 0, next = 0;
-    bool known = false; /* a step may be 0: an image of one number, expanded */
-
-    images->image = view->strides[0];
-    images->even = true;
-    for (int32_t i = TN__DIMS - 1; i >= 0; i--) {
-        int32_t own = i - (TN__DIMS - (view->ndim - 2));
-        images->step[i] = own < 0 ? 0 : view->strides[2 + own];
-        if (own < 0 || view->shape[2 + own] == 1)
-            continue;
-        if (!known)
-            pixel = next = images->step[i];
-        known = true;
-        images->even = images->even && images->step[i] == next;
-        next *= view->shape[2 + own];
-    }
-    if (!known) /* images of one pixel */
-        pixel = next = images->image;
-    images->even = images->even && (view->shape[0] == 1 || images->image == next);
-    if (images->even)
-        images->step[TN__DIMS - 1] = pixel;
-}
-
-tn_status tn__images_take(struct tn__images *images, const tn_view *view, bool write)
-{
-    int64_t strides[TN_MAX_DIMS], count = tn__view_count(view);
-    tn_status status = TN_OK;
-    tn_view plain;
-
-    images->owned = NULL;
-    images->at = tn__view_at(view);
-    if (view->strides[1] == 1 || view->shape[1] == 1) {
-        steps_of(images, view);
-        if (images->even)
-            return TN_OK;
-    }
-    images->owned = tn__scratch_take((size_t)(count * tn__view_item(view)));
-    if (!images->owned)
-        return TN_ERR_MEMORY;
-    plain = as_channels_last(view, strides, images->owned);
-    images->at = images->owned;
-    steps_of(images, &plain);
-    if (!write)
-        status = tn__copy_views(&plain, view);
-    if (status != TN_OK) {
-        tn__scratch_give(images->owned);
-        images->owned = NULL;
-    }
-    return status;
-}
-
-tn_status tn__images_done(struct tn__images *images, const tn_view *view, bool write)
-{
-    int64_t strides[TN_MAX_DIMS];
-    tn_status status = TN_OK;
-
-    if (images->owned && write) {
-        tn_view plain = as_channels_last(view, strides, images->owned);
-        status = tn__copy_views(view, &plain);
-    }
-    tn__scratch_give(images->owned);
-    images->owned = NULL;
-    return status;
 }
 
 static inline void move(char *to, const char *from, int64_t bytes)
@@ -154,8 +69,8 @@ static inline void zero(char *to, int64_t bytes)
         memset(to, 0, 4);
 }
 
-void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, int64_t group,
-                      int64_t first, int64_t n, int64_t tap, int64_t taps, void *to, int64_t pitch)
+void tn__im2col_rows(const struct tn__windows *w, const struct tn__images *x, int64_t group,
+                     int64_t first, int64_t n, int64_t tap, int64_t taps, void *to, int64_t pitch)
 {
     int64_t bytes = w->channels * w->item, last = tap + taps;
     int64_t image = first / w->places, place = first % w->places;
@@ -216,7 +131,7 @@ void tn__windows_rows(const struct tn__windows *w, const struct tn__images *x, i
     }
 }
 
-bool tn__windows_plain(const struct tn__windows *w, const struct tn__images *x, int64_t *step)
+bool tn__im2col_plain(const struct tn__windows *w, const struct tn__images *x, int64_t *step)
 {
     *step = x->step[TN__DIMS - 1];
     for (int32_t i = 0; i < TN__DIMS; i++)

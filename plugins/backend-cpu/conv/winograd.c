@@ -130,9 +130,9 @@ static tn_status weigh(void *user, int64_t begin, int64_t end)
         if (here < f->width)
             memset(nine, 0, sizeof nine);
         if (f->turned)
-            tn__transpose_4(9, here, (char *)nine + 8 * line, -line, from, 9 * 4);
+            tn__copy_transpose_4(9, here, (char *)nine + 8 * line, -line, from, 9 * 4);
         else
-            tn__transpose_4(9, here, (char *)nine, line, from, w->channels * 9 * 4);
+            tn__copy_transpose_4(9, here, (char *)nine, line, from, w->channels * 9 * 4);
         tn__simd.winograd->weight(f->width, nine, f->u + (panel * w->channels + c) * f->width,
                                   f->u_step);
     }
@@ -306,8 +306,8 @@ static tn_status finish(void *user, int64_t begin, int64_t end)
                 }
             }
             tn__simd.winograd->weight_back(TN__WINO_LANES, sums, TN__WINO_LANES, nine);
-            tn__transpose_4(TN__WINO_LANES, 9, (char *)(b->gw + (o * n + c) * 9), 9 * 4,
-                            (const char *)nine, TN__WINO_LANES * 4);
+            tn__copy_transpose_4(TN__WINO_LANES, 9, (char *)(b->gw + (o * n + c) * 9), 9 * 4,
+                                 (const char *)nine, TN__WINO_LANES * 4);
         }
     return TN_OK;
 }

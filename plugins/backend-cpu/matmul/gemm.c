@@ -32,7 +32,7 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
                  const char *bias)
 {
     char beside[MOST_ROWS * MOST_COLUMNS * 8] __attribute__((aligned(64)));
-    int64_t size = (int64_t)tn__ct_size(g->ct);
+    int64_t size = (int64_t)tn__dtype_ct_size(g->ct);
 
     if (!bias)
         for (int64_t i = 0; i < rows; i++)
@@ -45,7 +45,7 @@ static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int
 bool tn__gemm_crowded(const struct tn__gemm *g)
 {
     return g->by_columns && g->n > 4 * tn__simd.gemm->strips[g->ct].vector &&
-           g->a_step * (int64_t)tn__ct_size(g->ct) >= 512;
+           g->a_step * (int64_t)tn__dtype_ct_size(g->ct) >= 512;
 }
 
 /* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each
@@ -67,7 +67,7 @@ static inline void copy_short(char *to, const char *from, int64_t bytes)
 void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, int64_t count,
                      void *strips)
 {
-    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
+    const int64_t size = (int64_t)tn__dtype_ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
     const int64_t m = g->m - first * mr < count * mr ? g->m - first * mr : count * mr;
     const int64_t wide = mr * size, next = a_strip * size, rest = m % mr * size;
 
@@ -97,7 +97,7 @@ struct strip {
 static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
     const struct tn__strips *strips = &tn__simd.gemm->strips[g->ct];
-    const int64_t size = (int64_t)tn__ct_size(g->ct);
+    const int64_t size = (int64_t)tn__dtype_ct_size(g->ct);
     const int64_t n = g->n - j < g->width ? g->n - j : g->width;
     const struct tn__strip *strip = &strips->of[(n - 1) / strips->vector];
     const char *b = (const char *)g->b + (j / g->width * g->b_panel + s->k0 * g->b_step) * size;
@@ -118,7 +118,7 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
  * level. */
 void tn__gemm_run(const struct tn__gemm *g)
 {
-    const int64_t size = (int64_t)tn__ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
+    const int64_t size = (int64_t)tn__dtype_ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
     const int64_t down = g->by_columns ? 1 : g->a_step, deep = g->by_columns ? g->a_step : 1;
     const int64_t a_strip = g->a_strip ? g->a_strip : mr * down;
     const int64_t rounds = g->rounds > 1 ? g->rounds : 1;
@@ -154,7 +154,7 @@ void tn__gemm_run(const struct tn__gemm *g)
 void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const void *from,
                    int64_t deep, int64_t across, void *to)
 {
-    int64_t size = (int64_t)tn__ct_size(ct);
+    int64_t size = (int64_t)tn__dtype_ct_size(ct);
     char *at = to;
 
     for (int64_t j = 0; j < n; j += width, at += k * width * size) {
@@ -166,9 +166,9 @@ void tn__gemm_pack(enum tn__ct ct, int64_t k, int64_t n, int64_t width, const vo
             for (int64_t i = 0; i < k; i++)
                 memcpy(at + i * width * size, x + i * deep * size, (size_t)(here * size));
         else if (deep == 1 && size == 4)
-            tn__transpose_4(k, here, at, width * 4, x, across * 4);
+            tn__copy_transpose_4(k, here, at, width * 4, x, across * 4);
         else if (deep == 1)
-            tn__transpose_8(k, here, at, width * 8, x, across * 8);
+            tn__copy_transpose_8(k, here, at, width * 8, x, across * 8);
         else
             for (int64_t i = 0; i < k; i++)
                 for (int64_t c = 0; c < here; c++)

@@ -78,7 +78,7 @@ static tn_status compute(const tn_call *call, struct layer *l)
     p.y.row = y_stride * p.y.item;
     p.a.row = x_stride * p.a.item;
     p.b = tn__matrix_of(weight, 1, 0);
-    p.ct = tn__ct_of(p.y.dtype);
+    p.ct = tn__dtype_ct(p.y.dtype);
     if (p.m == 1) { /* the stride of the only row says nothing */
         p.y.row = p.n * p.y.item;
         p.a.row = p.k * p.a.item;
@@ -88,7 +88,7 @@ static tn_status compute(const tn_call *call, struct layer *l)
         p.bias_step = bias->strides[0] * tn__view_item(bias);
         p.bias_dtype = tn_view_dtype(bias);
     }
-    tn_status status = tn__product_run(&p, y);
+    tn_status status = tn__matmul_run(&p, y);
     l->finished = p.finished;
     return status;
 }
@@ -153,12 +153,12 @@ static tn_status run_linear_activation(const tn_call *call)
     tn_dtype dtype = tn_view_dtype(y);
     struct tn__finish finish = { 0 };
     struct layer l = { .x = call->in[0], .weight = call->in[1], .bias = call->in[2], .y = y };
-    bool kept = before->ndim == y->ndim && tn__view_count(before) == tn__view_count(y) &&
+    bool kept = before->ndim == y->ndim && tn__span_view_count(before) == tn__span_view_count(y) &&
                 (op == TN__EW_gelu || op == TN__EW_gelu_tanh || op == TN__EW_silu || residual);
     char *at;
     int64_t step;
 
-    if (tn__view_count(y) == 0)
+    if (tn__span_view_count(y) == 0)
         return TN_OK;
     if (kept && op != TN__EW_COUNT)
         l.y = before;
@@ -166,7 +166,7 @@ static tn_status run_linear_activation(const tn_call *call)
         find_rows(l.y, &at, &step) && (l.y == y || find_rows(y, &finish.into, &finish.into_row)) &&
         (!residual || find_rows(residual, &at, &finish.residual_row))) {
         finish.residual = residual ? at : NULL;
-        finish.loop = op != TN__EW_COUNT ? tn__loop_of(op, tn__ct_of(dtype)) : NULL;
+        finish.loop = op != TN__EW_COUNT ? tn__loop_of(op, tn__dtype_ct(dtype)) : NULL;
         l.finish = &finish;
     }
     tn_status status = compute(call, &l);

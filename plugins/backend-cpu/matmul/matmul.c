@@ -22,19 +22,19 @@ enum {
 
 static bool dense_columns(const struct tn__matrix *x, enum tn__ct ct)
 {
-    return x->dtype == tn__ct_dtype(ct) && x->column == x->item;
+    return x->dtype == tn__dtype_of_ct(ct) && x->column == x->item;
 }
 
 static bool dense_rows(const struct tn__matrix *x, enum tn__ct ct)
 {
-    return x->dtype == tn__ct_dtype(ct) && x->row == x->item;
+    return x->dtype == tn__dtype_of_ct(ct) && x->row == x->item;
 }
 
 static double bias_at(const struct tn__product *p, int64_t j)
 {
     double value = 0;
     if (p->bias)
-        tn__convert_load(p->bias_dtype, TN__F64)(1, p->bias + j * p->bias_step, 0, &value);
+        tn__dtype_load(p->bias_dtype, TN__F64)(1, p->bias + j * p->bias_step, 0, &value);
     return value;
 }
 
@@ -71,7 +71,7 @@ static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y
 {
     for (int64_t i = 0; i < m; i++) {
         char *to = y->at + i * y->row + j0 * y->item;
-        tn__store *store = tn__convert_store(TN__F64, p->bias_dtype);
+        tn__store *store = tn__dtype_store(TN__F64, p->bias_dtype);
         memset(to, 0, (size_t)(n * y->item));
         for (int64_t j = 0; p->bias && j < n; j++) {
             double bias = bias_at(p, j0 + j);
@@ -115,7 +115,7 @@ enum way { DOTS, SUMS, BLAS, TILES };
 
 static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns, enum tn__ct ct)
 {
-    if (x->dtype != tn__ct_dtype(ct) || rows > INT32_MAX || columns > INT32_MAX)
+    if (x->dtype != tn__dtype_of_ct(ct) || rows > INT32_MAX || columns > INT32_MAX)
         return false;
     bool plain = x->column == x->item || columns <= 1;
     if (!plain && x->row != x->item && rows > 1)
@@ -129,7 +129,7 @@ static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns
 static enum way choose_way(const struct tn__product *p)
 {
     bool floats = p->ct == TN__F32 || p->ct == TN__F64;
-    if (floats && p->m <= FEW_ROWS && p->y.dtype == tn__ct_dtype(p->ct)) {
+    if (floats && p->m <= FEW_ROWS && p->y.dtype == tn__dtype_of_ct(p->ct)) {
         if (dense_columns(&p->a, p->ct) && dense_rows(&p->b, p->ct) && p->k > 1)
             return DOTS;
         if (p->a.dtype == p->y.dtype && dense_columns(&p->b, p->ct) &&
@@ -169,7 +169,7 @@ static void piece_by_blas(const struct tn__product *p, const struct tn__matrix *
     int lda, ldb, ta = transposed(a, m, p->k, &lda), tb = transposed(b, p->k, n, &ldb);
     int ldc = (int)(y->row / y->item);
     if (p->bias) {
-        tn__load *load = tn__convert_load(p->bias_dtype, p->ct);
+        tn__load *load = tn__dtype_load(p->bias_dtype, p->ct);
         for (int64_t i = 0; i < m; i++)
             load(n, p->bias + j0 * p->bias_step, p->bias_step, y->at + i * y->row);
     }
@@ -193,13 +193,13 @@ static void piece_by_blas(const struct tn__product *p, const struct tn__matrix *
 static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc,
                  int64_t wide, enum tn__ct ct, char *to, char *line)
 {
-    int64_t size = (int64_t)tn__ct_size(ct);
-    tn__load *load = tn__convert_load(x->dtype, ct);
+    int64_t size = (int64_t)tn__dtype_ct_size(ct);
+    tn__load *load = tn__dtype_load(x->dtype, ct);
     for (int64_t first = 0; first < count; first += wide, to += wide * kc * size) {
         int64_t here = count - first < wide ? count - first : wide;
         if (here < wide)
             memset(to, 0, (size_t)(wide * kc * size));
-        bool plain = x->dtype == tn__ct_dtype(ct);
+        bool plain = x->dtype == tn__dtype_of_ct(ct);
         if (plain && step == size && here == wide) {
             for (int64_t k = 0; k < kc; k++)
                 memcpy(to + k * wide * size, x->at + first * step + k * deep,
@@ -208,9 +208,9 @@ static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t
         }
         if (plain && deep == size && kc > 1) {
             if (size == 4)
-                tn__transpose_4(kc, here, to, wide * 4, x->at + first * step, step);
+                tn__copy_transpose_4(kc, here, to, wide * 4, x->at + first * step, step);
             else
-                tn__transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
+                tn__copy_transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
             continue;
         }
         if (step < deep || kc == 1) { /* contiguous elements: row by row */
@@ -235,7 +235,7 @@ static tn_status piece_by_tiles(const struct tn__product *p, const struct tn__ma
                                 int64_t n, int64_t j0)
 {
     const struct tn__tile *tile = &tn__simd.gemm->tile[p->ct];
-    int64_t size = (int64_t)tn__ct_size(p->ct), mr = tile->mr, nr = tile->nr;
+    int64_t size = (int64_t)tn__dtype_ct_size(p->ct), mr = tile->mr, nr = tile->nr;
     int64_t up_m = (m + mr - 1) / mr * mr, up_n = (n + nr - 1) / nr * nr;
     size_t bytes = (size_t)(size * (up_m * up_n + KC * (up_m + up_n) + KC)) + 64;
     char *memory = tn__scratch_take(bytes);
@@ -257,12 +257,12 @@ static tn_status piece_by_tiles(const struct tn__product *p, const struct tn__ma
                           up_n);
     }
     if (p->bias)
-        tn__convert_load(p->bias_dtype, p->ct)(n, p->bias + j0 * p->bias_step, p->bias_step, pb);
+        tn__dtype_load(p->bias_dtype, p->ct)(n, p->bias + j0 * p->bias_step, p->bias_step, pb);
     for (int64_t i = 0; i < m; i++) {
         char *row = sums + i * up_n * size;
         if (p->bias)
             tn__gemm_add_row(p->ct, n, pb, row);
-        tn__convert_store(p->ct, y->dtype)(n, row, y->at + i * y->row, y->column);
+        tn__dtype_store(p->ct, y->dtype)(n, row, y->at + i * y->row, y->column);
     }
     tn__scratch_give(memory);
     return TN_OK;
@@ -311,8 +311,8 @@ static tn_status zero_or_bias(const struct tn__product *p, const tn_view *y)
     for (int64_t i = 0; p->bias && status == TN_OK && i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             double value = bias_at(p, j);
-            tn__convert_store(TN__F64, p->y.dtype)(1, &value,
-                                                   p->y.at + i * p->y.row + j * p->y.column, 0);
+            tn__dtype_store(TN__F64, p->y.dtype)(1, &value,
+                                                 p->y.at + i * p->y.row + j * p->y.column, 0);
         }
     return status;
 }
@@ -323,7 +323,7 @@ static int64_t tile_size(int64_t size, int64_t large)
     return size < tile + tile / 2 ? (size > 0 ? size : 1) : tile;
 }
 
-tn_status tn__product_run(struct tn__product *p, const tn_view *y)
+tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
 {
     if (p->batch == 0 || p->m == 0 || p->n == 0)
         return TN_OK;
@@ -340,8 +340,8 @@ tn_status tn__product_run(struct tn__product *p, const tn_view *y)
         p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
         p->a.row = p->k * p->a.column;
     }
-    if (tn__strips_take(p))
-        return tn__strips_run(p);
+    if (tn__packed_take(p))
+        return tn__packed_run(p);
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;
     p->tile_n = p->n;
@@ -380,8 +380,8 @@ static tn_status run_bmm(const tn_call *call)
     p.batch_y = y->strides[0] * p.y.item;
     p.batch_a = a->shape[0] == 1 ? 0 : a->strides[0] * p.a.item;
     p.batch_b = b->shape[0] == 1 ? 0 : b->strides[0] * p.b.item;
-    p.ct = tn__ct_of(p.y.dtype);
-    return tn__product_run(&p, y);
+    p.ct = tn__dtype_ct(p.y.dtype);
+    return tn__matmul_run(&p, y);
 }
 
 static const tn_kernel_def kernels[] = {

@@ -52,10 +52,10 @@ static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, 
 }
 
 /* Computes y, the view that p->y was made of, in pieces for the threads. */
-tn_status tn__product_run(struct tn__product *p, const tn_view *y);
+tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 
 /* Whether packed.c computes this product; computes it and applies p->finish. */
-bool tn__strips_take(const struct tn__product *p);
-tn_status tn__strips_run(struct tn__product *p);
+bool tn__packed_take(const struct tn__product *p);
+tn_status tn__packed_run(struct tn__product *p);
 
 #endif

@@ -41,9 +41,9 @@ struct strips {
     const char *bias;     /* contiguous; NULL: none */
 };
 
-bool tn__strips_take(const struct tn__product *p)
+bool tn__packed_take(const struct tn__product *p)
 {
-    tn_dtype dtype = tn__ct_dtype(p->ct);
+    tn_dtype dtype = tn__dtype_of_ct(p->ct);
     bool floats = p->ct == TN__F32 || p->ct == TN__F64;
 
     return floats && p->m >= LEAST_ROWS && p->n > 1 && p->a.dtype == dtype && p->b.dtype == dtype &&
@@ -206,9 +206,11 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
             int64_t here = g.m - at < AT_ONCE ? g.m - at : AT_ONCE;
             char *to = p->y.at + (first + at) * item;
             if (item == 4)
-                tn__transpose_4(s->n, here, to, p->y.row, space + at * step * item, step * item);
+                tn__copy_transpose_4(s->n, here, to, p->y.row, space + at * step * item,
+                                     step * item);
             else
-                tn__transpose_8(s->n, here, to, p->y.row, space + at * step * item, step * item);
+                tn__copy_transpose_8(s->n, here, to, p->y.row, space + at * step * item,
+                                     step * item);
         }
         for (int64_t row = 0; s->bias && row < p->m; row++)
             tn__gemm_add_row(p->ct, g.m, s->bias + first * item,
@@ -285,7 +287,7 @@ static tn_status round_of(struct strips *s)
     return status;
 }
 
-tn_status tn__strips_run(struct tn__product *p)
+tn_status tn__packed_run(struct tn__product *p)
 {
     struct strips s = { .p = p,
                         .turned = turns(p),
@@ -334,7 +336,7 @@ tn_status tn__strips_run(struct tn__product *p)
         bias = tn__scratch_take((size_t)room);
         if (bias) {
             memset(bias, 0, (size_t)room);
-            tn__convert_load(p->bias_dtype, p->ct)(p->n, p->bias, p->bias_step, bias);
+            tn__dtype_load(p->bias_dtype, p->ct)(p->n, p->bias, p->bias_step, bias);
             s.bias = bias;
         }
     }

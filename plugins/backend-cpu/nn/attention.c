@@ -83,7 +83,7 @@ static void forward_block(const struct attention *a, struct attention_workspace 
         if (d->sum[i] != 0)
             tn__attention_times(a, a->v, 1 / d->sum[i], x);
         tn__attention_store_row(a, &a->y, n, head, q0 + i, a->v, x);
-        tn__convert_store(TN__F64, a->logsumexp.dtype)(
+        tn__dtype_store(TN__F64, a->logsumexp.dtype)(
             1, &norm, tn__attention_place(&a->logsumexp, n, head, q0 + i), 0);
     }
 }
@@ -128,8 +128,8 @@ static void set_up(struct attention *a, const tn_view *q, const tn_view *k, cons
 {
     int64_t blocks;
 
-    a->ct = tn__ct_of(tn_view_dtype(q));
-    a->size = (int64_t)tn__ct_size(a->ct);
+    a->ct = tn__dtype_ct(tn_view_dtype(q));
+    a->size = (int64_t)tn__dtype_ct_size(a->ct);
     a->n = q->shape[0];
     a->h = q->shape[1];
     a->g = k->shape[1];
@@ -159,8 +159,8 @@ static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t s
     char rounded[16];
 
     a->keep = 1 - p;
-    tn__convert_store(TN__F64, dtype)(1, &a->keep, rounded, 0);
-    tn__convert_load(dtype, TN__F64)(1, rounded, 0, &a->keep);
+    tn__dtype_store(TN__F64, dtype)(1, &a->keep, rounded, 0);
+    tn__dtype_load(dtype, TN__F64)(1, rounded, 0, &a->keep);
     a->drops = p > 0;
     a->factor = p < 1 ? 1 / (1 - p) : 0;
     a->seed = (uint64_t)seed;

@@ -61,7 +61,7 @@ void tn__attention_load_rows(const struct attention *a, const struct attention_o
                              int64_t n, int64_t head, int64_t first, int64_t rows, int64_t columns,
                              char *to)
 {
-    tn__load *load = tn__convert_load(o->dtype, a->ct);
+    tn__load *load = tn__dtype_load(o->dtype, a->ct);
 
     for (int64_t i = 0; i < rows; i++)
         load(columns, tn__attention_place(o, n, head, first + i), o->step[3],
@@ -72,8 +72,8 @@ void tn__attention_store_row(const struct attention *a, const struct attention_o
                              int64_t n, int64_t head, int64_t row, int64_t columns,
                              const char *from)
 {
-    tn__convert_store(a->ct, o->dtype)(columns, from, tn__attention_place(o, n, head, row),
-                                       o->step[3]);
+    tn__dtype_store(a->ct, o->dtype)(columns, from, tn__attention_place(o, n, head, row),
+                                     o->step[3]);
 }
 
 void tn__attention_pack(const struct attention *a, const struct attention_operand *o, int64_t n,
@@ -83,7 +83,7 @@ void tn__attention_pack(const struct attention *a, const struct attention_operan
     const char *from = tn__attention_place(o, n, head, first);
     int64_t down = o->step[2] / a->size, across = o->step[3] / a->size;
 
-    if (o->dtype != tn__ct_dtype(a->ct)) {
+    if (o->dtype != tn__dtype_of_ct(a->ct)) {
         tn__attention_load_rows(a, o, n, head, first, rows, columns, dense);
         from = dense;
         down = columns;
@@ -145,7 +145,7 @@ static void mask_row(const struct attention *a, int64_t n, int64_t head, int64_t
         return;
     from = tn__attention_place(mask, n, head, row) + k0 * mask->step[3];
     if (mask->dtype != TN_BOOL) {
-        tn__convert_load(mask->dtype, a->ct)(keys, from, mask->step[3], line);
+        tn__dtype_load(mask->dtype, a->ct)(keys, from, mask->step[3], line);
         tn__gemm_add_row(a->ct, keys, line, x);
         return;
     }

@@ -20,7 +20,7 @@ struct share {
 static void load_queries(const struct attention *a, struct attention_workspace *d,
                          const struct share *s, int64_t head, int64_t q0, int64_t rows)
 {
-    tn__load *load = tn__convert_load(a->logsumexp.dtype, TN__F64);
+    tn__load *load = tn__dtype_load(a->logsumexp.dtype, TN__F64);
 
     tn__attention_load_rows(a, &a->q, s->n, head, q0, rows, a->e, d->q);
     tn__attention_times(a, rows * a->e, a->scale, d->q);

@@ -124,7 +124,7 @@ static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
         char *to = block->to + block->filled * job->size;
         job->each(job, count, here, stride, to, block->more);
         if (job->writes) {
-            tn__convert_store(job->ct, tn__ct_dtype(job->ct))(count, to, here[0], stride[0]);
+            tn__dtype_store(job->ct, tn__dtype_of_ct(job->ct))(count, to, here[0], stride[0]);
         } else {
             block->filled += count;
             if (block->filled == BLOCK)
@@ -189,7 +189,7 @@ static tn_status add_up(struct job *job, const tn_view *y, bool mean)
         for (int64_t i = 0; i < pieces; i++)
             all += job->sums[i];
         all = mean ? all / (double)job->span.count : all;
-        tn__convert_store(TN__F64, tn__ct_dtype(job->ct))(1, &all, tn__view_at(y), 0);
+        tn__dtype_store(TN__F64, tn__dtype_of_ct(job->ct))(1, &all, tn__view_at(y), 0);
     }
     if (job->sums != few)
         tn_free(job->sums);
@@ -201,7 +201,7 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
 {
     const tn_view *y = call->out[0], *views[TN__MAX_SPAN];
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
-    struct job job = { .ct = tn__ct_of(tn_view_dtype(y)),
+    struct job job = { .ct = tn__dtype_ct(tn_view_dtype(y)),
                        .each = each,
                        .numbers = { p, q },
                        .writes = strcmp(reduction, "none") == 0 };
@@ -209,7 +209,7 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     bool whole = call->in[0]->ndim == all.ndim;
     for (int32_t d = 0; whole && d < all.ndim; d++)
         whole = call->in[0]->shape[d] == shape[d];
-    job.size = (int64_t)tn__ct_size(job.ct);
+    job.size = (int64_t)tn__dtype_ct_size(job.ct);
     /* Without a tensor of results the first input decides the order in which memory is read. */
     views[0] = job.writes ? y : whole ? call->in[0] : &all;
     for (int64_t k = 0; k < call->n_in; k++)

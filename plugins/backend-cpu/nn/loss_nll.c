@@ -25,14 +25,14 @@ static tn_status read_reduction(const tn_call *call, const char *text, enum redu
 static double get(const tn_view *view, int64_t offset)
 {
     double value;
-    tn__convert_load(tn_view_dtype(view),
-                     TN__F64)(1, tn__view_at(view) + offset * tn__view_item(view), 0, &value);
+    tn__dtype_load(tn_view_dtype(view),
+                   TN__F64)(1, tn__view_at(view) + offset * tn__view_item(view), 0, &value);
     return value;
 }
 
 static void put(const tn_view *view, int64_t offset, double value)
 {
-    tn__convert_store(TN__F64, tn_view_dtype(view))(
+    tn__dtype_store(TN__F64, tn_view_dtype(view))(
         1, &value, tn__view_at(view) + offset * tn__view_item(view), 0);
 }
 

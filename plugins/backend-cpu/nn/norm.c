@@ -23,7 +23,8 @@ static bool channels_last(const tn_view *view)
 
 static bool has_layout(const struct tn__norm_layout *layout, const tn_view *view)
 {
-    return view == NULL || (layout->channels_last ? channels_last(view) : tn__view_dense(view));
+    return view == NULL ||
+           (layout->channels_last ? channels_last(view) : tn__span_view_dense(view));
 }
 
 /* What kind of populations `dims` of x are; false where this file does not do them. */
@@ -38,7 +39,7 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
             return false;
         reduced[d] = true;
     }
-    if (dims.count == 0 || tn__view_count(x) == 0)
+    if (dims.count == 0 || tn__span_view_count(x) == 0)
         return false;
     out->channels = out->populations = out->segments = out->length = 1;
     bool others = x->ndim > 1 && !reduced[1];
@@ -47,10 +48,10 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
     if (others && channels_last(x)) {
         out->channels_last = true;
         out->populations = x->shape[1];
-        out->segments = tn__view_count(x) / x->shape[1];
+        out->segments = tn__span_view_count(x) / x->shape[1];
         return true;
     }
-    if (!tn__view_dense(x))
+    if (!tn__span_view_dense(x))
         return false;
     while (first > 0 && reduced[first - 1])
         out->length *= x->shape[--first];
@@ -74,12 +75,12 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
  * each channel. */
 static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_layout *layout)
 {
-    int64_t count = part ? tn__view_count(part) : 0, at = 0;
+    int64_t count = part ? tn__span_view_count(part) : 0, at = 0;
     int32_t lasting = 0;
 
     if (!part)
         return true;
-    if (!tn__view_dense(part))
+    if (!tn__span_view_dense(part))
         return false;
     for (int32_t i = 0; i < part->ndim; i++)
         if (part->shape[i] != 1) {
@@ -178,7 +179,8 @@ static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine
     int64_t strides[TN_MAX_DIMS], next = 1;
     bool fits = same_type(x, call->in[0]) && reads(x, in[1]) && reads(x, in[2]) &&
                 reads(x, in[3]) && find_layout(x, dims, layout) && find_affine(x, in[3], layout) &&
-                has_layout(layout, call->in[0]) && tn__view_dense(in[1]) && tn__view_dense(in[2]);
+                has_layout(layout, call->in[0]) && tn__span_view_dense(in[1]) &&
+                tn__span_view_dense(in[2]);
 
     for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
         strides[d] = next;
@@ -243,7 +245,7 @@ static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part 
 
 static tn_status forward(const tn_call *call, tn_ints dims, struct tn__norm_work *w)
 {
-    int which = tn__ct_of(call->dtype) == TN__F64;
+    int which = tn__dtype_ct(call->dtype) == TN__F64;
 
     w->x = at_of(call->in[0]);
     w->weight = at_of(call->in[1]);
@@ -282,7 +284,7 @@ static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affi
                       struct tn__norm_work *w)
 {
     const tn_view *const *in = call->in + at, *x = in[0], *gw = call->out[1];
-    int which = tn__ct_of(call->dtype) == TN__F64;
+    int which = tn__dtype_ct(call->dtype) == TN__F64;
     tn_status status;
 
     w->gy = at_of(call->in[0]);
@@ -343,8 +345,8 @@ static tn_status widen(void *user, int64_t begin, int64_t end)
     const struct packed *p = user;
     int64_t item = tn__view_item(p->from);
 
-    tn__convert_load(tn_view_dtype(p->from), TN__F32)(
-        end - begin, tn__view_at(p->from) + begin * item, item, p->to + begin);
+    tn__dtype_load(tn_view_dtype(p->from),
+                   TN__F32)(end - begin, tn__view_at(p->from) + begin * item, item, p->to + begin);
     return TN_OK;
 }
 
@@ -353,8 +355,8 @@ static tn_status narrow_again(void *user, int64_t begin, int64_t end)
     const struct packed *p = user;
     int64_t item = tn__view_item(p->from);
 
-    tn__convert_store(TN__F32, tn_view_dtype(p->from))(end - begin, p->to + begin,
-                                                       tn__view_at(p->from) + begin * item, item);
+    tn__dtype_store(TN__F32, tn_view_dtype(p->from))(end - begin, p->to + begin,
+                                                     tn__view_at(p->from) + begin * item, item);
     return TN_OK;
 }
 
@@ -370,7 +372,7 @@ static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64
         if (!from[i] || tn_view_dtype(from[i]) == TN_F32)
             continue;
         offsets[i] = total;
-        total += (tn__view_count(from[i]) + 15) / 16 * 16;
+        total += (tn__span_view_count(from[i]) + 15) / 16 * 16;
         views[i] = *from[i];
     }
     return total;
@@ -397,7 +399,7 @@ static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call 
             continue;
         struct packed p = { call->in[i], memory + in_offset[i] };
         if (status == TN_OK)
-            status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, widen, &p);
+            status = tn_parallel_for(tn__span_view_count(p.from), CONVERT_GRAIN, widen, &p);
         in[i].data = p.to;
         in[i].byte_offset = 0;
         tn__view_as_floats(&in[i], 32);
@@ -421,7 +423,7 @@ static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call 
         if (out_offset[i] < 0)
             continue;
         struct packed p = { call->out[i], memory + ins + out_offset[i] };
-        status = tn_parallel_for(tn__view_count(p.from), CONVERT_GRAIN, narrow_again, &p);
+        status = tn_parallel_for(tn__span_view_count(p.from), CONVERT_GRAIN, narrow_again, &p);
     }
     tn__scratch_give(memory);
     return status;

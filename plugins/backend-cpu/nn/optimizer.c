@@ -108,7 +108,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
         while (w->first[parameter + 1] <= piece)
             parameter++;
         const tn_view *const *views = w->call->in + parameter * w->group;
-        int64_t from = (piece - w->first[parameter]) * PIECE, n = tn__view_count(views[0]) - from;
+        int64_t from = (piece - w->first[parameter]) * PIECE,
+                n = tn__span_view_count(views[0]) - from;
         void *at[MOST];
         for (int64_t k = 0; k < w->group; k++)
             at[k] = tn__view_at(views[k]) + from * tn__view_item(views[k]);
@@ -130,8 +131,8 @@ static tn_status run(struct work *w, bool folds)
     tn_status status;
 
     for (int64_t i = 0; i < count; i++)
-        all += (tn__view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
-    w->ct = tn__ct_of(w->call->dtype);
+        all += (tn__span_view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+    w->ct = tn__dtype_ct(w->call->dtype);
     w->first = tn__scratch_take((size_t)(count + 1) * sizeof *w->first +
                                 (folds ? (size_t)all * sizeof *w->parts : 0));
     if (!w->first)
@@ -140,7 +141,7 @@ static tn_status run(struct work *w, bool folds)
     w->first[0] = 0;
     for (int64_t i = 0; i < count; i++)
         w->first[i + 1] = w->first[i] +
-                          (tn__view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+                          (tn__span_view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
     status = tn_parallel_for(all, 2, pieces, w);
     for (int64_t i = 0; folds && i < all; i++) { /* in the order of the pieces */
         double part = w->parts[i];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/span.h"
-#include "conv/conv.h"
+#include "conv/images.h"
 #include "op/copy.h"
 #include "simd/simd.h"
 
@@ -43,7 +43,7 @@ static void lay_out(struct pool *p, const tn_view *image, const tn_view *result,
     p->image = image;
     p->result = result;
     p->places = places;
-    p->ct = tn__ct_of(tn_view_dtype(image));
+    p->ct = tn__dtype_ct(tn_view_dtype(image));
     row(kernel, dims, 1, p->kernel);
     row(stride.count > 0 ? stride : kernel, dims, 1, p->stride);
     row(padding, dims, 0, p->padding);
@@ -217,7 +217,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
     if (channels_last(&p))
         return side_back(&p);
     p.result = places; /* are the channels last if gy has the layout of the indices? */
-    if (channels_last(&p) && tn__view_count(gy) > 0)
+    if (channels_last(&p) && tn__span_view_count(gy) > 0)
         return turned_back(&p, gy);
     p.result = gy;
     return planes(&p, max_back_f32, max_back_f64);

@@ -69,13 +69,12 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
         for (int32_t k = 1; k <= job->inputs; k++) {
             char *from = at[k] + i * stride[k];
             if (rows->buffer[k])
-                tn__convert_load(job->dtype[k], job->ct)(job->n, from, job->step[k],
-                                                         rows->buffer[k]);
+                tn__dtype_load(job->dtype[k], job->ct)(job->n, from, job->step[k], rows->buffer[k]);
             in[k - 1] = rows->buffer[k] ? rows->buffer[k] : from;
         }
         job->run(job, in, rows->buffer[0] ? rows->buffer[0] : out);
         if (rows->buffer[0])
-            tn__convert_store(job->ct, job->dtype[0])(job->n, rows->buffer[0], out, job->step[0]);
+            tn__dtype_store(job->ct, job->dtype[0])(job->n, rows->buffer[0], out, job->step[0]);
     }
 }
 
@@ -88,7 +87,7 @@ enum { TALL = 8192 }; /* a block of longer rows no longer fits in cache */
 
 static int64_t block_width(const struct job *job)
 {
-    int64_t wide = CACHE / (job->n * (int64_t)tn__ct_size(job->ct)) / 16 * 16;
+    int64_t wide = CACHE / (job->n * (int64_t)tn__dtype_ct_size(job->ct)) / 16 * 16;
     int64_t side = (job->rows.shape[job->rows.ndim - 1] / PIECES + 15) / 16 * 16;
     if (wide > side)
         wide = side;
@@ -117,7 +116,7 @@ struct block {
 static void load_lines(const struct block *block, int32_t k, const char *from, char *to)
 {
     const struct job *job = block->job;
-    tn__load *load = tn__convert_load(job->dtype[k], job->ct);
+    tn__load *load = tn__dtype_load(job->dtype[k], job->ct);
     for (int64_t i = 0; i < job->n; i++)
         load(block->wide, from + i * job->step[k], job->item[k], to + i * block->step[k]);
 }
@@ -128,7 +127,7 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
     const struct tn__span *rows = &job->rows;
     int32_t inner = rows->ndim - 1;
     int64_t width = block_width(job), blocks = (rows->shape[inner] + width - 1) / width;
-    struct block block = { .job = job, .size = (int64_t)tn__ct_size(job->ct) };
+    struct block block = { .job = job, .size = (int64_t)tn__dtype_ct_size(job->ct) };
     bool logarithm = job->run == row_log_softmax || job->run == row_log_softmax_grad;
     char *memory = NULL, *buffer[3] = { NULL, NULL, NULL };
     if (job->converted) {
@@ -166,8 +165,8 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
             tn__simd.softmax->softmax_columns[job->ct](job->n, block.wide, at[1], block.step[1],
                                                        at[0], block.step[0], logarithm);
         for (int64_t i = 0; job->converted && i < job->n; i++)
-            tn__convert_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
-                                                      to + i * job->step[0], job->item[0]);
+            tn__dtype_store(job->ct, job->dtype[0])(block.wide, at[0] + i * block.step[0],
+                                                    to + i * job->step[0], job->item[0]);
     }
     tn__scratch_give(memory);
     return TN_OK;
@@ -179,11 +178,11 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
     struct rows rows = { job, { NULL, NULL, NULL } };
-    int64_t size = (int64_t)tn__ct_size(job->ct);
+    int64_t size = (int64_t)tn__dtype_ct_size(job->ct);
     bool need[3] = { false, false, false };
     size_t count = 0;
     for (int32_t k = 0; k <= job->inputs; k++) {
-        need[k] = job->dtype[k] != tn__ct_dtype(job->ct) || job->step[k] != size;
+        need[k] = job->dtype[k] != tn__dtype_of_ct(job->ct) || job->step[k] != size;
         count += need[k];
     }
     char *memory = NULL;
@@ -214,7 +213,7 @@ static tn_status run(const tn_call *call, int64_t dim,
     if (ndim > 0 && (at < 0 || at >= ndim))
         return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimension%s",
                        call->op, (long long)dim, (int)ndim, ndim == 1 ? "" : "s");
-    job.ct = tn__ct_of(tn_view_dtype(views[0]));
+    job.ct = tn__dtype_ct(tn_view_dtype(views[0]));
     job.n = ndim > 0 ? views[0]->shape[at] : 1;
     tn_view less[3];
     int64_t shape[TN_MAX_DIMS], strides[3][TN_MAX_DIMS];
@@ -222,7 +221,7 @@ static tn_status run(const tn_call *call, int64_t dim,
     for (int32_t k = 0; k <= job.inputs; k++) {
         job.dtype[k] = tn_view_dtype(views[k]);
         job.item[k] = tn__view_item(views[k]);
-        job.converted |= job.dtype[k] != tn__ct_dtype(job.ct);
+        job.converted |= job.dtype[k] != tn__dtype_of_ct(job.ct);
         job.step[k] = ndim > 0 && job.n > 1 ? views[k]->strides[at] * tn__view_item(views[k])
                                             : tn__view_item(views[k]);
         less[k] = *views[k];

@@ -42,7 +42,7 @@ static tn_status run_prelu(const tn_call *call)
     const tn_view *in[2] = { x, &weight };
     tn_call aligned = *call;
     aligned.in = in;
-    if (tn__view_count(&weight) != 1) {
+    if (tn__span_view_count(&weight) != 1) {
         for (int32_t d = 0; d < x->ndim - 1; d++)
             shape[d] = 1;
         shape[0] = weight.shape[0];

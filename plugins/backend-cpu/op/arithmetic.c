@@ -44,7 +44,7 @@ static tn_status check_divisor(const tn_call *call)
     if (dtype == TN_I64) {
         tn__span_walk(&span, 0, span.count, find_zero, &found);
     } else {
-        tn__load *load = tn__convert_load(dtype, TN__I64);
+        tn__load *load = tn__dtype_load(dtype, TN__I64);
         for (int64_t i = 0; i < span.count && !found; i++) {
             int64_t rest = i, number;
             const char *at = span.base[0];

@@ -117,7 +117,8 @@ static inline void turn_four(char *to, int64_t sy, const char *from, int64_t sx)
     *(four *)(void *)(to + 3 * sy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
 }
 
-void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+void tn__copy_transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
+                          int64_t sx)
 {
     /* Where rows of y are close to each other, a line of x is read whole: lines that are a power of
      * two apart would evict it. */
@@ -137,7 +138,8 @@ void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const c
             memcpy(y + j * sy + i * 4, x + i * sx + j * 4, 4);
 }
 
-void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx)
+void tn__copy_transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
+                          int64_t sx)
 {
     for (int64_t j = 0; j < rows; j++)
         for (int64_t i = 0; i < columns; i++)
@@ -165,9 +167,9 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
         for (int64_t i = 0; i < span->shape[column]; i += TILE) {
             int64_t left = span->shape[column] - i, columns = left < TILE ? left : TILE;
             if (job->item == 4)
-                tn__transpose_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
+                tn__copy_transpose_4(rows, columns, y + i * 4, sy, x + i * sx, sx);
             else
-                tn__transpose_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
+                tn__copy_transpose_8(rows, columns, y + i * 8, sy, x + i * sx, sx);
         }
     }
     return TN_OK;
@@ -204,11 +206,11 @@ tn_status tn__copy_views(const tn_view *to, const tn_view *from)
     struct job job = { .item = tn__view_item(to) };
     tn__span_make(&job.span, 2, (const tn_view *[]){ to, from }, false);
     if (a != b) {
-        enum tn__ct ct = tn__ct_between(a, b);
-        job.load = tn__convert_load(a, ct);
-        job.store = tn__convert_store(ct, b);
-        job.whole = tn__ct_dtype(ct) == b;
-        job.given = tn__ct_dtype(ct) == a ? (int64_t)tn__ct_size(ct) : 0;
+        enum tn__ct ct = tn__dtype_ct_between(a, b);
+        job.load = tn__dtype_load(a, ct);
+        job.store = tn__dtype_store(ct, b);
+        job.whole = tn__dtype_of_ct(ct) == b;
+        job.given = tn__dtype_of_ct(ct) == a ? (int64_t)tn__dtype_ct_size(ct) : 0;
     }
     if (job.span.count > 0 && transposed(&job)) {
         int64_t rows = job.span.shape[job.span.ndim - 2],
@@ -237,7 +239,7 @@ static tn_status run_flip(const tn_call *call)
     back.strides = strides;
     for (int32_t d = 0; d < x->ndim; d++)
         strides[d] = x->strides[d];
-    if (tn__view_count(x) == 0)
+    if (tn__span_view_count(x) == 0)
         return TN_OK;
     for (int64_t i = 0; i < o->dims.count && x->ndim > 0; i++) {
         int64_t d = o->dims.at[i] < 0 ? o->dims.at[i] + x->ndim : o->dims.at[i];
@@ -279,7 +281,7 @@ static tn_status set_part(void *user, int64_t begin, int64_t end)
 static tn_status fill_view(const tn_view *to, double value)
 {
     struct job job = { .item = tn__view_item(to) };
-    tn__convert_store(TN__F64, tn_view_dtype(to))(1, &value, job.value, 0);
+    tn__dtype_store(TN__F64, tn_view_dtype(to))(1, &value, job.value, 0);
     tn__span_make(&job.span, 1, &to, false);
     if (job.span.count <= GRAIN)
         return set_part(&job, 0, job.span.count);

@@ -7,8 +7,10 @@
 #include "base/kernel.h"
 
 /* y[j][i] = x[i][j] of elements of 4 or 8 bytes; rows of y are sy bytes apart, those of x sx. */
-void tn__transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx);
-void tn__transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x, int64_t sx);
+void tn__copy_transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
+                          int64_t sx);
+void tn__copy_transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
+                          int64_t sx);
 /* Fills a tensor with one value. */
 tn_status tn__copy_value(const tn_view *to, double value);
 tn_status tn__copy_zero(const tn_view *to);

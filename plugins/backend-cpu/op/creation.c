@@ -48,7 +48,7 @@ static tn_status steps_part(void *user, int64_t begin, int64_t end)
 static tn_status write_steps(struct steps *s)
 {
     int64_t count = s->y->shape[0];
-    s->store = tn__convert_store(s->whole ? TN__I64 : TN__F64, tn_view_dtype(s->y));
+    s->store = tn__dtype_store(s->whole ? TN__I64 : TN__F64, tn_view_dtype(s->y));
     if (count <= GRAIN)
         return steps_part(s, 0, count);
     return tn_parallel_for(count, GRAIN, steps_part, s);
@@ -84,7 +84,7 @@ static tn_status run_linspace(const tn_call *call)
 static bool supports_one_hot(const tn_call *call, char *reason, size_t size)
 {
     const tn_view *x = call->in[0];
-    if (tn_view_dtype(x) == TN_I64 && tn__view_dense(x) && tn__view_count(x) > 0)
+    if (tn_view_dtype(x) == TN_I64 && tn__span_view_dense(x) && tn__span_view_count(x) > 0)
         return true;
     tn_snprint(reason, size, "index: expected contiguous int64");
     return false;
@@ -108,7 +108,8 @@ static tn_status ones_part(void *user, int64_t begin, int64_t end)
 static tn_status run_one_hot(const tn_call *call)
 {
     const tn_view *x = call->in[0];
-    int64_t classes = ((const tn_one_hot_options *)call->options)->classes, n = tn__view_count(x);
+    int64_t classes = ((const tn_one_hot_options *)call->options)->classes,
+            n = tn__span_view_count(x);
     int64_t shape[TN_MAX_DIMS + 1];
     struct ones ones = { .x = (const int64_t *)(const void *)tn__view_at(x) };
     union tn__number least, most;
@@ -183,10 +184,10 @@ static tn_status triangle(const tn_call *call, int64_t diagonal, bool upper)
     const tn_view *y = call->out[0];
     int64_t most = INT64_MAX / 4;
     struct triangle t = { .y = y, .x = call->in[0], .item = tn__view_item(y), .upper = upper };
-    if (tn__view_count(y) == 0)
+    if (tn__span_view_count(y) == 0)
         return TN_OK;
     t.diagonal = diagonal > most ? most : diagonal < -most ? -most : diagonal;
-    int64_t columns = y->shape[y->ndim - 1], rows = tn__view_count(y) / columns;
+    int64_t columns = y->shape[y->ndim - 1], rows = tn__span_view_count(y) / columns;
     return tn_parallel_for(rows, TRIANGLE_GRAIN / columns + 1, triangle_part, &t);
 }
 

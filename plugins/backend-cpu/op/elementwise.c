@@ -91,11 +91,11 @@ static TN_ATTR(noinline) tn_status
     /* Comparisons are computed in the inputs' type. All others in the result's, such as a sum of
      * integers and a number that is not an integer (add_scalar). */
     bool compares = op >= TN__EW_eq && op <= TN__EW_ge;
-    enum tn__ct ct = tn__ct_of(compares ? tn_view_dtype(call->in[0]) : dtype);
+    enum tn__ct ct = tn__dtype_ct(compares ? tn_view_dtype(call->in[0]) : dtype);
     struct job job = { .loop = find_loop(op, ct),
                        .numbers = numbers,
                        .inputs = inputs,
-                       .size = (int64_t)tn__ct_size(ct) };
+                       .size = (int64_t)tn__dtype_ct_size(ct) };
     if (!job.loop)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: no CPU kernel for %s", call->op,
                        tn_dtype_name(dtype));
@@ -104,12 +104,12 @@ static TN_ATTR(noinline) tn_status
     tn__ew_loop *unbuffered = compares ? NULL : narrow_loop(call, op, &job.span);
     if (unbuffered)
         job.loop = unbuffered;
-    if (!compares && !unbuffered && dtype != tn__ct_dtype(ct))
-        job.store = tn__convert_store(ct, dtype);
+    if (!compares && !unbuffered && dtype != tn__dtype_of_ct(ct))
+        job.store = tn__dtype_store(ct, dtype);
     for (int32_t k = 0; k < inputs; k++) {
         tn_dtype from = tn_view_dtype(call->in[k]);
-        if (!unbuffered && from != tn__ct_dtype(ct))
-            job.load[k] = tn__convert_load(from, ct);
+        if (!unbuffered && from != tn__dtype_of_ct(ct))
+            job.load[k] = tn__dtype_load(from, ct);
     }
     int64_t grain = op >= TN__EW_exp ? GRAIN_COSTLY : GRAIN_CHEAP;
     if (job.span.count <= grain)

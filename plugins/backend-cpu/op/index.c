@@ -256,7 +256,7 @@ static void make(struct job *job, const tn_call *call, const tn_view *x, const t
     job->dim_step = x->ndim > 0 ? x->strides[job->dim] * job->item : 0;
     span->operands = 3;
     span->ndim = 0;
-    span->count = tn__view_count(index);
+    span->count = tn__span_view_count(index);
     for (int k = 0; k < 3; k++)
         span->base[k] = tn__view_at(views[k]);
     for (int32_t d = 0; d < index->ndim; d++) {
@@ -310,10 +310,10 @@ static tn_status scatter(const tn_call *call, int64_t dim, bool add)
         return status;
     job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
     if (add) {
-        enum tn__ct ct = tn__ct_of(dtype);
-        job.load = tn__convert_load(dtype, job.whole ? TN__I64 : TN__F64);
-        job.store = tn__convert_store(job.whole ? TN__I64 : TN__F64, dtype);
-        if (tn__ct_dtype(ct) == dtype)
+        enum tn__ct ct = tn__dtype_ct(dtype);
+        job.load = tn__dtype_load(dtype, job.whole ? TN__I64 : TN__F64);
+        job.store = tn__dtype_store(job.whole ? TN__I64 : TN__F64, dtype);
+        if (tn__dtype_of_ct(ct) == dtype)
             job.sum = tn__loop_of(TN__EW_add, ct);
         job.narrow = tn__float16_index(dtype);
         if (job.narrow >= 0)

@@ -84,8 +84,8 @@ static tn_status run_nonzero(const tn_call *call)
     tn_dtype dtype = tn_view_dtype(x);
     struct job job = { .x = x };
     tn__span_make(&job.span, 1, &x, true);
-    job.ct = tn__ct_of(dtype);
-    job.load = tn__convert_load(dtype, job.ct);
+    job.ct = tn__dtype_ct(dtype);
+    job.load = tn__dtype_load(dtype, job.ct);
     int64_t pieces = (job.span.count + PIECE - 1) / PIECE, shape[2] = { 0, x->ndim };
     job.before = tn_malloc((size_t)(pieces > 0 ? pieces : 1) * sizeof *job.before);
     if (!job.before)

@@ -42,7 +42,7 @@ static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
         draw(job, piece->at, n, at[0]);
     } else {
         _Alignas(64) char numbers[TN__CHUNK * 8];
-        tn__store *store = tn__convert_store(job->ct, tn__ct_dtype(job->ct));
+        tn__store *store = tn__dtype_store(job->ct, tn__dtype_of_ct(job->ct));
         if (job->store)
             store = job->store;
         for (int64_t done = 0; done < n; done += TN__CHUNK) {
@@ -66,15 +66,15 @@ static tn_status philox(const tn_call *call, bool normal, double p0, double p1, 
                         int64_t block)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    struct job job = { .ct = tn__ct_of(dtype),
+    struct job job = { .ct = tn__dtype_ct(dtype),
                        .item = tn__view_item(call->out[0]),
                        .seed = (uint64_t)seed,
                        .block = (uint64_t)block,
                        .p0 = p0,
                        .p1 = p1,
                        .normal = normal };
-    if (dtype != tn__ct_dtype(job.ct))
-        job.store = tn__convert_store(job.ct, dtype);
+    if (dtype != tn__dtype_of_ct(job.ct))
+        job.store = tn__dtype_store(job.ct, dtype);
     tn__span_make(&job.span, 1, call->out, true);
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);

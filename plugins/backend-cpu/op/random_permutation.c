@@ -113,7 +113,7 @@ static tn_status run_philox_permutation(const tn_call *call)
     const tn_philox_permutation_options *o = call->options;
     struct job job = { .seed = (uint64_t)o->seed,
                        .block = (uint64_t)o->block,
-                       .n = tn__view_count(call->out[0]),
+                       .n = tn__span_view_count(call->out[0]),
                        .y = (uint64_t *)(void *)tn__view_at(call->out[0]) };
     if (job.n == 0)
         return TN_OK;

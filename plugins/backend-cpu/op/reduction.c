@@ -45,7 +45,7 @@ static tn_status simple(const tn_call *call, enum tn__fold what, tn_ints dims)
     struct tn__reduction r = { .what = what };
     bool goes[TN_MAX_DIMS];
     tn_status status = chosen(call, dims, goes);
-    return status == TN_OK ? tn__reduce(&r, call->in[0], call->out[0], goes) : status;
+    return status == TN_OK ? tn__reduction_strided(&r, call->in[0], call->out[0], goes) : status;
 }
 
 /* Real and imaginary parts are summed as numbers of their own. */
@@ -65,7 +65,7 @@ static tn_status sum_complex(const tn_view *x, const tn_view *y, const bool *goe
         tn__view_as_floats(&py, x->dtype.bits / 2);
         px.byte_offset += which * px.dtype.bits / 8;
         py.byte_offset += which * py.dtype.bits / 8;
-        tn_status status = tn__reduce(&r, &px, &py, goes);
+        tn_status status = tn__reduction_strided(&r, &px, &py, goes);
         if (status != TN_OK)
             return status;
     }
@@ -97,7 +97,7 @@ static tn_status run_mean(const tn_call *call)
     if (status != TN_OK)
         return status;
     r.factor = 1.0 / (double)members(call->in[0], goes, NULL);
-    return tn__reduce(&r, call->in[0], call->out[0], goes);
+    return tn__reduction_strided(&r, call->in[0], call->out[0], goes);
 }
 
 static tn_status run_prod(const tn_call *call)
@@ -117,7 +117,7 @@ static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
         return status;
     if (members(call->in[0], goes, &kept) == 0 && kept > 0)
         return tn_fail(TN_ERR_VALUE, "%s: x has no elements; expected at least one", call->op);
-    return tn__reduce(&r, call->in[0], call->out[0], goes);
+    return tn__reduction_strided(&r, call->in[0], call->out[0], goes);
 }
 
 static tn_status run_amax(const tn_call *call)
@@ -155,9 +155,9 @@ static tn_status twice(const tn_call *call, const bool *goes, struct tn__reducti
         return TN_ERR_MEMORY;
     first->into = from;
     then->from = from;
-    tn_status status = tn__reduce(first, call->in[0], call->out[0], goes);
+    tn_status status = tn__reduction_strided(first, call->in[0], call->out[0], goes);
     if (status == TN_OK)
-        status = tn__reduce(then, call->in[0], call->out[0], goes);
+        status = tn__reduction_strided(then, call->in[0], call->out[0], goes);
     tn__scratch_give(from);
     return status;
 }
@@ -249,7 +249,7 @@ static tn_status run_norm(const tn_call *call)
         r.finish = NULL;
         r.what = o->p > 0 ? TN__FOLD_MAX : TN__FOLD_MIN;
     }
-    return tn__reduce(&r, call->in[0], call->out[0], goes);
+    return tn__reduction_strided(&r, call->in[0], call->out[0], goes);
 }
 
 /* ---- truth ----------------------------------------------------------------------------------- */
@@ -288,7 +288,7 @@ static bool in_rows(const tn_view *x, const tn_view *y, const bool *goes)
     for (int32_t i = 1; i < x->ndim; i++)
         if (goes[i - 1] && !goes[i])
             return false;
-    return tn_view_dtype(x) == TN_BOOL && tn__view_dense(x) && tn__view_dense(y);
+    return tn_view_dtype(x) == TN_BOOL && tn__span_view_dense(x) && tn__span_view_dense(y);
 }
 
 static tn_status truth(const tn_call *call, tn_ints dims, bool all)
@@ -312,7 +312,7 @@ static tn_status truth(const tn_call *call, tn_ints dims, bool all)
                                .before = TN__TRUTH,
                                .finish = all ? is_all : is_any,
                                .factor = (double)n };
-    return tn__reduce(&r, x, y, goes);
+    return tn__reduction_strided(&r, x, y, goes);
 }
 
 static tn_status run_any(const tn_call *call)

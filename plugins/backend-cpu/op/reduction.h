@@ -37,7 +37,7 @@ struct tn__reduction {
 };
 
 /* y = the reduction of x over the dimensions marked in `goes`. */
-tn_status tn__reduce(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
-                     const bool *goes);
+tn_status tn__reduction_strided(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
+                                const bool *goes);
 
 #endif

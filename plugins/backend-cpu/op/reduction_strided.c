@@ -225,14 +225,14 @@ static void write_result(const struct job *job, const struct extreme *all, int64
     if (r->into) {
         r->into[index] = value;
     } else if (job->ct == TN__I64 && !r->finish) {
-        tn__convert_store(TN__I64, job->to)(1, &all->i, y, 0);
+        tn__dtype_store(TN__I64, job->to)(1, &all->i, y, 0);
     } else if (job->to == TN_F32) {
         float f = (float)value;
         memcpy(y, &f, sizeof f);
     } else if (job->to == TN_F64) {
         memcpy(y, &value, sizeof value);
     } else {
-        tn__convert_store(TN__F64, job->to)(1, &value, y, 0);
+        tn__dtype_store(TN__F64, job->to)(1, &value, y, 0);
     }
 }
 
@@ -254,7 +254,7 @@ static void write_results(const struct job *job, int64_t count, const union tn__
                           int64_t first, char *y, int64_t step)
 {
     if (!job->r->into && !job->r->finish) {
-        tn__convert_store(job->ct == TN__I64 ? TN__I64 : TN__F64, job->to)(count, from, y, step);
+        tn__dtype_store(job->ct == TN__I64 ? TN__I64 : TN__F64, job->to)(count, from, y, step);
         return;
     }
     for (int64_t k = 0; k < count; k++, y += step) {
@@ -574,16 +574,16 @@ static void choose_pieces(struct job *job)
     job->supers = job->super > 0 ? (gone->count + job->super - 1) / job->super : 1;
 }
 
-tn_status tn__reduce(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
-                     const bool *goes)
+tn_status tn__reduction_strided(const struct tn__reduction *r, const tn_view *x, const tn_view *y,
+                                const bool *goes)
 {
     struct job job = {
         .r = r, .from = tn_view_dtype(x), .to = tn_view_dtype(y), .item = tn__view_item(x)
     };
-    job.ct = tn__ct_of(job.from);
-    job.size = (int64_t)tn__ct_size(job.ct);
-    job.plain = job.from == tn__ct_dtype(job.ct);
-    job.load = tn__convert_load(job.from, job.ct);
+    job.ct = tn__dtype_ct(job.from);
+    job.size = (int64_t)tn__dtype_ct_size(job.ct);
+    job.plain = job.from == tn__dtype_of_ct(job.ct);
+    job.load = tn__dtype_load(job.from, job.ct);
     make_spans(&job, x, y, goes);
     if (job.kept.count == 0)
         return TN_OK;

@@ -78,7 +78,7 @@ static void scan_chunk(const struct job *job, int64_t n, union numbers *x, doubl
 static void scan_line(const struct job *job, int64_t line)
 {
     int64_t n = job->lines.length, sy = job->lines.step[0], sx = job->lines.step[1];
-    char *y = tn__lines_at(&job->lines, 0, line), *x = tn__lines_at(&job->lines, 1, line);
+    char *y = tn__span_lines_at(&job->lines, 0, line), *x = tn__span_lines_at(&job->lines, 1, line);
     union numbers numbers;
     double f = job->product ? 1 : 0;
     int64_t i = job->product ? 1 : 0;
@@ -114,8 +114,8 @@ static void scan_lines(const struct job *job, int64_t line)
     char *y[LINES];
     int64_t n = job->lines.length, step = job->reverse ? -1 : 1;
     for (int64_t k = 0; k < LINES; k++) {
-        y[k] = tn__lines_at(&job->lines, 0, line + k);
-        x[k] = tn__lines_at(&job->lines, 1, line + k);
+        y[k] = tn__span_lines_at(&job->lines, 0, line + k);
+        x[k] = tn__span_lines_at(&job->lines, 1, line + k);
     }
     if (job->lines.step[0] == (int64_t)sizeof(float))
         (job->product ? multiply_lines_f32 : add_lines_f32)(n, step, x, y);
@@ -132,7 +132,7 @@ static void scan_block(const struct job *job, int64_t block)
     int64_t row = lines->shape[inner], first = block % job->blocks * SIDE;
     int64_t wide = row - first < SIDE ? row - first : SIDE, n = lines->length;
     int64_t line = block / job->blocks * row + first;
-    char *y = tn__lines_at(lines, 0, line), *x = tn__lines_at(lines, 1, line);
+    char *y = tn__span_lines_at(lines, 0, line), *x = tn__span_lines_at(lines, 1, line);
     union numbers all, here;
     for (int64_t j = 0; j < wide; j++) {
         if (job->whole)
@@ -183,10 +183,10 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     struct job job = { .product = product, .reverse = reverse };
     job.whole = (TN_MASK_FLOAT & TN_BIT(to)) == 0;
     enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
-    job.load = tn__convert_load(from, ct);
-    job.store = tn__convert_store(ct, to);
+    job.load = tn__dtype_load(from, ct);
+    job.store = tn__dtype_store(ct, to);
     job.plain = !product && from == TN_F32 && to == TN_F32;
-    tn__lines_make(&job.lines, 2, views, dim);
+    tn__span_lines_make(&job.lines, 2, views, dim);
     struct tn__lines *lines = &job.lines;
     if (lines->count == 0 || lines->length == 0)
         return TN_OK;

@@ -132,7 +132,7 @@ static int64_t room_for(int64_t k)
 static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, uint64_t *room,
                           void *numbers)
 {
-    const char *x = tn__lines_at(&job->lines, 0, line);
+    const char *x = tn__span_lines_at(&job->lines, 0, line);
     int64_t n = job->lines.length, step = job->lines.step[0], k = job->k, have = 0;
     uint64_t limit = (uint64_t)1 << 32;
     for (int64_t at = 0; at < n; at += CHUNK) {
@@ -155,8 +155,8 @@ static void write_line(const struct job *job, int64_t line, const uint64_t *narr
                        const struct placed *wide)
 {
     const struct tn__lines *lines = &job->lines;
-    const char *x = tn__lines_at(lines, 0, line);
-    char *y = tn__lines_at(lines, 1, line), *places = tn__lines_at(lines, 2, line);
+    const char *x = tn__span_lines_at(lines, 0, line);
+    char *y = tn__span_lines_at(lines, 1, line), *places = tn__span_lines_at(lines, 2, line);
     for (int64_t i = 0; i < job->k; i++) {
         int64_t at = narrow ? (int64_t)(narrow[i] & 0xffffffffu) : (int64_t)wide[i].at;
         const char *from = x + at * lines->step[0];
@@ -178,7 +178,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     size_t size = job->wide ? sizeof(struct placed) : sizeof(uint64_t);
     bool many = !job->wide && n > 4 * CHUNK && k <= n / 8;
     size_t most = (size_t)(many ? room_for(k) : n);
-    char *memory = tn__scratch_take(most * (2 * size + tn__ct_size(job->ct)));
+    char *memory = tn__scratch_take(most * (2 * size + tn__dtype_ct_size(job->ct)));
     if (!memory)
         return TN_ERR_MEMORY;
     char *room = memory + most * size, *numbers = room + most * size;
@@ -189,7 +189,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
             write_line(job, line, sort_narrow(k, keys, more), NULL);
             continue;
         }
-        job->load(n, tn__lines_at(&job->lines, 0, line), job->lines.step[0], numbers);
+        job->load(n, tn__span_lines_at(&job->lines, 0, line), job->lines.step[0], numbers);
         if (job->wide) {
             struct placed *keys = (struct placed *)(void *)memory,
                           *more = (struct placed *)(void *)room;
@@ -219,11 +219,11 @@ static tn_status run(const tn_call *call, int64_t dim, int64_t k, bool descendin
     tn_dtype dtype = tn_view_dtype(x);
     struct job job = { .item = tn__view_item(x) };
     bool floating = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-    tn__lines_make(&job.lines, 3, views, dim);
+    tn__span_lines_make(&job.lines, 3, views, dim);
     job.k = k < 0 ? job.lines.length : k;
     job.wide = job.item == 8 || job.lines.length > (int64_t)UINT32_MAX;
     job.ct = !floating ? TN__I64 : job.wide ? TN__F64 : TN__F32;
-    job.load = tn__convert_load(dtype, job.ct);
+    job.load = tn__dtype_load(dtype, job.ct);
     if (!floating) /* flips the sign, so that negative numbers come first */
         job.flip = job.wide ? (uint64_t)1 << 63 : dtype == TN_U32 ? 0 : 0x80000000u;
     if (descending)

@@ -80,8 +80,8 @@ static tn_status mix(const tn_call *call, double number, enum tn__ternary which)
     if (narrow >= 0 && tn__float16_contiguous(&job.span))
         job.narrow = tn__simd.float16->ternary[which][narrow];
     if (narrow >= 0 && !job.narrow) {
-        job.load = tn__convert_load(dtype, TN__F32);
-        job.store = tn__convert_store(TN__F32, dtype);
+        job.load = tn__dtype_load(dtype, TN__F32);
+        job.store = tn__dtype_store(TN__F32, dtype);
     }
     if (job.span.count <= GRAIN)
         return part(&job, 0, job.span.count);

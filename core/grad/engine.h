@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * One walk over the graph, as the engine runs it and backward and grad start it. */
-#ifndef TN_CORE_GRAD_WALK_H
-#define TN_CORE_GRAD_WALK_H
+#ifndef TN_CORE_GRAD_ENGINE_H
+#define TN_CORE_GRAD_ENGINE_H
 
 #include "core/base/index.h"
 #include "core/grad/private.h"
@@ -40,23 +40,23 @@ typedef struct tn__walk {
 } tn__walk;
 
 /* A walk that has met nothing. It stays where it is: it points into itself. */
-void tn__walk_begin(tn__walk *w);
+void tn__engine_begin(tn__walk *w);
 
 /* The task of a node, -1 when the walk does not meet it. */
-int64_t tn__walk_find(const tn__walk *w, const tn__node *node);
+int64_t tn__engine_find(const tn__walk *w, const tn__node *node);
 /* The same, made and put on the stack when it is met for the first time; -1 and an error. */
-int64_t tn__walk_meet(tn__walk *w, tn__node *node);
+int64_t tn__engine_meet(tn__walk *w, tn__node *node);
 /* Meets everything behind the nodes on the stack. */
-tn_status tn__walk_discover(tn__walk *w);
+tn_status tn__engine_discover(tn__walk *w);
 /* Marks the nodes on the way to the gradients that were asked for. */
-tn_status tn__walk_mark(tn__walk *w);
+tn_status tn__engine_mark(tn__walk *w);
 /* Adds a gradient to output `output` of a task; takes over the reference. */
-tn_status tn__walk_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);
+tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);
 /* Puts a task that waits for nothing among those that can run. */
-tn_status tn__walk_ready(tn__walk *w, int64_t index);
+tn_status tn__engine_ready(tn__walk *w, int64_t index);
 /* Runs until nothing is ready. */
-tn_status tn__walk_run(tn__walk *w);
+tn_status tn__engine_run(tn__walk *w);
 /* Frees all that the walk holds. */
-void tn__walk_end(tn__walk *w);
+void tn__engine_end(tn__walk *w);
 
 #endif

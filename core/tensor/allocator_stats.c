@@ -3,16 +3,6 @@
  * What the allocator counts, and its words about what holds the memory. */
 #include "core/tensor/allocator.h"
 
-static inline int64_t get(const _Atomic int64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static inline void set(_Atomic int64_t *counter, int64_t value)
-{
-    atomic_store_explicit(counter, value, memory_order_relaxed);
-}
-
 /* ---- statistics ---- */
 
 tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
@@ -28,22 +18,26 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
         return TN_OK;
     }
     pthread_mutex_lock(&allocator->lock);
-    stats.live = get(&allocator->live);
-    stats.live_blocks = get(&allocator->blocks);
-    stats.requests = get(&allocator->requests);
+    stats.live = tn__allocator_counter(&allocator->live);
+    stats.live_blocks = tn__allocator_counter(&allocator->blocks);
+    stats.requests = tn__allocator_counter(&allocator->requests);
     for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
-        stats.live += get(&cache->live);
-        stats.live_blocks += get(&cache->blocks);
-        stats.requests += get(&cache->requests);
+        stats.live += tn__allocator_counter(&cache->live);
+        stats.live_blocks += tn__allocator_counter(&cache->blocks);
+        stats.requests += tn__allocator_counter(&cache->requests);
     }
     /* Exact for one thread; what several have not settled may come in, 64 KiB each. */
-    stats.peak = get(&allocator->peak) > stats.live ? get(&allocator->peak) : stats.live;
+    stats.peak = tn__allocator_counter(&allocator->peak) > stats.live
+                     ? tn__allocator_counter(&allocator->peak)
+                     : stats.live;
     for (const tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next)
-        if (stats.live - get(&cache->live) + get(&cache->high) > stats.peak)
-            stats.peak = stats.live - get(&cache->live) + get(&cache->high);
-    stats.cached = get(&allocator->reserved) - stats.live;
-    stats.device_allocs = get(&allocator->device_allocs);
-    stats.trims = get(&allocator->trims);
+        if (stats.live - tn__allocator_counter(&cache->live) + tn__allocator_counter(&cache->high) >
+            stats.peak)
+            stats.peak = stats.live - tn__allocator_counter(&cache->live) +
+                         tn__allocator_counter(&cache->high);
+    stats.cached = tn__allocator_counter(&allocator->reserved) - stats.live;
+    stats.device_allocs = tn__allocator_counter(&allocator->device_allocs);
+    stats.trims = tn__allocator_counter(&allocator->trims);
     pthread_mutex_unlock(&allocator->lock);
     *out = stats;
     return TN_OK;
@@ -59,17 +53,17 @@ tn_status tn_device_reset_peak(const tn_device *device)
     if (allocator == NULL)
         return TN_OK;
     pthread_mutex_lock(&allocator->lock);
-    live = get(&allocator->live);
+    live = tn__allocator_counter(&allocator->live);
     for (tn__cache *cache = allocator->caches; cache != NULL; cache = cache->next) {
-        live += get(&cache->live);
-        set(&cache->high, get(&cache->live));
+        live += tn__allocator_counter(&cache->live);
+        tn__allocator_set_counter(&cache->high, tn__allocator_counter(&cache->live));
     }
-    set(&allocator->peak, live);
+    tn__allocator_set_counter(&allocator->peak, live);
     pthread_mutex_unlock(&allocator->lock);
     return TN_OK;
 }
 
-void tn__text_bytes(tn__text *text, uint64_t bytes)
+void tn__allocator_text_bytes(tn__text *text, uint64_t bytes)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
     double value = (double)bytes;
@@ -134,9 +128,9 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
                 note_size(&table, bytes);
         }
     pthread_mutex_unlock(&allocator->lock);
-    tn__text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
+    tn__allocator_text_bytes(text, (uint64_t)(stats.live > 0 ? stats.live : 0));
     tn__text_add(text, " in %lld tensors, ", (long long)stats.live_blocks);
-    tn__text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
+    tn__allocator_text_bytes(text, (uint64_t)(stats.cached > 0 ? stats.cached : 0));
     tn__text_add(text, " cached");
     for (int shown = 0; shown < 5; shown++) {
         int most = -1;
@@ -149,7 +143,7 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
             break;
         tn__text_add(text, shown == 0 ? "; held by %llu x " : ", %llu x ",
                      (unsigned long long)table.rows[most].count);
-        tn__text_bytes(text, table.rows[most].bytes);
+        tn__allocator_text_bytes(text, table.rows[most].bytes);
         table.rows[most].count = 0;
     }
 }
@@ -178,7 +172,7 @@ tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t 
     tn_snprint(said, sizeof said, "%s", tn_error_last()->message);
     tn_error_restore(mark);
     tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
-    tn__text_bytes(&text, bytes);
+    tn__allocator_text_bytes(&text, bytes);
     tn__text_add(&text, " asked for; ");
     tn__allocator_explain(allocator, &text);
     tn__text_add(&text, "; drop tensors or use smaller batches (the device reports: %s)", said);

@@ -69,7 +69,7 @@ void tn__observers_shutdown(void)
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
 }
 
-tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     const tn_observer_def *observers[TN__OBSERVERS];
@@ -85,7 +85,7 @@ tn_status tn__observed_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         tokens[i] = observers[i]->op_begin != NULL
                         ? observers[i]->op_begin(observers[i]->user, op->def.name, device, in, n_in)
                         : 0;
-    status = tn__plain_call(op, in, n_in, options, out, n_out, into);
+    status = tn__call_plain(op, in, n_in, options, out, n_out, into);
     for (int64_t i = count - 1; i >= 0; i--)
         if (observers[i]->op_end != NULL)
             observers[i]->op_end(observers[i]->user, tokens[i], status, out,
