@@ -230,6 +230,11 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     if (status != TN_OK)
         return status;
     status = names_acceptable(kind, copy);
+    if (status == TN_OK) {
+        char what[128];
+        tn_snprint(what, sizeof what, "%s %s", kind->type, name_in(kind, copy));
+        status = tn__reserved_check(copy, what);
+    }
     if (status == TN_OK)
         status = complete(kind, copy);
     if (status == TN_OK)

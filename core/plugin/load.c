@@ -161,6 +161,19 @@ static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at,
     return !wrong;
 }
 
+static bool requirements_known(const tn_plugin *own)
+{
+    for (const tn_requirement *row = own->requires_; row && row->id; row++)
+        if (row->reserved) {
+            tn_fail(TN_ERR_VERSION,
+                    "tn_plugin: requirement %q: reserved: reserved in Tenon %s, got %p; expected "
+                    "NULL",
+                    row->id, tn_version(), row->reserved);
+            return false;
+        }
+    return true;
+}
+
 static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
 {
     tn_plugin *own = &plugin->private->descriptor;
@@ -177,6 +190,12 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     if (tn__load_copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
                              "tn_plugin") != TN_OK) {
         tn__report_take_words(mark, words, sizeof words);
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
+                           words);
+        return false;
+    }
+    if (tn__reserved_check(&own->head, "tn_plugin") != TN_OK || !requirements_known(own)) {
+        tn__take_words(mark, words, sizeof words);
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
                            words);
         return false;
@@ -222,6 +241,14 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
             build->compiler ? build->compiler : "compiler unknown");
         return false;
     }
+    for (int i = 0; build && i < tn__countof(build->reserved); i++)
+        if (build->reserved[i]) {
+            tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                               "tn_build_facts: reserved[%d]: reserved in Tenon %s, got %p; "
+                               "expected NULL",
+                               i, tn_version(), (const void *)build->reserved[i]);
+            return false;
+        }
     plugin->private->build = build;
     if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
         tn_log(TN_LOG_WARNING,
@@ -247,6 +274,12 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
                 "it needs revision %u to %u of the interface %s, this Tenon %s has revision %u",
                 need->min, need->max, need->id, tn_version(), revision);
+            return false;
+        }
+        if (need->reserved) {
+            tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                               "interface %s: reserved: reserved in Tenon %s, got %u; expected 0",
+                               need->id, tn_version(), need->reserved);
             return false;
         }
         if (revision == 0 ? size != need->size : size < need->size) {

@@ -17,4 +17,5 @@ libcore_la_SOURCES += \
 	%D%/private.h \
 	%D%/registry.c \
 	%D%/report.c \
+	%D%/reserved.c \
 	%D%/static.c

@@ -133,6 +133,10 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin);
 tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_head *from,
                                const char *what);
 
+/* Refuses flags and reserved members of a copied struct that this host gives no meaning to; `what`
+ * begins the message. */
+tn_status tn__reserved_check(const tn_head *copy, const char *what);
+
 /* Something was registered: kernels may have become of use, or new ones may be of none. */
 void tn__unused_kernels_stale(void);
 /* Brings the lines of plugins with kernels that never run up to date; `aloud`: the log, too, says

@@ -38,6 +38,7 @@ TN_PLUGIN_TESTS = \
 	%D%/test_names \
 	%D%/test_nulls \
 	%D%/test_privilege \
+	%D%/test_reserved \
 	%D%/test_threads
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
 TESTS += $(TN_PLUGIN_TESTS)
@@ -69,6 +70,9 @@ $(%C%_test_nulls_OBJECTS): tests/plugin/nulls.h
 %C%_test_privilege_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_privilege_LDADD = $(TN_LINK_TEST_CORE)
 EXTRA_%C%_test_privilege_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_reserved_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_reserved_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_reserved_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_threads_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_threads_DEPENDENCIES = tests/plugin/fixtures.stamp

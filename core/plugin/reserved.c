@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a struct of a plugin sets that this host gives no meaning to: unknown flag bits, reserved
+ * members and enum values are refused with the member's name (rule 23). A bit that every host
+ * refuses can be given a meaning later; one that a host once ignored cannot. Masks of dtypes are
+ * the exception: a plugin of a newer ABI may name dtypes that this host does not have, since no
+ * tensor of them comes to its kernels. */
+#include "core/plugin/private.h"
+
+/* A member that holds flags, or that must be 0 (`known` 0). */
+struct member {
+    uint16_t kind;
+    uint16_t width; /* bytes: 2, 4 or 8 */
+    uint32_t offset;
+    uint64_t known;
+    const char *name;
+};
+
+#define MEMBER(type, member_, known_)                                                              \
+    {                                                                                              \
+        TN_KIND_##type, sizeof(((type *)0)->member_), offsetof(type, member_), known_, #member_    \
+    }
+
+enum {
+    BACKEND_FLAGS = TN_BACKEND_HOST_MEMORY | TN_BACKEND_NO_MEMORY | TN_BACKEND_ASYNC |
+                    TN_BACKEND_AFTER_FORK,
+    OP_FLAGS = TN_OP_PRIMITIVE | TN_OP_VIEW | TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT | TN_OP_INPLACE |
+               TN_OP_RANDOM | TN_OP_INTO,
+    KERNEL_FLAGS = TN_KERNEL_OVERRIDE | TN_KERNEL_DETERMINISTIC,
+    LAYER_FLAGS = TN_LAYER_LIST | TN_LAYER_DICT | TN_LAYER_PARAMETERS | TN_LAYER_KEEP_KEYS |
+                  TN_LAYER_COLLAPSE,
+    FORMAT_FLAGS = TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX,
+    OPERAND_FLAGS = TN_OPERAND_OPTIONAL | TN_OPERAND_NO_GRAD | TN_OPERAND_NO_PROMOTE |
+                    TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART | TN_OPERAND_WRITTEN,
+    DTYPES = (1 << TN_DTYPE_COUNT) - 1
+};
+
+static const struct member members[] = {
+    MEMBER(tn_plugin, flags, TN_PLUGIN_OWN_THREADS),
+    MEMBER(tn_backend_def, flags, BACKEND_FLAGS),
+    MEMBER(tn_op_def, flags, OP_FLAGS),
+    MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
+    MEMBER(tn_layer_def, flags, LAYER_FLAGS),
+    MEMBER(tn_layer_def, reserved32, 0),
+    MEMBER(tn_op_def, decompose_dtypes, DTYPES),
+    MEMBER(tn_kernel_def, dtypes, DTYPES),
+    MEMBER(tn_format_def, flags, FORMAT_FLAGS),
+};
+
+static tn_status refused(const char *what, const char *member, uint64_t value, uint64_t known)
+{
+    if (known == 0)
+        return tn_fail(TN_ERR_VERSION, "%s: %s: reserved in Tenon %s, got 0x%llx; expected 0", what,
+                       member, tn_version(), (unsigned long long)value);
+    return tn_fail(TN_ERR_VERSION,
+                   "%s: %s: bits 0x%llx are unknown to Tenon %s, got 0x%llx; expected bits of "
+                   "0x%llx (does the plugin need a newer Tenon?)",
+                   what, member, (unsigned long long)(value & ~known), tn_version(),
+                   (unsigned long long)value, (unsigned long long)known);
+}
+
+static uint64_t member_value(const tn_head *copy, const struct member *member)
+{
+    const char *at = (const char *)copy + member->offset;
+    uint64_t wide = 0;
+    uint32_t word = 0;
+
+    if (member->width == sizeof word) {
+        memcpy(&word, at, sizeof word);
+        return word;
+    }
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+}
+
+static tn_status head_known(const tn_head *head, const char *what)
+{
+    if (head->flags)
+        return refused(what, "head.flags", head->flags, 0);
+    if (head->reserved)
+        return refused(what, "head.reserved", head->reserved, 0);
+    if (head->destroy)
+        return tn_fail(TN_ERR_VERSION,
+                       "%s: head.destroy: a descriptor is never destroyed, got a function; "
+                       "expected NULL",
+                       what);
+    return TN_OK;
+}
+
+static bool is_newer(const tn_head *head)
+{
+    return head->abi_major > TN_ABI_MAJOR || head->abi_minor > TN_ABI_MINOR;
+}
+
+static tn_status operands_known(const tn_operand *rows, int64_t count, bool newer,
+                                const char *which, const char *what)
+{
+    char name[160];
+
+    for (int64_t i = 0; rows && i < count && i < TN_MAX_OPERANDS; i++) {
+        tn_snprint(name, sizeof name, "%s: %s %lld", what, which, (long long)i + 1);
+        if (rows[i].flags & ~(uint32_t)OPERAND_FLAGS)
+            return refused(name, "flags", rows[i].flags, OPERAND_FLAGS);
+        if (!newer && rows[i].dtypes & ~(uint32_t)DTYPES)
+            return refused(name, "dtypes", rows[i].dtypes, DTYPES);
+    }
+    return TN_OK;
+}
+
+tn_status tn__reserved_check(const tn_head *copy, const char *what)
+{
+    tn_status status = head_known(copy, what);
+
+    for (size_t i = 0; i < sizeof members / sizeof *members && status == TN_OK; i++) {
+        const struct member *member = &members[i];
+        uint64_t value = member->kind == copy->kind ? member_value(copy, member) : 0;
+        bool ignored = member->known == DTYPES && is_newer(copy);
+        if (value & ~member->known && !ignored)
+            status = refused(what, member->name, value, member->known);
+    }
+    if (status == TN_OK && copy->kind == TN_KIND_tn_op_def) {
+        const tn_op_def *op = (const tn_op_def *)copy;
+        status = operands_known(op->inputs, op->n_inputs, is_newer(copy), "input", what);
+        if (status == TN_OK)
+            status = operands_known(op->outputs, op->n_outputs, is_newer(copy), "output", what);
+    }
+    return status;
+}

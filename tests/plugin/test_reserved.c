@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Flags and reserved members that this Tenon gives no meaning to are refused, by name, in every
+ * struct that a plugin writes (rule 23). */
+#include "tests/plugin/stubs.h"
+
+static tn_status run(const tn_call *call)
+{
+    (void)call;
+    return TN_OK;
+}
+
+static void *alloc_nothing(void)
+{
+    return NULL;
+}
+
+/* One acceptable descriptor of each kind, to be spoiled. */
+static const tn_operand operand[] = { { "x", 0, 0 } };
+static const tn_op_def op = { TN_HEAD(tn_op_def),  .name = "reserved_op", .revision = 1,
+                              .outputs = operand,  .n_outputs = 1,        .infer = infer,
+                              .dispatch_input = -1 };
+static const tn_kernel_def kernel = TN_KERNEL("reserved_op", "reserved", "kernel", 1, run);
+static const tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "Reserved", .forward = forward };
+static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Reserved",
+                                            .step = step };
+static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Reserved",
+                                            .rate = rate };
+static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "Reserved", .fill = fill };
+static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "reserved" };
+static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "reserved" };
+static const tn_backend_def backend = { TN_HEAD(tn_backend_def), .type = "reserved" };
+
+typedef union any {
+    tn_head head;
+    tn_op_def op;
+    tn_kernel_def kernel;
+    tn_layer_def layer;
+    tn_optimizer_def optimizer;
+    tn_scheduler_def scheduler;
+    tn_init_def init;
+    tn_format_def format;
+    tn_observer_def observer;
+    tn_backend_def backend;
+} any;
+
+static const struct {
+    const void *def;
+    size_t size;
+} kinds[] = {
+    { &op, sizeof op },
+    { &kernel, sizeof kernel },
+    { &layer, sizeof layer },
+    { &optimizer, sizeof optimizer },
+    { &scheduler, sizeof scheduler },
+    { &init, sizeof init },
+    { &format, sizeof format },
+    { &observer, sizeof observer },
+    { &backend, sizeof backend },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+START_TEST(every_kind_refuses_words_of_its_head)
+{
+    for (int k = 0; k < KINDS; k++) {
+        any spoiled;
+        memcpy(&spoiled, kinds[k].def, kinds[k].size);
+        spoiled.head.flags = 0xffff;
+        expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.flags: reserved in Tenon");
+        expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "got 0xffff; expected 0");
+        spoiled.head.flags = 0;
+        spoiled.head.reserved = 0xdeadbeef;
+        expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.reserved: reserved in Tenon");
+        spoiled.head.reserved = 0;
+        spoiled.head.destroy = (void (*)(void *))(void *)alloc_nothing;
+        expect_failure(tn_register(&spoiled), TN_ERR_VERSION, "head.destroy: a descriptor is");
+    }
+}
+END_TEST
+
+/* Each unknown bit alone is refused, and the message names it. */
+static void bits_refused(any *spoiled, uint32_t *member, uint32_t known, const char *name)
+{
+    const uint32_t good = *member;
+    for (int bit = 0; bit < 32; bit++) {
+        char words[80];
+        uint32_t mask = 1u << bit;
+        if (known & mask)
+            continue;
+        *member = good | mask;
+        if (known)
+            snprintf(words, sizeof words, "%s: bits 0x%x are unknown", name, mask);
+        else
+            snprintf(words, sizeof words, "%s: reserved in Tenon", name);
+        expect_failure(tn_register(spoiled), TN_ERR_VERSION, words);
+    }
+    *member = good;
+}
+
+START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
+{
+    const uint32_t dtypes = (1u << TN_DTYPE_COUNT) - 1;
+    any spoiled = { .op = op };
+    bits_refused(&spoiled, &spoiled.op.flags, 127, "flags");
+    bits_refused(&spoiled, &spoiled.op.decompose_dtypes, dtypes, "decompose_dtypes");
+    spoiled.kernel = kernel;
+    bits_refused(&spoiled, &spoiled.kernel.flags, 3, "flags");
+    bits_refused(&spoiled, &spoiled.kernel.dtypes, dtypes, "dtypes");
+    spoiled.layer = layer;
+    bits_refused(&spoiled, &spoiled.layer.flags, 31, "flags");
+    bits_refused(&spoiled, &spoiled.layer.reserved32, 0, "reserved32");
+    spoiled.format = format;
+    bits_refused(&spoiled, &spoiled.format.flags, 7, "flags");
+    spoiled.backend = backend;
+    bits_refused(&spoiled, &spoiled.backend.flags, 15, "flags");
+}
+END_TEST
+
+START_TEST(operands_of_operators_are_looked_at)
+{
+    const uint32_t dtypes = (1u << TN_DTYPE_COUNT) - 1;
+    tn_operand rows[2] = { { "a", 0, 0 }, { "b", 0, 0 } };
+    any spoiled = { .op = op };
+    spoiled.op.inputs = rows;
+    spoiled.op.n_inputs = 2;
+    bits_refused(&spoiled, &rows[1].flags, 127, "tn_op_def reserved_op: input 2: flags");
+    bits_refused(&spoiled, &rows[0].dtypes, dtypes, "tn_op_def reserved_op: input 1: dtypes");
+    spoiled.op.inputs = NULL;
+    spoiled.op.n_inputs = 0;
+    spoiled.op.outputs = rows;
+    bits_refused(&spoiled, &rows[0].flags, 127, "tn_op_def reserved_op: output 1: flags");
+}
+END_TEST
+
+/* Such a plugin is for a host with more dtypes; its kernels get only those of this one. */
+START_TEST(a_newer_abi_may_name_dtypes_that_this_one_lacks)
+{
+    place("good", "newer_dtypes", NULL);
+    tn_plugin_report report = line_of("newer_dtypes.so");
+    /* While the ABI is a draft, a newer minor is refused as a whole: for its version. */
+    ck_assert_msg(strstr(report.reason, "was compiled for ABI") != NULL, "%s", report.reason);
+    ck_assert_ptr_null(strstr(report.reason, "dtypes"));
+}
+END_TEST
+
+START_TEST(words_of_the_plugin_itself_are_refused)
+{
+    place("good", "flag_of_plugin", "word_of_plugin", "word_of_requirement", "word_of_facts",
+          "word_of_need", NULL);
+    expect("flag_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "tn_plugin: flags: bits 0x80 are unknown");
+    expect("word_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "tn_plugin: head.reserved: reserved in Tenon");
+    expect("word_of_requirement.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "tn_plugin: requirement \"org.tenon.test.good\": reserved");
+    expect("word_of_facts.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "tn_build_facts: reserved[3]: reserved in Tenon");
+    expect("word_of_need.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "interface tenon.base: reserved: reserved in Tenon");
+    expect_good_beside();
+}
+END_TEST
+
+static Suite *reserved(void)
+{
+    Suite *suite = suite_create("reserved");
+    TCase *all = tcase_create("all");
+    tcase_add_checked_fixture(all, set_up, take_down);
+    tcase_add_test(all, every_kind_refuses_words_of_its_head);
+    tcase_add_test(all, every_unknown_bit_of_flags_and_dtypes_is_refused);
+    tcase_add_test(all, operands_of_operators_are_looked_at);
+    tcase_add_test(all, a_newer_abi_may_name_dtypes_that_this_one_lacks);
+    tcase_add_test(all, words_of_the_plugin_itself_are_refused);
+    suite_add_tcase(suite, all);
+    return suite;
+}
+
+int main(void)
+{
+    return run_suite(reserved());
+}
