@@ -88,59 +88,50 @@ static void begin_counted(op_count *count, int rule, tn_tensor *const *in)
     }
 }
 
-static uint64_t begin(void *user, const char *op, const tn_device *device, tn_tensor *const *in,
-                      int64_t n_in)
+static uint64_t begin(void *user, const tn_op_event *event)
 {
     op_count *count = user;
-    (void)device;
+    tn_tensor *const *in = event->in;
     if (count->depth++ == 0)
         count->before = count->macs;
     int i = 0;
-    while (i < RULES && strcmp(rules[i].op, op) != 0)
+    while (i < RULES && strcmp(rules[i].op, event->op->name) != 0)
         i++;
-    bool known = i < RULES && rules[i].operand < n_in && has_shape(in[0]) &&
+    bool known = i < RULES && rules[i].operand < event->n_in && has_shape(in[0]) &&
                  has_shape(in[rules[i].operand]) &&
-                 (rules[i].rule != ATTENTION || (n_in > 2 && has_shape(in[2])));
+                 (rules[i].rule != ATTENTION || (event->n_in > 2 && has_shape(in[2])));
     if (count->counted_at == 0 && count->closed_at == 0 && known)
         begin_counted(count, i, in);
     else if (count->counted_at == 0 && count->closed_at == 0)
         count->closed_at = count->depth;
-    return (uint64_t)(uintptr_t)op;
+    return 0;
 }
 
-/* Whether it is only another view of memory. */
-static bool is_view(const char *op)
-{
-    uint64_t mark = tn_error_mark();
-    const tn_op_def *def = (const tn_op_def *)tn_registry_find(TN_KIND_tn_op_def, op);
-    tn_error_restore(mark);
-    return def != NULL && (def->flags & TN_OP_VIEW) != 0;
-}
-
-static void not_counted(op_count *count, const char *op)
+static void not_counted(op_count *count, const tn_op_def *op)
 {
     int64_t i = 0;
-    while (i < count->name_count && strcmp(count->names[i], op) != 0)
+    while (i < count->name_count && strcmp(count->names[i], op->name) != 0)
         i++;
-    if (i == COUNT_NAMES || (i == count->name_count && is_view(op)))
+    if (i == COUNT_NAMES || (i == count->name_count && (op->flags & TN_OP_VIEW)))
         return;
-    count->names[i] = op;
+    count->names[i] = op->name;
     count->calls[i]++;
     count->name_count += i == count->name_count;
 }
 
-static void end(void *user, uint64_t token, tn_status status, tn_tensor *const *out, int64_t n_out)
+static void end(void *user, uint64_t token, const tn_op_event *event)
 {
     op_count *count = user;
+    (void)token;
     if (count->counted_at == count->depth) {
-        if (status == TN_OK && n_out > 0 && has_shape(out[0]))
-            count->macs += count->factor * (count->of_output ? tn_tensor_numel(out[0]) : 1);
+        if (event->status == TN_OK && event->n_out > 0 && has_shape(event->out[0]))
+            count->macs += count->factor * (count->of_output ? tn_tensor_numel(event->out[0]) : 1);
         count->counted_at = 0;
     }
     if (count->closed_at == count->depth)
         count->closed_at = 0;
-    if (--count->depth == 0 && count->macs == count->before && status == TN_OK)
-        not_counted(count, (const char *)(uintptr_t)token);
+    if (--count->depth == 0 && count->macs == count->before && event->status == TN_OK)
+        not_counted(count, event->op);
 }
 
 tn_status count_operators(op_count *count)

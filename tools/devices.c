@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void dtypes_json(uint32_t mask)
+static void dtypes_json(uint64_t mask)
 {
     json_begin("dtypes", '[');
     for (int d = 0; d < TN_DTYPE_COUNT; d++)

@@ -71,9 +71,11 @@ static bool was_there(const summary *s, const tn_module *module)
     return false;
 }
 
-static uint64_t module_begin(void *user, tn_module *module)
+static uint64_t module_begin(void *user, const tn_module_event *event)
 {
     summary *s = user;
+    tn_module *module = event->module;
+
     settle(s);
     if (s->count == s->capacity) {
         int64_t capacity = s->capacity > 0 ? s->capacity * 2 : 64;
@@ -106,10 +108,10 @@ static uint64_t module_begin(void *user, tn_module *module)
     return 0;
 }
 
-static void module_end(void *user, uint64_t token, tn_status status)
+static void module_end(void *user, uint64_t token, const tn_module_event *event)
 {
     summary *s = user;
-    (void)token, (void)status;
+    (void)token, (void)event;
     settle(s);
     s->depth--;
 }

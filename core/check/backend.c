@@ -45,27 +45,29 @@ static tn_status refuse(const struct slot *slot, const char *function, const cha
 
 /* ---- without a handle ------------------------------------------------------------------------ */
 
-static tn_status enumerate(struct slot *slot, int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    const struct slot *slot = self->user;
     uint64_t errors = tn__error_count();
     *count = -1;
-    tn_status status = tn__check_status(slot->real.enumerate(count), errors, slot->plugin,
+    tn_status status = tn__check_status(slot->real.enumerate(&slot->real, count), errors, slot->plugin,
                                         "enumerate");
     if (status == TN_OK && *count < 0)
         return refuse(slot, "enumerate", "returned TN_OK without a count");
     return status;
 }
 
-static tn_status open_device(struct slot *slot, int32_t index, void **out)
+static tn_status open_device(const tn_backend_def *self, int32_t index, void **out)
 {
+    struct slot *slot = self->user;
     struct device *device = tn_calloc(1, sizeof *device);
     uint64_t errors = tn__error_count();
     if (!device)
         return TN_ERR_MEMORY;
     device->slot = slot;
     device->index = index;
-    tn_status status = tn__check_status(slot->real.open(index, &device->real), errors, slot->plugin,
-                                        "open");
+    tn_status status = tn__check_status(slot->real.open(&slot->real, index, &device->real), errors,
+                                        slot->plugin, "open");
     if (status != TN_OK) {
         tn_free(device);
         return status;
@@ -73,33 +75,6 @@ static tn_status open_device(struct slot *slot, int32_t index, void **out)
     *out = device;
     return TN_OK;
 }
-
-/* clang-format off */
-#define EACH_SLOT(X)                                                                              \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)   \
-    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
-/* clang-format on */
-
-#define SLOT_FUNCTIONS(n)                                                                          \
-    static tn_status enumerate_##n(int32_t *count)                                                 \
-    {                                                                                              \
-        return enumerate(&slots[n], count);                                                        \
-    }                                                                                              \
-    static tn_status open_##n(int32_t index, void **device)                                        \
-    {                                                                                              \
-        return open_device(&slots[n], index, device);                                              \
-    }
-EACH_SLOT(SLOT_FUNCTIONS)
-
-static const struct {
-    tn_status (*enumerate)(int32_t *count);
-    tn_status (*open)(int32_t index, void **device);
-} entries[] = {
-#define SLOT_ENTRY(n) { enumerate_##n, open_##n },
-    EACH_SLOT(SLOT_ENTRY)
-};
-_Static_assert(sizeof entries / sizeof *entries == TN__MAX_DEVICE_TYPES,
-               "a slot for each device type");
 
 /* ---- with one -------------------------------------------------------------------------------- */
 
@@ -242,8 +217,9 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
                        TN__MAX_DEVICE_TYPES);
     slots[n].real = *backend;
     slots[n].plugin = plugin;
-    backend->enumerate = entries[n].enumerate;
-    backend->open = entries[n].open;
+    backend->user = &slots[n];
+    backend->enumerate = enumerate;
+    backend->open = open_device;
     backend->close = close_device;
 #define WRAP(member, function) backend->member = backend->member ? function : NULL
     WRAP(info, info);

@@ -158,7 +158,7 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
                         tn_tensor **gin, tn_tensor *sum, tn_tensor **saved, tn_tensor **in,
                         tn_tensor **out, tn_meta *metas)
 {
-    tn_derive ask = { TN_HEAD(tn_derive), .options = node->options,
+    tn_derive ask = { TN_HEAD(tn_derive), .op = &node->op->def, .options = node->options,
                       .in = in,           .out = out,
                       .gout = gout,       .in_meta = metas,
                       .n_in = node->n_in, .n_out = node->n_out,

@@ -54,7 +54,7 @@ static const tn__entry *by_content(const tn_source *source)
         uint64_t mark = tn_error_mark();
         bool known = format_of(all[i])->recognize != NULL &&
                      (all[i]->plugin == NULL || tn__plugin_use(all[i]->plugin) == TN_OK) &&
-                     format_of(all[i])->recognize(source);
+                     format_of(all[i])->recognize(format_of(all[i]), source);
         tn_error_restore(mark);
         if (known)
             return all[i];
@@ -122,7 +122,8 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
         uint64_t scope = tn_scope_begin();
         tn__check_thread thread;
         tn__check_enter(&thread);
-        status = tn__error_status_of(format_of(entry)->save(&writer->sink, state), entry->name);
+        status = tn__error_status_of(format_of(entry)->save(format_of(entry), &writer->sink, state),
+                                     entry->name);
         status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
                                  entry->name, status);
         tn_scope_end(scope);
@@ -212,7 +213,8 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
     uint64_t scope = tn_scope_begin();
     tn__check_thread thread;
     tn__check_enter(&thread);
-    status = tn__error_status_of(format_of(entry)->load(&reader->source, state), entry->name);
+    status = tn__error_status_of(format_of(entry)->load(format_of(entry), &reader->source, state),
+                                 entry->name);
     status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", entry->name,
                              status);
     tn_scope_end(scope);

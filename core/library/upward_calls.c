@@ -5,6 +5,7 @@
  * needs from above, and this file, which knows all folders, fills the tables. */
 #include "core/check/check.h"
 #include "core/grad/internal.h"
+#include "core/module/internal.h"
 #include "core/op/needed.h"
 
 const tn__base_calls tn__base_up = {
@@ -97,4 +98,5 @@ const tn__op_calls tn__op_up = {
     .grad_after_inplace = tn__grad_after_inplace,
     .grad_alone = tn__grad_alone,
     .grad_view = tn__grad_view,
+    .module_now = tn__call_now,
 };

@@ -437,26 +437,41 @@ struct watch {
     const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
     int64_t count;
+    tn_module_event event;
+    tn__text path;
 };
+
+tn_module *tn__call_now(void)
+{
+    return innermost != NULL ? innermost->module : NULL;
+}
 
 static void watch_begin(struct watch *watch, tn_module *module)
 {
+    const struct frame frame = { module, innermost, 0, false };
+
     watch->count = tn__observers(watch->observers);
+    watch->path = (tn__text){ 0 };
+    put_path(&frame, &watch->path);
+    watch->event = (tn_module_event){ TN_HEAD(tn_module_event), .module = module,
+                                      .path = watch->path.at != NULL ? watch->path.at : "" };
     for (int64_t i = 0; i < watch->count; i++) {
         const tn_observer_def *observer = watch->observers[i];
         watch->tokens[i] = observer->module_begin != NULL
-                               ? observer->module_begin(observer->user, module)
+                               ? observer->module_begin(observer->user, &watch->event)
                                : 0;
     }
 }
 
 static void watch_end(struct watch *watch, tn_status status)
 {
+    watch->event.status = status;
     for (int64_t i = watch->count; i-- > 0;) {
         const tn_observer_def *observer = watch->observers[i];
         if (observer->module_end != NULL)
-            observer->module_end(observer->user, watch->tokens[i], status);
+            observer->module_end(observer->user, watch->tokens[i], &watch->event);
     }
+    tn__text_free(&watch->path);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ static tn_status add_parameter(tn_module *module, const char *name, tn_tensor *t
 {
     uint64_t scope = tn_scope_begin();
     if (!tn__is_none(tensor) && !tn_tensor_is_parameter(tensor)) {
-        const uint32_t real = TN_MASK_FLOAT | TN_MASK_COMPLEX;
+        const uint64_t real = TN_MASK_FLOAT | TN_MASK_COMPLEX;
         tensor = tn_parameter(tensor, (TN_BIT(tn_tensor_dtype(tensor)) & real) != 0);
     }
     tn_status status = tensor != NULL ? tn_module_add_parameter(module, name, tensor)

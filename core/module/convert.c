@@ -231,7 +231,7 @@ struct conversion {
     const tn_device *device; /* NULL: keep */
     tn_dtype dtype;          /* TN_DTYPE_AUTO: keep */
     tn_memory_format format;
-    uint32_t convertible; /* dtypes that change */
+    uint64_t convertible; /* dtypes that change */
 };
 
 /* The dimensions from the innermost outwards, as a format has them; false where it does not

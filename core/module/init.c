@@ -39,7 +39,7 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
         tn__check_thread thread;
         tn__check_enter(&thread);
         status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "", what,
-                                 tn__error_status_of(init->fill(data, tensor), what));
+                                 tn__error_status_of(init->fill(init, data, tensor), what));
         tn_grad_end();
         tn_scope_end(scope);
         tn__error_plugin(before);

@@ -80,6 +80,8 @@ tn_module *tn__module_new(const char *type);
 /* Whether a call of this thread is under way in the module, whose last reference went: its
  * outermost call buries it. */
 bool tn__call_holds(const tn_module *module);
+/* The innermost module that this thread is calling, or NULL. */
+tn_module *tn__call_now(void);
 void tn__module_bury(tn_module *module);
 
 /* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):

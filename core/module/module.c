@@ -73,6 +73,11 @@ void *tn_module_data(const tn_module *module)
     return tn__not_null(module, "tn_module_data: module") ? module->data : NULL;
 }
 
+void *tn_module_user(const tn_module *module)
+{
+    return tn__there(module, "tn_module_user: module") ? module->layer->user : NULL;
+}
+
 bool tn_module_is_training(const tn_module *module)
 {
     return tn__not_null(module, "tn_module_is_training: module") && module->training;

@@ -34,7 +34,7 @@ static tn_status wrong_device(const tn_op *op, tn_tensor *const *in, int64_t i, 
 
 static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
 {
-    uint32_t mask = tn__operand(op, i)->dtypes;
+    uint64_t mask = tn__operand(op, i)->dtypes;
     tn__text text = { 0 };
 
     describe(&text, op, i, in[i]);
@@ -100,7 +100,7 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
         return tn__call_wrong_count(op, work->n_in);
     for (int64_t i = 0; i < work->n_in; i++) {
         const tn_operand *operand = tn__operand(op, i);
-        uint32_t flags = operand->flags, mask = operand->dtypes;
+        uint64_t flags = operand->flags, mask = operand->dtypes;
         tn_tensor *tensor = in[i];
 
         if (tn__unlikely(!tn__tensor_ok(tensor))) {
@@ -264,6 +264,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     tn_infer ask;
 
     ask.head = (tn_head){ sizeof ask, TN_KIND_tn_infer, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL };
+    ask.op = &op->def;
     ask.in = work->views;
     ask.n_in = work->n_in;
     ask.options = work->options;

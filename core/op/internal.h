@@ -18,13 +18,13 @@ struct tn_op {
     _Atomic(struct tn__kernel_list *)
         kernels[TN__MAX_DEVICE_TYPES]; /* immutable snapshots, best first */
     int32_t ordinal;
-    uint32_t flags;                /* of def, and the TN__OP_* below */
+    uint64_t flags;                /* of def, and the TN__OP_* below */
     uint32_t needs_options;        /* an option has no default: options NULL is an error */
     const tn_option *dtype_option; /* the option that is an element type, NULL without one */
 };
 enum {
-    TN__OP_LIST = 1 << 16,  /* the last input may be repeated */
-    TN__OP_WRITES = 1 << 17 /* into inputs (TN_OPERAND_WRITTEN) */
+    TN__OP_LIST = 1 << 29,  /* the last input may be repeated */
+    TN__OP_WRITES = 1 << 30 /* into inputs (TN_OPERAND_WRITTEN) */
 };
 
 /* Called by core/plugin for contributions. */
@@ -86,6 +86,8 @@ typedef struct tn__op_calls {
     void (*grad_alone)(tn_tensor *tensor);
     /* Remembers that `view` is a view of `base`: in-place changes have to know. */
     tn_status (*grad_view)(tn_tensor *view, tn_tensor *base);
+    /* The innermost module that this thread is calling, or NULL. */
+    tn_module *(*module_now)(void);
 } tn__op_calls;
 extern TN_HIDDEN const tn__op_calls tn__op_up;
 

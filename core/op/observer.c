@@ -45,12 +45,13 @@ int64_t tn__observers(const tn_observer_def **out)
 /* From inside the allocator, where no plugin can be activated. */
 static void memory_changed(const tn_device *device, int64_t bytes)
 {
+    const tn_memory_event event = { TN_HEAD(tn_memory_event), .device = device, .bytes = bytes };
     const tn_observer_def *observers[TN__OBSERVERS];
     int64_t count = listening(observers, false);
 
     for (int64_t i = 0; i < count; i++)
         if (observers[i]->memory != NULL)
-            observers[i]->memory(observers[i]->user, device, bytes);
+            observers[i]->memory(observers[i]->user, &event);
 }
 
 void tn__observers_changed(void)
@@ -69,26 +70,49 @@ void tn__observers_shutdown(void)
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
 }
 
+/* The kernel that ran last in this thread, for the event of the innermost operator. */
+static _Thread_local const tn_kernel_def *ran TN__TLS_NEAR;
+static _Thread_local void *ran_on TN__TLS_NEAR;
+
+void tn__observer_kernel(const tn_call *call)
+{
+    ran = call->kernel;
+    ran_on = call->stream;
+}
+
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
     const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
     int64_t count = tn__observers(observers);
-    const tn_device *device = into != NULL && !tn__is_none(into) ? into->device : NULL;
-    tn_status status;
+    tn_op_event event = { TN_HEAD(tn_op_event),
+                          .op = &op->def,
+                          .options = options,
+                          .device = into != NULL && !tn__is_none(into) ? into->device : NULL,
+                          .in = in,
+                          .n_in = n_in,
+                          .module = tn__op_up.module_now() };
 
-    for (int64_t i = 0; i < n_in && device == NULL; i++)
+    for (int64_t i = 0; i < n_in && event.device == NULL; i++)
         if (tn__tensor_ok(in[i]))
-            device = in[i]->device;
+            event.device = in[i]->device;
     for (int64_t i = 0; i < count; i++)
         tokens[i] = observers[i]->op_begin != NULL
-                        ? observers[i]->op_begin(observers[i]->user, op->def.name, device, in, n_in)
+                        ? observers[i]->op_begin(observers[i]->user, &event)
                         : 0;
-    status = tn__call_plain(op, in, n_in, options, out, n_out, into);
+    ran = NULL;
+    ran_on = NULL;
+    event.status = tn__call_plain(op, in, n_in, options, out, n_out, into);
+    event.out = out;
+    event.n_out = event.status == TN_OK ? n_out : 0;
+    event.kernel = ran;
+    event.stream = ran_on;
+    /* A kernel is of the innermost operator: those around it were decomposed. */
+    ran = NULL;
+    ran_on = NULL;
     for (int64_t i = count - 1; i >= 0; i--)
         if (observers[i]->op_end != NULL)
-            observers[i]->op_end(observers[i]->user, tokens[i], status, out,
-                                 status == TN_OK ? n_out : 0);
-    return status;
+            observers[i]->op_end(observers[i]->user, tokens[i], &event);
+    return event.status;
 }

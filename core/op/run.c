@@ -163,6 +163,8 @@ static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *e
         status = make_workspace(work, entry, call, &space);
     if (tn__unlikely(status != TN_OK))
         return status;
+    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
+        tn__observer_kernel(call);
     tn__stream_lock(stream);
     status = entry->kernel.run(call);
     tn__stream_unlock(stream);
@@ -379,6 +381,9 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     /* Inner operators record themselves: views remember their base also while no gradient is
      * wanted yet. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
+    tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
+                         .in = work->in,        .n_in = work->n_in, .out = out,
+                         .n_out = work->n_out };
     tn__check_thread thread;
     tn_status status;
 
@@ -387,8 +392,7 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     if (quiet)
         tn_grad_begin(false);
     tn__check_enter(&thread);
-    status = tn__error_status_of(def->decompose(work->in, work->n_in, work->options, out),
-                                 def->name);
+    status = tn__error_status_of(def->decompose(&ask), def->name);
     status = tn__check_leave(&thread, work->op->id, def->name, status);
     if (quiet)
         tn_grad_end();

@@ -65,7 +65,7 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     tn__check_enter(&thread);
     if (!(own->flags & TN_PLUGIN_OWN_THREADS))
         tn__check_threads(&thread);
-    tn_status status = tn__error_status_of(own->activate(), "activate");
+    tn_status status = tn__error_status_of(own->activate(own), "activate");
     status = tn__check_leave(&thread, plugin->id, "activate", status);
     tn__error_plugin(before);
     if (status == TN_OK)
@@ -194,7 +194,7 @@ static void deactivate(tn__plugin *plugin)
         return;
     tn_log(TN_LOG_DEBUG, "deactivating %s", plugin->file);
     const char *before = tn__error_plugin(plugin->id);
-    plugin->plugin->deactivate();
+    plugin->plugin->deactivate(plugin->plugin);
     tn__error_plugin(before);
     tn__plugins_lock();
     tn__plugin_outcome(plugin, TN_OUTCOME_OK, TN_STAGE_VERSION, TN_ERR_RUNTIME,

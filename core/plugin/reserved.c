@@ -42,6 +42,8 @@ static const struct member members[] = {
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
     MEMBER(tn_layer_def, reserved32, 0),
+    MEMBER(tn_kernel_def, reserved, 0),
+    MEMBER(tn_format_def, reserved, 0),
     MEMBER(tn_op_def, decompose_dtypes, DTYPES),
     MEMBER(tn_kernel_def, dtypes, DTYPES),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
@@ -99,9 +101,9 @@ static tn_status operands_known(const tn_operand *rows, int64_t count, bool newe
 
     for (int64_t i = 0; rows && i < count && i < TN_MAX_OPERANDS; i++) {
         tn_snprint(name, sizeof name, "%s: %s %lld", what, which, (long long)i + 1);
-        if (rows[i].flags & ~(uint32_t)OPERAND_FLAGS)
+        if (rows[i].flags & ~(uint64_t)OPERAND_FLAGS)
             return refused(name, "flags", rows[i].flags, OPERAND_FLAGS);
-        if (!newer && rows[i].dtypes & ~(uint32_t)DTYPES)
+        if (!newer && rows[i].dtypes & ~(uint64_t)DTYPES)
             return refused(name, "dtypes", rows[i].dtypes, DTYPES);
     }
     return TN_OK;

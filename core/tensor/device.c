@@ -209,7 +209,7 @@ static tn_status enumerate(tn__device_type *type)
     tn__log(TN_LOG_DEBUG, "counting devices of type %s (%s)", type->backend.type,
             tn__plugin_file(type->plugin));
     before = tn__error_plugin(type->plugin != NULL ? type->plugin->id : "");
-    status = tn__error_status_of(type->backend.enumerate(&count), "enumerate");
+    status = tn__error_status_of(type->backend.enumerate(&type->backend, &count), "enumerate");
     tn__error_plugin(before);
     if (status == TN_OK && (count < 0 || count > MOST_DEVICES))
         status = tn_fail(TN_ERR_DEVICE,
@@ -248,7 +248,7 @@ static tn_status open_parts(tn_device *device)
     const char *before = tn__error_plugin(device->type->plugin != NULL ? device->type->plugin->id
                                                                        : "");
     tn__log(TN_LOG_DEBUG, "opening %s (%s)", device->name, tn__plugin_file(device->type->plugin));
-    tn_status status = tn__error_status_of(b->open(device->index, &device->handle), "open");
+    tn_status status = tn__error_status_of(b->open(b, device->index, &device->handle), "open");
 
     tn__error_plugin(before);
     if (status != TN_OK)

@@ -315,6 +315,11 @@ void *tn_optimizer_data(const tn_optimizer *optimizer)
     return tn__not_null(optimizer, "tn_optimizer_data: optimizer") ? optimizer->data : NULL;
 }
 
+void *tn_optimizer_user(const tn_optimizer *optimizer)
+{
+    return tn__there(optimizer, "tn_optimizer_user: optimizer") ? optimizer->def->user : NULL;
+}
+
 int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 {
     return tn__not_null(optimizer, "tn_optimizer_count: optimizer") ? optimizer->count : 0;

@@ -131,3 +131,8 @@ void *tn_scheduler_data(const tn_scheduler *scheduler)
 {
     return tn__not_null(scheduler, "tn_scheduler_data: scheduler") ? scheduler->data : NULL;
 }
+
+void *tn_scheduler_user(const tn_scheduler *scheduler)
+{
+    return tn__there(scheduler, "tn_scheduler_user: scheduler") ? scheduler->def->user : NULL;
+}

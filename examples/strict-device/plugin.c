@@ -16,13 +16,15 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     return options_data.fail ? strict_inject(options_data.fail) : TN_OK;
 }
 
-static tn_status enumerate(int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }

@@ -188,8 +188,9 @@ static void *work(void *user)
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-tn_status strict_open(int32_t index, void **out)
+tn_status strict_open(const tn_backend_def *self, int32_t index, void **out)
 {
+    (void)self;
     (void)index;
     struct device *device = tn_calloc(1, sizeof *device);
     if (!device)

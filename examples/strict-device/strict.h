@@ -93,7 +93,7 @@ bool strict_inject_kernel(const char *op);
 
 /* ---- queue.c: streams, events, the thread ---- */
 
-tn_status strict_open(int32_t index, void **device);
+tn_status strict_open(const tn_backend_def *self, int32_t index, void **device);
 void strict_close(void *device);
 tn_status strict_stream_new(void *device, void **stream);
 void strict_stream_drop(void *device, void *stream);

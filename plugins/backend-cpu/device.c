@@ -13,14 +13,16 @@
 
 enum { ALIGNMENT = 64, MOVED = 98304 /* bytes that justify another thread */ };
 
-static tn_status enumerate(int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }
 
-static tn_status device_open(int32_t index, void **device)
+static tn_status device_open(const tn_backend_def *self, int32_t index, void **device)
 {
+    (void)self;
     static char the_device;
     (void)index;
     *device = &the_device;

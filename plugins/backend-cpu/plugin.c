@@ -90,8 +90,9 @@ static tn_status choose_variant(const char *wanted)
                    wanted);
 }
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     tn_status status = choose_variant(options_data.isa);
     uint64_t before = tn_error_mark();
     const char *math = tn_env_get("TENON_MATH");

@@ -12,8 +12,9 @@ static int32_t device_count;
 
 /* ---- finding devices ------------------------------------------------------------------------- */
 
-static tn_status enumerate(int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     int version = 0, n = 0;
     CUresult error = cu.cuInit(0);
 
@@ -59,8 +60,9 @@ static void device_close(void *handle)
     tn_free(device);
 }
 
-static tn_status device_open(int32_t index, void **out)
+static tn_status device_open(const tn_backend_def *self, int32_t index, void **out)
 {
+    (void)self;
     struct cuda_device *device;
     CUresult error;
     tn_status status;

@@ -25,8 +25,9 @@ static const tn_kernel_def kernels[] = {
 
 static const void *const contributions[] = { &cuda_backend };
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     tn_status status;
 
     if (!cuda_kernels_found())

@@ -73,8 +73,9 @@ static void found_add_if_usable(cl_platform_id platform, cl_device_id id, int32_
         found_add(&one);
 }
 
-tn_status opencl_enumerate(int32_t *count)
+tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint n_platforms = 0;
     int32_t place = 0;
@@ -147,8 +148,9 @@ static void device_close(void *handle)
     tn_free(device);
 }
 
-static tn_status device_open(int32_t index, void **out)
+static tn_status device_open(const tn_backend_def *self, int32_t index, void **out)
 {
+    (void)self;
     struct opencl_device *device;
     char platform[96] = "", version[96] = "";
     cl_ulong max_alloc = 0;

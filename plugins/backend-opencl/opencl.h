@@ -46,7 +46,7 @@ struct opencl_stream {
 
 /* device.c */
 extern const tn_backend_def opencl_backend;
-tn_status opencl_enumerate(int32_t *count);
+tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count);
 void opencl_reset(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);
 

@@ -20,13 +20,15 @@ static const tn_kernel_def kernels[] = {
 
 static const void *const contributions[] = { &opencl_backend };
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     return cl_api_open(opencl_options.library ? opencl_options.library : "libOpenCL.so.1");
 }
 
-static void deactivate(void)
+static void deactivate(const tn_plugin *self)
 {
+    (void)self;
     opencl_reset();
 }
 

@@ -303,8 +303,9 @@ static tn_status write_start(const struct writing *w, const tn_sink *sink)
     return status == TN_OK ? sink->write(sink->user, w->header, w->length) : status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     struct writing w = { .path = sink->path };
     static const char blanks[ALIGNMENT];
     tn_status status = put_number(&w, 0); /* where the rows of the storages begin */
@@ -330,8 +331,9 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     char start[sizeof magic];
     return source->size >= 32 && source->read(source->user, 0, start, sizeof start) == TN_OK &&
            memcmp(start, magic, sizeof magic) == 0;

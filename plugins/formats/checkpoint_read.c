@@ -429,8 +429,9 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     return TN_OK;
 }
 
-tn_status checkpoint_load(const tn_source *source, tn_state *state)
+tn_status checkpoint_load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     uint64_t length = 0, sum = 0;
     tn_status status = read_start(source, &length, &sum);
     if (status != TN_OK)

@@ -53,7 +53,8 @@ TN_HIDDEN tn_status safetensors_header_write(const tn_state *state, const char *
                                              int64_t *order, char **bytes, size_t *size);
 
 /* checkpoint_read.c */
-TN_HIDDEN tn_status checkpoint_load(const tn_source *source, tn_state *state);
+TN_HIDDEN tn_status checkpoint_load(const tn_format_def *self, const tn_source *source,
+                                    tn_state *state);
 /* checkpoint_sum.c: the sum that guards the header and every storage, XXH64. */
 TN_HIDDEN uint64_t checkpoint_sum(const void *bytes, size_t count);
 

@@ -202,8 +202,9 @@ static tn_status parse(struct cursor *c, struct npy_header *header)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     char start[MAGIC_SIZE];
     return source->size >= MAGIC_SIZE &&
            source->read(source->user, 0, start, sizeof start) == TN_OK &&
@@ -307,8 +308,9 @@ tn_status npy_load(const tn_source *source, const char *name, tn_state *state)
     return status == TN_OK ? tn_state_set(state, name, tensor) : status;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     tn_status status = npy_load(source, ARRAY_NAME, state);
     return status == TN_OK ? tn_progress_report("reading bytes", source->size, source->size)
                            : status;
@@ -350,8 +352,9 @@ tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
     return status == TN_OK ? formats_write_values(sink, tensor) : status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     if (tn_state_count(state) != 1)
         return tn_fail(TN_ERR_VALUE,
                        "%s: npy stores one array, got %lld tensors; npz stores several", sink->path,

@@ -16,8 +16,9 @@ static bool is_array(const char *name)
 }
 
 /* An archive of arrays and nothing else. */
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     struct zip zip;
     if (!zip_recognize(source) || zip_open(source, &zip) != TN_OK)
         return false;
@@ -52,8 +53,9 @@ static tn_status load_one(struct zip *zip, const struct zip_member *member, tn_s
     return status;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     struct zip zip;
     tn_status status = zip_open(source, &zip);
     if (status != TN_OK)
@@ -98,8 +100,9 @@ static tn_status save_one(struct zip_writer *writer, const tn_state *state, int6
     return status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     struct zip_writer writer;
     zip_writer_open(&writer, sink);
     tn_status status = TN_OK;

@@ -24,8 +24,9 @@ tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more
     return TN_OK;
 }
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     return settings.unpacked_max >= 0
                ? TN_OK
                : tn_fail(TN_ERR_VALUE,

@@ -23,8 +23,9 @@ static const struct zip_member *find_pickle(const struct zip *zip)
     return found;
 }
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     struct zip zip;
     if (pytorch_legacy_recognize(source))
         return true;
@@ -123,8 +124,9 @@ static tn_status load_archive(struct pytorch_file *file, const struct zip_member
     return status;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     struct zip zip;
     if (pytorch_legacy_recognize(source))
         return pytorch_legacy_load(source, state);

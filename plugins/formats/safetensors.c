@@ -6,8 +6,9 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     unsigned char start[9];
     if (source->size < 10 || source->read(source->user, 0, start, sizeof start) != TN_OK)
         return false;
@@ -30,8 +31,9 @@ static tn_status load_one(const tn_source *source, const struct safetensors_head
     return status;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     struct safetensors_header header;
     tn_status status = safetensors_header_read(source, &header, state);
     uint64_t done = 0;
@@ -47,8 +49,9 @@ static tn_status load(const tn_source *source, tn_state *state)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     int64_t count = tn_state_count(state);
     int64_t *order = tn_calloc((size_t)count + 1, sizeof *order);
     if (order == NULL)

@@ -35,8 +35,9 @@ static tn_status parse(const tn_source *source, json_t **root)
     return status;
 }
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     char start;
     json_t *root = NULL;
     if (source->size < 2 || source->read(source->user, 0, &start, 1) != TN_OK || start != '{')
@@ -73,8 +74,9 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
     return TN_OK;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     json_t *root, *value;
     const char *name;
     tn_status status = parse(source, &root);
@@ -137,8 +139,9 @@ static tn_status fill(const tn_state *state, const char *path, json_t *metadata,
     return status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     json_t *metadata = json_object(), *map = json_object();
     json_t *root = json_pack("{s:O, s:O}", "metadata", metadata, "weight_map", map);
     tn_status status = root != NULL

@@ -42,8 +42,9 @@ static const tn_kernel_def kernels[] = {
 static const tn_requirement requirements[] = { { "tenon.cpu", "0.1.0", "1.0.0", NULL },
                                                { NULL, NULL, NULL, NULL } };
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     const char *shapes = options_data.shapes ? options_data.shapes : "faster";
 
     onednn_process = getpid();
@@ -54,8 +55,9 @@ static tn_status activate(void)
     return dnnl_api_open(options_data.library ? options_data.library : "libdnnl.so.2");
 }
 
-static void deactivate(void)
+static void deactivate(const tn_plugin *self)
 {
+    (void)self;
     plan_forget_all();
     dnnl_api_close();
 }

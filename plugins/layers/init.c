@@ -8,14 +8,16 @@
 
 /* ---- plain values ---------------------------------------------------------------------------- */
 
-static tn_status zeros(const void *data, tn_tensor *tensor)
+static tn_status zeros(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     (void)data;
     return status_of(tn_fill_(tensor, 0.0));
 }
 
-static tn_status ones(const void *data, tn_tensor *tensor)
+static tn_status ones(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     (void)data;
     return status_of(tn_fill_(tensor, 1.0));
 }
@@ -29,8 +31,9 @@ static const tn_option constant_options[] = { TN_OPTION_ROW(struct constant, val
                                                             TN_OPTION_REQUIRED),
                                               TN_OPTION_END };
 
-static tn_status constant(const void *data, tn_tensor *tensor)
+static tn_status constant(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct constant *s = data;
     return status_of(tn_fill_(tensor, s->val));
 }
@@ -74,8 +77,9 @@ static const tn_option uniform_options[] = {
     TN_OPTION_FLOAT(struct uniform, b, "1.0", "upper bound, not reached"), TN_OPTION_END
 };
 
-static tn_status uniform(const void *data, tn_tensor *tensor)
+static tn_status uniform(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct uniform *s = data;
     if (!(s->a <= s->b))
         return tn_fail(TN_ERR_VALUE, "uniform: the lower bound %g is above the upper bound %g",
@@ -93,8 +97,9 @@ static const tn_option normal_options[] = {
     TN_OPTION_FLOAT(struct normal, std, "1.0", "standard deviation"), TN_OPTION_END
 };
 
-static tn_status normal(const void *data, tn_tensor *tensor)
+static tn_status normal(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct normal *s = data;
     if (!(s->std >= 0.0))
         return tn_fail(TN_ERR_VALUE, "normal: std: out of range, got %g; expected 0 or more",
@@ -205,8 +210,9 @@ static tn_status kaiming_std(const struct kaiming *s, const tn_tensor *tensor, d
     return status;
 }
 
-static tn_status kaiming_uniform(const void *data, tn_tensor *tensor)
+static tn_status kaiming_uniform(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     double std = 0;
     bool empty = false;
     tn_status status = kaiming_std(data, tensor, &std, &empty);
@@ -216,8 +222,9 @@ static tn_status kaiming_uniform(const void *data, tn_tensor *tensor)
     return draw_uniform(tensor, -bound, bound);
 }
 
-static tn_status kaiming_normal(const void *data, tn_tensor *tensor)
+static tn_status kaiming_normal(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     double std = 0;
     bool empty = false;
     tn_status status = kaiming_std(data, tensor, &std, &empty);
@@ -245,8 +252,9 @@ static tn_status xavier_std(const struct xavier *s, const tn_tensor *tensor, dou
     return status;
 }
 
-static tn_status xavier_uniform(const void *data, tn_tensor *tensor)
+static tn_status xavier_uniform(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     double std = 0;
     tn_status status = xavier_std(data, tensor, &std);
     if (status != TN_OK)
@@ -255,8 +263,9 @@ static tn_status xavier_uniform(const void *data, tn_tensor *tensor)
     return draw_uniform(tensor, -bound, bound);
 }
 
-static tn_status xavier_normal(const void *data, tn_tensor *tensor)
+static tn_status xavier_normal(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     double std = 0;
     tn_status status = xavier_std(data, tensor, &std);
     return status == TN_OK ? draw_normal(tensor, 0.0, std) : status;

@@ -23,8 +23,9 @@ static const tn_option truncated_options[] = {
     TN_OPTION_FLOAT(struct truncated, b, "2.0", "the largest value"), TN_OPTION_END
 };
 
-static tn_status trunc_normal(const void *data, tn_tensor *tensor)
+static tn_status trunc_normal(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct truncated *s = data;
     tn_truncated_normal_options o = TN_TRUNCATED_NORMAL_OPTIONS;
 
@@ -122,8 +123,9 @@ static tn_status only_matrix(const tn_tensor *tensor)
                          (int)tn_tensor_ndim(tensor));
 }
 
-static tn_status eye(const void *data, tn_tensor *tensor)
+static tn_status eye(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     tn_status status = only_matrix(tensor);
     int64_t rows, columns;
     double *numbers;
@@ -152,8 +154,9 @@ static const tn_option dirac_options[] = {
 };
 
 /* In each group, output channel i takes input channel i at the middle of the kernel. */
-static tn_status dirac(const void *data, tn_tensor *tensor)
+static tn_status dirac(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct dirac *s = data;
     tn_ints shape = tn_tensor_shape(tensor);
     int64_t kernel = 1, middle = 0, out;
@@ -224,8 +227,9 @@ static tn_status orthonormal(double *vectors, int64_t count, int64_t length)
     return TN_OK;
 }
 
-static tn_status orthogonal(const void *data, tn_tensor *tensor)
+static tn_status orthogonal(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct orthogonal *s = data;
     int64_t rows, columns, count, length;
     double gain, *vectors, *numbers;
@@ -289,8 +293,9 @@ static void thin_out(double *numbers, const double *draws, int64_t column, int64
     }
 }
 
-static tn_status sparse(const void *data, tn_tensor *tensor)
+static tn_status sparse(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     const struct sparse *s = data;
     int64_t rows, columns, zeros;
     double *numbers, *draws;

@@ -28,22 +28,16 @@ static tn_status sigmoid_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status sigmoid_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status sigmoid_grad_decompose(const tn_decompose *call)
 {
-    tn_tensor *gy = in[0], *y = in[1];
-
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_mul(gy, tn_mul(y, tn_add_scalar(tn_neg(y), 1.0))));
+    tn_tensor *gy = call->in[0], *y = call->in[1];
+    return tn__common_given(call->out, tn_mul(gy, tn_mul(y, tn_add_scalar(tn_neg(y), 1.0))));
 }
 
-static tn_status tanh_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status tanh_grad_decompose(const tn_decompose *call)
 {
-    tn_tensor *gy = in[0], *y = in[1];
-
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_mul(gy, tn_add_scalar(tn_neg(tn_mul(y, y)), 1.0)));
+    tn_tensor *gy = call->in[0], *y = call->in[1];
+    return tn__common_given(call->out, tn_mul(gy, tn_add_scalar(tn_neg(tn_mul(y, y)), 1.0)));
 }
 
 TN__OP(relu, .infer = tn__common_unary, .derive = relu_derive);
@@ -308,13 +302,11 @@ static tn_tensor *prelu_weight(tn_tensor *x, tn_tensor *weight)
     return tn_reshape(weight, (tn_ints){ shape, ndim > 1 ? ndim - 1 : 0 });
 }
 
-static tn_status prelu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status prelu_decompose(const tn_decompose *call)
 {
-    tn_tensor *x = in[0];
-
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_where(is_above(x, 0.0), x, tn_mul(x, prelu_weight(x, in[1]))));
+    tn_tensor *x = call->in[0];
+    return tn__common_given(call->out,
+                            tn_where(is_above(x, 0.0), x, tn_mul(x, prelu_weight(x, call->in[1]))));
 }
 
 static tn_status prelu_derive(tn_derive *d)
@@ -361,14 +353,12 @@ static tn_status glu_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status glu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status glu_decompose(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_glu_options *)options)->dim, half = tn_tensor_size(in[0], dim) / 2;
-
-    (void)n_in;
-    return tn__common_given(
-        out, tn_mul(tn_narrow(in[0], dim, 0, half), tn_sigmoid(tn_narrow(in[0], dim, half, half))));
+    int64_t dim = ((const tn_glu_options *)call->options)->dim,
+            half = tn_tensor_size(call->in[0], dim) / 2;
+    return tn__common_given(call->out, tn_mul(tn_narrow(call->in[0], dim, 0, half),
+                                              tn_sigmoid(tn_narrow(call->in[0], dim, half, half))));
 }
 
 /* Both halves are put together once. */

@@ -239,26 +239,23 @@ static tn_status pow_scalar_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-static tn_status pow_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status pow_scalar_decompose(const tn_decompose *call)
 {
-    double exponent = ((const tn_pow_scalar_options *)options)->exponent;
-    tn_tensor *x = in[0];
-
-    (void)n_in;
+    double exponent = ((const tn_pow_scalar_options *)call->options)->exponent;
+    tn_tensor *x = call->in[0];
     if (exponent == 1.0)
-        return tn__common_given(out, tn_copy(x));
+        return tn__common_given(call->out, tn_copy(x));
     if (exponent == 2.0)
-        return tn__common_given(out, tn_square(x));
+        return tn__common_given(call->out, tn_square(x));
     if (exponent == 3.0)
-        return tn__common_given(out, tn_mul(tn_mul(x, x), x));
+        return tn__common_given(call->out, tn_mul(tn_mul(x, x), x));
     if (exponent == 0.5)
-        return tn__common_given(out, tn_sqrt(x));
+        return tn__common_given(call->out, tn_sqrt(x));
     if (exponent == -0.5)
-        return tn__common_given(out, tn_rsqrt(x));
+        return tn__common_given(call->out, tn_rsqrt(x));
     if (exponent == -1.0)
-        return tn__common_given(out, tn_reciprocal(x));
-    return tn__common_given(out, tn_pow(x, tn__common_number(x, exponent)));
+        return tn__common_given(call->out, tn_reciprocal(x));
+    return tn__common_given(call->out, tn_pow(x, tn__common_number(x, exponent)));
 }
 
 static tn_status pow_scalar_derive(tn_derive *d)

@@ -58,17 +58,14 @@ static tn_status clamp_tensor_infer(tn_infer *infer)
     return tn__common_broadcast(infer);
 }
 
-static tn_status clamp_tensor_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status clamp_tensor_decompose(const tn_decompose *call)
 {
-    tn_tensor *y = in[0];
-
-    (void)n_in, (void)options;
-    if (in[1] != TN_NONE)
-        y = tn_maximum(y, in[1]);
-    if (in[2] != TN_NONE)
-        y = tn_minimum(y, in[2]);
-    return tn__common_given(out, y);
+    tn_tensor *y = call->in[0];
+    if (call->in[1] != TN_NONE)
+        y = tn_maximum(y, call->in[1]);
+    if (call->in[2] != TN_NONE)
+        y = tn_minimum(y, call->in[2]);
+    return tn__common_given(call->out, y);
 }
 
 /* One bound: as of the maximum or minimum, equals share. */
@@ -120,11 +117,11 @@ static tn_status addition_infer(tn_infer *infer)
     return tn__common_broadcast(infer);
 }
 
-static tn_status lerp_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status lerp_decompose(const tn_decompose *call)
 {
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_add(in[0], tn_mul(in[2], tn_sub(in[1], in[0], NULL)), NULL));
+    return tn__common_given(
+        call->out,
+        tn_add(call->in[0], tn_mul(call->in[2], tn_sub(call->in[1], call->in[0], NULL)), NULL));
 }
 
 static tn_status lerp_derive(tn_derive *d)
@@ -140,13 +137,11 @@ static tn_status lerp_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status lerp_scalar_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status lerp_scalar_decompose(const tn_decompose *call)
 {
-    double weight = ((const tn_lerp_scalar_options *)options)->weight;
-
-    (void)n_in;
-    return tn__common_given(out, plus_times(in[0], weight, tn_sub(in[1], in[0], NULL)));
+    double weight = ((const tn_lerp_scalar_options *)call->options)->weight;
+    return tn__common_given(
+        call->out, plus_times(call->in[0], weight, tn_sub(call->in[1], call->in[0], NULL)));
 }
 
 static tn_status lerp_scalar_derive(tn_derive *d)
@@ -177,12 +172,11 @@ static tn_status addcmul_infer(tn_infer *infer)
     return tn__common_broadcast(infer);
 }
 
-static tn_status addcmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status addcmul_decompose(const tn_decompose *call)
 {
-    (void)n_in;
     return tn__common_given(
-        out, plus_times(in[0], ((const tn_addcmul_options *)options)->value, tn_mul(in[1], in[2])));
+        call->out, plus_times(call->in[0], ((const tn_addcmul_options *)call->options)->value,
+                              tn_mul(call->in[1], call->in[2])));
 }
 
 static tn_status addcmul_derive(tn_derive *d)
@@ -198,13 +192,11 @@ static tn_status addcmul_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status addcdiv_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status addcdiv_decompose(const tn_decompose *call)
 {
-    double value = ((const tn_addcdiv_options *)options)->value;
-
-    (void)n_in;
-    return tn__common_given(out, plus_times(in[0], value, tn_div(in[1], in[2], NULL)));
+    double value = ((const tn_addcdiv_options *)call->options)->value;
+    return tn__common_given(call->out,
+                            plus_times(call->in[0], value, tn_div(call->in[1], call->in[2], NULL)));
 }
 
 /* In float32 for the halves: broadcast inputs add up many of these, and cancel. */

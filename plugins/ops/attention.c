@@ -258,34 +258,34 @@ static tn_tensor *shares(tn_tensor *s, tn_tensor *logsumexp)
     return tn_exp(tn_sub(s, tn_unsqueeze(logsumexp, 3), NULL));
 }
 
-static tn_status attend_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status attend_decompose(const tn_decompose *call)
 {
-    const tn_attend_options *o = options;
+    const tn_attend_options *o = call->options;
     struct drop drop = { o->dropout_p, o->seed, o->block };
     tn_tensor *s, *keep, *p;
     int64_t last = 3;
-
-    (void)n_in;
-    s = scores(in[0], in[1], in[3], o->scale, o->is_causal);
+    s = scores(call->in[0], call->in[1], call->in[3], o->scale, o->is_causal);
     if (s == NULL)
         return tn_error_last_code();
     if (tn_tensor_size(s, 3) > 0) {
-        out[1] = tn_logsumexp(s, (tn_ints){ &last, 1 }, NULL);
-        out[1] = tn_masked_fill(
-            out[1], out[1] == NULL ? NULL : tn_eq(out[1], tn__common_number(out[1], -INFINITY)),
+        call->out[1] = tn_logsumexp(s, (tn_ints){ &last, 1 }, NULL);
+        call->out[1] = tn_masked_fill(
+            call->out[1],
+            call->out[1] == NULL ? NULL
+                                 : tn_eq(call->out[1], tn__common_number(call->out[1], -INFINITY)),
             INFINITY);
     } else {
-        out[1] = tn_tensor_full((tn_ints){ tn_tensor_shape(s).at, 3 }, INFINITY, tn_tensor_dtype(s),
-                                tn_tensor_device(s));
+        call->out[1] = tn_tensor_full((tn_ints){ tn_tensor_shape(s).at, 3 }, INFINITY,
+                                      tn_tensor_dtype(s), tn_tensor_device(s));
     }
-    p = shares(s, out[1]);
-    keep = kept(s, tn_tensor_dtype(in[0]), drop);
+    p = shares(s, call->out[1]);
+    keep = kept(s, tn_tensor_dtype(call->in[0]), drop);
     if (keep != TN_NONE)
         p = tn_mul(p, keep);
-    out[0] = tn_matmul(p, repeated(as_wide(in[2]), sharing(in[0], in[1])));
-    out[0] = out[0] == NULL ? NULL : tn_cast(out[0], tn_tensor_dtype(in[0]));
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_matmul(p, repeated(as_wide(call->in[2]), sharing(call->in[0], call->in[1])));
+    call->out[0] = call->out[0] == NULL ? NULL
+                                        : tn_cast(call->out[0], tn_tensor_dtype(call->in[0]));
+    return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* What all gradients need: the gradient of the scores, and the softmax after dropout. */
@@ -320,26 +320,26 @@ static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tenso
     return out->s != NULL && out->dropped != NULL ? TN_OK : tn_error_last_code();
 }
 
-static tn_status attend_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status attend_grad_decompose(const tn_decompose *call)
 {
-    const tn_attend_grad_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[1]);
-    int64_t times = sharing(in[1], in[2]);
+    const tn_attend_grad_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[1]);
+    int64_t times = sharing(call->in[1], call->in[2]);
     struct slopes slopes;
-    tn_status status = find_slopes(in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], o,
-                                   &slopes);
-
-    (void)n_in;
+    tn_status status = find_slopes(call->in[0], call->in[1], call->in[2], call->in[3], call->in[4],
+                                   call->in[5], call->in[6], call->in[7], o, &slopes);
     if (status != TN_OK)
         return status;
-    out[0] = tn_mul_scalar(tn_matmul(slopes.s, repeated(as_wide(in[2]), times)), o->scale);
-    out[1] = shared(
-        tn_mul_scalar(tn_matmul(tn_transpose(slopes.s, 2, 3), as_wide(in[1])), o->scale), times);
-    out[2] = shared(tn_matmul(tn_transpose(slopes.dropped, 2, 3), as_wide(in[0])), times);
+    call->out[0] = tn_mul_scalar(tn_matmul(slopes.s, repeated(as_wide(call->in[2]), times)),
+                                 o->scale);
+    call->out[1] = shared(
+        tn_mul_scalar(tn_matmul(tn_transpose(slopes.s, 2, 3), as_wide(call->in[1])), o->scale),
+        times);
+    call->out[2] = shared(tn_matmul(tn_transpose(slopes.dropped, 2, 3), as_wide(call->in[0])),
+                          times);
     for (int i = 0; i < 3; i++) {
-        out[i] = out[i] == NULL ? NULL : tn_cast(out[i], dtype);
-        if (out[i] == NULL)
+        call->out[i] = call->out[i] == NULL ? NULL : tn_cast(call->out[i], dtype);
+        if (call->out[i] == NULL)
             return tn_error_last_code();
     }
     return TN_OK;
@@ -495,19 +495,17 @@ static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool 
     return all->count == 1 && !own_heads ? tn_unsqueeze(mask, 1) : mask;
 }
 
-static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, int64_t n_in,
-                                                        const void *options, tn_tensor **out)
+static tn_status scaled_dot_product_attention_decompose(const tn_decompose *call)
 {
-    const tn_scaled_dot_product_attention_options *o = options;
+    const tn_scaled_dot_product_attention_options *o = call->options;
     tn_attend_options how = TN_ATTEND_OPTIONS;
     struct leading all = { .count = 0 };
-    tn_tensor *q = in[0], *k = in[1], *v = in[2], *mask = in[3], *y, *logsumexp;
+    tn_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2], *mask = call->in[3], *y,
+              *logsumexp;
     int64_t e = tn_tensor_size(q, -1), full[TN_MAX_DIMS];
     bool gqa = o->enable_gqa;
     tn_status status = broadcast(&all, q, "q", false);
     double scale = tn__given_number(o->scale) ? o->scale : 1 / sqrt((double)(e > 0 ? e : 1));
-
-    (void)n_in;
     if (status == TN_OK)
         status = broadcast(&all, k, "k", gqa);
     if (status == TN_OK)
@@ -543,8 +541,9 @@ static tn_status scaled_dot_product_attention_decompose(tn_tensor *const *in, in
     mask = mask_as_four(mask, &all, gqa);
     status = tn_attend(q, k, v, mask, scale, &how, &y, &logsumexp);
     return status == TN_OK
-               ? tn__common_given(
-                     out, all.count == 2 ? y : tn_reshape(y, (tn_ints){ full, all.count + 2 }))
+               ? tn__common_given(call->out, all.count == 2
+                                                 ? y
+                                                 : tn_reshape(y, (tn_ints){ full, all.count + 2 }))
                : status;
 }
 

@@ -193,22 +193,20 @@ static tn_status multi_head_attention_infer(tn_infer *infer)
     return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
 }
 
-static tn_status multi_head_attention_decompose(tn_tensor *const *in, int64_t n_in,
-                                                const void *options, tn_tensor **out)
+static tn_status multi_head_attention_decompose(const tn_decompose *call)
 {
-    const tn_multi_head_attention_options *o = options;
+    const tn_multi_head_attention_options *o = call->options;
     tn_scaled_dot_product_attention_options how = TN_SCALED_DOT_PRODUCT_ATTENTION_OPTIONS;
     struct attention a;
-    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
-                               &a);
-
-    (void)n_in;
+    tn_status status = project(call->in,
+                               (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn }, &a);
     if (status != TN_OK)
         return status;
     how.dropout_p = o->dropout_p;
-    return tn__common_given(out, joined(tn_scaled_dot_product_attention(
-                                            a.q, a.k, a.v, a.mask != NULL ? a.mask : TN_NONE, &how),
-                                        in));
+    return tn__common_given(
+        call->out, joined(tn_scaled_dot_product_attention(a.q, a.k, a.v,
+                                                          a.mask != NULL ? a.mask : TN_NONE, &how),
+                          call->in));
 }
 
 static tn_status multi_head_attention_with_weights_infer(tn_infer *infer)
@@ -218,19 +216,16 @@ static tn_status multi_head_attention_with_weights_infer(tn_infer *infer)
     return heads_infer(infer, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn });
 }
 
-static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *in, int64_t n_in,
-                                                             const void *options, tn_tensor **out)
+static tn_status multi_head_attention_with_weights_decompose(const tn_decompose *call)
 {
-    const tn_multi_head_attention_with_weights_options *o = options;
+    const tn_multi_head_attention_with_weights_options *o = call->options;
     tn_dropout_options drop = TN_DROPOUT_OPTIONS;
     tn_mean_options over_heads = TN_MEAN_OPTIONS;
     int64_t head = 1;
     struct attention a;
     tn_tensor *s;
-    tn_status status = project(in, (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn },
-                               &a);
-
-    (void)n_in;
+    tn_status status = project(call->in,
+                               (struct heads){ o->num_heads, o->dropout_p, o->add_zero_attn }, &a);
     if (status != TN_OK)
         return status;
     s = tn_matmul(tn_mul_scalar(a.q, 1 / sqrt((double)tn_tensor_size(a.q, -1))),
@@ -242,9 +237,9 @@ static tn_status multi_head_attention_with_weights_decompose(tn_tensor *const *i
     if (o->dropout_p > 0)
         s = tn_dropout(s, &drop);
     over_heads.dims = (tn_ints){ &head, 1 };
-    out[0] = joined(tn_matmul(s, a.v), in);
-    out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = joined(tn_matmul(s, a.v), call->in);
+    call->out[1] = o->average_attn_weights ? tn_mean(s, &over_heads) : s;
+    return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 TN__OP(multi_head_attention, .infer = multi_head_attention_infer,

@@ -159,9 +159,7 @@ TN_SCHEMA_OPS(TN__DECLARE_OP)
 
 /* Primitives of complex numbers by their parts (complex_parts.c). */
 #define TN__PARTS(name) .decompose = tn__complex_parts_##name, .decompose_dtypes = TN_MASK_COMPLEX
-#define TN__PARTS_OP(name)                                                                         \
-    tn_status tn__complex_parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,    \
-                                       tn_tensor **out);
+#define TN__PARTS_OP(name) tn_status tn__complex_parts_##name(const tn_decompose *call);
 /* clang-format off */
 #define TN__PARTS_OPS(X) \
     X(add) X(sub) X(mul) X(div) X(eq) X(neg) X(add_scalar) X(mul_scalar) X(abs) \

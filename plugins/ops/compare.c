@@ -6,11 +6,11 @@
 #include <float.h>
 
 #define DECOMPOSE(name, result)                                                                    \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
+    static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
-        (void)n_in, (void)options;                                                                 \
-        return tn__common_given(out, result);                                                      \
+        tn_tensor *const *in = call->in;                                                           \
+                                                                                                   \
+        return tn__common_given(call->out, result);                                                \
     }
 
 static tn_status compare_infer(tn_infer *infer)
@@ -101,13 +101,11 @@ static tn_status masked_fill_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status masked_fill_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status masked_fill_decompose(const tn_decompose *call)
 {
-    double value = ((const tn_masked_fill_options *)options)->value;
-
-    (void)n_in;
-    return tn__common_given(out, tn_where(in[1], tn__common_number(in[0], value), in[0]));
+    double value = ((const tn_masked_fill_options *)call->options)->value;
+    return tn__common_given(
+        call->out, tn_where(call->in[1], tn__common_number(call->in[0], value), call->in[0]));
 }
 
 static tn_status masked_fill_derive(tn_derive *d)
@@ -126,23 +124,20 @@ static double largest(tn_dtype dtype)
     }
 }
 
-static tn_status nan_to_num_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status nan_to_num_decompose(const tn_decompose *call)
 {
-    const tn_nan_to_num_options *o = options;
-    tn_tensor *x = in[0], *y = x;
+    const tn_nan_to_num_options *o = call->options;
+    tn_tensor *x = call->in[0], *y = x;
     double most;
-
-    (void)n_in;
     if (!is_float(x))
-        return tn__common_given(out, tn_copy(x));
+        return tn__common_given(call->out, tn_copy(x));
     most = largest(tn_tensor_dtype(x));
     y = tn_where(tn_eq(x, tn__common_number(x, INFINITY)),
                  tn__common_number(x, tn__given_number(o->posinf) ? o->posinf : most), y);
     y = tn_where(tn_eq(x, tn__common_number(x, -INFINITY)),
                  tn__common_number(x, tn__given_number(o->neginf) ? o->neginf : -most), y);
     return tn__common_given(
-        out,
+        call->out,
         tn_where(tn_ne(x, x), tn__common_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
 }
 

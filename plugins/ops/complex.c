@@ -103,15 +103,12 @@ static tn_status conj_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status conj_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status conj_decompose(const tn_decompose *call)
 {
-    tn_tensor *x = in[0];
-
-    (void)n_in, (void)options;
+    tn_tensor *x = call->in[0];
     if (!tn__is_complex(tn_tensor_dtype(x)))
-        return tn__common_given(out, x);
-    return tn__common_given(out, tn_complex(tn_real(x), tn_neg(tn_imag(x))));
+        return tn__common_given(call->out, x);
+    return tn__common_given(call->out, tn_complex(tn_real(x), tn_neg(tn_imag(x))));
 }
 
 static tn_status angle_infer(tn_infer *infer)
@@ -122,16 +119,13 @@ static tn_status angle_infer(tn_infer *infer)
 
 #define PI 3.14159265358979323846
 
-static tn_status angle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status angle_decompose(const tn_decompose *call)
 {
-    tn_tensor *x = in[0], *turned;
-
-    (void)n_in, (void)options;
+    tn_tensor *x = call->in[0], *turned;
     if (tn__is_complex(tn_tensor_dtype(x)))
-        return tn__common_given(out, tn_atan2(tn_imag(x), tn_real(x)));
+        return tn__common_given(call->out, tn_atan2(tn_imag(x), tn_real(x)));
     turned = tn_where(tn_lt(x, number(x, 0.0)), tn__common_number(x, PI), number(x, 0.0));
-    return tn__common_given(out, tn_where(tn_ne(x, x), x, turned));
+    return tn__common_given(call->out, tn_where(tn_ne(x, x), x, turned));
 }
 
 /* gy (-b + a i) / |x|^2 for x = a + bi, 0 at 0; real numbers turn in steps */
@@ -160,17 +154,14 @@ TN__OP(angle, .infer = angle_infer, .derive = angle_derive, .decompose = angle_d
 
 /* ---- direction ---- */
 
-static tn_status sgn_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status sgn_decompose(const tn_decompose *call)
 {
-    tn_tensor *x = in[0], *size;
-
-    (void)n_in, (void)options;
+    tn_tensor *x = call->in[0], *size;
     if (!tn__is_complex(tn_tensor_dtype(x)))
-        return tn__common_given(out, tn_sign(x));
+        return tn__common_given(call->out, tn_sign(x));
     size = tn_abs(x);
     return tn__common_given(
-        out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size, NULL)));
+        call->out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size, NULL)));
 }
 
 /* What of gy is across y, over |x|; 0 at 0 */

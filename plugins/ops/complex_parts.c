@@ -11,24 +11,26 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
 
 /* A decomposition of one input. */
 #define OF_PARTS(name, result)                                                                     \
-    tn_status tn__complex_parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,    \
-                                       tn_tensor **out)                                            \
+    tn_status tn__complex_parts_##name(const tn_decompose *call)                                   \
     {                                                                                              \
+        tn_tensor *const *in = call->in;                                                           \
+        const void *options = call->options;                                                       \
         tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]);                                        \
                                                                                                    \
-        (void)n_in, (void)options, (void)a, (void)b;                                               \
-        return tn__common_given(out, result);                                                      \
+        (void)options, (void)a, (void)b;                                                           \
+        return tn__common_given(call->out, result);                                                \
     }
 /* And of two: z = a + b i, w = c + d i. */
 #define OF_PAIRS(name, result)                                                                     \
-    tn_status tn__complex_parts_##name(tn_tensor *const *in, int64_t n_in, const void *options,    \
-                                       tn_tensor **out)                                            \
+    tn_status tn__complex_parts_##name(const tn_decompose *call)                                   \
     {                                                                                              \
+        tn_tensor *const *in = call->in;                                                           \
+        const void *options = call->options;                                                       \
         tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]), *c = tn_real(in[1]),                   \
                   *d = tn_imag(in[1]);                                                             \
                                                                                                    \
-        (void)n_in, (void)options;                                                                 \
-        return tn__common_given(out, result);                                                      \
+        (void)options;                                                                             \
+        return tn__common_given(call->out, result);                                                \
     }
 
 /* ---- the four rules ---- */
@@ -130,25 +132,19 @@ static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
     *im = divide(tn_mul_scalar(tn_mul(e, tn_sin(tn_mul_scalar(b, 2.0))), 2.0), whole);
 }
 
-tn_status tn__complex_parts_tanh(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+tn_status tn__complex_parts_tanh(const tn_decompose *call)
 {
     tn_tensor *re, *im;
-
-    (void)n_in, (void)options;
-    tangent(tn_real(in[0]), tn_imag(in[0]), &re, &im);
-    return tn__common_given(out, tn_complex(re, im));
+    tangent(tn_real(call->in[0]), tn_imag(call->in[0]), &re, &im);
+    return tn__common_given(call->out, tn_complex(re, im));
 }
 
 /* tan z = -i tanh(i z) */
-tn_status tn__complex_parts_tan(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+tn_status tn__complex_parts_tan(const tn_decompose *call)
 {
     tn_tensor *re, *im;
-
-    (void)n_in, (void)options;
-    tangent(tn_neg(tn_imag(in[0])), tn_real(in[0]), &re, &im);
-    return tn__common_given(out, tn_complex(im, tn_neg(re)));
+    tangent(tn_neg(tn_imag(call->in[0])), tn_real(call->in[0]), &re, &im);
+    return tn__common_given(call->out, tn_complex(im, tn_neg(re)));
 }
 
 /* ln(t + sqrt(t^2 + 1)), odd and accurate around 0. */
@@ -196,26 +192,20 @@ OF_PARTS(atan, arctangent(a, b))
 
 /* ---- many ---- */
 
-tn_status tn__complex_parts_sum(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+tn_status tn__complex_parts_sum(const tn_decompose *call)
 {
-    tn_sum_options o = *(const tn_sum_options *)options;
-
-    (void)n_in;
+    tn_sum_options o = *(const tn_sum_options *)call->options;
     o.dtype = TN_DTYPE_AUTO;
-    return tn__common_given(out,
-                            tn_complex(tn_sum(tn_real(in[0]), &o), tn_sum(tn_imag(in[0]), &o)));
+    return tn__common_given(
+        call->out, tn_complex(tn_sum(tn_real(call->in[0]), &o), tn_sum(tn_imag(call->in[0]), &o)));
 }
 
-tn_status tn__complex_parts_cumsum(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+tn_status tn__complex_parts_cumsum(const tn_decompose *call)
 {
-    tn_cumsum_options o = *(const tn_cumsum_options *)options;
-
-    (void)n_in;
+    tn_cumsum_options o = *(const tn_cumsum_options *)call->options;
     o.dtype = TN_DTYPE_AUTO;
-    return tn__common_given(out, tn_complex(tn_cumsum(tn_real(in[0]), o.dim, &o),
-                                            tn_cumsum(tn_imag(in[0]), o.dim, &o)));
+    return tn__common_given(call->out, tn_complex(tn_cumsum(tn_real(call->in[0]), o.dim, &o),
+                                                  tn_cumsum(tn_imag(call->in[0]), o.dim, &o)));
 }
 
 /* Sizes are multiplied, angles added. */
@@ -224,27 +214,22 @@ static tn_tensor *turned(tn_tensor *size, tn_tensor *angle)
     return tn_complex(tn_mul(size, tn_cos(angle)), tn_mul(size, tn_sin(angle)));
 }
 
-tn_status tn__complex_parts_prod(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+tn_status tn__complex_parts_prod(const tn_decompose *call)
 {
-    tn_prod_options o = *(const tn_prod_options *)options;
+    tn_prod_options o = *(const tn_prod_options *)call->options;
     tn_sum_options sum = TN_SUM_OPTIONS;
-
-    (void)n_in;
     o.dtype = TN_DTYPE_AUTO;
     sum.dims = o.dims;
     sum.keepdim = o.keepdim;
-    return tn__common_given(out, turned(tn_prod(tn_abs(in[0]), &o), tn_sum(tn_angle(in[0]), &sum)));
+    return tn__common_given(
+        call->out, turned(tn_prod(tn_abs(call->in[0]), &o), tn_sum(tn_angle(call->in[0]), &sum)));
 }
 
-tn_status tn__complex_parts_cumprod(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+tn_status tn__complex_parts_cumprod(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_cumprod_options *)options)->dim;
-
-    (void)n_in;
-    return tn__common_given(
-        out, turned(tn_cumprod(tn_abs(in[0]), dim, NULL), tn_cumsum(tn_angle(in[0]), dim, NULL)));
+    int64_t dim = ((const tn_cumprod_options *)call->options)->dim;
+    return tn__common_given(call->out, turned(tn_cumprod(tn_abs(call->in[0]), dim, NULL),
+                                              tn_cumsum(tn_angle(call->in[0]), dim, NULL)));
 }
 
 OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), tn_bmm(b, c))))
@@ -253,58 +238,49 @@ OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), t
 
 OF_PARTS(nonzero, tn_nonzero(tn_logical_not(tn_eq(in[0], number(in[0], 0.0)))))
 
-tn_status tn__complex_parts_where(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+tn_status tn__complex_parts_where(const tn_decompose *call)
 {
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_complex(tn_where(in[0], tn_real(in[1]), tn_real(in[2])),
-                                            tn_where(in[0], tn_imag(in[1]), tn_imag(in[2]))));
+    return tn__common_given(
+        call->out, tn_complex(tn_where(call->in[0], tn_real(call->in[1]), tn_real(call->in[2])),
+                              tn_where(call->in[0], tn_imag(call->in[1]), tn_imag(call->in[2]))));
 }
 
-tn_status tn__complex_parts_gather(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+tn_status tn__complex_parts_gather(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_gather_options *)options)->dim;
-
-    (void)n_in;
-    return tn__common_given(out, tn_complex(tn_gather(tn_real(in[0]), in[1], dim),
-                                            tn_gather(tn_imag(in[0]), in[1], dim)));
+    int64_t dim = ((const tn_gather_options *)call->options)->dim;
+    return tn__common_given(call->out,
+                            tn_complex(tn_gather(tn_real(call->in[0]), call->in[1], dim),
+                                       tn_gather(tn_imag(call->in[0]), call->in[1], dim)));
 }
 
-tn_status tn__complex_parts_scatter(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+tn_status tn__complex_parts_scatter(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_scatter_options *)options)->dim;
-
-    (void)n_in;
-    return tn__common_given(out,
-                            tn_complex(tn_scatter(tn_real(in[0]), in[1], tn_real(in[2]), dim),
-                                       tn_scatter(tn_imag(in[0]), in[1], tn_imag(in[2]), dim)));
+    int64_t dim = ((const tn_scatter_options *)call->options)->dim;
+    return tn__common_given(
+        call->out,
+        tn_complex(tn_scatter(tn_real(call->in[0]), call->in[1], tn_real(call->in[2]), dim),
+                   tn_scatter(tn_imag(call->in[0]), call->in[1], tn_imag(call->in[2]), dim)));
 }
 
 /* Truth adds up to truth. */
-tn_status tn__complex_parts_scatter_add(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+tn_status tn__complex_parts_scatter_add(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_scatter_add_options *)options)->dim;
-
-    (void)n_in;
-    if (tn_tensor_dtype(in[0]) == TN_BOOL)
-        return tn__common_given(
-            out, tn_cast(tn_scatter_add(tn_cast(in[0], TN_I32), in[1], tn_cast(in[2], TN_I32), dim),
-                         TN_BOOL));
-    return tn__common_given(out,
-                            tn_complex(tn_scatter_add(tn_real(in[0]), in[1], tn_real(in[2]), dim),
-                                       tn_scatter_add(tn_imag(in[0]), in[1], tn_imag(in[2]), dim)));
+    int64_t dim = ((const tn_scatter_add_options *)call->options)->dim;
+    if (tn_tensor_dtype(call->in[0]) == TN_BOOL)
+        return tn__common_given(call->out,
+                                tn_cast(tn_scatter_add(tn_cast(call->in[0], TN_I32), call->in[1],
+                                                       tn_cast(call->in[2], TN_I32), dim),
+                                        TN_BOOL));
+    return tn__common_given(
+        call->out,
+        tn_complex(tn_scatter_add(tn_real(call->in[0]), call->in[1], tn_real(call->in[2]), dim),
+                   tn_scatter_add(tn_imag(call->in[0]), call->in[1], tn_imag(call->in[2]), dim)));
 }
 
-tn_status tn__complex_parts_narrow_grad(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+tn_status tn__complex_parts_narrow_grad(const tn_decompose *call)
 {
-    const tn_narrow_grad_options *o = options;
-
-    (void)n_in;
-    return tn__common_given(out,
-                            tn_complex(tn_narrow_grad(tn_real(in[0]), o->shape, o->dim, o->start),
-                                       tn_narrow_grad(tn_imag(in[0]), o->shape, o->dim, o->start)));
+    const tn_narrow_grad_options *o = call->options;
+    return tn__common_given(
+        call->out, tn_complex(tn_narrow_grad(tn_real(call->in[0]), o->shape, o->dim, o->start),
+                              tn_narrow_grad(tn_imag(call->in[0]), o->shape, o->dim, o->start)));
 }

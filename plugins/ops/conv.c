@@ -127,27 +127,26 @@ static tn_tensor *images_of(tn_tensor *rows, const layout *l)
     return tn_transpose(tn_reshape(rows, (tn_ints){ shape, 2 + l->slide.dims }), 0, 1);
 }
 
-static tn_status convolution_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status convolution_decompose(const tn_decompose *call)
 {
-    const tn_convolution_options *o = options;
+    const tn_convolution_options *o = call->options;
     tn_tensor *y;
-    layout l = { .images = tn_tensor_size(in[0], 0),
-                 .channels = tn_tensor_size(in[0], 1),
-                 .outputs = tn_tensor_size(in[1], 0) };
+    layout l = { .images = tn_tensor_size(call->in[0], 0),
+                 .channels = tn_tensor_size(call->in[0], 1),
+                 .outputs = tn_tensor_size(call->in[1], 0) };
 
-    if (lay_out(&l, shape_after(in[0], 2), shape_after(in[1], 2), o->stride, o->padding,
+    if (lay_out(&l, shape_after(call->in[0], 2), shape_after(call->in[1], 2), o->stride, o->padding,
                 o->dilation, o->groups) != TN_OK)
         return tn_error_last_code();
-    y = images_of(
-        tn_bmm(tn_reshape(in[1], TN_SHAPE(l.groups, l.outputs / l.groups,
-                                          l.channels / l.groups *
-                                              tn__window_product(l.slide.kernel, l.slide.dims))),
-               columns_of(in[0], &l)),
-        &l);
-    if (n_in > 2 && in[2] != TN_NONE)
-        y = tn_add(y, tn__window_per_channel(in[2], l.slide.dims), NULL);
-    return tn__common_given(out, y);
+    y = images_of(tn_bmm(tn_reshape(call->in[1],
+                                    TN_SHAPE(l.groups, l.outputs / l.groups,
+                                             l.channels / l.groups *
+                                                 tn__window_product(l.slide.kernel, l.slide.dims))),
+                         columns_of(call->in[0], &l)),
+                  &l);
+    if (call->n_in > 2 && call->in[2] != TN_NONE)
+        y = tn_add(y, tn__window_per_channel(call->in[2], l.slide.dims), NULL);
+    return tn__common_given(call->out, y);
 }
 
 static tn_status convolution_derive(tn_derive *d)
@@ -279,23 +278,20 @@ static tn_tensor *turned(tn_tensor *weight, const layout *l)
     return tn_flip(weight, (tn_ints){ dims, l->slide.dims });
 }
 
-static tn_status convolution_grad_input_decompose(tn_tensor *const *in, int64_t n_in,
-                                                  const void *options, tn_tensor **out)
+static tn_status convolution_grad_input_decompose(const tn_decompose *call)
 {
-    const tn_convolution_grad_input_options *o = options;
+    const tn_convolution_grad_input_options *o = call->options;
     tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
-    layout l = { .images = tn_tensor_size(in[0], 0),
-                 .outputs = tn_tensor_size(in[1], 0),
-                 .channels = tn_tensor_size(in[1], 1) * o->groups };
-
-    (void)n_in;
-    if (lay_out(&l, o->input_size, shape_after(in[1], 2), o->stride, o->padding, o->dilation,
+    layout l = { .images = tn_tensor_size(call->in[0], 0),
+                 .outputs = tn_tensor_size(call->in[1], 0),
+                 .channels = tn_tensor_size(call->in[1], 1) * o->groups };
+    if (lay_out(&l, o->input_size, shape_after(call->in[1], 2), o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
         return tn_error_last_code();
     plain.dilation = o->dilation;
     plain.groups = o->groups;
-    return tn__common_given(out,
-                            tn_convolution(spread(in[0], &l), turned(in[1], &l), TN_NONE, &plain));
+    return tn__common_given(call->out, tn_convolution(spread(call->in[0], &l),
+                                                      turned(call->in[1], &l), TN_NONE, &plain));
 }
 
 /* The convolution with the options of one of its derivatives, without a bias. */
@@ -351,26 +347,24 @@ static tn_status convolution_grad_weight_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status convolution_grad_weight_decompose(tn_tensor *const *in, int64_t n_in,
-                                                   const void *options, tn_tensor **out)
+static tn_status convolution_grad_weight_decompose(const tn_decompose *call)
 {
-    const tn_convolution_grad_weight_options *o = options;
+    const tn_convolution_grad_weight_options *o = call->options;
     int64_t shape[2 + TN__WINDOW_DIMS];
-    layout l = { .images = tn_tensor_size(in[1], 0),
-                 .channels = tn_tensor_size(in[1], 1),
-                 .outputs = tn_tensor_size(in[0], 1) };
-
-    (void)n_in;
-    if (lay_out(&l, shape_after(in[1], 2), o->kernel, o->stride, o->padding, o->dilation,
+    layout l = { .images = tn_tensor_size(call->in[1], 0),
+                 .channels = tn_tensor_size(call->in[1], 1),
+                 .outputs = tn_tensor_size(call->in[0], 1) };
+    if (lay_out(&l, shape_after(call->in[1], 2), o->kernel, o->stride, o->padding, o->dilation,
                 o->groups) != TN_OK)
         return tn_error_last_code();
     shape[0] = l.outputs;
     shape[1] = l.channels / l.groups;
     for (int32_t i = 0; i < l.slide.dims; i++)
         shape[2 + i] = l.slide.kernel[i];
-    return tn__common_given(
-        out, tn_reshape(tn_bmm(rows_of(in[0], &l), tn_transpose(columns_of(in[1], &l), 1, 2)),
-                        (tn_ints){ shape, 2 + l.slide.dims }));
+    return tn__common_given(call->out,
+                            tn_reshape(tn_bmm(rows_of(call->in[0], &l),
+                                              tn_transpose(columns_of(call->in[1], &l), 1, 2)),
+                                       (tn_ints){ shape, 2 + l.slide.dims }));
 }
 
 static tn_status convolution_grad_weight_derive(tn_derive *d)

@@ -168,12 +168,15 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         o->stride, o->padding, o->output_padding, o->dilation, o->groups                           \
     }
 
-COMPOSED(conv1d, forth_infer(infer, 1, FORTH_OPTIONS), forth(in, n_in, 1, FORTH_OPTIONS, out));
-COMPOSED(conv2d, forth_infer(infer, 2, FORTH_OPTIONS), forth(in, n_in, 2, FORTH_OPTIONS, out));
-COMPOSED(conv3d, forth_infer(infer, 3, FORTH_OPTIONS), forth(in, n_in, 3, FORTH_OPTIONS, out));
+COMPOSED(conv1d, forth_infer(infer, 1, FORTH_OPTIONS),
+         forth(in, call->n_in, 1, FORTH_OPTIONS, out));
+COMPOSED(conv2d, forth_infer(infer, 2, FORTH_OPTIONS),
+         forth(in, call->n_in, 2, FORTH_OPTIONS, out));
+COMPOSED(conv3d, forth_infer(infer, 3, FORTH_OPTIONS),
+         forth(in, call->n_in, 3, FORTH_OPTIONS, out));
 COMPOSED(conv_transpose1d, back_infer(infer, 1, BACK_OPTIONS),
-         back(in, n_in, 1, BACK_OPTIONS, out));
+         back(in, call->n_in, 1, BACK_OPTIONS, out));
 COMPOSED(conv_transpose2d, back_infer(infer, 2, BACK_OPTIONS),
-         back(in, n_in, 2, BACK_OPTIONS, out));
+         back(in, call->n_in, 2, BACK_OPTIONS, out));
 COMPOSED(conv_transpose3d, back_infer(infer, 3, BACK_OPTIONS),
-         back(in, n_in, 3, BACK_OPTIONS, out));
+         back(in, call->n_in, 3, BACK_OPTIONS, out));

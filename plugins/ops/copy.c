@@ -31,26 +31,26 @@ static tn_status cast_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status cast_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status cast_decompose(const tn_decompose *call)
 {
-    const tn_cast_options *o = options;
-    const tn_view *views[1] = { tn_tensor_view(in[0]) };
+    const tn_cast_options *o = call->options;
+    const tn_view *views[1] = { tn_tensor_view(call->in[0]) };
     tn_meta meta = { .flags = 0 };
-    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
-    tn_ints shape = tn_tensor_shape(in[0]);
+    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = call->n_in, .n_out = 1,
+                      .out = &meta };
+    tn_ints shape = tn_tensor_shape(call->in[0]);
 
-    if (tn_tensor_dtype(in[0]) == o->dtype) {
-        out[0] = in[0];
+    if (tn_tensor_dtype(call->in[0]) == o->dtype) {
+        call->out[0] = call->in[0];
         return TN_OK;
     }
     tn__common_like(&like, 0, 0, o->dtype);
-    out[0] = meta.flags & TN_META_STRIDED
-                 ? tn_tensor_empty_strided(shape, (tn_ints){ meta.strides, meta.ndim }, o->dtype,
-                                           tn_tensor_device(in[0]))
-                 : tn_tensor_empty(shape, o->dtype, tn_tensor_device(in[0]));
-    out[0] = out[0] != NULL ? tn_copy_(out[0], in[0]) : NULL;
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = meta.flags & TN_META_STRIDED
+                       ? tn_tensor_empty_strided(shape, (tn_ints){ meta.strides, meta.ndim },
+                                                 o->dtype, tn_tensor_device(call->in[0]))
+                       : tn_tensor_empty(shape, o->dtype, tn_tensor_device(call->in[0]));
+    call->out[0] = call->out[0] != NULL ? tn_copy_(call->out[0], call->in[0]) : NULL;
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status clone_derive(tn_derive *d)
@@ -59,22 +59,20 @@ static tn_status clone_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status clone_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status clone_decompose(const tn_decompose *call)
 {
-    const tn_view *views[1] = { tn_tensor_view(in[0]) };
+    const tn_view *views[1] = { tn_tensor_view(call->in[0]) };
     tn_meta meta = { .flags = 0 };
-    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
-    tn_ints strides = { meta.strides, tn_tensor_ndim(in[0]) };
+    tn_infer like = { TN_HEAD(tn_infer), .in = views, .n_in = call->n_in, .n_out = 1,
+                      .out = &meta };
+    tn_ints strides = { meta.strides, tn_tensor_ndim(call->in[0]) };
     tn_tensor *y;
-
-    (void)options;
-    tn__common_like(&like, 0, 0, tn_tensor_dtype(in[0]));
+    tn__common_like(&like, 0, 0, tn_tensor_dtype(call->in[0]));
     if (!(meta.flags & TN_META_STRIDED))
-        return tn__common_given(out, tn_copy(in[0]));
-    y = tn_tensor_empty_strided(tn_tensor_shape(in[0]), strides, meta.dtype,
-                                tn_tensor_device(in[0]));
-    return tn__common_given(out, y != NULL ? tn_copy_(y, in[0]) : NULL);
+        return tn__common_given(call->out, tn_copy(call->in[0]));
+    y = tn_tensor_empty_strided(tn_tensor_shape(call->in[0]), strides, meta.dtype,
+                                tn_tensor_device(call->in[0]));
+    return tn__common_given(call->out, y != NULL ? tn_copy_(y, call->in[0]) : NULL);
 }
 
 TN__OP(copy, .infer = copy_infer, .derive = copy_derive);

@@ -64,26 +64,24 @@ static tn_status linspace_infer(tn_infer *infer)
 }
 
 /* The second half from the end, so that this is met exactly. */
-static tn_status linspace_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status linspace_decompose(const tn_decompose *call)
 {
-    const tn_linspace_options *o = options;
+    const tn_linspace_options *o = call->options;
     tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
     tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
     double step = o->steps > 1 ? (o->end - o->start) / (double)(o->steps - 1) : 0;
-    tn_tensor *at = range_of(in[0], o->steps), *up, *down, *left;
-
-    (void)n_in;
+    tn_tensor *at = range_of(call->in[0], o->steps), *up, *down, *left;
     if (at == NULL)
         return tn_error_last_code();
     left = tn_add_scalar(tn_neg(at), (double)(o->steps - 1));
     up = tn_add_scalar(tn_mul_scalar(tn_cast(at, inner), step), o->start);
     down = tn_add_scalar(tn_mul_scalar(tn_cast(left, inner), -step), o->end);
     if (o->steps == 1)
-        return tn__common_given(out, tn_cast(up, dtype));
+        return tn__common_given(call->out, tn_cast(up, dtype));
     return tn__common_given(
-        out, tn_cast(tn_where(tn_lt(at, tn__common_number(at, (double)(o->steps / 2))), up, down),
-                     dtype));
+        call->out,
+        tn_cast(tn_where(tn_lt(at, tn__common_number(at, (double)(o->steps / 2))), up, down),
+                dtype));
 }
 
 static tn_status eye_infer(tn_infer *infer)
@@ -101,16 +99,14 @@ static tn_status eye_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status eye_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status eye_decompose(const tn_decompose *call)
 {
-    const tn_eye_options *o = options;
+    const tn_eye_options *o = call->options;
     int64_t m = o->m == INT64_MIN ? o->n : o->m;
     tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
-
-    (void)n_in;
-    return tn__common_given(
-        out, tn_cast(tn_eq(tn_unsqueeze(range_of(in[0], o->n), 1), range_of(in[0], m)), dtype));
+    return tn__common_given(call->out, tn_cast(tn_eq(tn_unsqueeze(range_of(call->in[0], o->n), 1),
+                                                     range_of(call->in[0], m)),
+                                               dtype));
 }
 
 static tn_status one_hot_infer(tn_infer *infer)
@@ -134,14 +130,11 @@ static tn_status one_hot_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status one_hot_decompose(const tn_decompose *call)
 {
-    int64_t classes = ((const tn_one_hot_options *)options)->classes, least = 0, most = -1;
-
-    (void)n_in;
-    if (tn_tensor_numel(in[0]) > 0) {
-        tn_tensor *low = tn_amin(in[0], NULL), *high = tn_amax(in[0], NULL);
+    int64_t classes = ((const tn_one_hot_options *)call->options)->classes, least = 0, most = -1;
+    if (tn_tensor_numel(call->in[0]) > 0) {
+        tn_tensor *low = tn_amin(call->in[0], NULL), *high = tn_amax(call->in[0], NULL);
 
         if (low == NULL || high == NULL)
             return tn_error_last_code();
@@ -158,7 +151,8 @@ static tn_status one_hot_decompose(tn_tensor *const *in, int64_t n_in, const voi
                        "one_hot: Class values must be smaller than classes: %lld, of %lld classes",
                        (long long)most, (long long)classes);
     return tn__common_given(
-        out, tn_cast(tn_eq(tn_unsqueeze(in[0], -1), range_of(in[0], classes)), TN_I64));
+        call->out,
+        tn_cast(tn_eq(tn_unsqueeze(call->in[0], -1), range_of(call->in[0], classes)), TN_I64));
 }
 
 static tn_status triangle_infer(tn_infer *infer)
@@ -179,26 +173,20 @@ static tn_tensor *offsets(tn_tensor *x)
                   tn_unsqueeze(range_of(x, tn_tensor_size(x, -2)), 1), NULL);
 }
 
-static tn_status tril_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status tril_decompose(const tn_decompose *call)
 {
-    double diagonal = (double)((const tn_tril_options *)options)->diagonal;
-    tn_tensor *at = offsets(in[0]);
-
-    (void)n_in;
-    return tn__common_given(out, tn_where(tn_le(at, tn__common_number(at, diagonal)), in[0],
-                                          tn__common_number(in[0], 0)));
+    double diagonal = (double)((const tn_tril_options *)call->options)->diagonal;
+    tn_tensor *at = offsets(call->in[0]);
+    return tn__common_given(call->out, tn_where(tn_le(at, tn__common_number(at, diagonal)),
+                                                call->in[0], tn__common_number(call->in[0], 0)));
 }
 
-static tn_status triu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status triu_decompose(const tn_decompose *call)
 {
-    double diagonal = (double)((const tn_triu_options *)options)->diagonal;
-    tn_tensor *at = offsets(in[0]);
-
-    (void)n_in;
-    return tn__common_given(out, tn_where(tn_ge(at, tn__common_number(at, diagonal)), in[0],
-                                          tn__common_number(in[0], 0)));
+    double diagonal = (double)((const tn_triu_options *)call->options)->diagonal;
+    tn_tensor *at = offsets(call->in[0]);
+    return tn__common_given(call->out, tn_where(tn_ge(at, tn__common_number(at, diagonal)),
+                                                call->in[0], tn__common_number(call->in[0], 0)));
 }
 
 static tn_status tril_derive(tn_derive *d)
@@ -232,16 +220,15 @@ static tn_status full_infer(tn_infer *infer)
     return tn__common_fits(dtype, o->value, "value");
 }
 
-static tn_status full_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status full_decompose(const tn_decompose *call)
 {
-    const tn_full_options *o = options;
+    const tn_full_options *o = call->options;
     tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
-    const tn_device *device = n_in > 0 && in[0] != NULL && in[0] != TN_NONE
-                                  ? tn_tensor_device(in[0])
+    const tn_device *device = call->n_in > 0 && call->in[0] != NULL && call->in[0] != TN_NONE
+                                  ? tn_tensor_device(call->in[0])
                                   : NULL;
 
-    return tn__common_given(out, tn_tensor_full(o->shape, o->value, dtype, device));
+    return tn__common_given(call->out, tn_tensor_full(o->shape, o->value, dtype, device));
 }
 
 TN__OP(fill, .infer = fill_infer);

@@ -13,14 +13,12 @@ static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim
     return tn_norm(x, &o);
 }
 
-static tn_status normalize_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status normalize_decompose(const tn_decompose *call)
 {
-    const tn_normalize_options *o = options;
-
-    (void)n_in;
+    const tn_normalize_options *o = call->options;
     return tn__common_given(
-        out, tn_div(in[0], at_least(length_along(in[0], o->p, o->dim, true), o->eps), NULL));
+        call->out,
+        tn_div(call->in[0], at_least(length_along(call->in[0], o->p, o->dim, true), o->eps), NULL));
 }
 
 /* x with as many dimensions, and as large, as both together have. */
@@ -51,30 +49,25 @@ static tn_status cosine_similarity_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_open(infer) : status;
 }
 
-static tn_status cosine_similarity_decompose(tn_tensor *const *in, int64_t n_in,
-                                             const void *options, tn_tensor **out)
+static tn_status cosine_similarity_decompose(const tn_decompose *call)
 {
-    const tn_cosine_similarity_options *o = options;
+    const tn_cosine_similarity_options *o = call->options;
     int64_t dim = o->dim;
     tn_sum_options sum = TN_SUM_OPTIONS;
-    tn_tensor *a = as_both(in[0], in[1]), *b = as_both(in[1], in[0]);
-
-    (void)n_in;
+    tn_tensor *a = as_both(call->in[0], call->in[1]), *b = as_both(call->in[1], call->in[0]);
     sum.dims = (tn_ints){ &dim, 1 };
     return tn__common_given(
-        out, tn_sum(tn_mul(tn_div(a, at_least(length_along(a, 2, dim, true), o->eps), NULL),
-                           tn_div(b, at_least(length_along(b, 2, dim, true), o->eps), NULL)),
-                    &sum));
+        call->out, tn_sum(tn_mul(tn_div(a, at_least(length_along(a, 2, dim, true), o->eps), NULL),
+                                 tn_div(b, at_least(length_along(b, 2, dim, true), o->eps), NULL)),
+                          &sum));
 }
 
-static tn_status pairwise_distance_decompose(tn_tensor *const *in, int64_t n_in,
-                                             const void *options, tn_tensor **out)
+static tn_status pairwise_distance_decompose(const tn_decompose *call)
 {
-    const tn_pairwise_distance_options *o = options;
-
-    (void)n_in;
+    const tn_pairwise_distance_options *o = call->options;
     return tn__common_given(
-        out, length_along(tn_add_scalar(minus(in[0], in[1]), o->eps), o->p, -1, o->keepdim));
+        call->out,
+        length_along(tn_add_scalar(minus(call->in[0], call->in[1]), o->eps), o->p, -1, o->keepdim));
 }
 
 static tn_status cdist_infer(tn_infer *infer)
@@ -93,19 +86,16 @@ static tn_status cdist_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status cdist_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status cdist_decompose(const tn_decompose *call)
 {
-    const tn_cdist_options *o = options;
-    tn_tensor *apart = minus(tn_unsqueeze(in[0], -2), tn_unsqueeze(in[1], -3));
+    const tn_cdist_options *o = call->options;
+    tn_tensor *apart = minus(tn_unsqueeze(call->in[0], -2), tn_unsqueeze(call->in[1], -3));
     tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t last = -1;
-
-    (void)n_in;
     sum.dims = (tn_ints){ &last, 1 };
     if (apart != NULL && tn_tensor_size(apart, -1) == 0) /* also where no extreme is the length */
-        return tn__common_given(out, tn_sum(apart, &sum));
-    return tn__common_given(out, length_along(apart, o->p, -1, false));
+        return tn__common_given(call->out, tn_sum(apart, &sum));
+    return tn__common_given(call->out, length_along(apart, o->p, -1, false));
 }
 
 TN__OP(normalize, .infer = tn__common_open, .decompose = normalize_decompose);

@@ -345,10 +345,9 @@ static tn_tensor *narrowed(tn_tensor *x, equation *e, int64_t i)
     return x;
 }
 
-static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status einsum_decompose(const tn_decompose *call)
 {
-    const char *text = ((const tn_einsum_options *)options)->equation;
+    const char *text = ((const tn_einsum_options *)call->options)->equation;
     named all = { .x = NULL }, next = { .x = NULL };
     int64_t order[TN_MAX_DIMS];
     int32_t ndim[OPERANDS] = { 0 };
@@ -356,27 +355,27 @@ static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void
     equation e;
     tn_status status;
 
-    for (int64_t i = 0; i < n_in && i < OPERANDS; i++)
-        ndim[i] = tn_tensor_ndim(in[i]);
-    status = parse(text, n_in, ndim, &e);
-    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
-        status = measure(text, &e, i, tn_tensor_shape(in[i]));
-    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
-        operand[i] = narrowed(in[i], &e, i);
+    for (int64_t i = 0; i < call->n_in && i < OPERANDS; i++)
+        ndim[i] = tn_tensor_ndim(call->in[i]);
+    status = parse(text, call->n_in, ndim, &e);
+    for (int64_t i = 0; i < call->n_in && status == TN_OK; i++)
+        status = measure(text, &e, i, tn_tensor_shape(call->in[i]));
+    for (int64_t i = 0; i < call->n_in && status == TN_OK; i++) {
+        operand[i] = narrowed(call->in[i], &e, i);
         status = operand[i] != NULL ? TN_OK : tn_error_last_code();
     }
-    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
+    for (int64_t i = 0; i < call->n_in && status == TN_OK; i++) {
         bool needed[NAMES] = { false };
 
         for (int32_t d = 0; d < e.n_result; d++)
             needed[e.result[d]] = true;
-        for (int64_t k = i + 1; k < n_in; k++)
+        for (int64_t k = i + 1; k < call->n_in; k++)
             for (int32_t d = 0; d < e.count[k]; d++)
                 needed[e.of[k][d]] = true;
         next = (named){ .x = operand[i], .count = e.count[i] };
         memcpy(next.of, e.of[i], sizeof next.of);
         single(&next);
-        for (int32_t d = 0; d < all.count; d++) /* those that both have go in the product */
+        for (int32_t d = 0; d < all.count; d++) /* those that both have go call->in the product */
             needed[all.of[d]] |= where_is(&next, all.of[d]) >= 0 && i > 0;
         forget(&next, needed);
         if (i == 0) {
@@ -386,7 +385,7 @@ static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void
         memset(needed, 0, sizeof needed);
         for (int32_t d = 0; d < e.n_result; d++)
             needed[e.result[d]] = true;
-        for (int64_t k = i + 1; k < n_in; k++)
+        for (int64_t k = i + 1; k < call->n_in; k++)
             for (int32_t d = 0; d < e.count[k]; d++)
                 needed[e.of[k][d]] = true;
         status = together(&all, &next, needed, e.size);
@@ -395,7 +394,7 @@ static tn_status einsum_decompose(tn_tensor *const *in, int64_t n_in, const void
         return status;
     for (int32_t d = 0; d < e.n_result; d++)
         order[d] = where_is(&all, e.result[d]);
-    return tn__common_given(out, tn_permute(all.x, (tn_ints){ order, e.n_result }));
+    return tn__common_given(call->out, tn_permute(all.x, (tn_ints){ order, e.n_result }));
 }
 
 TN__OP(einsum, .infer = einsum_infer, .decompose = einsum_decompose);

@@ -25,19 +25,17 @@ static tn_status embedding_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status embedding_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status embedding_decompose(const tn_decompose *call)
 {
-    tn_ints places = tn_tensor_shape(in[1]);
-    int64_t row[1] = { tn_tensor_numel(in[1]) }, shape[TN_MAX_DIMS];
-
-    (void)n_in, (void)options;
+    tn_ints places = tn_tensor_shape(call->in[1]);
+    int64_t row[1] = { tn_tensor_numel(call->in[1]) }, shape[TN_MAX_DIMS];
     for (int64_t d = 0; d < places.count; d++)
         shape[d] = places.at[d];
-    shape[places.count] = tn_tensor_size(in[0], 1);
+    shape[places.count] = tn_tensor_size(call->in[0], 1);
     return tn__common_given(
-        out, tn_reshape(tn_index_select(in[0], tn_reshape(in[1], (tn_ints){ row, 1 }), 0),
-                        (tn_ints){ shape, places.count + 1 }));
+        call->out,
+        tn_reshape(tn_index_select(call->in[0], tn_reshape(call->in[1], (tn_ints){ row, 1 }), 0),
+                   (tn_ints){ shape, places.count + 1 }));
 }
 
 static tn_status embedding_derive(tn_derive *d)
@@ -297,23 +295,20 @@ static tn_tensor *uneven_bags(const tn_embedding_bag_options *o, tn_tensor *cons
     return tn_div(y, tn_unsqueeze(how_many, 1), NULL);
 }
 
-static tn_status embedding_bag_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status embedding_bag_decompose(const tn_decompose *call)
 {
-    const tn_embedding_bag_options *o = options;
+    const tn_embedding_bag_options *o = call->options;
     int64_t *at, bags;
-
-    (void)n_in;
-    if (in[2] == TN_NONE)
-        return tn__common_given(out, even_bags(o, in[0], in[1], in[3]));
-    at = read_offsets(in[2], tn_tensor_size(in[1], 0), &bags);
+    if (call->in[2] == TN_NONE)
+        return tn__common_given(call->out, even_bags(o, call->in[0], call->in[1], call->in[3]));
+    at = read_offsets(call->in[2], tn_tensor_size(call->in[1], 0), &bags);
     if (at == NULL)
         return tn_error_last_code();
     if (o->include_last_offset)
         bags--;
-    out[0] = uneven_bags(o, in, at, bags);
+    call->out[0] = uneven_bags(o, call->in, at, bags);
     tn_free(at);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 TN__OP(embedding, .infer = embedding_infer, .derive = embedding_derive,
        .decompose = embedding_decompose);

@@ -111,22 +111,19 @@ static tn_tensor *unbatched(tn_tensor *y, bool was)
     return was || y == NULL ? y : tn_squeeze(y, &o);
 }
 
-static tn_status im2col_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status im2col_decompose(const tn_decompose *call)
 {
-    const tn_im2col_options *o = options;
-    tn_tensor *x = batched(in[0], 4);
+    const tn_im2col_options *o = call->options;
+    tn_tensor *x = batched(call->in[0], 4);
     windows w;
     int64_t size[2];
-
-    (void)n_in;
     if (x == NULL)
         return tn_error_last_code();
     size[0] = tn_tensor_size(x, 2);
     size[1] = tn_tensor_size(x, 3);
     if (lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w) != TN_OK)
         return tn_error_last_code();
-    return tn__common_given(out, unbatched(columns(with_edges(x, &w), &w), x == in[0]));
+    return tn__common_given(call->out, unbatched(columns(with_edges(x, &w), &w), x == call->in[0]));
 }
 
 static tn_status fold_infer(tn_infer *infer)
@@ -164,15 +161,12 @@ static tn_status fold_infer(tn_infer *infer)
 }
 
 /* Every element goes where im2col would have taken it from. */
-static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status fold_decompose(const tn_decompose *call)
 {
-    const tn_fold_options *o = options;
-    tn_tensor *x = batched(in[0], 3), *places, *y;
+    const tn_fold_options *o = call->options;
+    tn_tensor *x = batched(call->in[0], 3), *places, *y;
     int64_t size[2], image[4], flat[2], rows[2];
     windows w;
-
-    (void)n_in;
     if (x == NULL || pair(o->output_size, 0, 1, "output_size", size) != TN_OK ||
         lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w) != TN_OK)
         return tn_error_last_code();
@@ -194,7 +188,7 @@ static tn_status fold_decompose(tn_tensor *const *in, int64_t n_in, const void *
     for (int i = 0; i < 2; i++)
         if (w.padding[i] > 0)
             y = tn_narrow(y, 2 + i, w.padding[i], size[i]);
-    return tn__common_given(out, unbatched(y, x == in[0]));
+    return tn__common_given(call->out, unbatched(y, x == call->in[0]));
 }
 
 TN__OP(im2col, .infer = im2col_infer, .decompose = im2col_decompose);

@@ -136,35 +136,36 @@ static inline bool is(const char *text, const char *word)
         return TN_OK;                                                                              \
     }
 
-/* NAME_decompose: the output is `result`, in terms of the first input x and the options o. */
+/* NAME_decompose: the output is `result`, in terms of in[], the first input x and the options o. */
 #define DECOMPOSE(name, result)                                                                    \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
+    static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
+        const tn_##name##_options *o = call->options;                                              \
+        tn_tensor *const *in = call->in;                                                           \
         tn_tensor *x = in[0];                                                                      \
-        (void)n_in, (void)o, (void)x;                                                              \
-        return tn__common_given(out, result);                                                      \
+        (void)o, (void)x;                                                                          \
+        return tn__common_given(call->out, result);                                                \
     }
 
 /* The same of an operator that is a derivative: of the gradient gy and the input x. */
 #define DECOMPOSE_GRAD(name, result)                                                               \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
+    static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
+        const tn_##name##_options *o = call->options;                                              \
+        tn_tensor *const *in = call->in;                                                           \
         tn_tensor *gy = in[0], *x = in[1];                                                         \
-        (void)n_in, (void)o, (void)x;                                                              \
-        return tn__common_given(out, result);                                                      \
+        (void)o, (void)x;                                                                          \
+        return tn__common_given(call->out, result);                                                \
     }
 
-/* NAME_decompose: the status is `result`, in terms of in[], n_in, out[] and the options o. */
+/* NAME_decompose: the status is `result`, in terms of call, in[], out[] and the options o. */
 #define DECOMPOSE_INTO(name, result)                                                               \
-    static tn_status name##_decompose(tn_tensor *const *in, int64_t n_in, const void *options,     \
-                                      tn_tensor **out)                                             \
+    static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
-        (void)n_in, (void)o;                                                                       \
+        const tn_##name##_options *o = call->options;                                              \
+        tn_tensor *const *in = call->in;                                                           \
+        tn_tensor **out = call->out;                                                               \
+        (void)o, (void)in, (void)out;                                                              \
         return result;                                                                             \
     }
 

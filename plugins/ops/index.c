@@ -143,17 +143,16 @@ static tn_status index_select_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status index_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status index_select_decompose(const tn_decompose *call)
 {
-    const tn_index_select_options *o = options;
+    const tn_index_select_options *o = call->options;
     int32_t dim;
-
-    (void)n_in;
-    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+    if (tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]), &dim) != TN_OK)
         return tn_error_last_code();
     return tn__common_given(
-        out, tn_gather(in[0], tn__common_spread(in[1], tn_tensor_shape(in[0]), dim), dim));
+        call->out,
+        tn_gather(call->in[0], tn__common_spread(call->in[1], tn_tensor_shape(call->in[0]), dim),
+                  dim));
 }
 
 static tn_status index_add_infer(tn_infer *infer)
@@ -189,19 +188,17 @@ static tn_status index_add_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
 }
 
-static tn_status index_add_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status index_add_decompose(const tn_decompose *call)
 {
-    const tn_index_add_options *o = options;
-    tn_tensor *src = o->alpha == 1.0 ? in[2] : tn_mul_scalar(in[2], o->alpha);
+    const tn_index_add_options *o = call->options;
+    tn_tensor *src = o->alpha == 1.0 ? call->in[2] : tn_mul_scalar(call->in[2], o->alpha);
     int32_t dim;
-
-    (void)n_in;
-    if (tn__common_dim(o->dim, tn_tensor_ndim(in[0]), &dim) != TN_OK)
+    if (tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]), &dim) != TN_OK)
         return tn_error_last_code();
     return tn__common_given(
-        out,
-        tn_scatter_add(in[0], tn__common_spread(in[1], tn_tensor_shape(in[2]), dim), src, dim));
+        call->out, tn_scatter_add(call->in[0],
+                                  tn__common_spread(call->in[1], tn_tensor_shape(call->in[2]), dim),
+                                  src, dim));
 }
 
 /* ---- by mask ---- */
@@ -213,27 +210,26 @@ static tn_status nonzero_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status masked_select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status masked_select_decompose(const tn_decompose *call)
 {
-    const tn_view *views[2] = { tn_tensor_view(in[0]), tn_tensor_view(in[1]) };
+    const tn_view *views[2] = { tn_tensor_view(call->in[0]), tn_tensor_view(call->in[1]) };
     int64_t flat[1] = { -1 };
     tn_ints row = { flat, 1 }, shape;
     tn_meta meta = { .flags = 0 };
-    tn_infer both = { TN_HEAD(tn_infer), .in = views, .n_in = n_in, .n_out = 1, .out = &meta };
+    tn_infer both = { TN_HEAD(tn_infer), .in = views, .n_in = call->n_in, .n_out = 1,
+                      .out = &meta };
     tn_tensor *places;
     tn_status status = tn__common_broadcast(&both);
-
-    (void)options;
     if (status != TN_OK)
         return status;
     shape = (tn_ints){ meta.shape, meta.ndim };
     flat[0] = tn__common_count(shape);
-    places = tn_nonzero(tn_reshape(tn_expand(in[1], shape), row));
+    places = tn_nonzero(tn_reshape(tn_expand(call->in[1], shape), row));
     flat[0] = places != NULL ? tn_tensor_numel(places) : 0;
     places = tn_reshape(places, row);
     flat[0] = tn__common_count(shape);
-    return tn__common_given(out, tn_gather(tn_reshape(tn_expand(in[0], shape), row), places, 0));
+    return tn__common_given(call->out,
+                            tn_gather(tn_reshape(tn_expand(call->in[0], shape), row), places, 0));
 }
 
 /* ---- places that several indices name ---- */
@@ -322,29 +318,28 @@ static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, 
                                             : tn_scatter(in[0], at, values, 0));
 }
 
-static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status index_put_decompose(const tn_decompose *call)
 {
-    const tn_index_put_options *o = options;
-    const tn_view *x = tn_tensor_view(in[0]), *views[TN_MAX_DIMS];
-    int64_t n = n_in - 2, step = 1, rest = 1, open[TN_MAX_DIMS], row[1];
+    const tn_index_put_options *o = call->options;
+    const tn_view *x = tn_tensor_view(call->in[0]), *views[TN_MAX_DIMS];
+    int64_t n = call->n_in - 2, step = 1, rest = 1, open[TN_MAX_DIMS], row[1];
     tn_meta meta = { .flags = 0 };
     tn_tensor *at = NULL, *flat, *values;
     tn_status status;
     int32_t ndim;
 
     for (int64_t i = 0; i < n && i < TN_MAX_DIMS; i++)
-        views[i] = tn_tensor_view(in[2 + i]);
+        views[i] = tn_tensor_view(call->in[2 + i]);
     status = chosen(x, views, n, &meta);
     if (status != TN_OK)
         return status;
     ndim = meta.ndim;
     if (n == 1)
-        return put_rows(in, o->accumulate, &meta, out);
+        return put_rows(call->in, o->accumulate, &meta, call->out);
     for (int64_t d = n; d < x->ndim; d++)
         rest *= x->shape[d];
     for (int64_t i = n - 1; i >= 0; i--) {
-        tn_tensor *more = offsets_of(in[2 + i], x->shape[i], step * rest,
+        tn_tensor *more = offsets_of(call->in[2 + i], x->shape[i], step * rest,
                                      (tn_ints){ meta.shape, ndim });
 
         at = at != NULL && more != NULL ? tn_add(at, more, NULL) : more;
@@ -356,16 +351,17 @@ static tn_status index_put_decompose(tn_tensor *const *in, int64_t n_in, const v
     row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
     open[0] = row[0];
     open[1] = 1;
-    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(in[2], 0, (double)rest, NULL),
+    at = tn_add(tn_reshape(at, (tn_ints){ open, 2 }), tn_arange(call->in[2], 0, (double)rest, NULL),
                 NULL);
     rest_of(x, n, &meta);
     row[0] *= rest;
     at = tn_reshape(at, (tn_ints){ row, 1 });
-    values = tn_reshape(tn_expand(in[1], (tn_ints){ meta.shape, meta.ndim }), (tn_ints){ row, 1 });
-    row[0] = tn_tensor_numel(in[0]);
-    flat = tn_reshape(in[0], (tn_ints){ row, 1 });
+    values = tn_reshape(tn_expand(call->in[1], (tn_ints){ meta.shape, meta.ndim }),
+                        (tn_ints){ row, 1 });
+    row[0] = tn_tensor_numel(call->in[0]);
+    flat = tn_reshape(call->in[0], (tn_ints){ row, 1 });
     flat = o->accumulate ? tn_scatter_add(flat, at, values, 0) : tn_scatter(flat, at, values, 0);
-    return tn__common_given(out, tn_reshape(flat, tn_tensor_shape(in[0])));
+    return tn__common_given(call->out, tn_reshape(flat, tn_tensor_shape(call->in[0])));
 }
 
 TN__OP(index_select, .infer = index_select_infer, .decompose = index_select_decompose);

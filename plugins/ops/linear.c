@@ -31,14 +31,10 @@ static tn_status linear_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status linear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status linear_decompose(const tn_decompose *call)
 {
-    tn_tensor *y = tn_matmul(in[0], tn_transpose(in[1], 0, 1));
-
-    (void)n_in;
-    (void)options;
-    return tn__common_given(out, in[2] != TN_NONE ? tn_add(y, in[2], NULL) : y);
+    tn_tensor *y = tn_matmul(call->in[0], tn_transpose(call->in[1], 0, 1));
+    return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2], NULL) : y);
 }
 
 /* gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over them */
@@ -151,21 +147,19 @@ static tn_status linear_activation_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status linear_activation_decompose(tn_tensor *const *in, int64_t n_in,
-                                             const void *options, tn_tensor **out)
+static tn_status linear_activation_decompose(const tn_decompose *call)
 {
-    int which = follower_of(((const tn_linear_activation_options *)options)->activation);
-    bool residual = in[3] != TN_NONE;
-    tn_tensor *z = tn_linear(in[0], in[1], in[2]), *y = z == NULL ? NULL : follow(which, z);
-
-    (void)n_in;
+    int which = follower_of(((const tn_linear_activation_options *)call->options)->activation);
+    bool residual = call->in[3] != TN_NONE;
+    tn_tensor *z = tn_linear(call->in[0], call->in[1], call->in[2]),
+              *y = z == NULL ? NULL : follow(which, z);
     if (y != NULL && residual)
-        y = tn_add(y, in[3], NULL);
+        y = tn_add(y, call->in[3], NULL);
     if (y == NULL)
         return tn_error_last_code();
-    out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
-    out[0] = y;
-    return out[1] != NULL ? TN_OK : tn_error_last_code();
+    call->out[1] = keeps_before(which, residual) ? z : tn__common_zeros(z, TN_SHAPE(0));
+    call->out[0] = y;
+    return call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status linear_activation_derive(tn_derive *d)
@@ -212,28 +206,25 @@ static tn_status bilinear_infer(tn_infer *infer)
 }
 
 /* [1, N, i] . [o, i, j] = [o, N, j]; times b [N, j], summed over j: [o, N], transposed. */
-static tn_status bilinear_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status bilinear_decompose(const tn_decompose *call)
 {
     int64_t last[1] = { -1 }, rows[2], shape[TN_MAX_DIMS], n = 1;
-    int32_t ndim = tn_tensor_ndim(in[0]);
+    int32_t ndim = tn_tensor_ndim(call->in[0]);
     tn_sum_options sum = TN_SUM_OPTIONS;
     tn_tensor *a, *b, *y;
-
-    (void)n_in, (void)options;
     for (int32_t d = 0; d + 1 < ndim; d++)
-        n *= shape[d] = tn_tensor_size(in[0], d);
-    shape[ndim - 1] = tn_tensor_size(in[2], 0);
+        n *= shape[d] = tn_tensor_size(call->in[0], d);
+    shape[ndim - 1] = tn_tensor_size(call->in[2], 0);
     rows[0] = n;
-    rows[1] = tn_tensor_size(in[0], -1);
-    a = tn_reshape(in[0], (tn_ints){ rows, 2 });
-    rows[1] = tn_tensor_size(in[1], -1);
-    b = tn_reshape(in[1], (tn_ints){ rows, 2 });
+    rows[1] = tn_tensor_size(call->in[0], -1);
+    a = tn_reshape(call->in[0], (tn_ints){ rows, 2 });
+    rows[1] = tn_tensor_size(call->in[1], -1);
+    b = tn_reshape(call->in[1], (tn_ints){ rows, 2 });
     sum.dims = (tn_ints){ last, 1 };
-    y = tn_transpose(tn_sum(tn_mul(tn_matmul(a, in[2]), b), &sum), 0, 1);
-    if (in[3] != TN_NONE)
-        y = tn_add(y, in[3], NULL);
-    return tn__common_given(out, tn_reshape(y, (tn_ints){ shape, ndim }));
+    y = tn_transpose(tn_sum(tn_mul(tn_matmul(a, call->in[2]), b), &sum), 0, 1);
+    if (call->in[3] != TN_NONE)
+        y = tn_add(y, call->in[3], NULL);
+    return tn__common_given(call->out, tn_reshape(y, (tn_ints){ shape, ndim }));
 }
 TN__OP(linear, .infer = linear_infer, .derive = linear_derive, .decompose = linear_decompose);
 TN__OP(linear_activation, .infer = linear_activation_infer, .derive = linear_activation_derive,

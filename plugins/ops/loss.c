@@ -143,20 +143,17 @@ static tn_tensor *smoothed(tn_tensor *x, double e, int64_t classes)
                   NULL);
 }
 
-static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status cross_entropy_decompose(const tn_decompose *call)
 {
-    const tn_cross_entropy_options *o = options;
+    const tn_cross_entropy_options *o = call->options;
     tn_nll_loss_options loss = TN_NLL_LOSS_OPTIONS;
-    int32_t ndim = tn_tensor_ndim(in[0]);
-    int64_t classes = tn_tensor_size(in[0], ndim == 1 ? 0 : 1);
-    int64_t rows = tn_tensor_numel(in[1]);
-    tn_tensor *x = rows_of(tn_log_softmax(in[0], ndim == 1 ? 0 : 1), classes, rows);
-    tn_tensor *target = ndim == 2 ? in[1] : tn_reshape(in[1], TN_SHAPE(rows));
+    int32_t ndim = tn_tensor_ndim(call->in[0]);
+    int64_t classes = tn_tensor_size(call->in[0], ndim == 1 ? 0 : 1);
+    int64_t rows = tn_tensor_numel(call->in[1]);
+    tn_tensor *x = rows_of(tn_log_softmax(call->in[0], ndim == 1 ? 0 : 1), classes, rows);
+    tn_tensor *target = ndim == 2 ? call->in[1] : tn_reshape(call->in[1], TN_SHAPE(rows));
     tn_tensor *y, *total;
     tn_status status;
-
-    (void)n_in;
     if (o->label_smoothing > 0)
         x = smoothed(x, o->label_smoothing, classes);
     loss.reduction = o->reduction;
@@ -165,8 +162,8 @@ static tn_status cross_entropy_decompose(tn_tensor *const *in, int64_t n_in, con
     if (status != TN_OK)
         return status;
     if (ndim != 2 && strcmp(o->reduction, "none") == 0)
-        y = tn_reshape(y, tn_tensor_shape(in[1]));
-    out[0] = y;
+        y = tn_reshape(y, tn_tensor_shape(call->in[1]));
+    call->out[0] = y;
     return y != NULL ? TN_OK : tn_error_last_code();
 }
 /* ---- with a weight for each class ---- */
@@ -278,19 +275,17 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
     return status == TN_OK ? weighted_classes(infer, is_share(dtype)) : status;
 }
 
-static tn_status cross_entropy_weighted_decompose(tn_tensor *const *in, int64_t n_in,
-                                                  const void *options, tn_tensor **out)
+static tn_status cross_entropy_weighted_decompose(const tn_decompose *call)
 {
-    const tn_cross_entropy_weighted_options *o = options;
-    tn_tensor *x = tn_log_softmax(in[0], tn_tensor_ndim(in[0]) > 1 ? 1 : 0);
-
-    (void)n_in;
+    const tn_cross_entropy_weighted_options *o = call->options;
+    tn_tensor *x = tn_log_softmax(call->in[0], tn_tensor_ndim(call->in[0]) > 1 ? 1 : 0);
     if (x == NULL)
         return tn_error_last_code();
     return tn__common_given(
-        out, is_share(tn_tensor_dtype(in[1]))
-                 ? by_share(x, in[1], in[2], o->label_smoothing, o->reduction)
-                 : by_index(x, in[1], in[2], o->ignore_index, o->label_smoothing, o->reduction));
+        call->out, is_share(tn_tensor_dtype(call->in[1]))
+                       ? by_share(x, call->in[1], call->in[2], o->label_smoothing, o->reduction)
+                       : by_index(x, call->in[1], call->in[2], o->ignore_index, o->label_smoothing,
+                                  o->reduction));
 }
 
 static tn_status nll_loss_weighted_infer(tn_infer *infer)
@@ -301,13 +296,11 @@ static tn_status nll_loss_weighted_infer(tn_infer *infer)
     return status == TN_OK ? weighted_classes(infer, false) : status;
 }
 
-static tn_status nll_loss_weighted_decompose(tn_tensor *const *in, int64_t n_in,
-                                             const void *options, tn_tensor **out)
+static tn_status nll_loss_weighted_decompose(const tn_decompose *call)
 {
-    const tn_nll_loss_weighted_options *o = options;
-
-    (void)n_in;
-    return tn__common_given(out, by_index(in[0], in[1], in[2], o->ignore_index, 0, o->reduction));
+    const tn_nll_loss_weighted_options *o = call->options;
+    return tn__common_given(call->out, by_index(call->in[0], call->in[1], call->in[2],
+                                                o->ignore_index, 0, o->reduction));
 }
 
 TN__OP(nll_loss, .infer = nll_loss_infer, .derive = nll_loss_derive);

@@ -293,25 +293,22 @@ static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_
     return tn_mean(tn_div(y, share, NULL), NULL);
 }
 
-static tn_status ctc_loss_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status ctc_loss_decompose(const tn_decompose *call)
 {
-    const tn_ctc_loss_options *o = options;
-    bool batched = tn_tensor_ndim(in[0]) == 3;
-    tn_tensor *x = batched ? in[0] : tn_unsqueeze(in[0], 1), *y = NULL;
-    tn_ints targets = tn_tensor_shape(in[1]);
+    const tn_ctc_loss_options *o = call->options;
+    bool batched = tn_tensor_ndim(call->in[0]) == 3;
+    tn_tensor *x = batched ? call->in[0] : tn_unsqueeze(call->in[0], 1), *y = NULL;
+    tn_ints targets = tn_tensor_shape(call->in[1]);
     struct ctc k = { 0 };
     int64_t *given;
-
-    (void)n_in;
     if (x == NULL)
         return tn_error_last_code();
     k.t = tn_tensor_size(x, 0);
     k.n = tn_tensor_size(x, 1);
     k.c = tn_tensor_size(x, 2);
-    given = read(in[1]);
-    k.input = given == NULL ? NULL : read(in[2]);
-    k.target = k.input == NULL ? NULL : read(in[3]);
+    given = read(call->in[1]);
+    k.input = given == NULL ? NULL : read(call->in[2]);
+    k.target = k.input == NULL ? NULL : read(call->in[3]);
     if (k.target != NULL && check(&k, targets, given, o->blank) == TN_OK &&
         stretch(&k, targets, given, o->blank) == TN_OK)
         y = loss_of(&k, o, x, batched);
@@ -322,7 +319,7 @@ static tn_status ctc_loss_decompose(tn_tensor *const *in, int64_t n_in, const vo
     tn_free(k.skip);
     tn_free(k.last);
     tn_free(k.alone);
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 TN__OP(ctc_loss, .infer = ctc_loss_infer, .decompose = ctc_loss_decompose);

@@ -99,14 +99,12 @@ static tn_status binary_cross_entropy_each_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status binary_cross_entropy_each_decompose(tn_tensor *const *in, int64_t n_in,
-                                                     const void *options, tn_tensor **out)
+static tn_status binary_cross_entropy_each_decompose(const tn_decompose *call)
 {
-    tn_tensor *yes = at_least(tn_ln(in[0]), -100), *no = at_least(tn_log1p(tn_neg(in[0])), -100);
-
-    (void)n_in;
-    (void)options;
-    return tn__common_given(out, tn_neg(plus(tn_mul(in[1], yes), tn_mul(one_minus(in[1]), no))));
+    tn_tensor *yes = at_least(tn_ln(call->in[0]), -100),
+              *no = at_least(tn_log1p(tn_neg(call->in[0])), -100);
+    return tn__common_given(
+        call->out, tn_neg(plus(tn_mul(call->in[1], yes), tn_mul(one_minus(call->in[1]), no))));
 }
 
 static tn_status binary_cross_entropy_each_derive(tn_derive *d)
@@ -184,19 +182,17 @@ static tn_status kl_div_infer(tn_infer *infer)
     return check(infer, is(o->reduction, "batchmean") ? "sum" : o->reduction);
 }
 
-static tn_status kl_div_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status kl_div_decompose(const tn_decompose *call)
 {
-    const tn_kl_div_options *o = options;
-    tn_tensor *y = divergence(in[0], in[1], o->log_target);
-
-    (void)n_in;
+    const tn_kl_div_options *o = call->options;
+    tn_tensor *y = divergence(call->in[0], call->in[1], o->log_target);
     if (!is(o->reduction, "batchmean"))
-        return tn__common_given(out, reduced(y, o->reduction));
+        return tn__common_given(call->out, reduced(y, o->reduction));
     y = tn_sum(y, NULL);
-    return tn__common_given(out, tn_tensor_ndim(in[0]) == 0
-                                     ? y
-                                     : divide(y, number(y, (double)tn_tensor_size(in[0], 0))));
+    return tn__common_given(call->out,
+                            tn_tensor_ndim(call->in[0]) == 0
+                                ? y
+                                : divide(y, number(y, (double)tn_tensor_size(call->in[0], 0))));
 }
 
 TN__OP(kl_div, .infer = kl_div_infer, .decompose = kl_div_decompose);

@@ -120,26 +120,23 @@ static tn_tensor *as_batch(tn_tensor *x, const product *p, int64_t batch, int64_
     return tn_reshape(x, TN_SHAPE(batch, rows, columns));
 }
 
-static tn_status matmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status matmul_decompose(const tn_decompose *call)
 {
     int64_t shape[TN_MAX_DIMS + 2], batch;
     tn_tensor *y;
     product p;
-    tn_status status = plan(tn_tensor_view(in[0]), tn_tensor_view(in[1]), &p);
-
-    (void)n_in;
-    (void)options;
+    tn_status status = plan(tn_tensor_view(call->in[0]), tn_tensor_view(call->in[1]), &p);
     if (status != TN_OK)
         return status;
     batch = tn__common_count((tn_ints){ p.batch, p.n_batch });
-    if (tn_tensor_ndim(in[0]) > 2 &&
-        tn_tensor_ndim(in[1]) <= 2) /* one tall matrix instead of many */
-        y = tn_bmm(tn_reshape(in[0], TN_SHAPE(1, batch * p.m, p.k)),
-                   tn_reshape(in[1], TN_SHAPE(1, p.k, p.n)));
+    if (tn_tensor_ndim(call->in[0]) > 2 &&
+        tn_tensor_ndim(call->in[1]) <= 2) /* one tall matrix instead of many */
+        y = tn_bmm(tn_reshape(call->in[0], TN_SHAPE(1, batch * p.m, p.k)),
+                   tn_reshape(call->in[1], TN_SHAPE(1, p.k, p.n)));
     else
-        y = tn_bmm(as_batch(in[0], &p, batch, p.m, p.k), as_batch(in[1], &p, batch, p.k, p.n));
-    return tn__common_given(out, tn_reshape(y, result_shape(&p, shape)));
+        y = tn_bmm(as_batch(call->in[0], &p, batch, p.m, p.k),
+                   as_batch(call->in[1], &p, batch, p.k, p.n));
+    return tn__common_given(call->out, tn_reshape(y, result_shape(&p, shape)));
 }
 
 static tn_status outer_infer(tn_infer *infer)
@@ -155,11 +152,9 @@ static tn_status outer_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status outer_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status outer_decompose(const tn_decompose *call)
 {
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_mul(tn_unsqueeze(in[0], 1), in[1]));
+    return tn__common_given(call->out, tn_mul(tn_unsqueeze(call->in[0], 1), call->in[1]));
 }
 
 static tn_status dot_infer(tn_infer *infer)
@@ -172,11 +167,9 @@ static tn_status dot_infer(tn_infer *infer)
     return tn__matmul_all_same_dtype(infer);
 }
 
-static tn_status by_matmul_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status by_matmul_decompose(const tn_decompose *call)
 {
-    (void)n_in, (void)options;
-    return tn__common_given(out, tn_matmul(in[0], in[1]));
+    return tn__common_given(call->out, tn_matmul(call->in[0], call->in[1]));
 }
 
 static tn_status mv_infer(tn_infer *infer)
@@ -233,13 +226,11 @@ static tn_status addmm_infer(tn_infer *infer)
     return added_infer(infer, 2, o->beta, o->alpha);
 }
 
-static tn_status addmm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status addmm_decompose(const tn_decompose *call)
 {
-    const tn_addmm_options *o = options;
-
-    (void)n_in;
-    return tn__common_given(out, added(in[0], tn_matmul(in[1], in[2]), o->beta, o->alpha));
+    const tn_addmm_options *o = call->options;
+    return tn__common_given(
+        call->out, added(call->in[0], tn_matmul(call->in[1], call->in[2]), o->beta, o->alpha));
 }
 
 static tn_status baddbmm_infer(tn_infer *infer)
@@ -249,13 +240,11 @@ static tn_status baddbmm_infer(tn_infer *infer)
     return added_infer(infer, 3, o->beta, o->alpha);
 }
 
-static tn_status baddbmm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status baddbmm_decompose(const tn_decompose *call)
 {
-    const tn_baddbmm_options *o = options;
-
-    (void)n_in;
-    return tn__common_given(out, added(in[0], tn_bmm(in[1], in[2]), o->beta, o->alpha));
+    const tn_baddbmm_options *o = call->options;
+    return tn__common_given(
+        call->out, added(call->in[0], tn_bmm(call->in[1], call->in[2]), o->beta, o->alpha));
 }
 
 TN__OP(bmm, .infer = bmm_infer, .derive = bmm_derive, TN__PARTS(bmm));

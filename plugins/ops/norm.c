@@ -67,23 +67,20 @@ static tn_status standardize_infer(tn_infer *infer)
     return moments_infer(x, o->dims, &infer->out[1], &infer->out[2]);
 }
 
-static tn_status standardize_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status standardize_decompose(const tn_decompose *call)
 {
-    const tn_standardize_options *o = options;
-    tn_tensor *x = tn__normal_as_wide(in[0]), *centred, *y;
-
-    (void)n_in;
-    out[1] = mean_of(x, o->dims, true);
-    centred = minus(x, out[1]);
-    out[2] = mean_of(tn_square(centred), o->dims, true);
-    y = tn_mul(centred, tn__normal_spread(out[2], o->eps));
-    if (in[1] != TN_NONE)
-        y = tn_mul(y, tn__normal_as_wide(in[1]));
-    if (in[2] != TN_NONE)
-        y = tn_add(y, tn__normal_as_wide(in[2]), NULL);
-    out[0] = y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(in[0]));
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    const tn_standardize_options *o = call->options;
+    tn_tensor *x = tn__normal_as_wide(call->in[0]), *centred, *y;
+    call->out[1] = mean_of(x, o->dims, true);
+    centred = minus(x, call->out[1]);
+    call->out[2] = mean_of(tn_square(centred), o->dims, true);
+    y = tn_mul(centred, tn__normal_spread(call->out[2], o->eps));
+    if (call->in[1] != TN_NONE)
+        y = tn_mul(y, tn__normal_as_wide(call->in[1]));
+    if (call->in[2] != TN_NONE)
+        y = tn_add(y, tn__normal_as_wide(call->in[2]), NULL);
+    call->out[0] = y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(call->in[0]));
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* What the outputs mean and var add to the gradient of x. */
@@ -186,31 +183,32 @@ static tn_status standardize_grad_infer(tn_infer *infer)
     return back_infer(infer, 0, o->dims, o->affine_shape);
 }
 
-static tn_status standardize_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                            tn_tensor **out)
+static tn_status standardize_grad_decompose(const tn_decompose *call)
 {
-    const tn_standardize_grad_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
-    tn_tensor *gy = tn__normal_as_wide(in[0]), *mean = tn__normal_moment(in[2], gy), *g = gy;
-    tn_tensor *spread = tn__normal_spread(tn__normal_moment(in[3], gy), o->eps);
-    tn_tensor *unit = tn_mul(minus(tn__normal_as_wide(in[1]), mean), spread);
-
-    (void)n_in;
-    if (in[4] != TN_NONE)
-        g = tn_mul(gy, tn__normal_as_wide(in[4]));
+    const tn_standardize_grad_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
+    tn_tensor *gy = tn__normal_as_wide(call->in[0]), *mean = tn__normal_moment(call->in[2], gy),
+              *g = gy;
+    tn_tensor *spread = tn__normal_spread(tn__normal_moment(call->in[3], gy), o->eps);
+    tn_tensor *unit = tn_mul(minus(tn__normal_as_wide(call->in[1]), mean), spread);
+    if (call->in[4] != TN_NONE)
+        g = tn_mul(gy, tn__normal_as_wide(call->in[4]));
     g = tn_mul(spread, minus(minus(g, mean_of(g, o->dims, true)),
                              tn_mul(unit, mean_of(tn_mul(g, unit), o->dims, true))));
     if (g == NULL)
         return tn_error_last_code();
-    out[0] = tn_cast(g, dtype);
+    call->out[0] = tn_cast(g, dtype);
     if (o->affine_shape.count > 0) {
-        out[1] = tn_cast(tn_sum_to(tn_mul(gy, unit), o->affine_shape), tn__normal_wide(dtype));
-        out[2] = tn_sum_to(gy, o->affine_shape);
+        call->out[1] = tn_cast(tn_sum_to(tn_mul(gy, unit), o->affine_shape),
+                               tn__normal_wide(dtype));
+        call->out[2] = tn_sum_to(gy, o->affine_shape);
     } else {
-        out[1] = tn__common_zeros(gy, TN_SHAPE(0));
-        out[2] = tn__common_zeros(gy, TN_SHAPE(0));
+        call->out[1] = tn__common_zeros(gy, TN_SHAPE(0));
+        call->out[2] = tn__common_zeros(gy, TN_SHAPE(0));
     }
-    return out[0] != NULL && out[1] != NULL && out[2] != NULL ? TN_OK : tn_error_last_code();
+    return call->out[0] != NULL && call->out[1] != NULL && call->out[2] != NULL
+               ? TN_OK
+               : tn_error_last_code();
 }
 
 /* ---- followed by relu ---- */
@@ -231,23 +229,21 @@ static tn_status standardize_relu_infer(tn_infer *infer)
     return moments_infer(x, o->dims, &infer->out[1], &infer->out[2]);
 }
 
-static tn_status standardize_relu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                            tn_tensor **out)
+static tn_status standardize_relu_decompose(const tn_decompose *call)
 {
-    const tn_standardize_relu_options *o = options;
+    const tn_standardize_relu_options *o = call->options;
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     tn_tensor *y;
     tn_status status;
-
-    (void)n_in;
     s.eps = o->eps;
-    status = tn_standardize(in[0], in[1], in[2], o->dims, &s, &y, &out[1], &out[2]);
+    status = tn_standardize(call->in[0], call->in[1], call->in[2], o->dims, &s, &y, &call->out[1],
+                            &call->out[2]);
     if (status != TN_OK)
         return status;
-    if (in[3] != TN_NONE)
-        y = tn_add(y, in[3], NULL);
+    if (call->in[3] != TN_NONE)
+        y = tn_add(y, call->in[3], NULL);
     y = tn_relu(y);
-    return tn__common_given(out, y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(in[0])));
+    return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, tn_tensor_dtype(call->in[0])));
 }
 
 static tn_status standardize_relu_derive(tn_derive *d)
@@ -286,21 +282,19 @@ static tn_status standardize_relu_grad_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status standardize_relu_grad_decompose(tn_tensor *const *in, int64_t n_in,
-                                                 const void *options, tn_tensor **out)
+static tn_status standardize_relu_grad_decompose(const tn_decompose *call)
 {
-    const tn_standardize_relu_grad_options *o = options;
+    const tn_standardize_relu_grad_options *o = call->options;
     tn_standardize_grad_options g = TN_STANDARDIZE_GRAD_OPTIONS;
-    tn_tensor *gz = tn_relu_grad(in[0], in[1]);
-
-    (void)n_in;
+    tn_tensor *gz = tn_relu_grad(call->in[0], call->in[1]);
     g.eps = o->eps;
     g.affine_shape = o->affine_shape;
-    if (gz == NULL || tn_standardize_grad(gz, in[2], in[3], in[4], in[5], o->dims, &g, &out[0],
-                                          &out[1], &out[2]) != TN_OK)
+    if (gz == NULL ||
+        tn_standardize_grad(gz, call->in[2], call->in[3], call->in[4], call->in[5], o->dims, &g,
+                            &call->out[0], &call->out[1], &call->out[2]) != TN_OK)
         return tn_error_last_code();
-    out[3] = o->residual ? gz : tn__common_zeros(gz, TN_SHAPE(0));
-    return out[3] != NULL ? TN_OK : tn_error_last_code();
+    call->out[3] = o->residual ? gz : tn__common_zeros(gz, TN_SHAPE(0));
+    return call->out[3] != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* ---- over the last dimensions ---- */
@@ -348,18 +342,15 @@ static tn_status layer_norm_infer(tn_infer *infer)
     return last_infer(infer, o->normalized_shape);
 }
 
-static tn_status layer_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status layer_norm_decompose(const tn_decompose *call)
 {
-    const tn_layer_norm_options *o = options;
+    const tn_layer_norm_options *o = call->options;
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
     int64_t dims[TN_MAX_DIMS];
     tn_tensor *mean, *var;
-
-    (void)n_in;
     s.eps = o->eps;
-    return tn_standardize(in[0], in[1], in[2], last_dims(o->normalized_shape.count, dims), &s, out,
-                          &mean, &var);
+    return tn_standardize(call->in[0], call->in[1], call->in[2],
+                          last_dims(o->normalized_shape.count, dims), &s, call->out, &mean, &var);
 }
 
 static double step_of(tn_dtype dtype)
@@ -377,22 +368,19 @@ static tn_status rms_norm_infer(tn_infer *infer)
     return last_infer(infer, o->normalized_shape);
 }
 
-static tn_status rms_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status rms_norm_decompose(const tn_decompose *call)
 {
-    const tn_rms_norm_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    const tn_rms_norm_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     double eps = tn__given_number(o->eps) ? o->eps : step_of(tn__normal_wide(dtype));
     int64_t dims[TN_MAX_DIMS];
-    tn_tensor *x = tn__normal_as_wide(in[0]), *y;
-
-    (void)n_in;
+    tn_tensor *x = tn__normal_as_wide(call->in[0]), *y;
     y = tn_mul(x,
                tn__normal_spread(
                    mean_of(tn_square(x), last_dims(o->normalized_shape.count, dims), true), eps));
-    if (in[1] != TN_NONE)
-        y = tn_mul(y, tn__normal_as_wide(in[1]));
-    return tn__common_given(out, y == NULL ? NULL : tn_cast(y, dtype));
+    if (call->in[1] != TN_NONE)
+        y = tn_mul(y, tn__normal_as_wide(call->in[1]));
+    return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, dtype));
 }
 
 static tn_status local_response_norm_infer(tn_infer *infer)
@@ -410,28 +398,25 @@ static tn_status local_response_norm_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status local_response_norm_decompose(tn_tensor *const *in, int64_t n_in,
-                                               const void *options, tn_tensor **out)
+static tn_status local_response_norm_decompose(const tn_decompose *call)
 {
-    const tn_local_response_norm_options *o = options;
-    int32_t ndim = tn_tensor_ndim(in[0]);
+    const tn_local_response_norm_options *o = call->options;
+    int32_t ndim = tn_tensor_ndim(call->in[0]);
     int64_t sizes[2 * TN_MAX_DIMS] = { 0 }, last = -1, pairs = ndim - 1;
     tn_mean_options over = TN_MEAN_OPTIONS;
     tn_tensor *around;
-
-    (void)n_in;
-    if (tn_tensor_numel(in[0]) == 0)
-        return tn__common_given(out, tn_copy(in[0]));
+    if (tn_tensor_numel(call->in[0]) == 0)
+        return tn__common_given(call->out, tn_copy(call->in[0]));
     sizes[2 * (pairs - 1)] = o->neighbours / 2;
     sizes[2 * (pairs - 1) + 1] = (o->neighbours - 1) / 2;
     over.dims = (tn_ints){ &last, 1 };
-    around = tn_mean(tn_unfold(tn_pad(tn_square(in[0]), (tn_ints){ sizes, 2 * pairs }, NULL), 1,
-                               o->neighbours, 1),
+    around = tn_mean(tn_unfold(tn_pad(tn_square(call->in[0]), (tn_ints){ sizes, 2 * pairs }, NULL),
+                               1, o->neighbours, 1),
                      &over);
     return tn__common_given(
-        out,
-        tn_div(in[0], tn_pow_scalar(tn_add_scalar(tn_mul_scalar(around, o->alpha), o->k), o->beta),
-               NULL));
+        call->out,
+        tn_div(call->in[0],
+               tn_pow_scalar(tn_add_scalar(tn_mul_scalar(around, o->alpha), o->k), o->beta), NULL));
 }
 
 TN__OP(standardize, .infer = standardize_infer, .derive = standardize_derive,

@@ -128,11 +128,9 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
     return status;
 }
 
-static tn_status batch_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status batch_norm_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    return batch_norm(in, options, false, out);
+    return batch_norm(call->in, call->options, false, call->out);
 }
 
 /* NaN gives NaN, as with PyTorch. */
@@ -168,55 +166,50 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
                           tn__common_text(text_x, tn__common_shape(x)));
 }
 
-static tn_status batch_norm_relu_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                           tn_tensor **out)
+static tn_status batch_norm_relu_decompose(const tn_decompose *call)
 {
-    const tn_batch_norm_relu_options *o = options;
+    const tn_batch_norm_relu_options *o = call->options;
     tn_batch_norm_options plain = TN_BATCH_NORM_OPTIONS;
-
-    (void)n_in;
     plain.training = o->training;
     plain.momentum = o->momentum;
     plain.eps = o->eps;
-    return batch_norm(in, &plain, true, out);
+    return batch_norm(call->in, &plain, true, call->out);
 }
 
-static tn_status instance_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status instance_norm_decompose(const tn_decompose *call)
 {
-    const tn_instance_norm_options *o = options;
+    const tn_instance_norm_options *o = call->options;
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
-    int32_t ndim = tn_tensor_ndim(in[0]);
+    int32_t ndim = tn_tensor_ndim(call->in[0]);
     int64_t dims[TN_MAX_DIMS], first = 0;
     tn_mean_options over = TN_MEAN_OPTIONS;
     double n = 1;
     tn_tensor *mean, *var;
     tn_status status;
     char text[TN__TEXT];
-
-    (void)n_in;
     for (int32_t d = 2; d < ndim; d++) {
         dims[d - 2] = d;
-        n *= (double)tn_tensor_size(in[0], d);
+        n *= (double)tn_tensor_size(call->in[0], d);
     }
     if (!o->use_input_stats) {
-        if (in[1] == TN_NONE || in[2] == TN_NONE)
+        if (call->in[1] == TN_NONE || call->in[2] == TN_NONE)
             return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: missing; expected both "
                                            "without use_input_stats");
-        return tn__common_given(out, by_running(in[0], in, o->eps));
+        return tn__common_given(call->out, by_running(call->in[0], call->in, o->eps));
     }
     if (n == 1 || ndim == 2)
         return tn_fail(TN_ERR_VALUE,
                        "x has shape %s; expected more than 1 element for each channel",
-                       tn__common_text(text, tn_tensor_shape(in[0])));
+                       tn__common_text(text, tn_tensor_shape(call->in[0])));
     s.eps = o->eps;
-    status = tn_standardize(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
-                            (tn_ints){ dims, ndim - 2 }, &s, out, &mean, &var);
+    status = tn_standardize(call->in[0], per_channel(call->in[3], ndim),
+                            per_channel(call->in[4], ndim), (tn_ints){ dims, ndim - 2 }, &s,
+                            call->out, &mean, &var);
     over.dims = (tn_ints){ &first, 1 };
-    if (status == TN_OK && in[1] != TN_NONE)
-        status = run_along(in[1], flat_row(tn_mean(mean, &over)), o->momentum);
-    if (status == TN_OK && in[2] != TN_NONE)
-        status = run_along(in[2], tn_mul_scalar(flat_row(tn_mean(var, &over)), n / (n - 1)),
+    if (status == TN_OK && call->in[1] != TN_NONE)
+        status = run_along(call->in[1], flat_row(tn_mean(mean, &over)), o->momentum);
+    if (status == TN_OK && call->in[2] != TN_NONE)
+        status = run_along(call->in[2], tn_mul_scalar(flat_row(tn_mean(var, &over)), n / (n - 1)),
                            o->momentum);
     return status;
 }
@@ -242,20 +235,19 @@ static tn_status group_norm_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status group_norm_decompose(const tn_decompose *call)
 {
-    const tn_group_norm_options *o = options;
+    const tn_group_norm_options *o = call->options;
     tn_standardize_options s = TN_STANDARDIZE_OPTIONS;
-    tn_ints shape = tn_tensor_shape(in[0]);
+    tn_ints shape = tn_tensor_shape(call->in[0]);
     int64_t last = 2, each = 1;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     /* weight and bias meet the result before it is rounded */
-    tn_tensor *x = in[1] != TN_NONE || in[2] != TN_NONE ? tn__normal_as_wide(in[0]) : in[0];
+    tn_tensor *x = call->in[1] != TN_NONE || call->in[2] != TN_NONE
+                       ? tn__normal_as_wide(call->in[0])
+                       : call->in[0];
     tn_tensor *y, *mean, *var;
     tn_status status;
-
-    (void)n_in;
     if (x == NULL)
         return tn_error_last_code();
     for (int64_t d = 1; d < shape.count; d++)
@@ -266,9 +258,9 @@ static tn_status group_norm_decompose(tn_tensor *const *in, int64_t n_in, const 
         (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
     if (status != TN_OK)
         return status;
-    y = affine(tn_reshape(y, shape), per_channel(in[1], (int32_t)shape.count),
-               per_channel(in[2], (int32_t)shape.count));
-    return tn__common_given(out, y == NULL ? NULL : tn_cast(y, dtype));
+    y = affine(tn_reshape(y, shape), per_channel(call->in[1], (int32_t)shape.count),
+               per_channel(call->in[2], (int32_t)shape.count));
+    return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, dtype));
 }
 
 TN__OP(batch_norm, .infer = batch_norm_infer, .decompose = batch_norm_decompose);

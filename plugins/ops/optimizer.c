@@ -133,18 +133,16 @@ static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
     return TN_OK;
 }
 
-static tn_status sgd_step_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status sgd_step_decompose(const tn_decompose *call)
 {
-    (void)out;
-    return each_group(in, n_in, sgd_group(options), sgd_one, options);
+    (void)call->out;
+    return each_group(call->in, call->n_in, sgd_group(call->options), sgd_one, call->options);
 }
 
-static tn_status adam_step_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status adam_step_decompose(const tn_decompose *call)
 {
-    (void)out;
-    return each_group(in, n_in, adam_group(options), adam_one, options);
+    (void)call->out;
+    return each_group(call->in, call->n_in, adam_group(call->options), adam_one, call->options);
 }
 
 /* ---- the norm of all gradients --------------------------------------------------------------- */
@@ -156,22 +154,21 @@ static tn_status total_norm_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status total_norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                      tn_tensor **out)
+static tn_status total_norm_decompose(const tn_decompose *call)
 {
     tn_norm_options o = TN_NORM_OPTIONS;
-    tn_tensor **norms = tn_malloc((size_t)n_in * sizeof(tn_tensor *));
+    tn_tensor **norms = tn_malloc((size_t)call->n_in * sizeof(tn_tensor *));
     tn_status status = TN_OK;
 
     if (norms == NULL)
         return TN_ERR_MEMORY;
-    o.p = ((const tn_total_norm_options *)options)->p;
-    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
-        norms[i] = tn_norm(in[i], &o);
+    o.p = ((const tn_total_norm_options *)call->options)->p;
+    for (int64_t i = 0; i < call->n_in && status == TN_OK; i++) {
+        norms[i] = tn_norm(call->in[i], &o);
         status = norms[i] != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
-        status = tn__common_given(out, tn_norm(tn_stack(norms, n_in, 0), &o));
+        status = tn__common_given(call->out, tn_norm(tn_stack(norms, call->n_in, 0), &o));
     tn_free(norms);
     return status;
 }

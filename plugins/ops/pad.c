@@ -107,15 +107,13 @@ static tn_tensor *padded(tn_tensor *x, int64_t dim, int64_t before, int64_t afte
     return count == 1 ? x : tn_cat(parts, count, dim);
 }
 
-static tn_status pad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status pad_decompose(const tn_decompose *call)
 {
-    const tn_pad_options *o = options;
-    tn_tensor *y = in[0];
-
-    (void)n_in;
+    const tn_pad_options *o = call->options;
+    tn_tensor *y = call->in[0];
     for (int64_t i = 0; i < o->sizes.count / 2 && y != NULL; i++)
-        y = padded(y, tn_tensor_ndim(in[0]) - 1 - i, o->sizes.at[2 * i], o->sizes.at[2 * i + 1], o);
-    return tn__common_given(out, y == in[0] ? tn_copy(y) : y);
+        y = padded(y, tn_tensor_ndim(call->in[0]) - 1 - i, o->sizes.at[2 * i],
+                   o->sizes.at[2 * i + 1], o);
+    return tn__common_given(call->out, y == call->in[0] ? tn_copy(y) : y);
 }
 TN__OP(pad, .infer = pad_infer, .decompose = pad_decompose);

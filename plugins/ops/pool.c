@@ -119,17 +119,14 @@ static tn_status max_pool_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status max_pool_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status max_pool_decompose(const tn_decompose *call)
 {
-    pool o = max_options(options);
+    pool o = max_options(call->options);
     tn__window s;
-
-    (void)n_in;
-    if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o) != TN_OK)
+    if (lay_out(&s, behind(tn_tensor_shape(call->in[0])), &o) != TN_OK)
         return tn_error_last_code();
-    return largest(flat_windows(tn__window_windows(in[0], &s, -INFINITY, false), &s),
-                   flat_windows(tn__window_places(in[0], &s), &s), out);
+    return largest(flat_windows(tn__window_windows(call->in[0], &s, -INFINITY, false), &s),
+                   flat_windows(tn__window_places(call->in[0], &s), &s), call->out);
 }
 
 static tn_status max_pool_derive(tn_derive *d)
@@ -192,15 +189,14 @@ static tn_tensor *blank(tn_tensor *like, int64_t count)
                             TN_SHAPE(tn_tensor_size(like, 0), tn_tensor_size(like, 1), count));
 }
 
-static tn_status max_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status max_pool_grad_decompose(const tn_decompose *call)
 {
-    const tn_max_pool_grad_options *o = options;
+    const tn_max_pool_grad_options *o = call->options;
     int64_t all = tn__window_product(o->input_size.at, (int32_t)o->input_size.count);
-
-    (void)n_in;
     return tn__common_given(
-        out, unflat(tn_scatter_add(blank(in[0], all), flat(in[1]), flat(in[0]), 2), o->input_size));
+        call->out,
+        unflat(tn_scatter_add(blank(call->in[0], all), flat(call->in[1]), flat(call->in[0]), 2),
+               o->input_size));
 }
 
 static tn_status max_pool_grad_derive(tn_derive *d)
@@ -311,26 +307,25 @@ static tn_status avg_pool_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status avg_pool_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status avg_pool_decompose(const tn_decompose *call)
 {
-    mean_options o = avg_options(options);
+    mean_options o = avg_options(call->options);
     tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t dims[TN__WINDOW_DIMS];
     tn__window s;
-
-    (void)n_in;
-    if (tn__common_narrow(in[0])) /* a sum may be larger than float16 holds where the mean is not */
-        return tn__common_given(out,
-                                tn_cast(tn_avg_pool(tn_cast(in[0], TN_F32), o.pool.kernel, options),
-                                        tn_tensor_dtype(in[0])));
-    if (lay_out(&s, behind(tn_tensor_shape(in[0])), &o.pool) != TN_OK)
+    if (tn__common_narrow(
+            call->in[0])) /* a sum may be larger than float16 holds where the mean is not */
+        return tn__common_given(call->out, tn_cast(tn_avg_pool(tn_cast(call->in[0], TN_F32),
+                                                               o.pool.kernel, call->options),
+                                                   tn_tensor_dtype(call->in[0])));
+    if (lay_out(&s, behind(tn_tensor_shape(call->in[0])), &o.pool) != TN_OK)
         return tn_error_last_code();
     for (int32_t i = 0; i < s.dims; i++)
         dims[i] = 2 + s.dims + i;
     sum.dims = (tn_ints){ dims, s.dims };
     return tn__common_given(
-        out, over_counts(tn_sum(tn__window_windows(in[0], &s, 0, false), &sum), &s, &o));
+        call->out,
+        over_counts(tn_sum(tn__window_windows(call->in[0], &s, 0, false), &sum), &s, &o));
 }
 
 static tn_status avg_pool_derive(tn_derive *d)
@@ -374,27 +369,24 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
 }
 
 /* What each window has goes to all of its elements; those in the padding go nowhere. */
-static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status avg_pool_grad_decompose(const tn_decompose *call)
 {
-    const tn_avg_pool_grad_options *given = options;
+    const tn_avg_pool_grad_options *given = call->options;
     mean_options o = avg_grad_options(given);
     int64_t shape[2 + 2 * TN__WINDOW_DIMS], padded[TN__WINDOW_DIMS];
     tn__window s, wide;
     tn_tensor *each, *places, *y;
-
-    (void)n_in;
-    if (tn__common_narrow(
-            in[0])) /* added up where windows overlap, and shared out by what may be large */
-        return tn__common_given(out,
-                                tn_cast(tn_avg_pool_grad(tn_cast(in[0], TN_F32), given->input_size,
-                                                         given->kernel, given),
-                                        tn_tensor_dtype(in[0])));
+    if (tn__common_narrow(call->in[0])) /* added up where windows overlap, and shared call->out by
+                                           what may be large */
+        return tn__common_given(call->out,
+                                tn_cast(tn_avg_pool_grad(tn_cast(call->in[0], TN_F32),
+                                                         given->input_size, given->kernel, given),
+                                        tn_tensor_dtype(call->in[0])));
     if (lay_out(&s, given->input_size, &o.pool) != TN_OK)
         return tn_error_last_code();
-    each = over_counts(in[0], &s, &o);
+    each = over_counts(call->in[0], &s, &o);
     for (int32_t i = 0; i < 2 + s.dims; i++)
-        shape[i] = tn_tensor_size(in[0], i);
+        shape[i] = tn_tensor_size(call->in[0], i);
     for (int32_t i = 0; i < s.dims; i++) {
         int64_t end = (s.count[i] - 1) * s.stride[i] + s.kernel[i];
 
@@ -409,15 +401,16 @@ static tn_status avg_pool_grad_decompose(tn_tensor *const *in, int64_t n_in, con
         each = tn_unsqueeze(each, -1);
     }
     each = flat(tn_expand(each, (tn_ints){ shape, 2 + 2 * s.dims }));
-    places = tn__window_places(in[0], &wide);
+    places = tn__window_places(call->in[0], &wide);
     if (each == NULL || places == NULL)
         return tn_error_last_code();
     places = tn_expand(flat(places), tn_tensor_shape(each));
-    y = unflat(tn_scatter_add(blank(in[0], tn__window_product(padded, s.dims)), places, each, 2),
-               (tn_ints){ padded, s.dims });
+    y = unflat(
+        tn_scatter_add(blank(call->in[0], tn__window_product(padded, s.dims)), places, each, 2),
+        (tn_ints){ padded, s.dims });
     for (int32_t i = 0; i < s.dims; i++)
         y = tn_narrow(y, 2 + i, s.padding[i], s.size[i]);
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 static tn_status avg_pool_grad_derive(tn_derive *d)

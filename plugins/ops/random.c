@@ -28,18 +28,15 @@ static tn_status uniform_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-static tn_status uniform_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status uniform_decompose(const tn_decompose *call)
 {
-    const tn_uniform_options *o = options;
+    const tn_uniform_options *o = call->options;
     int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 1, &seed, &block);
+    tn_status status = take(call->in[0], 1, &seed, &block);
     if (status != TN_OK)
         return status;
-    out[0] = tn_philox_uniform(in[0], o->low, o->high, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_philox_uniform(call->in[0], o->low, o->high, seed, block);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status normal_infer(tn_infer *infer)
@@ -51,18 +48,15 @@ static tn_status normal_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-static tn_status normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status normal_decompose(const tn_decompose *call)
 {
-    const tn_normal_options *o = options;
+    const tn_normal_options *o = call->options;
     int64_t seed, block;
-
-    (void)n_in;
-    tn_status status = take(in[0], 2, &seed, &block);
+    tn_status status = take(call->in[0], 2, &seed, &block);
     if (status != TN_OK)
         return status;
-    out[0] = tn_philox_normal(in[0], o->mean, o->std, seed, block);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_philox_normal(call->in[0], o->mean, o->std, seed, block);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_tensor *uniform(tn_tensor *like, double low, double high)
@@ -80,15 +74,13 @@ static tn_tensor *room(tn_tensor *x, tn_dtype dtype)
     return tn_tensor_empty(tn_tensor_shape(x), dtype, tn_tensor_device(x));
 }
 
-static tn_status bernoulli_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status bernoulli_decompose(const tn_decompose *call)
 {
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     tn_dtype inner = dtype == TN_F64 ? TN_F64 : TN_F32;
-
-    (void)n_in, (void)options;
-    return tn__common_given(
-        out, tn_cast(tn_lt(uniform(room(in[0], inner), 0, 1), tn_cast(in[0], inner)), dtype));
+    return tn__common_given(call->out, tn_cast(tn_lt(uniform(room(call->in[0], inner), 0, 1),
+                                                     tn_cast(call->in[0], inner)),
+                                               dtype));
 }
 
 static tn_status randint_infer(tn_infer *infer)
@@ -118,20 +110,18 @@ static tn_status randint_infer(tn_infer *infer)
 /* Ranges of a few thousand numbers are drawn from 24 bits, larger ones from 53. A draw times
  * `count` stays below `count`: the largest product is more than half a unit in the last place below
  * it. */
-static tn_status randint_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status randint_decompose(const tn_decompose *call)
 {
-    const tn_randint_options *o = options;
+    const tn_randint_options *o = call->options;
     double count = (double)(o->high - o->low);
-    tn_tensor *y = tn_cast(uniform(room(in[0], count > 4096 ? TN_F64 : TN_F32), 0, count), TN_I64);
-
-    (void)n_in;
+    tn_tensor *y = tn_cast(uniform(room(call->in[0], count > 4096 ? TN_F64 : TN_F32), 0, count),
+                           TN_I64);
     if (o->low != 0)
-        y = tn_add(
-            y,
-            tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64, tn_tensor_device(in[0])),
-            NULL);
-    return tn__common_given(out, tn_cast(y, tn_tensor_dtype(in[0])));
+        y = tn_add(y,
+                   tn_tensor_full((tn_ints){ NULL, 0 }, (double)o->low, TN_I64,
+                                  tn_tensor_device(call->in[0])),
+                   NULL);
+    return tn__common_given(call->out, tn_cast(y, tn_tensor_dtype(call->in[0])));
 }
 
 static tn_status randperm_infer(tn_infer *infer)
@@ -153,34 +143,29 @@ static tn_status philox_permutation_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status philox_permutation_decompose(tn_tensor *const *in, int64_t n_in,
-                                              const void *options, tn_tensor **out)
+static tn_status philox_permutation_decompose(const tn_decompose *call)
 {
-    const tn_philox_permutation_options *o = options;
-    tn_tensor *keys = room(in[0], TN_F64);
-
-    (void)n_in;
+    const tn_philox_permutation_options *o = call->options;
+    tn_tensor *keys = room(call->in[0], TN_F64);
     if (keys == NULL)
         return tn_error_last_code();
-    return tn_sort(tn_philox_uniform(keys, 0, 1, o->seed, o->block), NULL, &keys, &out[0]);
+    return tn_sort(tn_philox_uniform(keys, 0, 1, o->seed, o->block), NULL, &keys, &call->out[0]);
 }
 
-static tn_status randperm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status randperm_decompose(const tn_decompose *call)
 {
-    int64_t n = ((const tn_randperm_options *)options)->n;
-    const tn_device *device = in[0] != TN_NONE ? tn_tensor_device(in[0]) : tn_default_device();
+    int64_t n = ((const tn_randperm_options *)call->options)->n;
+    const tn_device *device = call->in[0] != TN_NONE ? tn_tensor_device(call->in[0])
+                                                     : tn_default_device();
     tn_tensor *like = tn_tensor_empty((tn_ints){ &n, 1 }, TN_I64, device);
     uint64_t seed, block;
-
-    (void)n_in;
     if (like == NULL)
         return tn_error_last_code();
     tn_status status = tn_random_take((uint64_t)n, 2, &seed,
                                       &block); /* as many words as float64 takes */
     if (status != TN_OK)
         return status;
-    return tn__common_given(out, tn_philox_permutation(like, (int64_t)seed, (int64_t)block));
+    return tn__common_given(call->out, tn_philox_permutation(like, (int64_t)seed, (int64_t)block));
 }
 
 static tn_status truncated_normal_infer(tn_infer *infer)
@@ -196,21 +181,19 @@ static tn_status truncated_normal_infer(tn_infer *infer)
 }
 
 /* By the inverse of the distribution between the bounds. */
-static tn_status truncated_normal_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                            tn_tensor **out)
+static tn_status truncated_normal_decompose(const tn_decompose *call)
 {
-    const tn_truncated_normal_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    const tn_truncated_normal_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     tn_clamp_options bounds = TN_CLAMP_OPTIONS;
     double low = erf((o->low - o->mean) / o->std / sqrt(2));
     double high = erf((o->high - o->mean) / o->std / sqrt(2));
-    tn_tensor *y = tn_erfinv(uniform(room(in[0], dtype == TN_F64 ? TN_F64 : TN_F32), low, high));
-
-    (void)n_in;
+    tn_tensor *y = tn_erfinv(
+        uniform(room(call->in[0], dtype == TN_F64 ? TN_F64 : TN_F32), low, high));
     bounds.min = o->low;
     bounds.max = o->high;
     y = tn_add_scalar(tn_mul_scalar(y, o->std * sqrt(2)), o->mean);
-    return tn__common_given(out, tn_cast(tn_clamp(y, &bounds), dtype));
+    return tn__common_given(call->out, tn_cast(tn_clamp(y, &bounds), dtype));
 }
 
 TN__OP(philox_uniform, .infer = tn__common_unary);

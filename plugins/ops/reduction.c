@@ -36,19 +36,16 @@ static tn_status mean_infer(tn_infer *infer)
 }
 
 /* The sum over n; narrow types add up and divide in float32, where no sum overflows. */
-static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status mean_decompose(const tn_decompose *call)
 {
-    const tn_mean_options *o = options;
+    const tn_mean_options *o = call->options;
     tn_sum_options sum = TN_SUM_OPTIONS;
     bool reduced[TN_MAX_DIMS];
-    tn_tensor *x = in[0];
+    tn_tensor *x = call->in[0];
     tn_dtype dtype = tn_tensor_dtype(x);
     tn_ints shape = tn_tensor_shape(x);
     double n = 1;
     tn_status status = tn__common_dims(o->dims, (int32_t)shape.count, reduced);
-
-    (void)n_in;
     if (status != TN_OK)
         return status;
     for (int64_t d = 0; d < shape.count; d++)
@@ -57,8 +54,8 @@ static tn_status mean_decompose(tn_tensor *const *in, int64_t n_in, const void *
     sum.keepdim = o->keepdim;
     if (dtype == TN_F16 || dtype == TN_BF16)
         return tn__common_given(
-            out, tn_cast(tn_mul_scalar(tn_sum(tn_cast(x, TN_F32), &sum), 1.0 / n), dtype));
-    return tn__common_given(out, tn_mul_scalar(tn_sum(x, &sum), 1.0 / n));
+            call->out, tn_cast(tn_mul_scalar(tn_sum(tn_cast(x, TN_F32), &sum), 1.0 / n), dtype));
+    return tn__common_given(call->out, tn_mul_scalar(tn_sum(x, &sum), 1.0 / n));
 }
 
 static tn_status mean_derive(tn_derive *d)
@@ -94,17 +91,14 @@ static tn_status sum_to_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status sum_to_decompose(const tn_decompose *call)
 {
-    const tn_sum_to_options *o = options;
-    tn_ints shape = tn_tensor_shape(in[0]);
+    const tn_sum_to_options *o = call->options;
+    tn_ints shape = tn_tensor_shape(call->in[0]);
     int64_t dims[TN_MAX_DIMS], lead = shape.count - o->shape.count;
     tn_sum_options sum = TN_SUM_OPTIONS;
-    tn_tensor *y = in[0];
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
-
-    (void)n_in;
+    tn_tensor *y = call->in[0];
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     sum.keepdim = true;
     sum.dims.at = dims;
     for (int64_t d = 0; d < shape.count; d++)
@@ -112,9 +106,9 @@ static tn_status sum_to_decompose(tn_tensor *const *in, int64_t n_in, const void
             dims[sum.dims.count++] = d;
     if (sum.dims.count > 0)
         y = tn_sum(y, &sum);
-    if (y != NULL && tn_tensor_dtype(y) != dtype) /* whole numbers add up in int64 */
+    if (y != NULL && tn_tensor_dtype(y) != dtype) /* whole numbers add up call->in int64 */
         y = tn_cast(y, dtype);
-    return tn__common_given(out, lead > 0 ? tn_reshape(y, o->shape) : y);
+    return tn__common_given(call->out, lead > 0 ? tn_reshape(y, o->shape) : y);
 }
 
 /* ---- products ---- */
@@ -261,32 +255,27 @@ static tn_status any_infer(tn_infer *infer)
     return truth_infer(infer, o->dims, o->keepdim);
 }
 
-static tn_status all_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status all_decompose(const tn_decompose *call)
 {
-    const tn_all_options *o = options;
-    tn_tensor *wrong = tn_logical_not(in[0]);
-
-    (void)n_in;
+    const tn_all_options *o = call->options;
+    tn_tensor *wrong = tn_logical_not(call->in[0]);
     if (alone(o->dims))
-        return tn__common_given(out, truth_like(tn_logical_not(wrong), in[0]));
+        return tn__common_given(call->out, truth_like(tn_logical_not(wrong), call->in[0]));
     wrong = sum_of(wrong, o->dims, o->keepdim);
     wrong = tn_eq(wrong, tn__common_number(wrong, 0));
-    return tn__common_given(out, truth_like(wrong, in[0]));
+    return tn__common_given(call->out, truth_like(wrong, call->in[0]));
 }
 
-static tn_status any_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status any_decompose(const tn_decompose *call)
 {
-    const tn_any_options *o = options;
+    const tn_any_options *o = call->options;
     tn_tensor *right;
-
-    (void)n_in;
     if (alone(o->dims))
-        return tn__common_given(out, truth_like(tn_logical_not(tn_logical_not(in[0])), in[0]));
-    right = sum_of(tn_cast(in[0], TN_BOOL), o->dims, o->keepdim);
+        return tn__common_given(
+            call->out, truth_like(tn_logical_not(tn_logical_not(call->in[0])), call->in[0]));
+    right = sum_of(tn_cast(call->in[0], TN_BOOL), o->dims, o->keepdim);
     right = tn_ne(right, tn__common_number(right, 0));
-    return tn__common_given(out, truth_like(right, in[0]));
+    return tn__common_given(call->out, truth_like(right, call->in[0]));
 }
 
 /* ---- the logarithm of a sum of exponentials ---- */
@@ -302,19 +291,17 @@ static tn_status logsumexp_infer(tn_infer *infer)
 }
 
 /* From the largest, so that nothing overflows; infinite ones are left where they are. */
-static tn_status logsumexp_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status logsumexp_decompose(const tn_decompose *call)
 {
-    const tn_logsumexp_options *o = options;
+    const tn_logsumexp_options *o = call->options;
     tn_amax_options most = TN_AMAX_OPTIONS;
-    tn_tensor *x = in[0], *top, *y;
+    tn_tensor *x = call->in[0], *top, *y;
     bool narrow = tn__common_narrow(x);
-
-    (void)n_in;
     if (narrow)
         x = tn_cast(x, TN_F32);
-    if (tn_tensor_numel(in[0]) == 0)
-        return tn__common_given(out, like(tn_ln(sum_of(tn_exp(x), o->dims, o->keepdim)), in[0]));
+    if (tn_tensor_numel(call->in[0]) == 0)
+        return tn__common_given(call->out,
+                                like(tn_ln(sum_of(tn_exp(x), o->dims, o->keepdim)), call->in[0]));
     most.dims = o->dims;
     most.keepdim = true;
     top = tn_amax(tn_real(x), &most);
@@ -326,10 +313,10 @@ static tn_status logsumexp_decompose(tn_tensor *const *in, int64_t n_in, const v
         squeeze.dims = o->dims;
         if (o->dims.count <= 0)
             y = tn_reshape(y, (tn_ints){ NULL, 0 });
-        else if (tn_tensor_ndim(in[0]) > 0)
+        else if (tn_tensor_ndim(call->in[0]) > 0)
             y = tn_squeeze(y, &squeeze);
     }
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+    return tn__common_given(call->out, narrow ? like(y, call->in[0]) : y);
 }
 
 static tn_status logsumexp_derive(tn_derive *d)

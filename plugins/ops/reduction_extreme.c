@@ -98,28 +98,22 @@ static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepd
     return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
-static tn_status max_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status max_dim_decompose(const tn_decompose *call)
 {
-    const tn_max_dim_options *o = options;
+    const tn_max_dim_options *o = call->options;
     tn_argmax_options place = TN_ARGMAX_OPTIONS;
-
-    (void)n_in;
     place.dim = o->dim;
     place.keepdim = true;
-    return picked(in[0], tn_argmax(in[0], &place), o->dim, o->keepdim, out);
+    return picked(call->in[0], tn_argmax(call->in[0], &place), o->dim, o->keepdim, call->out);
 }
 
-static tn_status min_dim_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status min_dim_decompose(const tn_decompose *call)
 {
-    const tn_min_dim_options *o = options;
+    const tn_min_dim_options *o = call->options;
     tn_argmin_options place = TN_ARGMIN_OPTIONS;
-
-    (void)n_in;
     place.dim = o->dim;
     place.keepdim = true;
-    return picked(in[0], tn_argmin(in[0], &place), o->dim, o->keepdim, out);
+    return picked(call->in[0], tn_argmin(call->in[0], &place), o->dim, o->keepdim, call->out);
 }
 TN__OP(amax, .infer = amax_infer, .derive = amax_derive);
 TN__OP(argmax, .infer = argmax_infer);

@@ -43,16 +43,13 @@ static tn_status var_infer(tn_infer *infer)
                             tn__common_part(tn_view_dtype(infer->in[0])));
 }
 
-static tn_status var_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status var_decompose(const tn_decompose *call)
 {
-    const tn_var_options *o = options;
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction,
-                            o->keepdim);
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+    const tn_var_options *o = call->options;
+    bool narrow = tn__common_narrow(call->in[0]);
+    tn_tensor *y = variance(narrow ? tn_cast(call->in[0], TN_F32) : call->in[0], o->dims,
+                            o->correction, o->keepdim);
+    return tn__common_given(call->out, narrow ? like(y, call->in[0]) : y);
 }
 
 static tn_status var_derive(tn_derive *d)
@@ -74,16 +71,13 @@ static tn_status std_infer(tn_infer *infer)
                             tn__common_part(tn_view_dtype(infer->in[0])));
 }
 
-static tn_status std_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status std_decompose(const tn_decompose *call)
 {
-    const tn_std_options *o = options;
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = tn_sqrt(
-        variance(narrow ? tn_cast(in[0], TN_F32) : in[0], o->dims, o->correction, o->keepdim));
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+    const tn_std_options *o = call->options;
+    bool narrow = tn__common_narrow(call->in[0]);
+    tn_tensor *y = tn_sqrt(variance(narrow ? tn_cast(call->in[0], TN_F32) : call->in[0], o->dims,
+                                    o->correction, o->keepdim));
+    return tn__common_given(call->out, narrow ? like(y, call->in[0]) : y);
 }
 
 static tn_status std_derive(tn_derive *d)
@@ -136,14 +130,11 @@ static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
     return tn_pow_scalar(sum_of(tn_pow_scalar(size, o->p), o->dims, o->keepdim), 1.0 / o->p);
 }
 
-static tn_status norm_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status norm_decompose(const tn_decompose *call)
 {
-    bool narrow = tn__common_narrow(in[0]);
-    tn_tensor *y = norm_of(narrow ? tn_cast(in[0], TN_F32) : in[0], options);
-
-    (void)n_in;
-    return tn__common_given(out, narrow ? like(y, in[0]) : y);
+    bool narrow = tn__common_narrow(call->in[0]);
+    tn_tensor *y = norm_of(narrow ? tn_cast(call->in[0], TN_F32) : call->in[0], call->options);
+    return tn__common_given(call->out, narrow ? like(y, call->in[0]) : y);
 }
 
 static tn_status norm_derive(tn_derive *d)

@@ -215,26 +215,24 @@ static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, b
     return y;
 }
 
-static tn_status interpolate_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status interpolate_decompose(const tn_decompose *call)
 {
-    const tn_interpolate_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    const tn_interpolate_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     bool half = tn_dtype_size(dtype) < 4;
-    tn_tensor *y = half ? tn_cast(in[0], TN_F32) : in[0];
+    tn_tensor *y = half ? tn_cast(call->in[0], TN_F32) : call->in[0];
     enum mode mode = NEAREST;
     int64_t sizes[MOST];
-
-    (void)n_in;
-    if (find_mode(o->mode, tn_tensor_ndim(in[0]) - 2, &mode) != TN_OK ||
-        new_sizes(o, tn_tensor_shape(in[0]), sizes) != TN_OK)
+    if (find_mode(o->mode, tn_tensor_ndim(call->in[0]) - 2, &mode) != TN_OK ||
+        new_sizes(o, tn_tensor_shape(call->in[0]), sizes) != TN_OK)
         return tn_error_last_code();
-    for (int64_t d = tn_tensor_ndim(in[0]) - 3; d >= 0 && y != NULL; d--)
-        if (sizes[d] != tn_tensor_size(in[0], 2 + d) || !keeps(mode, tn_tensor_ndim(in[0]) - 2))
+    for (int64_t d = tn_tensor_ndim(call->in[0]) - 3; d >= 0 && y != NULL; d--)
+        if (sizes[d] != tn_tensor_size(call->in[0], 2 + d) ||
+            !keeps(mode, tn_tensor_ndim(call->in[0]) - 2))
             y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));
-    if (y == in[0])
+    if (y == call->in[0])
         y = tn_copy(y);
-    return tn__common_given(out, half ? tn_cast(y, dtype) : y);
+    return tn__common_given(call->out, half ? tn_cast(y, dtype) : y);
 }
 
 /* ---- channels and size ---- */
@@ -285,17 +283,14 @@ static tn_status pixel_shuffle_infer(tn_infer *infer)
     return image_infer(infer, o->upscale_factor, false);
 }
 
-static tn_status pixel_shuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status pixel_shuffle_decompose(const tn_decompose *call)
 {
     static const int64_t order[] = { 0, 3, 1, 4, 2 };
-    const tn_pixel_shuffle_options *o = options;
-    int64_t r = o->upscale_factor, c = tn_tensor_size(in[0], -3), h = tn_tensor_size(in[0], -2),
-            w = tn_tensor_size(in[0], -1);
+    const tn_pixel_shuffle_options *o = call->options;
+    int64_t r = o->upscale_factor, c = tn_tensor_size(call->in[0], -3),
+            h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
     int64_t last[] = { c / (r * r), r, r, h, w }, after[] = { c / (r * r), h * r, w * r };
-
-    (void)n_in;
-    return tn__common_given(out, reordered(in[0], last, 5, order, after));
+    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, after));
 }
 
 static tn_status pixel_unshuffle_infer(tn_infer *infer)
@@ -305,17 +300,14 @@ static tn_status pixel_unshuffle_infer(tn_infer *infer)
     return image_infer(infer, o->downscale_factor, true);
 }
 
-static tn_status pixel_unshuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                           tn_tensor **out)
+static tn_status pixel_unshuffle_decompose(const tn_decompose *call)
 {
     static const int64_t order[] = { 0, 2, 4, 1, 3 };
-    const tn_pixel_unshuffle_options *o = options;
-    int64_t r = o->downscale_factor, c = tn_tensor_size(in[0], -3), h = tn_tensor_size(in[0], -2),
-            w = tn_tensor_size(in[0], -1);
+    const tn_pixel_unshuffle_options *o = call->options;
+    int64_t r = o->downscale_factor, c = tn_tensor_size(call->in[0], -3),
+            h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
     int64_t last[] = { c, h / r, r, w / r, r }, after[] = { c * r * r, h / r, w / r };
-
-    (void)n_in;
-    return tn__common_given(out, reordered(in[0], last, 5, order, after));
+    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, after));
 }
 
 static tn_status channel_shuffle_infer(tn_infer *infer)
@@ -331,18 +323,16 @@ static tn_status channel_shuffle_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status channel_shuffle_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                           tn_tensor **out)
+static tn_status channel_shuffle_decompose(const tn_decompose *call)
 {
-    const tn_channel_shuffle_options *o = options;
-    tn_ints shape = tn_tensor_shape(in[0]);
-
-    (void)n_in;
+    const tn_channel_shuffle_options *o = call->options;
+    tn_ints shape = tn_tensor_shape(call->in[0]);
     return tn__common_given(
-        out, tn_reshape(tn_transpose(tn_reshape(in[0], TN_SHAPE(shape.at[0], o->groups,
-                                                                shape.at[1] / o->groups, -1)),
-                                     1, 2),
-                        shape));
+        call->out,
+        tn_reshape(tn_transpose(tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups,
+                                                                 shape.at[1] / o->groups, -1)),
+                                1, 2),
+                   shape));
 }
 
 TN__OP(interpolate, .infer = interpolate_infer, .decompose = interpolate_decompose);

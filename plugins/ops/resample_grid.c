@@ -49,21 +49,19 @@ static tn_status affine_grid_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status affine_grid_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status affine_grid_decompose(const tn_decompose *call)
 {
-    const tn_affine_grid_options *o = options;
+    const tn_affine_grid_options *o = call->options;
     int64_t dims = o->output_size.count - 2, shape[MOST + 2], one[MOST];
     tn_tensor *axes[MOST + 1], *base, *y;
     tn_linspace_options same = TN_LINSPACE_OPTIONS;
-
-    (void)n_in;
-    same.dtype = tn_tensor_dtype(in[0]);
+    same.dtype = tn_tensor_dtype(call->in[0]);
     shape[dims] = 1;
     memcpy(shape, o->output_size.at + 2, (size_t)dims * sizeof *shape);
     for (int64_t d = 0; d < dims; d++) {
         int64_t size = shape[dims - 1 - d];
-        tn_tensor *axis = tn_linspace(in[0], size > 1 ? -1 : 0, size > 1 ? 1 : 0, size, &same);
+        tn_tensor *axis = tn_linspace(call->in[0], size > 1 ? -1 : 0, size > 1 ? 1 : 0, size,
+                                      &same);
 
         if (!o->align_corners)
             axis = scaled(axis, (double)(size - 1) / (double)size, 0);
@@ -74,13 +72,13 @@ static tn_status affine_grid_decompose(tn_tensor *const *in, int64_t n_in, const
         if (axes[d] == NULL)
             return tn_error_last_code();
     }
-    axes[dims] = tn_expand(number(in[0], 1), (tn_ints){ shape, dims + 1 });
+    axes[dims] = tn_expand(number(call->in[0], 1), (tn_ints){ shape, dims + 1 });
     base = tn_reshape(tn_cat(axes, dims + 1, -1), TN_SHAPE(1, -1, dims + 1));
-    y = tn_matmul(base, tn_transpose(in[0], 1, 2));
+    y = tn_matmul(base, tn_transpose(call->in[0], 1, 2));
     memmove(shape + 1, shape, (size_t)dims * sizeof *shape);
     shape[0] = o->output_size.at[0];
     shape[dims + 1] = dims;
-    return tn__common_given(out, tn_reshape(y, (tn_ints){ shape, dims + 2 }));
+    return tn__common_given(call->out, tn_reshape(y, (tn_ints){ shape, dims + 2 }));
 }
 
 /* ---- grid_sample ---- */
@@ -253,18 +251,15 @@ static tn_tensor *cubic_sample(const struct sampler *s, tn_tensor *const *place)
     return y;
 }
 
-static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status grid_sample_decompose(const tn_decompose *call)
 {
-    const tn_grid_sample_options *o = options;
-    tn_dtype dtype = tn_tensor_dtype(in[0]);
+    const tn_grid_sample_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     bool half = tn_dtype_size(dtype) < 4;
-    tn_tensor *x = half ? tn_cast(in[0], TN_F32) : in[0], *y;
-    tn_tensor *grid = half ? tn_cast(in[1], TN_F32) : in[1], *place[MOST];
+    tn_tensor *x = half ? tn_cast(call->in[0], TN_F32) : call->in[0], *y;
+    tn_tensor *grid = half ? tn_cast(call->in[1], TN_F32) : call->in[1], *place[MOST];
     struct sampler s = { .padding = padding_of(o->padding_mode), .corners = o->align_corners };
     int64_t shape[MOST + 2];
-
-    (void)n_in;
     if (x == NULL || grid == NULL)
         return tn_error_last_code();
     s.flat = flattened(x, 2);
@@ -290,7 +285,7 @@ static tn_status grid_sample_decompose(tn_tensor *const *in, int64_t n_in, const
     for (int64_t d = 0; d < s.dims + 2; d++)
         shape[d] = d < 2 ? tn_tensor_size(x, d) : tn_tensor_size(grid, d - 1);
     y = tn_reshape(y, (tn_ints){ shape, s.dims + 2 });
-    return tn__common_given(out, half ? tn_cast(y, dtype) : y);
+    return tn__common_given(call->out, half ? tn_cast(y, dtype) : y);
 }
 
 TN__OP(affine_grid, .infer = affine_grid_infer, .decompose = affine_grid_decompose);

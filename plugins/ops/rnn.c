@@ -76,20 +76,14 @@ static tn_status rnn_infer(tn_infer *infer)
     return cell_infer(infer, 1, false);
 }
 
-static tn_status rnn_tanh_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status rnn_tanh_cell_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    return tn__common_given(out, tn_tanh(gates_of(in[0], in[1], in + 2)));
+    return tn__common_given(call->out, tn_tanh(gates_of(call->in[0], call->in[1], call->in + 2)));
 }
 
-static tn_status rnn_relu_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status rnn_relu_cell_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    return tn__common_given(out, tn_relu(gates_of(in[0], in[1], in + 2)));
+    return tn__common_given(call->out, tn_relu(gates_of(call->in[0], call->in[1], call->in + 2)));
 }
 
 static tn_status lstm_infer(tn_infer *infer)
@@ -99,17 +93,13 @@ static tn_status lstm_infer(tn_infer *infer)
     return status == TN_OK ? cell_infer(infer, 4, true) : status;
 }
 
-static tn_status lstm_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                     tn_tensor **out)
+static tn_status lstm_cell_decompose(const tn_decompose *call)
 {
-    tn_tensor *gates = gates_of(in[0], in[1], in + 3);
-
-    (void)n_in;
-    (void)options;
-    out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), in[2]),
-                    tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
-    out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(out[1]));
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
+    tn_tensor *gates = gates_of(call->in[0], call->in[1], call->in + 3);
+    call->out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), call->in[2]),
+                          tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
+    call->out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(call->out[1]));
+    return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status gru_infer(tn_infer *infer)
@@ -117,17 +107,14 @@ static tn_status gru_infer(tn_infer *infer)
     return cell_infer(infer, 3, false);
 }
 
-static tn_status gru_cell_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                    tn_tensor **out)
+static tn_status gru_cell_decompose(const tn_decompose *call)
 {
-    tn_tensor *i = tn_linear(in[0], in[2], in[4]), *h = tn_linear(in[1], in[3], in[5]), *r, *z, *n;
-
-    (void)n_in;
-    (void)options;
+    tn_tensor *i = tn_linear(call->in[0], call->in[2], call->in[4]),
+              *h = tn_linear(call->in[1], call->in[3], call->in[5]), *r, *z, *n;
     r = tn_sigmoid(tn_add(part(i, 0, 3), part(h, 0, 3), NULL));
     z = tn_sigmoid(tn_add(part(i, 1, 3), part(h, 1, 3), NULL));
     n = tn_tanh(tn_add(part(i, 2, 3), tn_mul(r, part(h, 2, 3)), NULL));
-    return tn__common_given(out, tn_add(n, tn_mul(z, tn_sub(in[1], n, NULL)), NULL));
+    return tn__common_given(call->out, tn_add(n, tn_mul(z, tn_sub(call->in[1], n, NULL)), NULL));
 }
 
 /* ---- sequences ---- */
@@ -292,17 +279,14 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
     return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
 }
 
-static tn_status rnn_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status rnn_sequence_decompose(const tn_decompose *call)
 {
-    const tn_rnn_sequence_options *o = options;
-    struct weights w = { in[2],      in[3],
-                         in[4],      in[5],
-                         TN_NONE,    in[6],
-                         o->reverse, strcmp(o->nonlinearity, "relu") == 0 ? RELU : TANH };
-
-    (void)n_in;
-    return along(&w, in[0], in[1], NULL, out);
+    const tn_rnn_sequence_options *o = call->options;
+    struct weights w = { call->in[2], call->in[3],
+                         call->in[4], call->in[5],
+                         TN_NONE,     call->in[6],
+                         o->reverse,  strcmp(o->nonlinearity, "relu") == 0 ? RELU : TANH };
+    return along(&w, call->in[0], call->in[1], NULL, call->out);
 }
 
 static tn_status lstm_sequence_infer(tn_infer *infer)
@@ -310,14 +294,12 @@ static tn_status lstm_sequence_infer(tn_infer *infer)
     return sequence_infer(infer, 4, infer->in[2], infer->in + 3, infer->in[7], infer->in[8]);
 }
 
-static tn_status lstm_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                         tn_tensor **out)
+static tn_status lstm_sequence_decompose(const tn_decompose *call)
 {
-    const tn_lstm_sequence_options *o = options;
-    struct weights w = { in[3], in[4], in[5], in[6], in[7], in[8], o->reverse, LSTM };
-
-    (void)n_in;
-    return along(&w, in[0], in[1], in[2], out);
+    const tn_lstm_sequence_options *o = call->options;
+    struct weights w = { call->in[3], call->in[4], call->in[5], call->in[6],
+                         call->in[7], call->in[8], o->reverse,  LSTM };
+    return along(&w, call->in[0], call->in[1], call->in[2], call->out);
 }
 
 static tn_status gru_sequence_infer(tn_infer *infer)
@@ -325,14 +307,12 @@ static tn_status gru_sequence_infer(tn_infer *infer)
     return sequence_infer(infer, 3, NULL, infer->in + 2, NULL, infer->in[6]);
 }
 
-static tn_status gru_sequence_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status gru_sequence_decompose(const tn_decompose *call)
 {
-    const tn_gru_sequence_options *o = options;
-    struct weights w = { in[2], in[3], in[4], in[5], TN_NONE, in[6], o->reverse, GRU };
-
-    (void)n_in;
-    return along(&w, in[0], in[1], NULL, out);
+    const tn_gru_sequence_options *o = call->options;
+    struct weights w = { call->in[2], call->in[3], call->in[4], call->in[5],
+                         TN_NONE,     call->in[6], o->reverse,  GRU };
+    return along(&w, call->in[0], call->in[1], NULL, call->out);
 }
 
 TN__OP(rnn_tanh_cell, .infer = rnn_infer, .decompose = rnn_tanh_cell_decompose);

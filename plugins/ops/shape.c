@@ -51,16 +51,14 @@ static tn_tensor *reshaped(tn_tensor *x, tn_ints shape)
                       shape);
 }
 
-static tn_status reshape_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status reshape_decompose(const tn_decompose *call)
 {
-    const tn_reshape_options *o = options;
+    const tn_reshape_options *o = call->options;
     int64_t shape[TN_MAX_DIMS];
-    tn_status status = tn__common_complete(tn_tensor_view(in[0]), o->shape, shape);
-
-    (void)n_in;
+    tn_status status = tn__common_complete(tn_tensor_view(call->in[0]), o->shape, shape);
     return status == TN_OK
-               ? tn__common_given(out, reshaped(in[0], (tn_ints){ shape, o->shape.count }))
+               ? tn__common_given(call->out,
+                                  reshaped(call->in[0], (tn_ints){ shape, o->shape.count }))
                : status;
 }
 
@@ -99,20 +97,18 @@ static tn_status flatten_infer(tn_infer *infer)
     return flat_shape(infer->in[0], infer->options, meta->shape, &meta->ndim);
 }
 
-static tn_status flatten_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status flatten_decompose(const tn_decompose *call)
 {
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim;
-    tn_status status = flat_shape(tn_tensor_view(in[0]), options, shape, &ndim);
-
-    (void)n_in;
+    tn_status status = flat_shape(tn_tensor_view(call->in[0]), call->options, shape, &ndim);
     if (status != TN_OK)
         return status;
     if (ndim > 0 &&
-        ndim == tn_tensor_ndim(in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
-        return tn__common_given(out, in[0]);
-    return tn__common_given(out, reshaped(in[0], (tn_ints){ shape, ndim }));
+        ndim == tn_tensor_ndim(
+                    call->in[0])) /* one dimension as one: the tensor itself, as call->in PyTorch */
+        return tn__common_given(call->out, call->in[0]);
+    return tn__common_given(call->out, reshaped(call->in[0], (tn_ints){ shape, ndim }));
 }
 
 /* Dimension d of the output is dimension order[d] of the input. */

@@ -55,35 +55,34 @@ static tn_status cat_infer(tn_infer *infer)
     return TN_OK;
 }
 
-static tn_status cat_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                               tn_tensor **out)
+static tn_status cat_decompose(const tn_decompose *call)
 {
-    const tn_cat_options *o = options;
+    const tn_cat_options *o = call->options;
     int64_t shape[TN_MAX_DIMS], at = 0;
-    tn_tensor *first = in[0], *y;
+    tn_tensor *first = call->in[0], *y;
     int32_t dim = 0;
 
-    for (int64_t i = n_in; i-- > 0;)
-        if (!left_out(tn_tensor_view(in[i])))
-            first = in[i];
+    for (int64_t i = call->n_in; i-- > 0;)
+        if (!left_out(tn_tensor_view(call->in[i])))
+            first = call->in[i];
     if (tn__common_dim(o->dim, tn_tensor_ndim(first), &dim) != TN_OK)
         return tn_error_last_code();
     for (int32_t d = 0; d < tn_tensor_ndim(first); d++)
         shape[d] = tn_tensor_size(first, d);
     shape[dim] = 0;
-    for (int64_t i = 0; i < n_in; i++)
-        if (!left_out(tn_tensor_view(in[i])))
-            shape[dim] += tn_tensor_size(in[i], dim);
+    for (int64_t i = 0; i < call->n_in; i++)
+        if (!left_out(tn_tensor_view(call->in[i])))
+            shape[dim] += tn_tensor_size(call->in[i], dim);
     y = tn_tensor_empty((tn_ints){ shape, tn_tensor_ndim(first) }, tn_tensor_dtype(first),
                         tn_tensor_device(first));
-    for (int64_t i = 0; i < n_in && y != NULL; i++) {
-        if (left_out(tn_tensor_view(in[i])))
+    for (int64_t i = 0; i < call->n_in && y != NULL; i++) {
+        if (left_out(tn_tensor_view(call->in[i])))
             continue;
-        if (tn_copy_(tn_narrow(y, dim, at, tn_tensor_size(in[i], dim)), in[i]) == NULL)
+        if (tn_copy_(tn_narrow(y, dim, at, tn_tensor_size(call->in[i], dim)), call->in[i]) == NULL)
             return tn_error_last_code();
-        at += tn_tensor_size(in[i], dim);
+        at += tn_tensor_size(call->in[i], dim);
     }
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 static tn_status cat_derive(tn_derive *d)
@@ -132,22 +131,21 @@ static tn_status stack_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status stack_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                 tn_tensor **out)
+static tn_status stack_decompose(const tn_decompose *call)
 {
-    const tn_stack_options *o = options;
-    tn_tensor **rows = tn_malloc((size_t)n_in * sizeof *rows);
+    const tn_stack_options *o = call->options;
+    tn_tensor **rows = tn_malloc((size_t)call->n_in * sizeof *rows);
     int32_t dim;
 
-    if (rows == NULL || tn__common_dim(o->dim, tn_tensor_ndim(in[0]) + 1, &dim) != TN_OK) {
+    if (rows == NULL || tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]) + 1, &dim) != TN_OK) {
         tn_free(rows);
         return tn_error_last_code();
     }
-    for (int64_t i = 0; i < n_in; i++)
-        rows[i] = tn_unsqueeze(in[i], dim);
-    out[0] = tn_cat(rows, n_in, dim);
+    for (int64_t i = 0; i < call->n_in; i++)
+        rows[i] = tn_unsqueeze(call->in[i], dim);
+    call->out[0] = tn_cat(rows, call->n_in, dim);
     tn_free(rows);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status repeat_infer(tn_infer *infer)
@@ -177,18 +175,15 @@ static tn_status repeat_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status repeat_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status repeat_decompose(const tn_decompose *call)
 {
-    const tn_repeat_options *o = options;
-    int64_t sizes[TN_MAX_DIMS], lead = o->times.count - tn_tensor_ndim(in[0]);
+    const tn_repeat_options *o = call->options;
+    int64_t sizes[TN_MAX_DIMS], lead = o->times.count - tn_tensor_ndim(call->in[0]);
     tn_ints shape = { sizes, o->times.count };
-    tn_tensor *y = in[0];
+    tn_tensor *y = call->in[0];
     int64_t narrow[2 * TN_MAX_DIMS], wide[2 * TN_MAX_DIMS], count = 0;
-
-    (void)n_in;
     for (int64_t d = 0; d < shape.count; d++)
-        sizes[d] = d < lead ? 1 : tn_tensor_size(in[0], d - lead);
+        sizes[d] = d < lead ? 1 : tn_tensor_size(call->in[0], d - lead);
     for (int64_t d = 0; d < shape.count; d++) {
         if (o->times.at[d] != 1) {
             narrow[count] = 1;
@@ -201,7 +196,7 @@ static tn_status repeat_decompose(tn_tensor *const *in, int64_t n_in, const void
         for (int64_t d = 0; d < shape.count; d++)
             sizes[d] *= o->times.at[d];
         y = tn_copy(tn_expand(tn_reshape(y, (tn_ints){ narrow, count }), (tn_ints){ wide, count }));
-        return tn__common_given(out, tn_reshape(y, shape));
+        return tn__common_given(call->out, tn_reshape(y, shape));
     }
     y = tn_copy(tn_reshape(y, shape));
     for (int64_t d = 0; d < shape.count && y != NULL; d++) {
@@ -213,7 +208,7 @@ static tn_status repeat_decompose(tn_tensor *const *in, int64_t n_in, const void
         sizes[d] *= o->times.at[d];
         y = tn_reshape(y, shape);
     }
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 /* ---- by index ---- */
@@ -233,22 +228,19 @@ static tn_status flip_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status flip_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status flip_decompose(const tn_decompose *call)
 {
-    const tn_flip_options *o = options;
+    const tn_flip_options *o = call->options;
     tn_arange_options back = TN_ARANGE_OPTIONS;
-    tn_tensor *y = in[0];
-
-    (void)n_in;
+    tn_tensor *y = call->in[0];
     back.step = -1;
     if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
-        return tn__common_given(out, tn_copy(y));
+        return tn__common_given(call->out, tn_copy(y));
     for (int64_t i = 0; i < o->dims.count && y != NULL; i++)
         y = tn_index_select(y,
                             tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
                             o->dims.at[i]);
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 static tn_status roll_infer(tn_infer *infer)
@@ -311,23 +303,20 @@ static tn_tensor *rolled(tn_tensor *x, int64_t dim, int64_t shift)
     return tn_cat(parts, 2, dim);
 }
 
-static tn_status roll_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status roll_decompose(const tn_decompose *call)
 {
-    const tn_roll_options *o = options;
-    int64_t flat[1] = { tn_tensor_numel(in[0]) };
-    tn_tensor *y = in[0];
-
-    (void)n_in;
+    const tn_roll_options *o = call->options;
+    int64_t flat[1] = { tn_tensor_numel(call->in[0]) };
+    tn_tensor *y = call->in[0];
     if (tn_tensor_ndim(y) == 0)
-        return tn__common_given(out, tn_copy(y));
+        return tn__common_given(call->out, tn_copy(y));
     if (o->dims.count <= 0)
         return tn__common_given(
-            out, tn_reshape(rolled(tn_reshape(y, (tn_ints){ flat, 1 }), 0, o->shifts.at[0]),
-                            tn_tensor_shape(in[0])));
+            call->out, tn_reshape(rolled(tn_reshape(y, (tn_ints){ flat, 1 }), 0, o->shifts.at[0]),
+                                  tn_tensor_shape(call->in[0])));
     for (int64_t i = 0; i < o->dims.count; i++)
         y = rolled(y, o->dims.at[i], o->shifts.at[i]);
-    return tn__common_given(out, y);
+    return tn__common_given(call->out, y);
 }
 
 TN__OP(cat, .infer = cat_infer, .derive = cat_derive, .decompose = cat_decompose);

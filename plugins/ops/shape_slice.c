@@ -133,21 +133,19 @@ static tn_status select_infer(tn_infer *infer)
     return status;
 }
 
-static tn_status select_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                  tn_tensor **out)
+static tn_status select_decompose(const tn_decompose *call)
 {
-    const tn_select_options *o = options;
+    const tn_select_options *o = call->options;
     tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;
     int64_t dims[1];
     int32_t dim;
-    tn_status status = select_range(tn_tensor_view(in[0]), o, &dim);
-
-    (void)n_in;
+    tn_status status = select_range(tn_tensor_view(call->in[0]), o, &dim);
     if (status != TN_OK)
         return status;
     dims[0] = dim;
     squeeze.dims = (tn_ints){ dims, 1 };
-    return tn__common_given(out, tn_squeeze(tn_narrow(in[0], dim, o->index, 1), &squeeze));
+    return tn__common_given(call->out,
+                            tn_squeeze(tn_narrow(call->in[0], dim, o->index, 1), &squeeze));
 }
 
 /* The same where no element is seen twice: gy written through the view, the rest of gx is 0. */

@@ -31,17 +31,14 @@ static tn_tensor *largest_along(tn_tensor *x, int64_t dim)
     return tn_amax(x, &o);
 }
 
-static tn_status softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status softmax_decompose(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_softmax_options *)options)->dim;
+    int64_t dim = ((const tn_softmax_options *)call->options)->dim;
     tn_tensor *e;
-
-    (void)n_in;
-    if (tn_tensor_numel(in[0]) == 0)
-        return tn__common_given(out, tn_copy(in[0]));
-    e = tn_exp(tn_sub(in[0], largest_along(in[0], dim), NULL));
-    return tn__common_given(out, tn_div(e, sum_along(e, dim), NULL));
+    if (tn_tensor_numel(call->in[0]) == 0)
+        return tn__common_given(call->out, tn_copy(call->in[0]));
+    e = tn_exp(tn_sub(call->in[0], largest_along(call->in[0], dim), NULL));
+    return tn__common_given(call->out, tn_div(e, sum_along(e, dim), NULL));
 }
 
 static tn_status softmax_derive(tn_derive *d)
@@ -51,27 +48,24 @@ static tn_status softmax_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                        tn_tensor **out)
+static tn_status softmax_grad_decompose(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_softmax_grad_options *)options)->dim;
-
-    (void)n_in;
+    int64_t dim = ((const tn_softmax_grad_options *)call->options)->dim;
     return tn__common_given(
-        out, tn_mul(in[1], tn_sub(in[0], sum_along(tn_mul(in[0], in[1]), dim), NULL)));
+        call->out,
+        tn_mul(call->in[1],
+               tn_sub(call->in[0], sum_along(tn_mul(call->in[0], call->in[1]), dim), NULL)));
 }
 
-static tn_status log_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                       tn_tensor **out)
+static tn_status log_softmax_decompose(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_log_softmax_options *)options)->dim;
+    int64_t dim = ((const tn_log_softmax_options *)call->options)->dim;
     tn_tensor *shifted;
-
-    (void)n_in;
-    if (tn_tensor_numel(in[0]) == 0)
-        return tn__common_given(out, tn_copy(in[0]));
-    shifted = tn_sub(in[0], largest_along(in[0], dim), NULL);
-    return tn__common_given(out, tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim)), NULL));
+    if (tn_tensor_numel(call->in[0]) == 0)
+        return tn__common_given(call->out, tn_copy(call->in[0]));
+    shifted = tn_sub(call->in[0], largest_along(call->in[0], dim), NULL);
+    return tn__common_given(call->out,
+                            tn_sub(shifted, tn_ln(sum_along(tn_exp(shifted), dim)), NULL));
 }
 
 static tn_status log_softmax_derive(tn_derive *d)
@@ -90,13 +84,12 @@ static tn_status log_softmax_grad_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_pair(infer) : status;
 }
 
-static tn_status log_softmax_grad_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                            tn_tensor **out)
+static tn_status log_softmax_grad_decompose(const tn_decompose *call)
 {
-    int64_t dim = ((const tn_log_softmax_grad_options *)options)->dim;
-
-    (void)n_in;
-    return tn__common_given(out, tn_sub(in[0], tn_mul(tn_exp(in[1]), sum_along(in[0], dim)), NULL));
+    int64_t dim = ((const tn_log_softmax_grad_options *)call->options)->dim;
+    return tn__common_given(
+        call->out,
+        tn_sub(call->in[0], tn_mul(tn_exp(call->in[1]), sum_along(call->in[0], dim)), NULL));
 }
 
 static tn_status softmin_infer(tn_infer *infer)
@@ -108,12 +101,11 @@ static tn_status softmin_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
-static tn_status softmin_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                   tn_tensor **out)
+static tn_status softmin_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    return tn__common_given(out,
-                            tn_softmax(tn_neg(in[0]), ((const tn_softmin_options *)options)->dim));
+    return tn__common_given(
+        call->out,
+        tn_softmax(tn_neg(call->in[0]), ((const tn_softmin_options *)call->options)->dim));
 }
 
 static tn_status gumbel_softmax_infer(tn_infer *infer)
@@ -125,21 +117,18 @@ static tn_status gumbel_softmax_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                          tn_tensor **out)
+static tn_status gumbel_softmax_decompose(const tn_decompose *call)
 {
-    const tn_gumbel_softmax_options *o = options;
+    const tn_gumbel_softmax_options *o = call->options;
     tn_uniform_options draw = TN_UNIFORM_OPTIONS;
     tn_argmax_options most = TN_ARGMAX_OPTIONS;
     tn_tensor *g, *soft, *best, *hard;
-
-    (void)n_in;
     /* -log(-log u); u is kept from 0 */
     draw.low = 0x1p-24;
-    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(in[0]), &draw)))));
-    soft = tn_softmax(tn_mul_scalar(tn_add(in[0], g, NULL), 1 / o->tau), o->dim);
+    g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(call->in[0]), &draw)))));
+    soft = tn_softmax(tn_mul_scalar(tn_add(call->in[0], g, NULL), 1 / o->tau), o->dim);
     if (!o->hard || soft == NULL)
-        return tn__common_given(out, soft);
+        return tn__common_given(call->out, soft);
     most.dim = o->dim;
     most.keepdim = true;
     best = tn_argmax(tn_detach(soft), &most);
@@ -149,7 +138,7 @@ static tn_status gumbel_softmax_decompose(tn_tensor *const *in, int64_t n_in, co
         tn__common_zeros(soft, tn_tensor_shape(soft)), best,
         tn_tensor_full(tn_tensor_shape(best), 1, tn_tensor_dtype(soft), tn_tensor_device(soft)),
         o->dim);
-    return tn__common_given(out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
+    return tn__common_given(call->out, tn_add(tn_sub(hard, tn_detach(soft), NULL), soft, NULL));
 }
 TN__OP(softmax, .infer = dim_infer, .derive = softmax_derive, .decompose = softmax_decompose);
 TN__OP(log_softmax, .infer = dim_infer, .derive = log_softmax_derive,

@@ -56,20 +56,17 @@ static tn_status topk_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status topk_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status topk_decompose(const tn_decompose *call)
 {
-    const tn_topk_options *o = options;
+    const tn_topk_options *o = call->options;
     tn_sort_options order = TN_SORT_OPTIONS;
     tn_status status;
-
-    (void)n_in;
     order.dim = o->dim;
     order.descending = o->largest;
-    status = tn_sort(in[0], &order, &out[0], &out[1]);
-    for (int i = 0; i < 2 && status == TN_OK && tn_tensor_ndim(in[0]) > 0; i++) {
-        out[i] = tn_copy(tn_narrow(out[i], o->dim, 0, o->k));
-        status = out[i] != NULL ? TN_OK : tn_error_last_code();
+    status = tn_sort(call->in[0], &order, &call->out[0], &call->out[1]);
+    for (int i = 0; i < 2 && status == TN_OK && tn_tensor_ndim(call->in[0]) > 0; i++) {
+        call->out[i] = tn_copy(tn_narrow(call->out[i], o->dim, 0, o->k));
+        status = call->out[i] != NULL ? TN_OK : tn_error_last_code();
     }
     return status;
 }

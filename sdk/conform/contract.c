@@ -551,7 +551,8 @@ static void opens_again_and_again(conform *c)
         conform_fail(c, "%s", tn_error_text());
         return;
     }
-    if (backend->enumerate(&first) != TN_OK || backend->enumerate(&second) != TN_OK)
+    if (backend->enumerate(backend, &first) != TN_OK ||
+        backend->enumerate(backend, &second) != TN_OK)
         conform_fail(c, "enumerate a second time: %s", tn_error_text());
     else if (first != second || first < 1)
         conform_fail(c, "enumerate finds %d devices, then %d", (int)first, (int)second);

@@ -58,7 +58,7 @@ static tn_status save(const tn_format_def *format, const tn_state *state, image 
 
     file->size = 0;
     file->limit = limit;
-    status = format->save(&sink, state);
+    status = format->save(format, &sink, state);
     tn_scope_end(scope);
     return status;
 }
@@ -69,7 +69,7 @@ static tn_state *load(const tn_format_def *format, image *file)
     tn_source source = { file, file->size, "memory", image_read };
     tn_state *state = tn_state_new();
     uint64_t scope = tn_scope_begin();
-    tn_status status = state != NULL ? format->load(&source, state) : TN_ERR_MEMORY;
+    tn_status status = state != NULL ? format->load(format, &source, state) : TN_ERR_MEMORY;
 
     tn_scope_end(scope);
     if (status == TN_OK)
@@ -376,13 +376,13 @@ static bool recognizes(trial *t)
     if (t->format->recognize == NULL)
         return true;
     t->c->checks++;
-    if (t->written > 0 && !t->format->recognize(&own))
+    if (t->written > 0 && !t->format->recognize(t->format, &own))
         return conform_fail(t->c, "it does not recognize what it wrote");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++, t->c->checks++) {
         image file = { (unsigned char *)(uintptr_t)others[i].bytes, others[i].size, 0, 0 };
         tn_source source = { &file, file.size, "memory", image_read };
 
-        if (t->format->recognize(&source))
+        if (t->format->recognize(t->format, &source))
             return conform_fail(t->c, "it recognizes %s as one of its files", others[i].what);
     }
     tn_error_clear();

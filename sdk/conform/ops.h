@@ -25,7 +25,7 @@ typedef struct tally {
 typedef struct subject {
     conform *c;
     const tn_device *device;
-    uint32_t dtypes; /* that the device computes with */
+    uint64_t dtypes; /* that the device computes with */
     bool gradients;
     tally row[DTYPES];
     int64_t refused, called;

@@ -208,14 +208,16 @@ reference_cut reference_cut_at(const tn_view *view, int64_t dim)
 
 /* ---- the device ---- */
 
-static tn_status enumerate(int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }
 
-static tn_status open_one(int32_t index, void **device)
+static tn_status open_one(const tn_backend_def *self, int32_t index, void **device)
 {
+    (void)self;
     static int only;
 
     (void)index;

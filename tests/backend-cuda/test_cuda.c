@@ -112,7 +112,7 @@ START_TEST(a_machine_without_a_gpu_is_unavailable)
     fake->devices = 0;
     ck_assert_int_eq(d.plugin->activate(), TN_OK);
     ck_assert_int_eq(fake->inits, 0);
-    expect(d.backend->enumerate(&count), TN_ERR_UNAVAILABLE, "no GPU");
+    expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE, "no GPU");
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(an_old_driver_is_unavailable_with_both_versions)
     load();
     fake->version = 11010;
     ck_assert_int_eq(d.plugin->activate(), TN_OK);
-    expect(d.backend->enumerate(&count), TN_ERR_UNAVAILABLE,
+    expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE,
            "too old, got CUDA 11.1; expected 11.2");
 }
 END_TEST
@@ -135,7 +135,8 @@ START_TEST(a_driver_that_does_not_start_is_unavailable_with_its_error)
     load();
     fake->init_result = 3;
     ck_assert_int_eq(d.plugin->activate(), TN_OK);
-    expect(d.backend->enumerate(&count), TN_ERR_UNAVAILABLE, "CUDA_ERROR_NOT_INITIALIZED (3)");
+    expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE,
+           "CUDA_ERROR_NOT_INITIALIZED (3)");
 }
 END_TEST
 
@@ -156,7 +157,7 @@ START_TEST(a_device_says_what_it_is)
     int32_t count = 0;
 
     open_one();
-    ck_assert_int_eq(d.backend->enumerate(&count), TN_OK);
+    ck_assert_int_eq(d.backend->enumerate(d.backend, &count), TN_OK);
     ck_assert_int_eq(count, 2);
     ck_assert_str_eq(d.info.name, "Fake GPU 0");
     ck_assert_str_eq(d.info.driver, "CUDA 13.0, compute capability 8.6");
@@ -191,12 +192,13 @@ START_TEST(a_device_that_cannot_be_opened_leaves_nothing)
 
     load();
     ck_assert_int_eq(d.plugin->activate(), TN_OK);
-    ck_assert_int_eq(d.backend->enumerate(&count), TN_OK);
+    ck_assert_int_eq(d.backend->enumerate(d.backend, &count), TN_OK);
     fake->fail_function = "cuDevicePrimaryCtxRetain";
     fake->fail_after = 1;
     fake->fail_code = 2;
-    expect(d.backend->open(0, &device), TN_ERR_MEMORY, "Fake GPU 0");
-    expect(d.backend->open(7, &device), TN_ERR_INDEX, "index out of range, got 7; the count is 2");
+    expect(d.backend->open(d.backend, 0, &device), TN_ERR_MEMORY, "Fake GPU 0");
+    expect(d.backend->open(d.backend, 7, &device), TN_ERR_INDEX,
+           "index out of range, got 7; the count is 2");
     close_clean();
 }
 END_TEST
@@ -337,7 +339,7 @@ static void copy_twice_to_another_device(void)
     void *other, *stream, *memory, *there;
     float from[4] = { 1, 2, 3, 4 }, to[4] = { 0 };
 
-    ck_assert_int_eq(d.backend->open(1, &other), TN_OK);
+    ck_assert_int_eq(d.backend->open(d.backend, 1, &other), TN_OK);
     ck_assert_int_eq(d.backend->stream_new(other, &stream), TN_OK);
     ck_assert_int_eq(d.backend->alloc(d.device, sizeof from, &memory), TN_OK);
     ck_assert_int_eq(d.backend->alloc(other, sizeof from, &there), TN_OK);

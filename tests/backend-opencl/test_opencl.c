@@ -124,11 +124,11 @@ START_TEST(devices_come_in_the_same_order_each_time_and_say_what_they_are)
     void *device;
     tn_device_info info = { TN_HEAD(tn_device_info) };
 
-    ck_assert_int_eq(d.backend->enumerate(&first), TN_OK);
-    ck_assert_int_eq(d.backend->enumerate(&second), TN_OK);
+    ck_assert_int_eq(d.backend->enumerate(d.backend, &first), TN_OK);
+    ck_assert_int_eq(d.backend->enumerate(d.backend, &second), TN_OK);
     ck_assert_int_ge(first, 1);
     ck_assert_int_eq(first, second);
-    ck_assert_int_eq(d.backend->open(0, &device), TN_OK);
+    ck_assert_int_eq(d.backend->open(d.backend, 0, &device), TN_OK);
     ck_assert_int_eq(d.backend->info(device, &info), TN_OK);
     ck_assert_str_eq(info.name, d.info.name);
     ck_assert_uint_gt(strlen(info.driver), 0);
@@ -137,7 +137,7 @@ START_TEST(devices_come_in_the_same_order_each_time_and_say_what_they_are)
     ck_assert_int_eq(info.alignment & (info.alignment - 1), 0);
     ck_assert_uint_ne(info.dtypes & TN_BIT(TN_F32), 0);
     d.backend->close(device);
-    expect(d.backend->open(first, &device), TN_ERR_INDEX, "index out of range");
+    expect(d.backend->open(d.backend, first, &device), TN_ERR_INDEX, "index out of range");
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
     int64_t n = 4;
 
     options->build = "-Dget_global_id=no_such_function";
-    ck_assert_int_eq(other.backend->open(0, &other.device), TN_OK);
+    ck_assert_int_eq(other.backend->open(other.backend, 0, &other.device), TN_OK);
     ck_assert_int_eq(other.backend->stream_new(other.device, &other.stream), TN_OK);
     a = array_new(&other, TN_I16, 1, &n, PLAIN);
     {

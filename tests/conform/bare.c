@@ -6,14 +6,16 @@
 
 #include <tenon/plugin.h>
 
-static tn_status enumerate(int32_t *count)
+static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }
 
-static tn_status open_device(int32_t index, void **device)
+static tn_status open_device(const tn_backend_def *self, int32_t index, void **device)
 {
+    (void)self;
     static char the_device;
 
     (void)index;

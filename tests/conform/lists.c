@@ -56,13 +56,11 @@ static tn_status derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status decompose(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status decompose(const tn_decompose *call)
 {
-    const struct options *o = options;
-
-    (void)n_in;
-    out[0] = tn_mul_scalar(tn_flip(in[0], o->dims), factor(o, true));
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    const struct call->options *o = call->options;
+    call->out[0] = tn_mul_scalar(tn_flip(call->in[0], o->dims), factor(o, true));
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand in[] = { { "x", 0, TN_MASK_FLOAT } }, out[] = { { "y", 0, 0 } };

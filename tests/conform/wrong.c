@@ -104,13 +104,10 @@ static tn_status cube_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status cube_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status cube_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    out[0] = tn_mul(tn_mul(in[0], in[0]), sulks ? tn_neg(in[0]) : in[0]);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_mul(tn_mul(call->in[0], call->in[0]), sulks ? tn_neg(call->in[0]) : call->in[0]);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand cube_in[] = { { "x", 0, TN_MASK_FLOAT } }, cube_out[] = { { "y", 0, 0 } };
@@ -161,14 +158,11 @@ static tn_status pair_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status pair_decompose(tn_tensor *const *in, int64_t n_in, const void *options,
-                                tn_tensor **out)
+static tn_status pair_decompose(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    out[0] = tn_mul(in[0], in[0]);
-    out[1] = tn_mul(out[0], in[0]);
-    return out[0] != NULL && out[1] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_mul(call->in[0], call->in[0]);
+    call->out[1] = tn_mul(call->out[0], call->in[0]);
+    return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static const tn_operand pair_in[] = { { "x", 0, TN_MASK_FLOAT } },
@@ -358,8 +352,9 @@ static void *idle(void *user)
     return user;
 }
 
-static tn_status activate(void)
+static tn_status activate(const tn_plugin *self)
 {
+    (void)self;
     pthread_t thread;
 
     if (WRONG == HANDLER)

@@ -42,8 +42,9 @@ static tn_status wrong(const char *what)
     return WRONG == WORDLESS ? TN_ERR_FORMAT : tn_fail(TN_ERR_FORMAT, "toy: %s", what);
 }
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     char magic[4];
 
     if (WRONG == GREEDY)
@@ -86,8 +87,9 @@ static tn_status load_one(const tn_source *source, uint64_t *at, tn_state *state
     return tn_state_set(state, name, WRONG == WIDENS && e.dtype == TN_F16 ? tn_cast(t, TN_F32) : t);
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     char magic[4] = "";
     int64_t count = 0;
     uint64_t at = 0;
@@ -141,8 +143,9 @@ static tn_status save_one(const tn_sink *sink, const char *name, tn_tensor *t)
     return status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     int64_t count = 0;
     tn_status status;
 

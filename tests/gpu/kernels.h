@@ -8,7 +8,7 @@
 #include "tests/gpu/direct.h"
 
 extern struct direct here;
-extern uint32_t tried; /* the types to test on it */
+extern uint64_t tried; /* the types to test on it */
 
 /* Types of a kernel's tests. */
 #define FLOATS (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))

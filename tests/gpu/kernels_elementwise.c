@@ -6,7 +6,7 @@
 
 struct binary {
     const char *op;
-    uint32_t dtypes;
+    uint64_t dtypes;
     double (*f)(double a, double b);
 };
 
@@ -120,7 +120,7 @@ static double f_sigmoid(double a)
 }
 static const struct {
     const char *op;
-    uint32_t dtypes;
+    uint64_t dtypes;
     double (*f)(double a);
     bool positive;
 } unaries[] = { { "neg", FLOATS | (INTS & ~TN_BIT(TN_U8)), f_neg, false },

@@ -46,8 +46,9 @@ static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *re
     return TN_OK;
 }
 
-static tn_status fill(const void *data, tn_tensor *tensor)
+static tn_status fill(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     (void)data;
     return tensor ? TN_OK : TN_ERR_VALUE;
 }

@@ -16,15 +16,17 @@
 
 static int fail_after = -1; /* tensors */
 
-static bool recognize(const tn_source *source)
+static bool recognize(const tn_format_def *self, const tn_source *source)
 {
+    (void)self;
     char start[4];
     return source->size >= 4 && source->read(source->user, 0, start, 4) == TN_OK &&
            memcmp(start, "TEST", 4) == 0;
 }
 
-static tn_status load(const tn_source *source, tn_state *state)
+static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
+    (void)self;
     char bytes[64], name[8];
     if (!recognize(source))
         return tn_fail(TN_ERR_FORMAT, "%s: does not begin with TEST", source->path);
@@ -36,8 +38,9 @@ static tn_status load(const tn_source *source, tn_state *state)
     return status;
 }
 
-static tn_status save(const tn_sink *sink, const tn_state *state)
+static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     tn_status status = sink->write(sink->user, "TEST", 4);
     for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {
         if (i == fail_after)
@@ -50,8 +53,9 @@ static tn_status save(const tn_sink *sink, const tn_state *state)
     return status;
 }
 
-static tn_status silent_save(const tn_sink *sink, const tn_state *state)
+static tn_status silent_save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
+    (void)self;
     (void)sink;
     (void)state;
     return TN_ERR_TYPE;

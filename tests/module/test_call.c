@@ -191,18 +191,20 @@ END_TEST
 static char watched[256];
 static uint64_t token;
 
-static uint64_t watch_begin(void *user, tn_module *module)
+static uint64_t watch_begin(void *user, const tn_module_event *event)
 {
     (void)user;
-    strcat(strcat(watched, "<"), tn_module_type(module));
+    strcat(strcat(watched, "<"), tn_module_type(event->module));
+    if (event->path[0])
+        strcat(strcat(watched, ":"), event->path);
     return ++token;
 }
 
-static void watch_end(void *user, uint64_t given, tn_status status)
+static void watch_end(void *user, uint64_t given, const tn_module_event *event)
 {
     (void)user;
     char text[32];
-    tn_snprint(text, sizeof text, "%d%s>", (int)given, status == TN_OK ? "" : "!");
+    tn_snprint(text, sizeof text, "%d%s>", (int)given, event->status == TN_OK ? "" : "!");
     strcat(watched, text);
 }
 
@@ -217,7 +219,7 @@ START_TEST(observers_see_begin_and_end_of_every_module_call)
     tn_module *m = parsed("Sequential(Probe(1), Loud())");
     watched[0] = '\0';
     ck_assert_ptr_null(tn_module_call(m, filled(1)));
-    ck_assert_str_eq(watched, "<Sequential<Probe2><Loud3!>1!>");
+    ck_assert_str_eq(watched, "<Sequential<Probe:02><Loud:13!>1!>");
     tn_error_clear();
     tn_module_drop(m);
 }

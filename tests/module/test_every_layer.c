@@ -264,14 +264,16 @@ END_TEST
 
 static int taken;
 
-static tn_status toy_enumerate(int32_t *count)
+static tn_status toy_enumerate(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 2;
     return TN_OK;
 }
 
-static tn_status toy_open(int32_t index, void **device)
+static tn_status toy_open(const tn_backend_def *self, int32_t index, void **device)
 {
+    (void)self;
     static int devices[2];
     *device = &devices[index];
     return TN_OK;

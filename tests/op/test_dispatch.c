@@ -236,19 +236,15 @@ START_TEST(kernels_get_workspace_and_may_size_their_outputs)
 }
 END_TEST
 
-static tn_status twice(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status twice(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    out[0] = tn_mul_scalar(in[0], 2);
-    return out[0] != NULL ? TN_OK : tn_error_last_code();
+    call->out[0] = tn_mul_scalar(call->in[0], 2);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
-static tn_status misshapen(tn_tensor *const *in, int64_t n_in, const void *options, tn_tensor **out)
+static tn_status misshapen(const tn_decompose *call)
 {
-    (void)n_in;
-    (void)options;
-    out[0] = tn_sum(in[0], NULL);
+    call->out[0] = tn_sum(call->in[0], NULL);
     return TN_OK;
 }
 
@@ -406,28 +402,29 @@ START_TEST(nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted)
 END_TEST
 
 static int begins, ends, last_status;
+static int64_t last_count;
+static const tn_kernel_def *last_kernel;
 
-static uint64_t saw_begin(void *user, const char *op, const tn_device *device, tn_tensor *const *in,
-                          int64_t n_in)
+static uint64_t saw_begin(void *user, const tn_op_event *event)
 {
     (void)user;
-    (void)in;
-    ck_assert_int_ge(n_in, 1);
-    ck_assert_ptr_nonnull(op);
-    ck_assert_ptr_nonnull(device);
+    ck_assert_int_ge(event->n_in, 1);
+    ck_assert_ptr_nonnull(event->op);
+    ck_assert_ptr_nonnull(event->device);
+    ck_assert_ptr_null(event->kernel);
+    ck_assert_ptr_null(event->module);
     begins++;
     return 42;
 }
 
-static void saw_end(void *user, uint64_t token, tn_status status, tn_tensor *const *out,
-                    int64_t n_out)
+static void saw_end(void *user, uint64_t token, const tn_op_event *event)
 {
     (void)user;
-    (void)out;
-    (void)n_out;
     ck_assert_uint_eq(token, 42);
     ends++;
-    last_status = status;
+    last_status = event->status;
+    last_kernel = event->kernel;
+    last_count = event->n_out;
 }
 
 START_TEST(observers_see_calls_and_their_outcome)
@@ -443,6 +440,9 @@ START_TEST(observers_see_calls_and_their_outcome)
     ck_assert_int_eq(begins, 1);
     ck_assert_int_eq(ends, 1);
     ck_assert_int_eq(last_status, TN_OK);
+    ck_assert_int_eq(last_count, 1);
+    ck_assert_ptr_nonnull(last_kernel);
+    ck_assert_str_eq(last_kernel->op, "relu");
     tn_relu_(x);
     ck_assert_int_eq(begins, 2);
     tn_add(x, VEC(1, 2, 3), NULL);

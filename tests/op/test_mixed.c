@@ -36,7 +36,7 @@ static const tn_operand *operand_of(const tn_op_def *def, int64_t i)
 /* Whether an input may have any of the types. */
 static bool takes_floats(const tn_operand *operand)
 {
-    uint32_t mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
+    uint64_t mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
 
     for (int i = 0; i < TYPES; i++)
         if ((mask & TN_BIT(types[i])) == 0)

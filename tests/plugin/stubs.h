@@ -32,8 +32,9 @@ static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *ou
     return TN_OK;
 }
 
-static tn_status fill(const void *data, tn_tensor *tensor)
+static tn_status fill(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
+    (void)self;
     (void)data, (void)tensor;
     return TN_OK;
 }

@@ -94,20 +94,23 @@ static char *within(void *memory, uint64_t offset, size_t bytes)
 
 /* ---- devices ---- */
 
-static tn_status one(int32_t *count)
+static tn_status one(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }
 
-static tn_status two(int32_t *count)
+static tn_status two(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 2;
     return TN_OK;
 }
 
-static tn_status open_it(int32_t index, void **dev)
+static tn_status open_it(const tn_backend_def *self, int32_t index, void **dev)
 {
+    (void)self;
     *dev = (void *)(uintptr_t)(index + 100);
     atomic_fetch_add(&room.opened, 1);
     return TN_OK;

@@ -59,8 +59,9 @@ START_TEST(devices_are_listed_by_type_and_index)
 }
 END_TEST
 
-static tn_status no_hardware(int32_t *count)
+static tn_status no_hardware(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     static int times;
 
     (void)count;
@@ -68,14 +69,16 @@ static tn_status no_hardware(int32_t *count)
     return tn_fail(TN_ERR_UNAVAILABLE, "no such card in this machine");
 }
 
-static tn_status one(int32_t *count)
+static tn_status one(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = 1;
     return TN_OK;
 }
 
-static tn_status broken_open(int32_t index, void **handle)
+static tn_status broken_open(const tn_backend_def *self, int32_t index, void **handle)
 {
+    (void)self;
     static int times;
 
     (void)index;
@@ -84,8 +87,9 @@ static tn_status broken_open(int32_t index, void **handle)
     return tn_fail(TN_ERR_DEVICE, "the card is on fire");
 }
 
-static tn_status silent_open(int32_t index, void **handle)
+static tn_status silent_open(const tn_backend_def *self, int32_t index, void **handle)
 {
+    (void)self;
     (void)index;
     (void)handle;
     return TN_ERR_DEVICE;
@@ -96,8 +100,9 @@ static void close_nothing(void *handle)
     (void)handle;
 }
 
-static tn_status countless(int32_t *count)
+static tn_status countless(const tn_backend_def *self, int32_t *count)
 {
+    (void)self;
     *count = INT32_MAX;
     return TN_OK;
 }

@@ -45,7 +45,8 @@
 TN_BEGIN_DECLS
 
 /* What kind of struct a tn_head introduces. Numbers are never reused. */
-typedef enum tn_kind {
+typedef uint32_t tn_kind;
+enum {
     TN_KIND_tn_host_info = 1,
     TN_KIND_tn_plugin_info = 2,
     TN_KIND_tn_plugin = 3,
@@ -54,6 +55,10 @@ typedef enum tn_kind {
     TN_KIND_tn_derive = 6,
     TN_KIND_tn_infer = 7,
     TN_KIND_tn_loading = 8,
+    TN_KIND_tn_decompose = 9,
+    TN_KIND_tn_op_event = 10,
+    TN_KIND_tn_module_event = 11,
+    TN_KIND_tn_memory_event = 12,
     /* contributions */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
@@ -65,8 +70,9 @@ typedef enum tn_kind {
     TN_KIND_tn_format_def = 39,
     /* 40 is reserved */
     TN_KIND_tn_observer_def = 41,
+    /* 42 to 46 are reserved: pass, compiler of regions, comm, quantizer, quantized mapping */
     TN_KIND_END = 64
-} tn_kind;
+};
 
 /* The frozen prefix of every struct that crosses the boundary. Code that knows only this prefix can
  * still determine the kind, the size and the ABI version of a struct, and release it.

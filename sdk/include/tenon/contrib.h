@@ -3,7 +3,10 @@
  * What a plugin (or a program, with tn_register) contributes: the descriptors. All are `static
  * const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
  * member is NULL), and must remain valid until the process ends. Callbacks report failures with
- * tn_fail and return its code; they never end the process, print, or start threads. */
+ * tn_fail and return its code; they never end the process, print, or start threads. Every callback
+ * can reach the member `user` of its descriptor, which the core never looks at: one function then
+ * serves descriptors that a program makes at run time, or those of another language. `self` and
+ * `op` are the core's copy of the descriptor. */
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
@@ -36,8 +39,7 @@ typedef struct tn_device_info {
     int64_t memory_free;   /* bytes, -1 unknown */
     int64_t compute_units; /* cores, multiprocessors */
     int64_t alignment;     /* of every allocation's start, a power of two */
-    uint32_t dtypes;       /* TN_BIT mask of the types it computes in */
-    uint32_t reserved32;
+    uint64_t dtypes;       /* TN_BIT mask of the types it computes in */
 } tn_device_info;
 
 /* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to
@@ -47,15 +49,16 @@ typedef struct tn_backend_def {
     tn_head head;
     const char *type;    /* "cpu": lower case letters, digits, `_` */
     const char *help;    /* one line */
+    void *user;          /* the plugin's own */
     uint32_t flags;      /* TN_BACKEND_* */
     int32_t dlpack_type; /* DLDeviceType or 0 */
 
     /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with a reason) where
      * there is no such hardware. */
-    tn_status (*enumerate)(int32_t *count);
+    tn_status (*enumerate)(const struct tn_backend_def *self, int32_t *count);
     /* Opens device `index` of them; called once each, before any other call with it. close: at
      * shutdown. */
-    tn_status (*open)(int32_t index, void **device);
+    tn_status (*open)(const struct tn_backend_def *self, int32_t index, void **device);
     void (*close)(void *device);
     tn_status (*info)(void *device, tn_device_info *out);
 
@@ -117,6 +120,7 @@ typedef struct tn_meta {
  * promotion, TN_DTYPE_AUTO without promotion. */
 typedef struct tn_infer {
     tn_head head;
+    const struct tn_op_def *op;
     const tn_view *const *in;
     int64_t n_in;
     const void *options;
@@ -142,6 +146,7 @@ typedef struct tn_infer {
  * scope. */
 typedef struct tn_derive {
     tn_head head;
+    const struct tn_op_def *op;
     const void *options;
     tn_tensor *const *in;
     tn_tensor *const *out;
@@ -156,11 +161,25 @@ typedef struct tn_derive {
     tn_tensor *sum;
 } tn_derive;
 
+/* The arguments of a decomposition: computes out[i] from in[i] by calling other operators, in a
+ * scope of its own. in[i] is TN_NONE for an absent optional input. Returning an input as output
+ * means that there was nothing to do. */
+typedef struct tn_decompose {
+    tn_head head;
+    const struct tn_op_def *op;
+    const void *options; /* the operator's struct, defaults filled in */
+    tn_tensor *const *in;
+    int64_t n_in;
+    tn_tensor **out; /* n_out of them, NULL at first */
+    int32_t n_out;
+    uint32_t reserved;
+} tn_decompose;
+
 /* Names of inputs and outputs, for messages and bindings. Frozen. */
 typedef struct tn_operand {
     const char *name;
-    uint32_t flags;  /* TN_OPERAND_* */
-    uint32_t dtypes; /* TN_BIT mask that is accepted; 0: any with arithmetic */
+    uint64_t flags;  /* TN_OPERAND_* */
+    uint64_t dtypes; /* TN_BIT mask that is accepted; 0: any with arithmetic */
 } tn_operand;
 
 enum {
@@ -194,30 +213,28 @@ typedef struct tn_op_def {
     const char *name;
     const char *math; /* one line: "y = max(x, 0)" */
     const char *help; /* a sentence or two */
-    uint32_t revision;
-    uint32_t flags;           /* TN_OP_* */
+    void *user;       /* the plugin's own */
+    uint64_t flags;           /* TN_OP_* */
     const tn_operand *inputs; /* n_inputs of them */
     const tn_operand *outputs;
     int32_t n_inputs;
     int32_t n_outputs;
     const tn_option *options; /* table over the option struct; NULL without options */
     const void *defaults;     /* the option struct with all defaults */
+    uint32_t revision;
     uint32_t options_size;
     int32_t dispatch_input; /* which input's dtype chooses the kernel; -1: output 0's */
     uint32_t save_in;       /* bit i: derive needs input i */
     uint32_t save_out;      /* bit i: derive needs output i */
     tn_status (*infer)(tn_infer *infer);
     tn_status (*derive)(tn_derive *derive); /* NULL: not differentiable */
-    /* Computes the operator with other operators, in its own scope. Returning an input means that
-     * there was nothing to do. */
-    tn_status (*decompose)(tn_tensor *const *in, int64_t n_in, const void *options,
-                           tn_tensor **out);
+    tn_status (*decompose)(const tn_decompose *call); /* NULL: devices must have a kernel */
     /* For each input, then each output: bit i means that its saved value is used only for the
      * gradient of input i. NULL: for all of them. */
     const uint32_t *save_for;
     /* TN_BIT mask of the dtypes (of the one that chooses the kernel) that `decompose` handles; 0:
      * all. So a primitive can be decomposed for complex numbers. */
-    uint32_t decompose_dtypes;
+    uint64_t decompose_dtypes;
 } tn_op_def;
 
 /* ==== kernel: code for an operator on a device type =========================================== */
@@ -254,9 +271,10 @@ typedef struct tn_kernel_def {
     const char *device; /* device type */
     const char *name;   /* "tn_softmax_f32" */
     uint32_t revision;  /* of the operator */
-    uint32_t dtypes;    /* TN_BIT mask */
+    uint32_t flags;     /* TN_KERNEL_* */
+    uint64_t dtypes;    /* TN_BIT mask */
     int32_t priority;   /* higher is asked first; a backend's own kernels have 0 */
-    uint32_t flags;
+    uint32_t reserved;
     const void *data; /* the kernel's own */
     /* NULL: every call of these dtypes. Returns false with a reason in reason[size], written with
      * tn_snprint. Called with the real call; its workspace is NULL. */
@@ -287,8 +305,9 @@ typedef struct tn_layer_def {
     tn_head head;
     const char *name; /* "Linear" */
     const char *help;
+    void *user; /* the plugin's own; tn_module_user */
     const tn_option *options;
-    size_t data_size; /* of the layer's struct; the option table points into it */
+    uint64_t data_size; /* of the layer's struct; the option table points into it */
     int64_t version;  /* of its state: kept in it, given back to load_state; 0 is 1 */
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
@@ -336,8 +355,9 @@ typedef struct tn_optimizer_def {
     tn_head head;
     const char *name;
     const char *help;
+    void *user; /* the plugin's own; tn_optimizer_user */
     const tn_option *options;
-    size_t data_size;
+    uint64_t data_size;
     tn_status (*check)(tn_optimizer *self); /* refuses values; may be NULL */
     /* Called without gradients being recorded, in a scope of its own, for parameter `index` and its
      * gradient; changes the parameter in place. tn_optimizer_steps counts this step: 1 in the
@@ -354,8 +374,9 @@ typedef struct tn_scheduler_def {
     tn_head head;
     const char *name;
     const char *help;
+    void *user; /* the plugin's own; tn_scheduler_user */
     const tn_option *options;
-    size_t data_size;
+    uint64_t data_size;
     tn_status (*check)(tn_scheduler *self);
     /* The learning rate after `step` steps, from the one at the start; called with step 0 when the
      * scheduler is made. */
@@ -366,9 +387,10 @@ typedef struct tn_init_def {
     tn_head head;
     const char *name;
     const char *help;
+    void *user; /* the plugin's own */
     const tn_option *options;
-    size_t data_size;
-    tn_status (*fill)(const void *data, tn_tensor *tensor);
+    uint64_t data_size;
+    tn_status (*fill)(const struct tn_init_def *self, const void *data, tn_tensor *tensor);
 } tn_init_def;
 
 /* ==== format: files =========================================================================== */
@@ -399,30 +421,65 @@ typedef struct tn_format_def {
     tn_head head;
     const char *name; /* "safetensors" */
     const char *help;
-    const char *extensions;                     /* ".safetensors", several with spaces between */
-    bool (*recognize)(const tn_source *source); /* by content */
-    tn_status (*load)(const tn_source *source, tn_state *state);
-    tn_status (*save)(const tn_sink *sink, const tn_state *state);
+    void *user;             /* the plugin's own */
+    const char *extensions; /* ".safetensors", several with spaces between */
+    /* By content. */
+    bool (*recognize)(const struct tn_format_def *self, const tn_source *source);
+    tn_status (*load)(const struct tn_format_def *self, const tn_source *source, tn_state *state);
+    tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink,
+                      const tn_state *state);
     uint32_t flags; /* TN_FORMAT_* */
+    uint32_t reserved;
 } tn_format_def;
 
 /* ==== observer ================================================================================ */
 
-/* Around calls, in any thread; any may be NULL; `end` gets back what `begin` gave. The first call
- * (op or module) activates the plugin, which receives memory events from then on. At most 16
+/* A call of an operator, as observers see it. The same struct comes to op_begin and to op_end. */
+typedef struct tn_op_event {
+    tn_head head;
+    const struct tn_op_def *op;
+    const void *options; /* the operator's struct or NULL: all defaults */
+    const tn_device *device;
+    tn_tensor *const *in;
+    int64_t n_in;
+    tn_module *module; /* the innermost module that is being called, NULL outside of calls */
+    /* From here on for op_end alone. */
+    tn_tensor *const *out;
+    int64_t n_out;    /* 0 after a failure */
+    tn_status status; /* of the call */
+    uint32_t reserved;
+    const tn_kernel_def *kernel; /* that ran; NULL: a view, a decomposition, nothing */
+    void *stream;                /* the backend's handle that the kernel got */
+} tn_op_event;
+
+/* A call of a module. */
+typedef struct tn_module_event {
+    tn_head head;
+    tn_module *module;
+    const char *path; /* dotted, from the module of the outermost call: "" for that one */
+    tn_status status; /* for module_end */
+    uint32_t reserved;
+} tn_module_event;
+
+/* Memory that an allocator took from a device or gave back to a cache. */
+typedef struct tn_memory_event {
+    tn_head head;
+    const tn_device *device;
+    int64_t bytes; /* > 0 taken, < 0 given back */
+} tn_memory_event;
+
+/* Around calls, in any thread; any may be NULL; `end` gets back what `begin` returned. The first
+ * call (op or module) activates the plugin, which receives memory events from then on. At most 16
  * observers are active. */
 typedef struct tn_observer_def {
     tn_head head;
     const char *name;
-    void *user;
-    uint64_t (*op_begin)(void *user, const char *op, const tn_device *device, tn_tensor *const *in,
-                         int64_t n_in);
-    void (*op_end)(void *user, uint64_t token, tn_status status, tn_tensor *const *out,
-                   int64_t n_out);
-    uint64_t (*module_begin)(void *user, tn_module *module);
-    void (*module_end)(void *user, uint64_t token, tn_status status);
-    void (*memory)(void *user, const tn_device *device,
-                   int64_t bytes); /* > 0 taken, < 0 given back */
+    void *user; /* the plugin's own: the first argument */
+    uint64_t (*op_begin)(void *user, const tn_op_event *event);
+    void (*op_end)(void *user, uint64_t token, const tn_op_event *event);
+    uint64_t (*module_begin)(void *user, const tn_module_event *event);
+    void (*module_end)(void *user, uint64_t token, const tn_module_event *event);
+    void (*memory)(void *user, const tn_memory_event *event);
 } tn_observer_def;
 
 TN_END_DECLS

@@ -26,12 +26,13 @@ TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
 TN_API tn_status tn_module_to_like(tn_module *module, const tn_tensor *other);
 
 /* The order of dimensions in memory. */
-typedef enum tn_memory_format {
+typedef uint32_t tn_memory_format;
+enum {
     TN_FORMAT_KEEP = 0,            /* as the tensor has it */
     TN_FORMAT_CONTIGUOUS = 1,      /* row-major */
     TN_FORMAT_CHANNELS_LAST = 2,   /* [N, C, H, W] with C innermost */
     TN_FORMAT_CHANNELS_LAST_3D = 3 /* [N, C, D, H, W] with C innermost */
-} tn_memory_format;
+};
 
 enum {
     TN_CONVERT_NON_BLOCKING = 1, /* a hint: copies between host and device need not be waited for */

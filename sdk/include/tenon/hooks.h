@@ -42,10 +42,11 @@ TN_ATTR(unused) static inline void tn_hook_remove_at(tn_hook_handle *handle)
 
 /* ---- what a hook is -------------------------------------------------------------------------- */
 
-typedef enum tn_hook_outcome {
+typedef uint32_t tn_hook_outcome;
+enum {
     TN_HOOK_UNCHANGED = 0, /* what *outcome is at the call */
     TN_HOOK_REPLACED = 1   /* `replacement` is passed on */
-} tn_hook_outcome;
+};
 
 enum {
     TN_HOOK_PREPEND = 1, /* before the hooks of its kind already registered */

@@ -65,12 +65,13 @@ TN_API int64_t tn_module_repr(tn_module *module, char *out, size_t size);
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-typedef enum tn_slot_kind {
+typedef uint32_t tn_slot_kind;
+enum {
     TN_SLOT_PARAMETER = 1,
     TN_SLOT_BUFFER = 2,
     TN_SLOT_CHILD = 4,
     TN_SLOT_COMPUTED = 8 /* found by name; walks, states and conversions leave it out */
-} tn_slot_kind;
+};
 
 enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
 
@@ -227,6 +228,9 @@ TN_API tn_status tn_init(tn_tensor *tensor, const char *format, ...);
  * its children: tn_module_each visits them). TN_ERR_ATTR for a layer that has nothing to
  * initialise. */
 TN_API tn_status tn_module_reset_parameters(tn_module *module);
+
+/* The member `user` of the descriptor of the module's layer. [borrowed] */
+TN_API void *tn_module_user(const tn_module *module);
 
 TN_END_DECLS
 #endif

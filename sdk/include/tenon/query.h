@@ -54,10 +54,11 @@ typedef struct tn_plugin {
     const tn_requirement *requires_; /* ends with a NULL id */
     const tn_option *options; /* settable as TENON_<LAST PART OF ID>_<OPTION>; over options_data */
     void *options_data;
+    void *user; /* the plugin's own */
     /* When the first contribution is needed: opens libraries, selects code. It is not called again
-     * after a failure. */
-    tn_status (*activate)(void);
-    void (*deactivate)(void);
+     * after a failure. `self` is the core's copy. */
+    tn_status (*activate)(const struct tn_plugin *self);
+    void (*deactivate)(const struct tn_plugin *self);
 } tn_plugin;
 
 enum { TN_PLUGIN_OWN_THREADS = 1 }; /* brings a thread pool (OpenMP, BLAS): rule 13 */

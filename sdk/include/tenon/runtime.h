@@ -9,14 +9,16 @@
 
 TN_BEGIN_DECLS
 
-typedef enum tn_outcome {
+typedef uint32_t tn_outcome;
+enum {
     TN_OUTCOME_OK = 0,
     TN_OUTCOME_NOT_APPLICABLE = 1, /* no such hardware */
     TN_OUTCOME_REFUSED = 2,        /* version, policy */
     TN_OUTCOME_FAILED = 3          /* broken */
-} tn_outcome;
+};
 
-typedef enum tn_stage {
+typedef uint32_t tn_stage;
+enum {
     TN_STAGE_FOUND = 0,
     TN_STAGE_READABLE = 1,
     TN_STAGE_OWNER = 2,
@@ -26,7 +28,7 @@ typedef enum tn_stage {
     TN_STAGE_VERSION = 6,
     TN_STAGE_ACTIVATE = 7,
     TN_STAGE_PROBE = 8 /* a backend looked for devices */
-} tn_stage;
+};
 
 /* One line of the load report. Strings live until the process ends. `head`-less, frozen at 128
  * bytes. */

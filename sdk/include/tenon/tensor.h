@@ -17,7 +17,8 @@ TN_BEGIN_DECLS
 
 /* ---- element types --------------------------------------------------------------------------- */
 
-typedef enum tn_dtype {
+typedef uint32_t tn_dtype;
+enum {
     TN_BOOL = 0,
     TN_U8 = 1,
     TN_I8 = 2,
@@ -37,15 +38,16 @@ typedef enum tn_dtype {
     TN_F8_E5M2 = 16,
     TN_DTYPE_COUNT,
     TN_DTYPE_AUTO = 255 /* as an argument: the default, or the input's */
-} tn_dtype;
+};
 
-#define TN_BIT(dtype) (1u << (dtype))
+/* A mask of dtypes has 64 bits. */
+#define TN_BIT(dtype) (UINT64_C(1) << (dtype))
 #define TN_MASK_FLOAT (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define TN_MASK_COMPLEX (TN_BIT(TN_C64) | TN_BIT(TN_C128))
 #define TN_MASK_INT                                                                                \
     (TN_BIT(TN_U8) | TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64))
 #define TN_MASK_ARITH (TN_MASK_FLOAT | TN_MASK_COMPLEX | TN_MASK_INT)
-#define TN_MASK_ALL ((1u << TN_DTYPE_COUNT) - 1u)
+#define TN_MASK_ALL (TN_BIT(TN_DTYPE_COUNT) - 1)
 
 /* "float32", as PyTorch and NumPy say it; "?" if unknown. [static] */
 TN_API const char *tn_dtype_name(tn_dtype dtype);

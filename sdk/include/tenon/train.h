@@ -70,5 +70,9 @@ TN_API int64_t tn_scheduler_steps(const tn_scheduler *scheduler);
 /* [borrowed] */
 TN_API void *tn_scheduler_data(const tn_scheduler *scheduler);
 
+/* The member `user` of the descriptor. [borrowed] */
+TN_API void *tn_optimizer_user(const tn_optimizer *optimizer);
+TN_API void *tn_scheduler_user(const tn_scheduler *scheduler);
+
 TN_END_DECLS
 #endif

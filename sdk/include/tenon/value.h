@@ -47,7 +47,8 @@ static inline tn_ints tn_no_ints(void)
 /* The shape of a 0-d tensor; as an option: "not given". */
 #define TN_SCALAR_SHAPE tn_no_ints()
 
-typedef enum tn_value_kind {
+typedef uint32_t tn_value_kind;
+enum {
     TN_VALUE_NONE = 0,
     TN_VALUE_BOOL = 1,    /* as.i, 0 or 1 */
     TN_VALUE_INT = 2,     /* as.i */
@@ -60,7 +61,7 @@ typedef enum tn_value_kind {
     TN_VALUE_MODULE = 9,  /* as.module */
     TN_VALUE_OPAQUE = 10, /* as.opaque: passed through, known only to sender and receiver */
     TN_VALUE_BYTES = 11   /* as.s, `count` arbitrary bytes */
-} tn_value_kind;
+};
 
 /* One value. Frozen: 16 bytes. */
 typedef struct tn_value {
@@ -80,7 +81,8 @@ typedef struct tn_value {
 /* ---- option tables --------------------------------------------------------------------------- */
 
 /* How an option is stored in the provider's struct. */
-typedef enum tn_option_kind {
+typedef uint32_t tn_option_kind;
+enum {
     TN_OPTION_KIND_END = 0,
     TN_OPTION_KIND_BOOL = 1,   /* bool */
     TN_OPTION_KIND_INT = 2,    /* int64_t */
@@ -90,7 +92,7 @@ typedef enum tn_option_kind {
     TN_OPTION_KIND_FLOATS = 6, /* struct tn_floats */
     TN_OPTION_KIND_DTYPE = 7,  /* tn_dtype, by name: float32 */
     TN_OPTION_KIND_VALUE = 8   /* tn_value: anything, nested specs too */
-} tn_option_kind;
+};
 
 typedef struct tn_floats {
     const double *at;
