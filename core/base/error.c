@@ -193,6 +193,13 @@ tn_status tn_fail_native(tn_status code, int32_t native, const char *format, ...
     return status;
 }
 
+tn_status tn_fail_text(tn_status code, int32_t native, const char *text)
+{
+    if (!tn__given(text != NULL, "tn_fail_text: text"))
+        return tn_error_last_code();
+    return tn_fail_native(code, native, "%s", text);
+}
+
 tn_status tn_failv(tn_status code, const char *format, va_list args)
 {
     return tn_fail_nativev(code, 0, format, args);
@@ -276,4 +283,11 @@ tn_status tn__error_null_input(const char *what)
         return mine()->first.code;
     return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why",
                    what);
+}
+
+tn_status tn_error_prefix_text(const char *text)
+{
+    if (!tn__given(text != NULL, "tn_error_prefix_text: text"))
+        return tn_error_last_code();
+    return tn_error_prefix("%s", text);
 }

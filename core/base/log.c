@@ -229,3 +229,9 @@ void tn__log_shutdown(void)
     atomic_store(&threshold, -1);
     pthread_mutex_unlock(&lock);
 }
+
+void tn_log_text(int level, const char *text)
+{
+    if (tn__given(text != NULL, "tn_log_text: text"))
+        tn_log(level, "%s", text);
+}

@@ -22,6 +22,8 @@ static const char *const names[TN_ERR_COUNT] = {
     [TN_ERR_REFUSED] = "TN_ERR_REFUSED",
     [TN_ERR_UNAVAILABLE] = "TN_ERR_UNAVAILABLE",
     [TN_ERR_CANCELLED] = "TN_ERR_CANCELLED",
+    [TN_ERR_TIMEOUT] = "TN_ERR_TIMEOUT",
+    [TN_ERR_PEER] = "TN_ERR_PEER",
 };
 
 const char *tn_status_name(tn_status code)

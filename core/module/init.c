@@ -82,3 +82,10 @@ tn_status tn_init(tn_tensor *tensor, const char *format, ...)
     va_end(args);
     return status;
 }
+
+tn_status tn_init_parse(tn_tensor *tensor, const char *text)
+{
+    if (tensor == NULL || text == NULL)
+        return tn__error_null_input("an argument of tn_init_parse");
+    return tn_init(tensor, "%s", text);
+}

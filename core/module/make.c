@@ -525,3 +525,17 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
     }
     return tn__module_make(type, NULL, values, names, NULL, NULL, count);
 }
+
+tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
+{
+    if (!tn__given(text != NULL, "tn_module_parse_skip_init: text"))
+        return NULL;
+    return tn_module_skip_init(device, "%s", text);
+}
+
+tn_status tn_module_parse_children(tn_module *module, const char *text)
+{
+    if (module == NULL || text == NULL)
+        return tn__error_null_input("an argument of tn_module_parse_children");
+    return tn_module_add_children(module, "%s", text);
+}

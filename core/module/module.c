@@ -75,7 +75,7 @@ void *tn_module_data(const tn_module *module)
 
 void *tn_module_user(const tn_module *module)
 {
-    return tn__there(module, "tn_module_user: module") ? module->layer->user : NULL;
+    return tn__not_null(module, "tn_module_user: module") ? module->layer->user : NULL;
 }
 
 bool tn_module_is_training(const tn_module *module)

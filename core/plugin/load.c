@@ -195,7 +195,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
         return false;
     }
     if (tn__reserved_check(&own->head, "tn_plugin") != TN_OK || !requirements_known(own)) {
-        tn__take_words(mark, words, sizeof words);
+        tn__report_take_words(mark, words, sizeof words);
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
                            words);
         return false;

@@ -317,7 +317,7 @@ void *tn_optimizer_data(const tn_optimizer *optimizer)
 
 void *tn_optimizer_user(const tn_optimizer *optimizer)
 {
-    return tn__there(optimizer, "tn_optimizer_user: optimizer") ? optimizer->def->user : NULL;
+    return tn__not_null(optimizer, "tn_optimizer_user: optimizer") ? optimizer->def->user : NULL;
 }
 
 int64_t tn_optimizer_count(const tn_optimizer *optimizer)

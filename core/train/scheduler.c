@@ -134,5 +134,14 @@ void *tn_scheduler_data(const tn_scheduler *scheduler)
 
 void *tn_scheduler_user(const tn_scheduler *scheduler)
 {
-    return tn__there(scheduler, "tn_scheduler_user: scheduler") ? scheduler->def->user : NULL;
+    return tn__not_null(scheduler, "tn_scheduler_user: scheduler") ? scheduler->def->user : NULL;
+}
+
+tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text)
+{
+    if (optimizer == NULL || text == NULL) {
+        tn__error_null_input("an argument of tn_scheduler_parse");
+        return NULL;
+    }
+    return tn_scheduler_new(optimizer, "%s", text);
 }

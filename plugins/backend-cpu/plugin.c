@@ -90,6 +90,12 @@ static tn_status choose_variant(const char *wanted)
                    wanted);
 }
 
+static void deactivate(const tn_plugin *self)
+{
+    (void)self;
+    tn__scratch_drop();
+}
+
 static tn_status activate(const tn_plugin *self)
 {
     (void)self;
@@ -125,7 +131,7 @@ static tn_plugin plugin = {
     .options = options,
     .options_data = &options_data,
     .activate = activate,
-    .deactivate = tn__scratch_drop,
+    .deactivate = deactivate,
 };
 
 /* The plugin has one table of kernels: those of all files, one after the other. */

@@ -12,9 +12,8 @@
 static const char magic[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 enum { MAGIC_SIZE = sizeof magic - 1, PROTOCOL = 1001 };
 
-bool pytorch_legacy_recognize(const tn_format_def *self, const tn_source *source)
+bool pytorch_legacy_recognize(const tn_source *source)
 {
-    (void)self;
     char start[MAGIC_SIZE];
     return source->size >= MAGIC_SIZE &&
            source->read(source->user, 0, start, sizeof start) == TN_OK &&
@@ -164,9 +163,8 @@ static tn_status place_storages(struct pytorch_file *file, const struct pickles 
     return status;
 }
 
-tn_status pytorch_legacy_load(const tn_format_def *self, const tn_source *source, tn_state *state)
+tn_status pytorch_legacy_load(const tn_source *source, tn_state *state)
 {
-    (void)self;
     struct pytorch_file file = { .source = source, .state = state };
     struct pickles all;
     char *bytes = NULL;

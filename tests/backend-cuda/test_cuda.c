@@ -98,9 +98,9 @@ START_TEST(rule_19_an_absent_driver_is_unavailable_with_its_name)
     ck_assert(direct_load(&d, PLUGIN));
     options = d.plugin->options_data;
     *options = (struct options){ "/nowhere/libcuda.so.1", "none", KERNELS };
-    expect(d.plugin->activate(), TN_ERR_UNAVAILABLE, "/nowhere/libcuda.so.1");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "/nowhere/libcuda.so.1");
     options->driver = "libm.so.6";
-    expect(d.plugin->activate(), TN_ERR_UNAVAILABLE, "libm.so.6 lacks cuInit");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "libm.so.6 lacks cuInit");
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(a_machine_without_a_gpu_is_unavailable)
 
     load();
     fake->devices = 0;
-    ck_assert_int_eq(d.plugin->activate(), TN_OK);
+    ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
     ck_assert_int_eq(fake->inits, 0);
     expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE, "no GPU");
 }
@@ -122,7 +122,7 @@ START_TEST(an_old_driver_is_unavailable_with_both_versions)
 
     load();
     fake->version = 11010;
-    ck_assert_int_eq(d.plugin->activate(), TN_OK);
+    ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
     expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE,
            "too old, got CUDA 11.1; expected 11.2");
 }
@@ -134,7 +134,7 @@ START_TEST(a_driver_that_does_not_start_is_unavailable_with_its_error)
 
     load();
     fake->init_result = 3;
-    ck_assert_int_eq(d.plugin->activate(), TN_OK);
+    ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
     expect(d.backend->enumerate(d.backend, &count), TN_ERR_UNAVAILABLE,
            "CUDA_ERROR_NOT_INITIALIZED (3)");
 }
@@ -144,7 +144,7 @@ START_TEST(without_kernels_activation_says_so_and_what_would_help)
 {
     load();
     ((struct options *)d.plugin->options_data)->kernels = "";
-    if (d.plugin->activate() == TN_OK)
+    if (d.plugin->activate(d.plugin) == TN_OK)
         return; /* built with nvcc: the plugin has kernels */
     expect(tn_error_last_code(), TN_ERR_UNAVAILABLE, "built without CUDA kernels");
 }
@@ -191,7 +191,7 @@ START_TEST(a_device_that_cannot_be_opened_leaves_nothing)
     void *device = NULL;
 
     load();
-    ck_assert_int_eq(d.plugin->activate(), TN_OK);
+    ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
     ck_assert_int_eq(d.backend->enumerate(d.backend, &count), TN_OK);
     fake->fail_function = "cuDevicePrimaryCtxRetain";
     fake->fail_after = 1;

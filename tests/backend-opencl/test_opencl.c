@@ -75,9 +75,9 @@ START_TEST(rule_19_an_absent_loader_is_unavailable_with_its_name)
     struct options *options = d.plugin->options_data, before = *options;
 
     options->library = "/nowhere/libOpenCL.so.1";
-    expect(d.plugin->activate(), TN_ERR_UNAVAILABLE, "/nowhere/libOpenCL.so.1");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "/nowhere/libOpenCL.so.1");
     options->library = "libm.so.6";
-    expect(d.plugin->activate(), TN_ERR_UNAVAILABLE, "libm.so.6 lacks clGetPlatformIDs");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "libm.so.6 lacks clGetPlatformIDs");
     *options = before;
     /* what was open stays usable */
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
@@ -97,7 +97,7 @@ START_TEST(a_queue_that_cannot_be_made_is_an_error_and_leaves_none)
     };
 
     options->library = FAILING;
-    ck_assert_msg(d.plugin->activate() == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(d.plugin->activate(d.plugin) == TN_OK, "%s", tn_error_text());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *stream = NULL;
 
@@ -112,7 +112,7 @@ START_TEST(a_queue_that_cannot_be_made_is_an_error_and_leaves_none)
     ck_assert_msg(d.backend->stream_new(d.device, &stream) == TN_OK, "%s", tn_error_text());
     d.backend->stream_drop(d.device, stream);
     *options = before;
-    ck_assert_int_eq(d.plugin->activate(), TN_OK);
+    ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
 }
 END_TEST
 

@@ -13,12 +13,11 @@ enum { LENGTH = 96, BATCH = 4, SIZE = 8 };
 
 static _Atomic int64_t taken;
 
-static void count(void *user, const tn_device *device, int64_t bytes)
+static void count(void *user, const tn_memory_event *event)
 {
     (void)user;
-    (void)device;
-    if (bytes > 0)
-        atomic_fetch_add(&taken, bytes);
+    if (event->bytes > 0)
+        atomic_fetch_add(&taken, event->bytes);
 }
 
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "bytes",

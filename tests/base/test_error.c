@@ -15,6 +15,19 @@ START_TEST(every_status_has_its_name)
 }
 END_TEST
 
+START_TEST(texts_that_are_no_formats_are_taken_as_they_are)
+{
+    ck_assert_int_eq(tn_fail_text(TN_ERR_IO, 5, "100% of %s, %q and %n"), TN_ERR_IO);
+    ck_assert_str_eq(tn_error_text(), "100% of %s, %q and %n");
+    ck_assert_int_eq(tn_error_last()->native, 5);
+    ck_assert_int_eq(tn_error_prefix_text("50%d: "), TN_ERR_IO);
+    ck_assert_str_eq(tn_error_text(), "50%d: 100% of %s, %q and %n");
+    tn_error_clear();
+    ck_assert_int_eq(tn_fail_text(TN_ERR_IO, 0, NULL), TN_ERR_VALUE);
+    tn_error_clear();
+}
+END_TEST
+
 START_TEST(an_error_record_is_1024_bytes_and_frozen) /* rule 10 */
 {
     ck_assert_uint_eq(sizeof(tn_error), 1024);
@@ -241,6 +254,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         every_status_has_its_name,
+        texts_that_are_no_formats_are_taken_as_they_are,
         an_error_record_is_1024_bytes_and_frozen,
         the_thread_keeps_the_first_and_the_last_failure,
         a_mark_puts_back_what_was_held,

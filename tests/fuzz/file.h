@@ -41,8 +41,8 @@ static tn_state *load(const tn_format_def *format, struct bytes *bytes)
 {
     tn_source source = { bytes, bytes->size, "input", read_bytes };
     tn_state *state = tn_state_new();
-    format->recognize(&source);
-    if (format->load(&source, state) == TN_OK)
+    format->recognize(format, &source);
+    if (format->load(format, &source, state) == TN_OK)
         return state;
     fuzz_require(tn_failed() && *tn_error_text());
     tn_error_clear();
@@ -100,7 +100,7 @@ static int fuzz_file(const char *name, const uint8_t *data, size_t size)
     if (state != NULL) {
         tn_sink sink = { &output, "output", write_bytes };
         if (format->save != NULL) {
-            fuzz_require(format->save(&sink, state) == TN_OK);
+            fuzz_require(format->save(format, &sink, state) == TN_OK);
             tn_state *again = load(format, &output);
             fuzz_require(again != NULL);
             expect_same(state, again);

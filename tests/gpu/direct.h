@@ -63,7 +63,7 @@ static inline void direct_close(struct direct *d)
     if (d->device)
         d->backend->close(d->device);
     if (d->plugin->deactivate)
-        d->plugin->deactivate();
+        d->plugin->deactivate(d->plugin);
     d->stream = NULL;
     d->device = NULL;
 }
@@ -72,12 +72,12 @@ static inline void direct_close(struct direct *d)
 static inline tn_status direct_open(struct direct *d, int32_t index)
 {
     int32_t count = 0;
-    tn_status status = d->plugin->activate ? d->plugin->activate() : TN_OK;
+    tn_status status = d->plugin->activate ? d->plugin->activate(d->plugin) : TN_OK;
 
     if (!status)
-        status = d->backend->enumerate(&count);
+        status = d->backend->enumerate(d->backend, &count);
     if (!status)
-        status = d->backend->open(index, &d->device);
+        status = d->backend->open(d->backend, index, &d->device);
     if (!status)
         status = d->backend->stream_new(d->device, &d->stream);
     d->info = (tn_device_info){ TN_HEAD(tn_device_info) };

@@ -12,6 +12,7 @@ TN_HOUSE_TESTS = \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
+	tests/house/tables.sh \
 	tests/house/links.sh \
 	tests/house/operators.sh \
 	tests/house/primitives.sh \
@@ -25,4 +26,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/tables.golden %D%/operators.txt %D%/descriptors.c

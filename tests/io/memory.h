@@ -29,7 +29,7 @@ static inline tn_status load_memory_as(const char *name, const char *bytes, size
     const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,
                                                                           name);
     ck_assert_ptr_nonnull(format);
-    return format->load(&source, state);
+    return format->load(format, &source, state);
 }
 
 static inline char *slurp(const char *path, size_t *size)

@@ -26,9 +26,8 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
 
 static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
-    (void)self;
     char bytes[64], name[8];
-    if (!recognize(source))
+    if (!recognize(self, source))
         return tn_fail(TN_ERR_FORMAT, "%s: does not begin with TEST", source->path);
     tn_status status = source->read(source->user, 4, bytes, (size_t)source->size - 4);
     for (uint64_t i = 0; i + 4 < source->size && status == TN_OK; i++) {

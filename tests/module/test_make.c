@@ -26,6 +26,23 @@ START_TEST(a_format_puts_numbers_into_a_spec)
 }
 END_TEST
 
+START_TEST(texts_that_are_no_formats_are_parsed_as_they_are)
+{
+    tn_module *m = tn_module_parse_skip_init(NULL, "Linear(2, 3)");
+    expect_spec(m, "Linear(in_features=2, out_features=3, bias=True)");
+    ck_assert_int_eq(tn_init_parse(tn_module_get(m, "weight"), "constant(val=2.5)"), TN_OK);
+    ck_assert(tn_item(tn_sum(tn_module_get(m, "weight"), NULL)) == 15.0);
+    tn_module_drop(m);
+    ck_assert_ptr_null(tn_module_parse_skip_init(NULL, "Linear(%d, 3)"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "%"));
+    tn_error_clear();
+    m = parsed("Sequential()");
+    ck_assert_int_eq(tn_module_parse_children(m, "fc1=Linear(2, 3), act=ReLU()"), TN_OK);
+    ck_assert_str_eq(tn_module_child_name(m, 1), "act");
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(repr_is_pytorchs_text_rep_001_rep_002_rep_003)
 {
     tn_module *m = parsed(
@@ -357,6 +374,7 @@ int main(void)
     const TTest *const tests[] = {
         positional_children_are_numbered_named_ones_have_their_names_ctr_001,
         a_format_puts_numbers_into_a_spec,
+        texts_that_are_no_formats_are_parsed_as_they_are,
         repr_is_pytorchs_text_rep_001_rep_002_rep_003,
         printed_text_builds_the_same_again,
         children_that_were_put_by_hand_are_part_of_the_spec,

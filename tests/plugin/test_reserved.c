@@ -79,56 +79,63 @@ START_TEST(every_kind_refuses_words_of_its_head)
 END_TEST
 
 /* Each unknown bit alone is refused, and the message names it. */
-static void bits_refused(any *spoiled, uint32_t *member, uint32_t known, const char *name)
+static void bits_refused(any *spoiled, void *member, size_t size, uint64_t known, const char *name)
 {
-    const uint32_t good = *member;
-    for (int bit = 0; bit < 32; bit++) {
+    uint64_t good = 0;
+    memcpy(&good, member, size);
+    for (size_t bit = 0; bit < size * 8; bit++) {
         char words[80];
-        uint32_t mask = 1u << bit;
+        uint64_t mask = UINT64_C(1) << bit, bad = good | mask;
         if (known & mask)
             continue;
-        *member = good | mask;
+        memcpy(member, &bad, size);
         if (known)
-            snprintf(words, sizeof words, "%s: bits 0x%x are unknown", name, mask);
+            snprintf(words, sizeof words, "%s: bits 0x%llx are unknown", name,
+                     (unsigned long long)mask);
         else
             snprintf(words, sizeof words, "%s: reserved in Tenon", name);
         expect_failure(tn_register(spoiled), TN_ERR_VERSION, words);
     }
-    *member = good;
+    memcpy(member, &good, size);
 }
 
 START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
 {
-    const uint32_t dtypes = (1u << TN_DTYPE_COUNT) - 1;
+    const uint64_t dtypes = TN_MASK_ALL;
     any spoiled = { .op = op };
-    bits_refused(&spoiled, &spoiled.op.flags, 127, "flags");
-    bits_refused(&spoiled, &spoiled.op.decompose_dtypes, dtypes, "decompose_dtypes");
+    bits_refused(&spoiled, &spoiled.op.flags, sizeof spoiled.op.flags, 127, "flags");
+    bits_refused(&spoiled, &spoiled.op.decompose_dtypes, sizeof spoiled.op.decompose_dtypes, dtypes,
+                 "decompose_dtypes");
     spoiled.kernel = kernel;
-    bits_refused(&spoiled, &spoiled.kernel.flags, 3, "flags");
-    bits_refused(&spoiled, &spoiled.kernel.dtypes, dtypes, "dtypes");
+    bits_refused(&spoiled, &spoiled.kernel.flags, sizeof spoiled.kernel.flags, 3, "flags");
+    bits_refused(&spoiled, &spoiled.kernel.dtypes, sizeof spoiled.kernel.dtypes, dtypes, "dtypes");
     spoiled.layer = layer;
-    bits_refused(&spoiled, &spoiled.layer.flags, 31, "flags");
-    bits_refused(&spoiled, &spoiled.layer.reserved32, 0, "reserved32");
+    bits_refused(&spoiled, &spoiled.layer.flags, sizeof spoiled.layer.flags, 31, "flags");
+    bits_refused(&spoiled, &spoiled.layer.reserved32, sizeof spoiled.layer.reserved32, 0,
+                 "reserved32");
     spoiled.format = format;
-    bits_refused(&spoiled, &spoiled.format.flags, 7, "flags");
+    bits_refused(&spoiled, &spoiled.format.flags, sizeof spoiled.format.flags, 7, "flags");
     spoiled.backend = backend;
-    bits_refused(&spoiled, &spoiled.backend.flags, 15, "flags");
+    bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 15, "flags");
 }
 END_TEST
 
 START_TEST(operands_of_operators_are_looked_at)
 {
-    const uint32_t dtypes = (1u << TN_DTYPE_COUNT) - 1;
+    const uint64_t dtypes = TN_MASK_ALL;
     tn_operand rows[2] = { { "a", 0, 0 }, { "b", 0, 0 } };
     any spoiled = { .op = op };
     spoiled.op.inputs = rows;
     spoiled.op.n_inputs = 2;
-    bits_refused(&spoiled, &rows[1].flags, 127, "tn_op_def reserved_op: input 2: flags");
-    bits_refused(&spoiled, &rows[0].dtypes, dtypes, "tn_op_def reserved_op: input 1: dtypes");
+    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 127,
+                 "tn_op_def reserved_op: input 2: flags");
+    bits_refused(&spoiled, &rows[0].dtypes, sizeof rows[0].dtypes, dtypes,
+                 "tn_op_def reserved_op: input 1: dtypes");
     spoiled.op.inputs = NULL;
     spoiled.op.n_inputs = 0;
     spoiled.op.outputs = rows;
-    bits_refused(&spoiled, &rows[0].flags, 127, "tn_op_def reserved_op: output 1: flags");
+    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 127,
+                 "tn_op_def reserved_op: output 1: flags");
 }
 END_TEST
 

@@ -44,6 +44,8 @@ enum {
     TN_ERR_REFUSED = 15, /* policy: ownership, deny list, a taken name, a checked boundary */
     TN_ERR_UNAVAILABLE = 16, /* no such hardware, or a library it needs is absent */
     TN_ERR_CANCELLED = 17,   /* the program's progress callback cancelled the call */
+    TN_ERR_TIMEOUT = 18,     /* something that was waited for did not come in time */
+    TN_ERR_PEER = 19,        /* another process of a group failed or is gone */
     TN_ERR_COUNT
 };
 
@@ -101,11 +103,15 @@ TN_API tn_status tn_fail(tn_status code, const char *format, ...);
 /* The same with the native error code of a lower library (errno, CUresult, cl_int). */
 TN_API tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va_list args);
 TN_API tn_status tn_fail_native(tn_status code, int32_t native, const char *format, ...);
+/* The same with text that is not a format, for languages without variable arguments. */
+TN_API tn_status tn_fail_text(tn_status code, int32_t native, const char *text);
 
 /* Puts words in front of the message of this thread's last failure (and of the first, where that is
  * the same one): "layer \"fc1\" (Linear): ". Returns its code. */
 TN_API tn_status tn_error_prefixv(const char *format, va_list args);
 TN_API tn_status tn_error_prefix(const char *format, ...);
+/* The same with text that is not a format. */
+TN_API tn_status tn_error_prefix_text(const char *text);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -134,6 +140,8 @@ enum { TN_LOG_ERROR = 1, TN_LOG_WARNING = 2, TN_LOG_INFO = 3, TN_LOG_DEBUG = 4 }
  * sink. */
 TN_API void tn_logv(int level, const char *format, va_list args);
 TN_API void tn_log(int level, const char *format, ...);
+/* The same with text that is not a format. */
+TN_API void tn_log_text(int level, const char *text);
 
 /* A sink for log lines: `text` has no newline at its end; `plugin` is "" for the core. One thread
  * at a time calls it. */

@@ -27,6 +27,8 @@ TN_API tn_module *tn_module_parse(const char *text);
  * [null-ok: device] */
 TN_API tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_list args);
 TN_API tn_module *tn_module_skip_init(const tn_device *device, const char *format, ...);
+/* The same from text that is not a format. [owned] [null-ok: device] */
+TN_API tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text);
 /* The typed form, for bindings: positional arguments first, then named ones; `names[i]` is NULL for
  * a positional one. [owned] [array: values count] [null-ok: names] */
 TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names,
@@ -90,6 +92,8 @@ TN_API tn_status tn_module_add_child(tn_module *module, const char *name, tn_mod
  * Every name is new: TN_ERR_KEY. All are added or, with an error, none. */
 TN_API tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args);
 TN_API tn_status tn_module_add_children(tn_module *module, const char *format, ...);
+/* The same from text that is not a format. */
+TN_API tn_status tn_module_parse_children(tn_module *module, const char *text);
 
 /* Registers the name of a child without a module, as TN_NONE does for a tensor. */
 TN_API tn_status tn_module_reserve_child(tn_module *module, const char *name);
@@ -224,6 +228,8 @@ TN_API tn_status tn_module_set_requires_grad(tn_module *module, bool requires_gr
  * graph is not touched. [null-through] */
 TN_API tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args);
 TN_API tn_status tn_init(tn_tensor *tensor, const char *format, ...);
+/* The same from text that is not a format. [null-through] */
+TN_API tn_status tn_init_parse(tn_tensor *tensor, const char *text);
 /* Fills the module's own parameters and buffers again as when it was made, in place (not those of
  * its children: tn_module_each visits them). TN_ERR_ATTR for a layer that has nothing to
  * initialise. */

@@ -61,6 +61,8 @@ TN_API int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_
  * first one found. [owned] [null-through] */
 TN_API tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args);
 TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...);
+/* The same from text that is not a format. [owned] [null-through] */
+TN_API tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text);
 /* [null-ok: scheduler] */
 TN_API void tn_scheduler_drop(tn_scheduler *scheduler);
 /* Advances one step and sets the learning rate. [null-through] */
