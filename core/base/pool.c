@@ -116,7 +116,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
         if (tn__error_count() == mark || tn_error_last_code() != status)
-            tn_fail(status, "a part of tn_parallel_for failed with %s and left no message",
+            tn_fail(status, "a part of tn_parallel_for failed with %s and recorded no message",
                     tn_status_name(status));
         *error = *tn_error_last();
         tn_error_restore(mark);

@@ -50,8 +50,8 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
     const struct slot *slot = self->user;
     uint64_t errors = tn__error_count();
     *count = -1;
-    tn_status status = tn__check_status(slot->real.enumerate(&slot->real, count), errors, slot->plugin,
-                                        "enumerate");
+    tn_status status = tn__check_status(slot->real.enumerate(&slot->real, count), errors,
+                                        slot->plugin, "enumerate");
     if (status == TN_OK && *count < 0)
         return refuse(slot, "enumerate", "returned TN_OK without a count");
     return status;

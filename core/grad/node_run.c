@@ -159,11 +159,9 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
                         tn_tensor **out, tn_meta *metas)
 {
     tn_derive ask = { TN_HEAD(tn_derive), .op = &node->op->def, .options = node->options,
-                      .in = in,           .out = out,
-                      .gout = gout,       .in_meta = metas,
-                      .n_in = node->n_in, .n_out = node->n_out,
-                      .need = need,       .gin = gin,
-                      .sum = sum };
+                      .in = in,           .out = out,           .gout = gout,
+                      .in_meta = metas,   .n_in = node->n_in,   .n_out = node->n_out,
+                      .need = need,       .gin = gin,           .sum = sum };
     bool stale = false;
     const char *before;
     uint64_t mark, errors;

@@ -235,9 +235,9 @@ static bool second_too(const conform_case *one)
  * wrong. */
 static bool no_slope(const char *words)
 {
-    const char *number = strstr(words, "differences say ");
+    const char *number = strstr(words, "differences give ");
 
-    return number != NULL && !isfinite(strtod(number + 16, NULL));
+    return number != NULL && !isfinite(strtod(number + 17, NULL));
 }
 
 /* Finite differences of all differentiable outputs together, and of each alone. */

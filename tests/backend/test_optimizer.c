@@ -274,12 +274,14 @@ START_TEST(what_does_not_fit_is_refused_and_changes_nothing)
     tn_tensor *lower = tn_narrow(x, 0, 0, 3), *upper = tn_narrow(x, 0, 1, 3);
     tn_tensor *many = tn_expand(put(cpu, TN_F32, TN_SHAPE(1), NUMBERS(1), DENSE), TN_SHAPE(4));
 
-    refused(tn_sgd_step((tn_tensor *[]){ x, g, g }, 3, 0.1, NULL), TN_ERR_VALUE, "3 tensors");
+    refused(tn_sgd_step((tn_tensor *[]){ x, g, g }, 3, 0.1, NULL), TN_ERR_VALUE,
+            "wrong number of tensors, got 3");
     refused(tn_sgd_step((tn_tensor *[]){ x, short_ }, 2, 0.1, NULL), TN_ERR_VALUE, "[3]");
     refused(tn_sgd_step((tn_tensor *[]){ x, wide }, 2, 0.1, NULL), TN_ERR_TYPE, "float64");
     refused(tn_sgd_step((tn_tensor *[]){ lower, upper }, 2, 0.1, NULL), TN_ERR_RUNTIME,
             "inputs 0 and 1 share memory");
-    refused(tn_sgd_step((tn_tensor *[]){ many, g }, 2, 0.1, NULL), TN_ERR_RUNTIME, "one place");
+    refused(tn_sgd_step((tn_tensor *[]){ many, g }, 2, 0.1, NULL), TN_ERR_RUNTIME,
+            "elements share memory");
     refused(tn_adam_step((tn_tensor *[]){ x, g, short_, short_ }, 4, 1, 0.1, NULL), TN_ERR_VALUE,
             "[3]");
     refused(tn_adam_step((tn_tensor *[]){ x, g, tn_copy(g), tn_copy(g) }, 4, 0, 0.1, NULL),

@@ -119,7 +119,8 @@ test $code -eq 0 || { fail "a right operator of two outputs: exit status $code";
 cases_of=$place/sulks.txt
 { sed /^end/d "$top/tests/conform/cube.txt"; printf \
     'case cube/number\nop cube\nin f64 - - 0 - : 3\nrefused\nend\n'; } >"$cases_of"
-finds sulks SULKS ops/cube "after case cube/number was refused, case cube/f64 returns another result"
+finds sulks SULKS ops/cube \
+    "after case cube/number was refused, case cube/f64 returns another result"
 cases_of=$place/empty.txt
 echo end >"$cases_of"
 finds caseless CUBE ops/cube "no case for this operator"

@@ -58,7 +58,7 @@ static tn_status derive(tn_derive *d)
 
 static tn_status decompose(const tn_decompose *call)
 {
-    const struct call->options *o = call->options;
+    const struct options *o = call->options;
     call->out[0] = tn_mul_scalar(tn_flip(call->in[0], o->dims), factor(o, true));
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }

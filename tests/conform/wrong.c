@@ -106,7 +106,8 @@ static tn_status cube_derive(tn_derive *d)
 
 static tn_status cube_decompose(const tn_decompose *call)
 {
-    call->out[0] = tn_mul(tn_mul(call->in[0], call->in[0]), sulks ? tn_neg(call->in[0]) : call->in[0]);
+    call->out[0] = tn_mul(tn_mul(call->in[0], call->in[0]),
+                          sulks ? tn_neg(call->in[0]) : call->in[0]);
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 

@@ -14,7 +14,10 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 host=$abs_builddir/sdk/include/tenon/host.h
 test -f "$host" || host=$abs_srcdir/sdk/include/tenon/host.h
-test -f "$host" || { echo "tables.sh: no host.h in $abs_builddir or $abs_srcdir: build first"; exit 1; }
+if ! test -f "$host"; then
+    echo "tables.sh: no host.h in $abs_builddir or $abs_srcdir: build first"
+    exit 1
+fi
 
 # "table place type": one line for each function.
 awk '/^struct tn_[a-z]+_table \{/ { table = substr($2, 4, length($2) - 9); place = 0; next }

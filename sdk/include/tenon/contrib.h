@@ -211,9 +211,9 @@ enum {
 typedef struct tn_op_def {
     tn_head head;
     const char *name;
-    const char *math; /* one line: "y = max(x, 0)" */
-    const char *help; /* a sentence or two */
-    void *user;       /* the plugin's own */
+    const char *math;         /* one line: "y = max(x, 0)" */
+    const char *help;         /* a sentence or two */
+    void *user;               /* the plugin's own */
     uint64_t flags;           /* TN_OP_* */
     const tn_operand *inputs; /* n_inputs of them */
     const tn_operand *outputs;
@@ -227,7 +227,7 @@ typedef struct tn_op_def {
     uint32_t save_in;       /* bit i: derive needs input i */
     uint32_t save_out;      /* bit i: derive needs output i */
     tn_status (*infer)(tn_infer *infer);
-    tn_status (*derive)(tn_derive *derive); /* NULL: not differentiable */
+    tn_status (*derive)(tn_derive *derive);           /* NULL: not differentiable */
     tn_status (*decompose)(const tn_decompose *call); /* NULL: devices must have a kernel */
     /* For each input, then each output: bit i means that its saved value is used only for the
      * gradient of input i. NULL: for all of them. */
@@ -308,7 +308,7 @@ typedef struct tn_layer_def {
     void *user; /* the plugin's own; tn_module_user */
     const tn_option *options;
     uint64_t data_size; /* of the layer's struct; the option table points into it */
-    int64_t version;  /* of its state: kept in it, given back to load_state; 0 is 1 */
+    int64_t version;    /* of its state: kept in it, given back to load_state; 0 is 1 */
     /* Makes parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
     /* Releases what build made in the data beyond slots. Called once for every module whose build
@@ -426,8 +426,7 @@ typedef struct tn_format_def {
     /* By content. */
     bool (*recognize)(const struct tn_format_def *self, const tn_source *source);
     tn_status (*load)(const struct tn_format_def *self, const tn_source *source, tn_state *state);
-    tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink,
-                      const tn_state *state);
+    tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink, const tn_state *state);
     uint32_t flags; /* TN_FORMAT_* */
     uint32_t reserved;
 } tn_format_def;
