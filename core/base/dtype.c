@@ -72,7 +72,7 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
         tn__text_add(&list, i > 0 ? ", %s" : "%s", names[i][0]);
     near = tn__name_nearest(name, all, count);
-    status = tn_fail(TN_ERR_VALUE, "unknown dtype %q%s%s%s; expected one of %s", name,
+    status = tn_fail(TN_ERR_VALUE, "dtype: unknown, got %q%s%s%s; expected one of %s", name,
                      near != NULL ? " (did you mean " : "", near != NULL ? near : "",
                      near != NULL ? "?)" : "", list.failed ? "?" : list.at);
     tn__text_free(&list);
@@ -100,7 +100,7 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
         return a;
     if (!known(a) || !known(b) || a >= TN_U16 || b >= TN_U16) {
         tn_fail(TN_ERR_TYPE,
-                "%s and %s have no common type: %s is for storage only; cast it to a dtype with "
+                "dtypes %s and %s: no common type; %s is for storage only: cast it to a dtype with "
                 "arithmetic",
                 tn_dtype_name(a), tn_dtype_name(b), tn_dtype_name(known(a) && a < TN_U16 ? b : a));
         return TN_DTYPE_AUTO;
@@ -137,7 +137,9 @@ tn_status tn_dtype_begin(tn_dtype dtype)
         begun.before[begun.depth] = (uint8_t)thread_dtype;
     else
         status = tn_fail(TN_ERR_RUNTIME,
-                         "tn_dtype_begin: %d levels deep; the previous dtype stays in use", LEVELS);
+                         "tn_dtype_begin: too deep; expected at most %d levels: the previous dtype "
+                         "stays in use",
+                         LEVELS);
     begun.depth++;
     if (status == TN_OK && known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
         thread_dtype = dtype;
@@ -147,7 +149,7 @@ tn_status tn_dtype_begin(tn_dtype dtype)
 void tn_dtype_end(void)
 {
     if (begun.depth == 0)
-        tn_fail(TN_ERR_RUNTIME, "tn_dtype_end without a tn_dtype_begin in this thread");
+        tn_fail(TN_ERR_RUNTIME, "tn_dtype_end: no tn_dtype_begin in this thread");
     else if (--begun.depth < LEVELS)
         thread_dtype = (tn_dtype)begun.before[begun.depth];
 }
@@ -164,7 +166,7 @@ tn_status tn_set_default_dtype(tn_dtype dtype)
     if (!known(dtype) || (TN_BIT(dtype) & TN_MASK_FLOAT) == 0)
         return tn_fail(
             TN_ERR_TYPE,
-            "default dtype: cannot be %s; expected float16, bfloat16, float32 or float64",
+            "default dtype: wrong, got %s; expected float16, bfloat16, float32 or float64",
             tn_dtype_name(dtype));
     atomic_store_explicit(&default_dtype, (int)dtype, memory_order_relaxed);
     return TN_OK;

@@ -167,7 +167,7 @@ tn_status tn_env_at(int64_t index, tn_env_row *out)
         return TN_ERR_VALUE;
     if (index < 0 || index >= count)
         return tn_fail(TN_ERR_INDEX,
-                       "environment table: index %lld out of range; it has %lld variables",
+                       "environment table: index out of range, got %lld; expected less than %lld",
                        (long long)index, (long long)count);
     uint64_t before = tn__error_count();
     pthread_mutex_lock(&lock);

@@ -266,9 +266,9 @@ tn_status tn__error_status_of(tn_status status, const char *who)
     if (r->last.code == status && r->last_serial > tn__error_here.entered)
         return status;
     if (status < 0 || status >= TN_ERR_COUNT)
-        return tn_fail(TN_ERR_RUNTIME, "%s returned an unknown status, got %d; expected 0 to %d",
+        return tn_fail(TN_ERR_RUNTIME, "%s: returned an unknown status, got %d; expected 0 to %d",
                        who, (int)status, TN_ERR_COUNT - 1);
-    return tn_fail(status, "%s failed with %s and recorded no message", who,
+    return tn_fail(status, "%s: failed with %s and recorded no message", who,
                    tn_status_name(status));
 }
 
@@ -281,7 +281,7 @@ tn_status tn__error_null_input(const char *what)
 {
     if (mine()->first.code != TN_OK)
         return mine()->first.code;
-    return tn_fail(TN_ERR_RUNTIME, "%s is NULL, and no earlier failure of this thread says why",
+    return tn_fail(TN_ERR_RUNTIME, "%s: it is NULL, and no earlier failure of this thread says why",
                    what);
 }
 

@@ -48,7 +48,7 @@ static bool grow(tn__index *index)
 bool tn__index_add(tn__index *index, uint32_t hash, int64_t place)
 {
     if (place >= UINT32_MAX) {
-        tn_fail(TN_ERR_VALUE, "a table has at most %u entries", UINT32_MAX);
+        tn_fail(TN_ERR_VALUE, "table: too many entries; expected at most %u", UINT32_MAX);
         return false;
     }
     if (2 * (index->count + 1) > index->size && !grow(index))

@@ -130,7 +130,7 @@ tn_status tn__name_check_type(const char *name, const char *what)
 
     for (int64_t i = 0; status == TN_OK && i < tn__countof(values); i++)
         if (strcmp(name, values[i]) == 0)
-            status = tn_fail(TN_ERR_VALUE, "%s: name: %q is a value in specs; expected another",
+            status = tn_fail(TN_ERR_VALUE, "%s: name: a value in specs, got %q; expected another",
                              what, name);
     return status;
 }

@@ -151,8 +151,8 @@ static tn_status too_many(const struct filling *f, int64_t argument)
 
     for (const tn_option *row = f->table; row && row->kind != TN_OPTION_KIND_END; row++)
         accepted += !(row->flags & (TN_OPTION_KEYWORD | TN_OPTION_MANY));
-    tn__text_add(&text, "%s takes at most %lld positional argument%s", f->what, (long long)accepted,
-                 accepted == 1 ? "" : "s");
+    tn__text_add(&text, "too many positional arguments; expected at most %lld",
+                 (long long)accepted);
     add_accepted(f, &text);
     tn_fail(TN_ERR_VALUE, "%s", text.at ? text.at : "too many positional arguments");
     tn__text_free(&text);
@@ -164,7 +164,7 @@ static tn_status missing(const struct filling *f, const tn_option *row)
 {
     tn__text text = { 0 };
 
-    tn__text_add(&text, "option %q is required: %s", row->name,
+    tn__text_add(&text, "option %q: missing (%s)", row->name,
                  row->help ? row->help : kind_words(row));
     add_accepted(f, &text);
     tn_fail(TN_ERR_VALUE, "%s", text.at ? text.at : "an option is missing");
@@ -178,9 +178,9 @@ static tn_status wrong_kind(const tn_option *row, const tn_value *value)
     tn__text text = { 0 };
 
     tn__value_print(value, &text);
-    tn_fail(TN_ERR_TYPE, "option %q takes %s%s, not %.80s (%s)", row->name, kind_words(row),
-            row->flags & TN_OPTION_OPTIONAL ? " or None" : "", text.at ? text.at : "this",
-            tn__value_kind_name(value->kind));
+    tn_fail(TN_ERR_TYPE, "option %q: wrong type, got %.80s (%s); expected %s%s", row->name,
+            text.at ? text.at : "this", tn__value_kind_name(value->kind), kind_words(row),
+            row->flags & TN_OPTION_OPTIONAL ? " or None" : "");
     tn__text_free(&text);
     return TN_ERR_TYPE;
 }
@@ -313,8 +313,8 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
                                               : wrong_kind(row, value);
     case TN_OPTION_KIND_VALUE: return hold(keep, value, to);
     default:
-        return tn_fail(TN_ERR_TYPE, "option %q is declared with an unknown kind, %u", row->name,
-                       row->kind);
+        return tn_fail(TN_ERR_TYPE, "option %q: unknown kind, got %u; expected TN_OPTION_KIND_*",
+                       row->name, row->kind);
     }
 }
 
@@ -332,9 +332,7 @@ static tn_status store_default(const struct filling *f, const tn_option *row, vo
     status = tn__spec_parse_value(row->def, f->keep->arena, &value);
     if (status == TN_OK)
         status = store(f->keep, row, &value, to);
-    return status == TN_OK
-               ? status
-               : tn_error_prefix("%s: the declared default of %q: ", f->what, row->name);
+    return status == TN_OK ? status : tn_error_prefix("%s: default of %q: ", f->what, row->name);
 }
 
 /* The row that argument `i` belongs to: NULL for one of the further ones (TN_OPTION_MANY). */
@@ -410,7 +408,7 @@ static tn_status fill_arguments(const struct filling *f)
             continue;
         }
         if (given[row - f->table]) {
-            tn_fail(TN_ERR_VALUE, "option %q is given twice", row->name);
+            tn_fail(TN_ERR_VALUE, "option %q: given twice", row->name);
             return at_argument(f, i);
         }
         given[row - f->table] = true;

@@ -37,8 +37,8 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
                            TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD;
 
     if (index == MOST_ROWS)
-        return tn_fail(TN_ERR_VALUE, "%s: options: no TN_OPTION_END in the first %d rows", what,
-                       MOST_ROWS);
+        return tn_fail(TN_ERR_VALUE, "%s: options: too many rows; expected TN_OPTION_END within %d",
+                       what, MOST_ROWS);
     /* A spec says NAME=VALUE, the environment TENON_PLUGIN_NAME; nothing says the last one's. */
     tn_status status = row->flags & TN_OPTION_MANY && row->name
                            ? TN_OK
@@ -59,8 +59,9 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
     if (row->flags & TN_OPTION_MANY &&
         (row->kind != TN_OPTION_KIND_VALUE || row[1].kind != TN_OPTION_KIND_END))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: TN_OPTION_MANY belongs to the last row, of kind VALUE", what,
-                       row->name);
+                       "%s: option %q: TN_OPTION_MANY at the wrong place; expected it in the last "
+                       "row, of kind VALUE",
+                       what, row->name);
     return TN_OK;
 }
 
@@ -75,7 +76,8 @@ static tn_status place_fits(const tn_option *row, size_t first, size_t data_size
                        "bytes %zu to %zu",
                        what, row->name, row->offset, place.size, first, data_size);
     if (row->offset % place.alignment)
-        return tn_fail(TN_ERR_VALUE, "%s: option %q: offset %u is not a multiple of %zu", what,
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: wrong offset, got %u; expected a multiple of %zu", what,
                        row->name, row->offset, place.alignment);
     return TN_OK;
 }
@@ -84,7 +86,7 @@ static tn_status apart(const tn_option *table, const tn_option *row, const char 
 {
     for (const tn_option *other = table; other < row; other++) {
         if (strcmp(other->name, row->name) == 0)
-            return tn_fail(TN_ERR_VALUE, "%s: option %q is declared twice", what, row->name);
+            return tn_fail(TN_ERR_VALUE, "%s: option %q: declared twice", what, row->name);
         if (other->offset < row->offset + place_of(row).size &&
             row->offset < other->offset + place_of(other).size)
             return tn_fail(TN_ERR_VALUE,

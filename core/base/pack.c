@@ -48,16 +48,18 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
     tn_status status;
 
     if (!pack)
-        return tn__error_null_input("the pack of tn_pack_add");
+        return tn__error_null_input("tn_pack_add: pack");
     if (!name && pack->positional < pack->count)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_pack_add: a positional value cannot follow the named one %q",
+                       "tn_pack_add: name: it is NULL after the named value %q; expected a name",
                        pack->at[pack->count - 1].name);
     if (name && !*name)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_pack_add: a name cannot be empty; NULL adds a positional value");
+                       "tn_pack_add: name: it is empty; expected a name, or NULL for a positional "
+                       "value");
     if (name && tn_pack_find(pack, name) >= 0)
-        return tn_fail(TN_ERR_KEY, "tn_pack_add: the pack has a value named %q already", name);
+        return tn_fail(TN_ERR_KEY,
+                       "tn_pack_add: name: in the pack already, got %q; expected another", name);
     if (!tn__vector_room_after(&pack->at, pack->first, &pack->capacity, pack->count + 1,
                                sizeof *pack->at))
         return TN_ERR_MEMORY;
@@ -80,11 +82,11 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
 static struct entry *entry_at(const tn_pack *pack, int64_t index)
 {
     if (!pack) {
-        tn__error_null_input("a pack");
+        tn__error_null_input("pack");
         return NULL;
     }
     if (index < 0 || index >= pack->count) {
-        tn_fail(TN_ERR_INDEX, "pack: index out of range, got %lld; the pack has %lld",
+        tn_fail(TN_ERR_INDEX, "pack: index out of range, got %lld; expected less than %lld",
                 (long long)index, (long long)pack->count);
         return NULL;
     }
@@ -150,8 +152,8 @@ tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index)
     if (!entry)
         return NULL;
     if (entry->value.kind != TN_VALUE_TENSOR) {
-        tn_fail(TN_ERR_TYPE, "value %lld of a pack is not a tensor, got kind %s", (long long)index,
-                tn__value_kind_name(entry->value.kind));
+        tn_fail(TN_ERR_TYPE, "pack: value %lld: wrong kind, got %s; expected a tensor",
+                (long long)index, tn__value_kind_name(entry->value.kind));
         return NULL;
     }
     return entry->value.as.tensor;

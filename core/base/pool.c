@@ -116,7 +116,7 @@ static tn_status run_piece(part_function *part, void *user, int64_t begin, int64
     in_piece = nested;
     if (tn__unlikely(status != TN_OK)) {
         if (tn__error_count() == mark || tn_error_last_code() != status)
-            tn_fail(status, "a part of tn_parallel_for failed with %s and recorded no message",
+            tn_fail(status, "tn_parallel_for: a part failed with %s and recorded no message",
                     tn_status_name(status));
         *error = *tn_error_last();
         tn_error_restore(mark);
@@ -432,8 +432,8 @@ static tn_status run_in_pool(struct slot *slot, int64_t count, int64_t line, uin
     if (!complete)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "the process was forked inside tn_parallel_for: in the child, the pieces that other "
-            "threads had started are lost");
+            "tn_parallel_for: the process was forked inside it; in the child, the pieces that "
+            "other threads had started are lost");
     return TN_OK;
 }
 

@@ -43,7 +43,7 @@ static bool take(struct tn__parser *p, char c)
 static tn_status push(struct tn__parser *p, const struct tn__item *item)
 {
     if (++p->values > VALUES_MAX)
-        return tn__spec_fail(p, p->at, "more than %d values", VALUES_MAX);
+        return tn__spec_fail(p, p->at, "too many values; expected at most %d", VALUES_MAX);
     if (p->dry)
         return TN_OK;
     if (!tn__vector_room(&p->stack, &p->capacity, p->count + 1, sizeof *p->stack))
@@ -75,8 +75,7 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
 
     while (!take(p, close)) {
         if (!p->text[p->at])
-            return tn__spec_fail(p, start, "no closing bracket for this %c; expected %c", open,
-                                 close);
+            return tn__spec_fail(p, start, "bracket %c: not closed; expected %c", open, close);
         if (!comma)
             return tn__spec_fail(p, p->at, "expected a comma or %c", close);
         tn_status status = parse_value(p, &item.value);
@@ -154,8 +153,7 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     tn_status status;
 
     if (length > CHILD_NAME_MAX)
-        return tn__spec_fail(p, from,
-                             "the child's name is too long; expected at most %d characters",
+        return tn__spec_fail(p, from, "name of a child: too long; expected at most %d characters",
                              CHILD_NAME_MAX);
     p->at = tn__spec_after_space(p, from + length + 1) + 1;
     skip_space(p);
@@ -168,8 +166,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
             last - first + 1 != repeat)
             return tn__spec_fail(
                 p, value_at,
-                "malformed repeated child; expected `(0-2): 3 x Type(...)`, with a count that fits "
-                "the range");
+                "repeated child: cannot be read; expected `(0-2): 3 x Type(...)`, with a count "
+                "that fits the range");
         skip_space(p);
         value_at = p->at;
     }
@@ -180,8 +178,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     if (item.value.kind != TN_VALUE_SPEC && item.value.kind != TN_VALUE_NONE &&
         item.value.kind != TN_VALUE_TUPLE)
         return tn__spec_fail(p, value_at,
-                             "expected a child: a module, Type(...), a parameter, (2, 3, float32), "
-                             "or None");
+                             "not a child; expected a module, Type(...), a parameter, (2, 3, "
+                             "float32), or None");
     for (int64_t i = 0; i < repeat && status == TN_OK; i++) {
         char number[24];
         if (repeated && !p->dry) {
@@ -209,7 +207,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
         tn_status status;
 
         if (!p->text[p->at])
-            return tn__spec_fail(p, open, "no closing bracket for this (; expected )");
+            return tn__spec_fail(p, open, "bracket (: not closed; expected )");
         if (at_child(p, &from, &length)) {
             status = parse_child(p, from, length);
             if (status != TN_OK)
@@ -232,7 +230,8 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             p->at = equals + 1;
             named = true;
         } else if (named) {
-            return tn__spec_fail(p, p->at, "a positional argument cannot follow a named one");
+            return tn__spec_fail(p, p->at,
+                                 "argument: positional after a named one; expected name=value");
         }
         status = parse_value(p, &item.value);
         if (status == TN_OK)
@@ -260,7 +259,7 @@ static tn_status parse_word(struct tn__parser *p, tn_value *out)
             return status;
         p->work += (int64_t)(p->at - start);
         if (p->work > WORK_MAX)
-            return tn__spec_fail(p, start, "the spec is too long for its depth of nesting");
+            return tn__spec_fail(p, start, "spec: too long for its depth of nesting");
         *out = (tn_value){ .kind = TN_VALUE_SPEC };
         out->as.s = keep_text(p, start, p->at - start, &status);
         return status;
@@ -284,7 +283,7 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
 
     skip_space(p);
     if (p->depth == DEPTH_MAX)
-        return tn__spec_fail(p, p->at, "nested more than %d levels deep", DEPTH_MAX);
+        return tn__spec_fail(p, p->at, "nested too deep; expected at most %d levels", DEPTH_MAX);
     p->depth++;
     char c = p->text[p->at];
     if (c == '"' || c == '\'')
@@ -296,7 +295,7 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
     else if (tn__spec_starts_word(c))
         status = parse_word(p, out);
     else if (!c)
-        status = tn__spec_fail(p, p->at, "expected a value, but the text ends");
+        status = tn__spec_fail(p, p->at, "the text ends; expected a value");
     else
         status = tn__spec_fail(p, p->at, "expected a value");
     p->depth--;
@@ -311,8 +310,8 @@ static tn_status begin(struct tn__parser *p, const char *text, tn__arena *arena)
                               .length = strnlen(text, LENGTH_MAX + 1),
                               .arena = arena };
     if (p->length > LENGTH_MAX)
-        return tn_fail(TN_ERR_FORMAT, "the spec is too long; expected at most %d bytes",
-                       LENGTH_MAX);
+        return tn_fail(TN_ERR_FORMAT, "spec: too long, got more than %d bytes; expected at most %d",
+                       LENGTH_MAX, LENGTH_MAX);
     skip_space(p);
     return TN_OK;
 }
@@ -320,8 +319,9 @@ static tn_status begin(struct tn__parser *p, const char *text, tn__arena *arena)
 static tn_status expect_end(struct tn__parser *p)
 {
     skip_space(p);
-    return p->text[p->at] ? tn__spec_fail(p, p->at, "unexpected text after the end of the spec")
-                          : TN_OK;
+    return p->text[p->at]
+               ? tn__spec_fail(p, p->at, "text after the end of the spec; expected the end")
+               : TN_OK;
 }
 
 tn_status tn__spec_parse_value(const char *text, tn__arena *arena, tn_value *out)

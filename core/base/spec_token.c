@@ -107,7 +107,7 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
     }
     bool good = tn__number_read(p->text + at, p->length - at, &value, &used);
     if (used == 0 || in_word(p->text[at + used]))
-        return tn__spec_fail(p, start, "malformed number");
+        return tn__spec_fail(p, start, "number: cannot be read");
     whole = true;
     for (size_t i = 0; i < used; i++)
         whole = whole && tn__spec_is_digit(p->text[at + i]);
@@ -119,13 +119,14 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
             if (tn__mul_overflow(number, 10, &number) ||
                 (minus ? __builtin_sub_overflow(number, digit, &number)
                        : tn__add_overflow(number, digit, &number)))
-                return tn__spec_fail(p, start, "integer out of range; expected -2^63 to 2^63 - 1");
+                return tn__spec_fail(p, start,
+                                     "number: does not fit 64 bits; expected -2^63 to 2^63 - 1");
         }
         *out = tn_value_int(number);
         return TN_OK;
     }
     if (!good)
-        return tn__spec_fail(p, start, "number too large for a float64; infinity is written inf");
+        return tn__spec_fail(p, start, "number: too large for a float64; infinity is written inf");
     *out = tn_value_float(minus ? -value : value);
     return TN_OK;
 }
@@ -172,17 +173,18 @@ static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
     if (c != 'x' && c != 'u')
         return tn__spec_fail(
             p, start,
-            "unknown escape in a string; expected one of \\n \\t \\r \\\\ \\' \\\" \\xHH and "
-            "\\uHHHH");
+            "string: unknown escape; expected one of \\n \\t \\r \\\\ \\' \\\" \\xHH and \\uHHHH");
     for (int digits = c == 'x' ? 2 : 4; digits > 0; digits--) {
         int digit = hex(p->text[p->at]);
         if (digit < 0)
-            return tn__spec_fail(p, start, "\\%c needs %d hexadecimal digits", c, c == 'x' ? 2 : 4);
+            return tn__spec_fail(p, start,
+                                 "escape \\%c: not enough digits; expected %d hexadecimal digits",
+                                 c, c == 'x' ? 2 : 4);
         value = value * 16 + (unsigned)digit;
         p->at++;
     }
     if (value == 0 || (value >= 0xd800 && value < 0xe000))
-        return tn__spec_fail(p, start, "not a character that a string can contain");
+        return tn__spec_fail(p, start, "string: a character that strings cannot contain");
     if (c == 'x')
         bytes[0] = (char)value;
     else
@@ -208,7 +210,7 @@ tn_status tn__spec_string(struct tn__parser *p, tn_value *out)
         int length = 1;
 
         if (!bytes[0] || bytes[0] == '\n')
-            return tn__spec_fail(p, start, "the string has no closing %c", mark);
+            return tn__spec_fail(p, start, "string: not closed; expected %c", mark);
         p->at++;
         if (bytes[0] == '\\') {
             tn_status status = parse_escape(p, bytes, &length);
@@ -278,7 +280,7 @@ tn_status tn__spec_parameter(struct tn__parser *p, tn_value *out)
     if (!good || !take_words(p, "]"))
         return tn__spec_fail(
             p, start,
-            "malformed parameter; expected `Parameter containing: [torch.float32 of size "
+            "parameter: cannot be read; expected `Parameter containing: [torch.float32 of size "
             "2x3]`");
     *out = (tn_value){ .kind = TN_VALUE_TUPLE, .count = count + 1 };
     if (p->dry)

@@ -129,8 +129,8 @@ char *tn__text_from_format(const char *format, va_list args)
     if (length < 0)
         tn_fail(
             TN_ERR_VALUE,
-            "format %q has a conversion other than %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q %%b "
-            "%%%%; for text that is not a format, call the function that ends in _parse",
+            "format %q: unknown conversion; expected %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q "
+            "%%b %%%%, or for text that is not a format the function that ends in _parse",
             format);
     else
         text = tn_malloc((size_t)length + 1);

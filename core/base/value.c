@@ -30,25 +30,27 @@ static bool is_row(const tn_value *value)
 static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t *texts)
 {
     if (depth > DEPTH_MAX)
-        return tn_fail(TN_ERR_VALUE, "value: lists nested more than %d deep", DEPTH_MAX);
+        return tn_fail(TN_ERR_VALUE, "value: lists nested too deep; expected at most %d levels",
+                       DEPTH_MAX);
     if (value->kind >= tn__countof(kind_names))
-        return tn_fail(TN_ERR_TYPE, "value: unknown kind, got %u", value->kind);
+        return tn_fail(TN_ERR_TYPE, "value: unknown kind, got %u; expected TN_VALUE_*",
+                       value->kind);
     if (is_text(value)) {
         if (!value->as.s)
-            return tn_fail(TN_ERR_VALUE, "a value of kind %s is NULL",
+            return tn_fail(TN_ERR_VALUE, "value of kind %s: it is NULL",
                            tn__value_kind_name(value->kind));
         *texts += strlen(value->as.s) + 1;
     } else if (value->kind == TN_VALUE_BYTES) {
         if (value->count && !value->as.s)
-            return tn_fail(TN_ERR_VALUE, "a value of %u bytes is NULL", value->count);
+            return tn_fail(TN_ERR_VALUE, "value of %u bytes: it is NULL", value->count);
         *texts += value->count + (size_t)1;
     } else if (value->kind == TN_VALUE_TENSOR && !value->as.tensor) {
-        return tn__error_null_input("a tensor among the values");
+        return tn__error_null_input("tensor among the values");
     } else if (value->kind == TN_VALUE_MODULE && !value->as.module) {
-        return tn__error_null_input("a module among the values");
+        return tn__error_null_input("module among the values");
     } else if (is_row(value)) {
         if (value->count && !value->as.list)
-            return tn_fail(TN_ERR_VALUE, "a %s of %u values is NULL",
+            return tn_fail(TN_ERR_VALUE, "%s of %u values: it is NULL",
                            tn__value_kind_name(value->kind), value->count);
         *lists += value->count * sizeof(tn_value);
         for (uint32_t i = 0; i < value->count; i++) {

@@ -162,7 +162,7 @@ START_TEST(a_plugin_that_fails_without_words_gets_some)
     tn_error_clear();
     ck_assert_int_eq(tn__error_status_of(TN_OK, "it"), TN_OK);
     ck_assert_int_eq(tn__error_status_of(TN_ERR_IO, "layer \"x\""), TN_ERR_IO);
-    ck_assert_str_eq(tn_error_text(), "layer \"x\" failed with TN_ERR_IO and recorded no message");
+    ck_assert_str_eq(tn_error_text(), "layer \"x\": failed with TN_ERR_IO and recorded no message");
     tn_error_clear();
     const char *before = tn__error_plugin("p");
     tn_fail(TN_ERR_IO, "own words");
@@ -171,7 +171,7 @@ START_TEST(a_plugin_that_fails_without_words_gets_some)
     ck_assert_str_eq(tn_error_text(), "own words");
     tn_error_clear();
     ck_assert_int_eq(tn__error_status_of(-7, "kernel k"), TN_ERR_RUNTIME);
-    ck_assert_str_eq(tn_error_text(), "kernel k returned an unknown status, got -7; expected 0 to "
+    ck_assert_str_eq(tn_error_text(), "kernel k: returned an unknown status, got -7; expected 0 to "
                                       "19");
     tn_error_clear();
 }
@@ -187,7 +187,7 @@ START_TEST(a_null_input_fails_with_the_code_of_what_failed_before)
     tn_error_clear();
     ck_assert_int_eq(tn__error_null_input("the input"), TN_ERR_RUNTIME);
     ck_assert_uint_eq(tn__error_count(), count + 1);
-    expect_failure(TN_ERR_RUNTIME, "the input is NULL");
+    expect_failure(TN_ERR_RUNTIME, "the input: it is NULL");
 }
 END_TEST
 

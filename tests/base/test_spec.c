@@ -168,52 +168,52 @@ START_TEST(a_repeated_child_is_as_many_children)
           "out_features=4, "
           "bias=True), (2): Linear(in_features=4, out_features=4, bias=True), (3): ReLU()");
     refused("", "\"\": column 1: ");
-    refused("A((0-2): 2 x B())", "malformed repeated child; expected `(0-2): 3 x Type(...)`");
-    refused("A((a-b): 2 x B())", "column 10: malformed repeated child");
-    refused("A((0-2): 3 B())", "malformed repeated child");
-    refused("A((0-99999999): 100000000 x B())", "malformed repeated child");
-    refused("A((0-69999): 70000 x B())", "more than 65536 values");
-    refused("A((0-65535): 65536 x B(), 1)", "more than 65536 values");
+    refused("A((0-2): 2 x B())", "repeated child: cannot be read; expected `(0-2): 3 x Type(...)`");
+    refused("A((a-b): 2 x B())", "column 10: repeated child: cannot be read");
+    refused("A((0-2): 3 B())", "repeated child: cannot be read");
+    refused("A((0-99999999): 100000000 x B())", "repeated child: cannot be read");
+    refused("A((0-69999): 70000 x B())", "too many values; expected at most 65536");
+    refused("A((0-65535): 65536 x B(), 1)", "too many values; expected at most 65536");
 }
 END_TEST
 
 START_TEST(what_is_wrong_is_said_with_its_column)
 {
-    refused("Linear(4, 3", "Linear(4, 3: column 7: no closing bracket for this (; expected )");
+    refused("Linear(4, 3", "Linear(4, 3: column 7: bracket (: not closed; expected )");
     refused("Linear(4 3)", "Linear(4 3): column 10: expected a comma or )");
-    refused("Linear(4, )x", "column 12: unexpected text after the end");
+    refused("Linear(4, )x", "column 12: text after the end");
     refused("Linear(, 4)", "column 8: expected a value");
     refused("Linear(4,, 3)", "column 10: expected a value");
     refused("Linear(a=)", "column 10: expected a value");
-    refused("Linear(a=1, 2)", "column 13: a positional argument cannot follow a named one");
-    refused("Linear(3x)", "column 8: malformed number");
-    refused("Linear(0x10)", "column 8: malformed number");
-    refused("Linear(1e)", "column 8: malformed number");
-    refused("Linear(1.2.3)", "column 8: malformed number");
-    refused("Linear(-)", "column 8: malformed number");
-    refused("Linear(-x)", "column 8: malformed number");
+    refused("Linear(a=1, 2)", "column 13: argument: positional after a named one");
+    refused("Linear(3x)", "column 8: number: cannot be read");
+    refused("Linear(0x10)", "column 8: number: cannot be read");
+    refused("Linear(1e)", "column 8: number: cannot be read");
+    refused("Linear(1.2.3)", "column 8: number: cannot be read");
+    refused("Linear(-)", "column 8: number: cannot be read");
+    refused("Linear(-x)", "column 8: number: cannot be read");
     refused("Linear(9223372036854775808)",
-            "column 8: integer out of range; expected -2^63 to 2^63 - 1");
-    refused("Linear(1e999)", "column 8: number too large for a float64");
-    refused("f('abc)", "column 3: the string has no closing '");
-    refused("f('a\nb')", "the string has no closing '");
+            "column 8: number: does not fit 64 bits; expected -2^63 to 2^63 - 1");
+    refused("Linear(1e999)", "column 8: number: too large for a float64");
+    refused("f('abc)", "column 3: string: not closed; expected '");
+    refused("f('a\nb')", "string: not closed; expected '");
     refused("f('\\", "unknown escape");
-    refused("f('\\y')", "column 4: unknown escape in a string");
-    refused("f('\\x4')", "\\x needs 2 hexadecimal digits");
-    refused("f('\\u123g')", "\\u needs 4 hexadecimal digits");
-    refused("f('\\x00')", "not a character that a string can contain");
-    refused("f('\\ud800')", "not a character that a string can contain");
+    refused("f('\\y')", "column 4: string: unknown escape");
+    refused("f('\\x4')", "escape \\x: not enough digits; expected 2 hexadecimal digits");
+    refused("f('\\u123g')", "escape \\u: not enough digits; expected 4 hexadecimal digits");
+    refused("f('\\x00')", "a character that strings cannot contain");
+    refused("f('\\ud800')", "a character that strings cannot contain");
     refused("f([1, 2)", "column 8: expected a comma or ]");
-    refused("f([1, 2", "column 3: no closing bracket for this [; expected ]");
-    refused("f((1, 2", "column 3: no closing bracket for this (; expected )");
-    refused("", "column 1: expected a value, but the text ends");
-    refused("   ", "expected a value, but the text ends");
+    refused("f([1, 2", "column 3: bracket [: not closed; expected ]");
+    refused("f((1, 2", "column 3: bracket (: not closed; expected )");
+    refused("", "column 1: the text ends; expected a value");
+    refused("   ", "the text ends; expected a value");
     refused("%s", "column 1: expected a value");
     refused("f(%n)", "f(%n): column 3: expected a value");
     refused("f(x\x01)", "expected a comma or )");
-    refused("f(a)(b)", "column 5: unexpected text after the end");
-    refused("A((x): 't')", "column 8: expected a child: a module, Type(...), a parameter");
-    refused("A((x): b)", "column 8: expected a child: a module");
+    refused("f(a)(b)", "column 5: text after the end");
+    refused("A((x): 't')", "column 8: not a child; expected a module, Type(...), a parameter");
+    refused("A((x): b)", "column 8: not a child; expected a module");
     refused("f(\xc3\xa4)", "column 3: expected a value");
     refused("f('\xc3\xa4', ?)", "column 8: expected a value");
 }
@@ -241,14 +241,14 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
 
     memset(text, '(', LONG);
     text[LONG - 1] = 0;
-    refused(text, "the spec is too long; expected at most 1048576 bytes");
+    refused(text, "spec: too long, got more than 1048576 bytes; expected at most 1048576");
     text[1 << 20] = 0;
-    refused(text, "more than 1064 levels deep");
+    refused(text, "too deep; expected at most 1064 levels");
     text[0] = 'f';
-    refused(text, "more than 1064 levels deep");
+    refused(text, "too deep; expected at most 1064 levels");
     for (int i = 0; i < 1100; i++)
         memcpy(text + 2 * i, "f(", 3);
-    refused(text, "more than 1064 levels deep");
+    refused(text, "too deep; expected at most 1064 levels");
     for (int i = 0; i < 1001; i++)
         memcpy(text + 2 * i, "f(", 3);
     memset(text + 2002, ')', 1001);
@@ -262,12 +262,12 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     text[500401] = '"';
     memset(text + 500402, ')', 200);
     text[500602] = 0;
-    refused(text, "the spec is too long for its depth of nesting");
+    refused(text, "spec: too long for its depth of nesting");
     memcpy(text, "f([", 3);
     for (int i = 0; i < 70000; i++)
         memcpy(text + 3 + 2 * i, "1,", 2);
     memcpy(text + 3 + 140000, "])", 3);
-    refused(text, "more than 65536 values");
+    refused(text, "too many values; expected at most 65536");
     free(text);
 }
 END_TEST
