@@ -159,8 +159,8 @@ static tn_status unpack(const struct node *node, const tn_pack *pack, const char
         if (no_gradient(value))
             continue;
         if (value.kind != TN_VALUE_TENSOR)
-            return tn_fail(TN_ERR_TYPE, "a hook's %s %lld is not a tensor, got kind %s", what,
-                           (long long)node->tracked[i], tn__value_kind_name(value.kind));
+            return tn_fail(TN_ERR_TYPE, "hook: %s %lld: wrong type, got %s; expected a tensor",
+                           what, (long long)node->tracked[i], tn__value_kind_name(value.kind));
         gradients[i] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
         if (gradients[i] == NULL)
             return tn_error_last_code();

@@ -35,8 +35,8 @@ tn_status tn__build_limit_count(const char *name)
         return TN_OK;
     if (build.made == TN__BUILD_MAX)
         return tn_fail(TN_ERR_VALUE,
-                       "\"%s\" exceeds the limit: one call builds at most %d modules, parameters "
-                       "and buffers; build the parts with separate calls",
+                       "\"%s\": too many modules, parameters and buffers; expected at most %d in "
+                       "one call: build the parts with separate calls",
                        name, TN__BUILD_MAX);
     build.made++;
     return tn__build_limit_step();

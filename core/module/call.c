@@ -125,7 +125,7 @@ static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **ou
     if (status != TN_OK)
         return status;
     if (tn__is_none(result))
-        return tn_fail(TN_ERR_TYPE, "forward returned TN_NONE; expected a tensor");
+        return tn_fail(TN_ERR_TYPE, "forward: wrong result, got TN_NONE; expected a tensor");
     *output = tn_tensor_keep(result);
     return TN_OK;
 }
@@ -136,8 +136,8 @@ static tn_status one_tensor(const tn_pack *out, tn_tensor **output)
     int64_t count = tn_pack_count(out);
     if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
         return tn_fail(TN_ERR_TYPE,
-                       "it returned %lld values; expected one tensor: call it with "
-                       "tn_module_call_pack",
+                       "forward: wrong result, got %lld values; expected one tensor "
+                       "(tn_module_call_pack takes more)",
                        (long long)count);
     *output = tn_tensor_keep(tn_pack_tensor(out, 0));
     return TN_OK;
@@ -166,7 +166,8 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
     const char *name = count > 0 ? tn_pack_name(in, 0) : NULL;
     if (count != 1 || (positional != 1 && (name == NULL || strcmp(name, "input") != 0)))
         return tn_fail(TN_ERR_TYPE,
-                       "it takes one tensor (\"input\"), got %lld positional values and %lld named",
+                       "forward: wrong arguments, got %lld positional and %lld named; expected one "
+                       "tensor (\"input\")",
                        (long long)positional, (long long)(count - positional));
     tn_tensor *input = tn_pack_tensor(in, 0);
     if (input == NULL)
@@ -402,7 +403,8 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
                                          : one_tensor(h.output, &x->output);
         if (status != TN_OK) {
             if (tn_error_mark() == failures)
-                tn_fail(status, "forward failed without a message (%s)", tn_status_name(status));
+                tn_fail(status, "forward: failed with %s and recorded no message",
+                        tn_status_name(status));
             run_always(&h);
         }
     }
@@ -480,7 +482,8 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
 {
     struct frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0, false };
     if (frame.depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "module calls nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "module calls: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     innermost = &frame;
     if (tn__unlikely(tn__anomaly_on()))
         atomic_store_explicit(&tn__anomaly_where, where_now, memory_order_release);
@@ -491,7 +494,8 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn_scope_end(scope);
     if (tn__unlikely(status != TN_OK)) {
         if (tn_error_mark() == failures)
-            tn_fail(status, "forward failed without a message (%s)", tn_status_name(status));
+            tn_fail(status, "forward: failed with %s and recorded no message",
+                    tn_status_name(status));
         add_where(&frame);
         status = tn_error_last_code();
     }
@@ -518,7 +522,7 @@ static tn_status call(tn_module *module, struct exchange *x)
 tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || input == NULL)) {
-        tn__error_null_input("an argument of tn_module_call");
+        tn__error_null_input("tn_module_call: argument");
         return NULL;
     }
     struct exchange x = { .input = input };
@@ -530,7 +534,7 @@ tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
-        tn__error_null_input("an argument of tn_module_call_child");
+        tn__error_null_input("tn_module_call_child: argument");
         return NULL;
     }
     uint64_t failures = tn_error_mark();
@@ -538,17 +542,17 @@ tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *
     if (child != NULL)
         return tn_module_call(child, input);
     if (tn_error_mark() == failures)
-        tn_fail(TN_ERR_TYPE, "'%s' object has no module in its child slot '%s'", module->type,
-                name);
+        tn_fail(TN_ERR_TYPE, "%s: child slot '%s': empty; expected a module", module->type, name);
     return NULL;
 }
 
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)
-        return tn__error_null_input("an argument of tn_module_call_pack");
+        return tn__error_null_input("tn_module_call_pack: argument");
     if (tn_pack_count(output) != 0)
-        return tn_fail(TN_ERR_VALUE, "tn_module_call_pack: the output pack has %lld values already",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_call_pack: output: not empty, got %lld values; expected none",
                        (long long)tn_pack_count(output));
     struct exchange x = { .pack_in = input, .pack_out = output };
     return call(module, &x);

@@ -25,9 +25,10 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                  void *user)
 {
     if (module == NULL || how == NULL)
-        return tn__error_null_input("an argument of tn_module_add_computed");
+        return tn__error_null_input("tn_module_add_computed: argument");
     if (how->get == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_module_add_computed: the slot has no `get`");
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_add_computed: get: it is NULL; expected a function");
     tn_status status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
     if (status != TN_OK)
         return status;
@@ -49,9 +50,8 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
 {
     const struct tn__computed *computed = slot->computed;
     if (depth >= DEPTH_MAX) {
-        tn_fail(TN_ERR_RUNTIME,
-                "the computed slot '%s' of %s: %d computed slots depend on one another", slot->name,
-                module->type, DEPTH_MAX);
+        tn_fail(TN_ERR_RUNTIME, "computed slot '%s' of %s: %d computed slots depend on one another",
+                slot->name, module->type, DEPTH_MAX);
         return NULL;
     }
     uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
@@ -60,9 +60,8 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     depth--;
     if (tensor == NULL && tn_error_mark() == failures && !tn_failed())
         tn_fail(TN_ERR_RUNTIME,
-                "the computed slot '%s' of %s returned nothing and recorded no "
-                "message",
-                slot->name, module->type);
+                "computed slot '%s' of %s: returned nothing and recorded no message", slot->name,
+                module->type);
     tn_scope_end_with(scope, &tensor, 1);
     return tensor;
 }
@@ -72,7 +71,7 @@ tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *t
     const struct tn__computed *computed = slot->computed;
     if (computed->how.set == NULL)
         return tn_fail(TN_ERR_ATTR,
-                       "'%s' of %s is computed and cannot be set: set what it is computed from, or "
+                       "computed slot '%s' of %s: cannot be set; set what it is computed from, or "
                        "remove it first",
                        slot->name, module->type);
     uint64_t scope = tn_scope_begin();
@@ -93,8 +92,7 @@ tn_status tn__computed_copy(const tn_module *from, tn_module *to)
         else if (computed->user != NULL)
             status = tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,
-                "the computed slot '%s' of %s cannot be copied: its tn_computed has no "
-                "`copy`",
+                "computed slot '%s' of %s: cannot be copied; its tn_computed has no `copy`",
                 slot->name, from->type);
         if (status != TN_OK)
             return status;

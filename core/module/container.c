@@ -24,9 +24,9 @@ static tn_status is_a(const tn_module *module, uint32_t kind, const char *functi
         return tn__error_null_input(function);
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: %s is not a %s", function, module->type,
-                   kind == TN_LAYER_LIST ? "list: its layer has no TN_LAYER_LIST"
-                                         : "dictionary: its layer has no TN_LAYER_DICT");
+    return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected a layer with %s", function,
+                   kind == TN_LAYER_LIST ? "list" : "dictionary", module->type,
+                   kind == TN_LAYER_LIST ? "TN_LAYER_LIST" : "TN_LAYER_DICT");
 }
 
 /* The same, and that its entries are parameters or modules. */
@@ -35,8 +35,9 @@ static tn_status holds(const tn_module *module, uint32_t kind, bool parameters,
 {
     tn_status status = is_a(module, kind, function);
     if (status == TN_OK && of_parameters(module) != parameters)
-        status = tn_fail(TN_ERR_TYPE, "%s: the entries of %s are %s", function, module->type,
-                         parameters ? "modules, not tensors" : "parameters, not modules");
+        status = tn_fail(
+            TN_ERR_TYPE, "%s: %s: wrong kind of entries, got %s", function, module->type,
+            parameters ? "modules; expected parameters" : "parameters; expected modules");
     return status;
 }
 
@@ -46,8 +47,10 @@ static tn_status same_kind(tn_module *a, tn_module *b, uint32_t kind, const char
     if (status == TN_OK)
         status = is_a(b, kind, function);
     if (status == TN_OK && of_parameters(a) != of_parameters(b))
-        status = tn_fail(TN_ERR_TYPE, "%s: %s and %s have entries of different kinds", function,
-                         a->type, b->type);
+        status = tn_fail(TN_ERR_TYPE,
+                         "%s: %s and %s: entries of different kinds; expected modules in both, or "
+                         "parameters",
+                         function, a->type, b->type);
     return status;
 }
 
@@ -91,8 +94,8 @@ static tn_status append_entry(tn_module *list, const tn__slot *from)
     tn_snprint(name, sizeof name, "%lld", (long long)entries(list)->count);
     if (tn__slots_find(entries(list), name) != NULL)
         return tn_fail(TN_ERR_KEY,
-                       "this %s has an entry named \"%s\" already, because a slice keeps its keys: "
-                       "delete or insert renumbers them, tn_module_add_child takes a name",
+                       "%s: entry \"%s\": exists already, because a slice keeps its keys; delete "
+                       "or insert renumbers them, tn_module_add_child takes a name",
                        list->type, name);
     return add_entry(list, name, from);
 }
@@ -204,7 +207,7 @@ int64_t tn_list_count(tn_module *list)
 tn_status tn_list_append(tn_module *list, tn_module *child)
 {
     if (child == NULL)
-        return tn__error_null_input("an argument of tn_list_append");
+        return tn__error_null_input("tn_list_append: argument");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_append");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .child = child }) : status;
 }
@@ -212,7 +215,7 @@ tn_status tn_list_append(tn_module *list, tn_module *child)
 tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__error_null_input("an argument of tn_list_append_tensor");
+        return tn__error_null_input("tn_list_append_tensor: argument");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_append_tensor");
     return status == TN_OK ? append_entry(list, &(tn__slot){ .tensor = tensor }) : status;
 }
@@ -221,7 +224,7 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
 {
     char name[24] = "to be inserted"; /* no place and no identifier: it is free */
     if (child == NULL)
-        return tn__error_null_input("an argument of tn_list_insert");
+        return tn__error_null_input("tn_list_insert: argument");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_insert");
     if (status != TN_OK)
         return status;
@@ -256,7 +259,7 @@ tn_status tn_list_set(tn_module *list, int64_t index, tn_module *child)
 {
     int64_t place = 0;
     if (child == NULL)
-        return tn__error_null_input("an argument of tn_list_set");
+        return tn__error_null_input("tn_list_set: argument");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_set");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -268,7 +271,7 @@ tn_status tn_list_set_tensor(tn_module *list, int64_t index, tn_tensor *tensor)
 {
     int64_t place = 0;
     if (tensor == NULL)
-        return tn__error_null_input("an argument of tn_list_set_tensor");
+        return tn__error_null_input("tn_list_set_tensor: argument");
     tn_status status = holds(list, TN_LAYER_LIST, true, "tn_list_set_tensor");
     if (status == TN_OK)
         status = place_of(list, index, &place);
@@ -420,7 +423,7 @@ static tn_status key_given(const char *key)
 tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 {
     if (child == NULL)
-        return tn__error_null_input("an argument of tn_dict_set");
+        return tn__error_null_input("tn_dict_set: argument");
     tn_status status = holds(dict, TN_LAYER_DICT, false, "tn_dict_set");
     if (status == TN_OK)
         status = key_given(key);
@@ -430,7 +433,7 @@ tn_status tn_dict_set(tn_module *dict, const char *key, tn_module *child)
 tn_status tn_dict_set_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
 {
     if (tensor == NULL)
-        return tn__error_null_input("an argument of tn_dict_set_tensor");
+        return tn__error_null_input("tn_dict_set_tensor: argument");
     tn_status status = holds(dict, TN_LAYER_DICT, true, "tn_dict_set_tensor");
     if (status == TN_OK)
         status = key_given(key);
@@ -448,7 +451,7 @@ tn_tensor *tn_dict_tensor(tn_module *dict, const char *key, tn_tensor *absent)
 tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *tensor)
 {
     if (tensor == NULL) {
-        tn__error_null_input("an argument of tn_dict_default_tensor");
+        tn__error_null_input("tn_dict_default_tensor: argument");
         return NULL;
     }
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_default_tensor") != TN_OK ||
@@ -466,8 +469,8 @@ static tn__slot *popped(tn_module *dict, const char *key)
     if (slot == NULL && key != NULL) {
         tn__text keys = { 0 };
         tn__slots_list(entries(dict), &keys);
-        tn_fail(TN_ERR_KEY, "this %s has no key %q%s%s", dict->type, key,
-                keys.at != NULL ? "; keys: " : "", keys.at != NULL ? keys.at : "");
+        tn_fail(TN_ERR_KEY, "%s: no key %q%s%s", dict->type, key, keys.at != NULL ? "; keys: " : "",
+                keys.at != NULL ? keys.at : "");
         tn__text_free(&keys);
     }
     return slot;
@@ -531,7 +534,7 @@ tn_module *tn_dict_from_keys(tn_module *dict, const char *const *keys, int64_t c
                              tn_tensor *tensor)
 {
     if (tensor == NULL || (keys == NULL && count > 0)) {
-        tn__error_null_input("an argument of tn_dict_from_keys");
+        tn__error_null_input("tn_dict_from_keys: argument");
         return NULL;
     }
     if (holds(dict, TN_LAYER_DICT, true, "tn_dict_from_keys") != TN_OK)

@@ -78,7 +78,7 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     uint64_t failures = tn_error_mark(), scope = tn_scope_begin();
     tn_status status = map->change(map->user, now, &out);
     if (status != TN_OK && tn_error_mark() == failures)
-        tn_fail(status, "the change failed without a message (%s)", tn_status_name(status));
+        tn_fail(status, "change: failed with %s and recorded no message", tn_status_name(status));
     if (status == TN_OK && !tn__tensor_ok(out))
         status = tn__tensor_bad(out, "the result of a change");
     if (status == TN_OK && out != now)
@@ -121,7 +121,7 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
             tn__text_put(&map->path, ".", 1);
         tn__text_put(&map->path, slot->name, strlen(slot->name));
         if (map->path.failed)
-            return tn_fail(TN_ERR_MEMORY, "out of memory for the path of a module");
+            return tn_fail(TN_ERR_MEMORY, "module: out of memory for its path");
         tn_module *child = tn_module_keep(slot->child); /* the change may take it out of the tree */
         status = change_module(map, child, true, depth + 1);
         tn_module_drop(child);
@@ -134,7 +134,8 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
 static tn_status change_module(struct map *map, tn_module *module, bool recurse, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     tn_status status = recurse ? change_children(map, module, depth) : TN_OK;
     for (int64_t i = 0; i < module->parameters.count && status == TN_OK; i++) {
         const tn__slot *slot = &module->parameters.at[i];
@@ -205,7 +206,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
                         void *user)
 {
     if (module == NULL || change == NULL)
-        return tn__error_null_input("an argument of tn_module_map");
+        return tn__error_null_input("tn_module_map: argument");
     struct map map = { .change = change, .user = user };
     tn_grad_begin(false);
     tn_status status = change_module(&map, module, recurse, 0);
@@ -326,9 +327,10 @@ static tn_status convert(void *user, tn_tensor *tensor, tn_tensor **out)
         return stays ? TN_OK : copied(make_like(tensor, &meta, device), tensor, out);
     if (meta.ndim != (c->format == TN_FORMAT_CHANNELS_LAST_3D ? 5 : 4) &&
         c->format != TN_FORMAT_CONTIGUOUS)
-        return tn_fail(TN_ERR_RUNTIME, "%s is for tensors of %d dimensions, this one has %d",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "memory_format: %s: wrong number of dimensions, got %d; expected %d",
                        c->format == TN_FORMAT_CHANNELS_LAST ? "channels last" : "channels last 3d",
-                       c->format == TN_FORMAT_CHANNELS_LAST ? 4 : 5, (int)meta.ndim);
+                       (int)meta.ndim, c->format == TN_FORMAT_CHANNELS_LAST ? 4 : 5);
     if (order_strides(tensor, order, &meta) && stays)
         return TN_OK;
     meta.offset = 0;
@@ -339,18 +341,23 @@ static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint3
 {
     const uint32_t known = TN_CONVERT_NON_BLOCKING | TN_CONVERT_FLOATING | TN_CONVERT_ALL;
     if ((flags & ~known) != 0)
-        return tn_fail(TN_ERR_VALUE, "tn_module_convert: unknown flags 0x%x", flags & ~known);
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_convert: flags: unknown, got 0x%x; expected TN_CONVERT_*",
+                       flags & ~known);
     if ((flags & TN_CONVERT_FLOATING) != 0 && (flags & TN_CONVERT_ALL) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_module_convert: TN_CONVERT_FLOATING and TN_CONVERT_ALL exclude each "
-                       "other");
+                       "tn_module_convert: flags: TN_CONVERT_FLOATING and TN_CONVERT_ALL exclude "
+                       "each other; expected one");
     if ((unsigned)format > TN_FORMAT_CHANNELS_LAST_3D)
-        return tn_fail(TN_ERR_VALUE, "tn_module_convert: memory_format: unknown, got %d",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_convert: memory_format: unknown, got %d; expected TN_FORMAT_*",
                        (int)format);
     if (dtype == TN_DTYPE_AUTO)
         return TN_OK;
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "tn_module_convert: dtype: unknown, got %d", (int)dtype);
+        return tn_fail(TN_ERR_TYPE,
+                       "tn_module_convert: dtype: unknown, got %d; expected one of tn_dtype",
+                       (int)dtype);
     if ((flags & TN_CONVERT_ALL) == 0 && !differentiable(dtype))
         return tn_fail(TN_ERR_TYPE,
                        "a module only accepts floating point or complex dtypes, but got desired "
@@ -368,7 +375,7 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
                             tn_memory_format format, uint32_t flags)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_convert");
+        return tn__error_null_input("tn_module_convert: argument");
     tn_status status = check_conversion(dtype, format, flags);
     if (status != TN_OK)
         return status;
@@ -387,7 +394,7 @@ tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtyp
 tn_status tn_module_to_device(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_module_to_device");
+        return tn__error_null_input("tn_module_to_device: argument");
     const tn_device *device = tn_device_find(name);
     return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
@@ -395,7 +402,7 @@ tn_status tn_module_to_device(tn_module *module, const char *name)
 tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_to_like");
+        return tn__error_null_input("tn_module_to_like: argument");
     if (!tn__tensor_ok(other))
         return tn__tensor_bad(other, "tn_module_to_like");
     return tn_module_to(module, other->device, (tn_dtype)other->dtype);
@@ -416,7 +423,7 @@ static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse)
 {
     if (module == NULL || device == NULL)
-        return tn__error_null_input("an argument of tn_module_to_empty");
+        return tn__error_null_input("tn_module_to_empty: argument");
     return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
 }
 
@@ -451,7 +458,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_share_memory(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_share_memory");
+        return tn__error_null_input("tn_module_share_memory: argument");
     tn__map storages = { 0 };
     tn_status status = tn_module_map(module, true, share, &storages);
     for (int64_t i = 0; i < storages.count; i++)
@@ -466,7 +473,7 @@ tn_status tn_module_share_memory(tn_module *module)
 tn_status tn_module_compile(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_compile");
+        return tn__error_null_input("tn_module_compile: argument");
     tn_log(TN_LOG_INFO,
            "tn_module_compile does nothing yet: there are no graphs to compile; %s runs as it is",
            module->type);

@@ -73,8 +73,7 @@ static tn_tensor *copy_tensor(struct copier *c, tn_tensor *from)
         return place != NULL ? *place : NULL;
     if (!tn_tensor_is_leaf(from)) {
         tn_fail(TN_ERR_RUNTIME,
-                "only tensors that no operator made can be copied with their module, this one is "
-                "of operator %s: detach it first",
+                "tensor: operator %s made it; expected one that no operator made: detach it first",
                 tn_tensor_grad_op(from));
         return NULL;
     }
@@ -119,7 +118,7 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         return TN_OK;
     if (layer->destroy != NULL && layer->copy == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s cannot be copied: its layer has a `destroy` and no `copy`, so the "
+                       "%s: cannot be copied; its layer has a `destroy` and no `copy`, so the "
                        "ownership of its data is unknown",
                        from->type);
     size_t size = layer->data_size > 0 ? layer->data_size : 1;
@@ -135,7 +134,7 @@ static tn_status copy_data(tn_module *from, tn_module *to)
         uint64_t failures = tn_error_mark();
         status = layer->copy(to, from);
         if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: its copy failed without a message (%s)", layer->name,
+            tn_fail(status, "layer %s: copy: failed with %s and recorded no message", layer->name,
                     tn_status_name(status));
         tn__error_plugin(before);
     }
@@ -176,7 +175,8 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
 static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 {
     if (depth > TN__MODULE_DEPTH) {
-        tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                TN__MODULE_DEPTH);
         return NULL;
     }
     bool is_new;
@@ -208,7 +208,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 tn_module *tn_module_copy(tn_module *module)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_copy");
+        tn__error_null_input("tn_module_copy: argument");
         return NULL;
     }
     struct copier c = { 0 };

@@ -135,7 +135,7 @@ static void refuse_flags(const char *of, const char *name, uint32_t flags, uint3
     for (uint32_t i = 0; i < 3; i++)
         if ((known >> i & 1) != 0)
             tn__text_add(&text, "%s%s", text.length > 0 ? ", " : "", names[i]);
-    tn_fail(TN_ERR_VALUE, "%s_hook_%s: flags 0x%x are not for this kind of hook; it takes %s", of,
+    tn_fail(TN_ERR_VALUE, "%s_hook_%s: flags: not for this kind of hook, got 0x%x; expected %s", of,
             name, flags & ~known, text.at != NULL ? text.at : "none");
     tn__text_free(&text);
 }
@@ -150,7 +150,7 @@ static tn_hook_handle register_hook(tn_module *module, tn__hook_kind kind, uint3
     uint32_t known = module != NULL ? words->own : words->global;
 
     if (!given) {
-        tn_fail(TN_ERR_VALUE, "%s_hook_%s: the hook is NULL", of, words->name);
+        tn_fail(TN_ERR_VALUE, "%s_hook_%s: hook: it is NULL; expected a function", of, words->name);
         return 0;
     }
     if ((flags & ~known) != 0) {
@@ -171,7 +171,7 @@ tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t
                                  void (*release)(void *user))
 {
     if (module == NULL) {
-        tn__error_null_input("the module of a hook");
+        tn__error_null_input("hook: module");
         return 0;
     }
     return register_hook(module, kind, flags, function, given, user, release);
@@ -263,7 +263,7 @@ void tn_module_unhook(tn_module *module)
     tn__hooks *own = module != NULL ? atomic_load_explicit(&module->hooks, memory_order_acquire)
                                     : NULL;
     if (module == NULL)
-        tn__error_null_input("the module of tn_module_unhook");
+        tn__error_null_input("tn_module_unhook: module");
     for (int kind = 0; own != NULL && kind < TN__HOOK_KINDS; kind++)
         for (;;) {
             tn__hook_handles_lock();
@@ -349,7 +349,8 @@ void tn__hook_row_drop(tn__hook_row *row)
 static tn_status with_message(tn_status status, uint64_t failures, const char *what)
 {
     if (tn__unlikely(status != TN_OK && tn_error_mark() == failures))
-        return tn_fail(status, "%s failed without a message (%s)", what, tn_status_name(status));
+        return tn_fail(status, "%s: failed with %s and recorded no message", what,
+                       tn_status_name(status));
     return status;
 }
 

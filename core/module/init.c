@@ -52,9 +52,9 @@ static tn_status fill(const tn__entry *entry, const tn__spec *spec, tn_tensor *t
 tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
 {
     if (tensor == NULL || format == NULL)
-        return tn__error_null_input("an argument of tn_init");
+        return tn__error_null_input("tn_init: argument");
     if (tn__is_none(tensor))
-        return tn_fail(TN_ERR_TYPE, "tn_init: TN_NONE is not a tensor");
+        return tn_fail(TN_ERR_TYPE, "tn_init: tensor: it is TN_NONE; expected a tensor");
     char *text = tn__text_from_format(format, args);
     if (text == NULL)
         return tn_error_last_code();
@@ -64,7 +64,7 @@ tn_status tn_initv(tn_tensor *tensor, const char *format, va_list args)
     if (spec == NULL)
         status = tn_error_last_code();
     else if (spec->type[0] == '\0')
-        status = tn_fail(TN_ERR_FORMAT, "%q is not an init; expected name(arguments)", text);
+        status = tn_fail(TN_ERR_FORMAT, "init: wrong form, got %q; expected name(arguments)", text);
     else if ((entry = tn__registry_use(TN_KIND_tn_init_def, spec->type)) == NULL)
         status = tn_error_last_code();
     else
@@ -86,6 +86,6 @@ tn_status tn_init(tn_tensor *tensor, const char *format, ...)
 tn_status tn_init_parse(tn_tensor *tensor, const char *text)
 {
     if (tensor == NULL || text == NULL)
-        return tn__error_null_input("an argument of tn_init_parse");
+        return tn__error_null_input("tn_init_parse: argument");
     return tn_init(tensor, "%s", text);
 }

@@ -28,7 +28,7 @@ bool tn_module_is_lazy(const tn_module *module, const char *name)
 tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_add_lazy");
+        return tn__error_null_input("tn_module_add_lazy: argument");
     if (kind != TN_SLOT_PARAMETER && kind != TN_SLOT_BUFFER)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_add_lazy: kind: unknown, got %u; expected TN_SLOT_PARAMETER or "
@@ -65,15 +65,15 @@ static tn_status give_shape(tn__slot *slot, tn_ints shape)
 tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_module_materialize");
+        return tn__error_null_input("tn_module_materialize: argument");
     tn__slot *slot = unshaped(module, name);
     if (slot != NULL)
         return give_shape(slot, shape);
     if (tn__slots_find(&module->parameters, name) != NULL ||
         tn__slots_find(&module->buffers, name) != NULL)
         return TN_OK;
-    return tn_fail(TN_ERR_ATTR, "'%s' object has no parameter or buffer '%s' to give a shape",
-                   module->type, name);
+    return tn_fail(TN_ERR_ATTR, "%s: no parameter or buffer '%s' to give a shape", module->type,
+                   name);
 }
 
 /* ---- the first call -------------------------------------------------------------------------- */
@@ -84,12 +84,12 @@ static tn_status become(tn_module *module)
     const tn_layer_def *lazy = module->layer;
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer_def, lazy->becomes);
     if (entry == NULL)
-        return tn_error_prefix("layer %s becomes %s: ", lazy->name, lazy->becomes);
+        return tn_error_prefix("layer %s: change to %s: ", lazy->name, lazy->becomes);
     const tn_layer_def *plain = (const tn_layer_def *)entry->contribution;
     if (entry->plugin != module->plugin || plain->data_size != lazy->data_size)
         return tn_fail(TN_ERR_RUNTIME,
-                       "layer %s cannot become %s; expected a layer of the same plugin with the "
-                       "same data",
+                       "layer %s: cannot change to %s; expected a layer of the same plugin with "
+                       "the same data",
                        lazy->name, lazy->becomes);
     module->layer = plain;
     module->type = entry->name;
@@ -104,7 +104,7 @@ static tn_status infer(tn_module *module, const tn_pack *pack)
     tn_grad_end();
     const tn__slot *left = status == TN_OK ? unshaped(module, NULL) : NULL;
     if (left != NULL)
-        status = tn_fail(TN_ERR_RUNTIME, "layer %s gave no shape to \"%s\" at its first call",
+        status = tn_fail(TN_ERR_RUNTIME, "layer %s: gave no shape to \"%s\" at its first call",
                          module->layer->name, left->name);
     if (status == TN_OK && module->layer->becomes != NULL)
         status = become(module);

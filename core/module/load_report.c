@@ -17,7 +17,7 @@ static bool in_range(const tn_names *names, int64_t index)
 {
     if (index >= 0 && index < tn_names_count(names))
         return true;
-    tn_fail(TN_ERR_INDEX, "list of names: index out of range, got %lld; the list has %lld",
+    tn_fail(TN_ERR_INDEX, "list of names: index out of range, got %lld; expected less than %lld",
             (long long)index, (long long)tn_names_count(names));
     return false;
 }
@@ -30,7 +30,7 @@ const char *tn_names_at(const tn_names *names, int64_t index)
 tn_status tn_names_add(tn_names *names, const char *name)
 {
     if (names == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_names_add");
+        return tn__error_null_input("tn_names_add: argument");
     if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
         return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);
@@ -43,7 +43,7 @@ tn_status tn_names_add(tn_names *names, const char *name)
 tn_status tn_names_remove(tn_names *names, int64_t index)
 {
     if (names == NULL)
-        return tn__error_null_input("the list of tn_names_remove");
+        return tn__error_null_input("tn_names_remove: list");
     if (!in_range(names, index))
         return TN_ERR_INDEX;
     tn_free(names->at[index]);
@@ -111,7 +111,7 @@ int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size
 {
     tn__text text = { 0 };
     if (report == NULL) {
-        tn__error_null_input("the report of tn_load_report_text");
+        tn__error_null_input("tn_load_report_text: report");
         return -1;
     }
     if (report->missing.count + report->unexpected.count == 0) {

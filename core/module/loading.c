@@ -44,7 +44,7 @@ static tn_status complain(struct loader *l, const char *format, ...)
     tn__text_addv(&text, format, args);
     va_end(args);
     tn_status status = text.failed
-                           ? tn_fail(TN_ERR_MEMORY, "out of memory for the report of a load")
+                           ? tn_fail(TN_ERR_MEMORY, "loading a state: out of memory for the report")
                            : tn_names_add(&l->errors, text.at);
     tn__text_free(&text);
     return status;
@@ -231,7 +231,7 @@ static tn_status load_slot(struct loader *l, tn_module *module, const tn_loading
 tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
 {
     if (module == NULL || loading == NULL)
-        return tn__error_null_input("an argument of tn_module_load_own");
+        return tn__error_null_input("tn_module_load_own: argument");
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
     size_t prefix = strlen(loading->prefix);
     tn__text key = { 0 };
@@ -244,7 +244,8 @@ tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
                 continue;
             key.length = prefix;
             tn__text_put(&key, slot->name, strlen(slot->name));
-            status = key.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state")
+            status = key.failed ? tn_fail(TN_ERR_MEMORY, "loading a state: out of memory for a "
+                                                         "name")
                                 : load_slot(loading->host, module, loading, slot, key.at, prefix);
         }
     }
@@ -269,7 +270,7 @@ static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_
     tn__text_add(&key, "%s%s", loading->prefix, TN__EXTRA_STATE);
     if (key.failed) {
         tn__text_free(&key);
-        return tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+        return tn_fail(TN_ERR_MEMORY, "loading a state: out of memory for a name");
     }
     tn_status status = TN_OK;
     int64_t found = tn_state_find(loading->state, key.at);
@@ -382,7 +383,8 @@ static tn_status load_children(struct loader *l, tn_module *module, const struct
         tn__text_put(&path, slot->name, strlen(slot->name));
         tn__text_put(&path, ".", 1);
         tn_module *child = tn_module_keep(slot->child); /* a hook may take it out */
-        status = path.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a module's path")
+        status = path.failed ? tn_fail(TN_ERR_MEMORY, "loading a state: out of memory for the path "
+                                                      "of a module")
                              : load_tree(l, child, &below, path.at, depth + 1);
         tn_module_drop(child);
     }
@@ -446,7 +448,8 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
                            const char *prefix, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     bool changes = (module->layer != NULL && module->layer->load_state != NULL) ||
                    tn__has_hooks(module, TN__HOOK_LOAD_PRE);
     tn_state *copy = changes ? copy_of(part) : NULL;
@@ -529,7 +532,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
 {
     const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE;
     if (module == NULL)
-        return tn__error_null_input("the module of a load");
+        return tn__error_null_input("loading a state: module");
     if (state == NULL)
         return tn_failed() ? tn_error_code()
                            : tn_fail(TN_ERR_TYPE, "Expected state_dict to be dict-like, got NULL.");

@@ -50,7 +50,7 @@ static tn_module *child_from(const tn_value *value, bool printed)
         return parse(value->as.s, printed);
     tn__text text = { 0 };
     tn__value_print(value, &text);
-    tn_fail(TN_ERR_TYPE, "expected a module, Type(arguments), got %s",
+    tn_fail(TN_ERR_TYPE, "module: wrong type, got %s; expected Type(arguments)",
             text.at != NULL ? text.at : "another value");
     tn__text_free(&text);
     return NULL;
@@ -81,7 +81,7 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
         if (!children[i])
             continue;
         if (tn__name_table_find(&given, names[i], strlen(names[i])) >= 0)
-            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", module->type,
+            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\": given twice", module->type,
                              names[i]);
         else if (tn__name_table_add(&given, names[i]) < 0)
             status = tn_error_last_code();
@@ -122,9 +122,9 @@ static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
 
     tn__spec_place(spec->text, spec->columns[i], place, sizeof place);
     if (name == NULL)
-        return tn_fail(TN_ERR_VALUE, "%sa child has no name; expected name=Type(arguments)", place);
+        return tn_fail(TN_ERR_VALUE, "%schild: no name; expected name=Type(arguments)", place);
     if (tn_module_slot_kind(module, name) != 0)
-        return tn_fail(TN_ERR_KEY, "%s%s has \"%s\" already", place, module->type, name);
+        return tn_fail(TN_ERR_KEY, "%s%s: \"%s\": exists already", place, module->type, name);
     return add_from(module, name, &spec->values[i], false);
 }
 
@@ -144,7 +144,7 @@ static tn_status add_all(tn_module *module, const tn__spec *spec)
 tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL)
-        return tn__error_null_input("an argument of tn_module_add_children");
+        return tn__error_null_input("tn_module_add_children: argument");
     /* As the arguments of the module itself, so that messages quote what they know. */
     tn__text whole = { 0 };
     char *text = tn__text_from_format(format, args);
@@ -291,8 +291,8 @@ static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const ch
     tn_grad_end();
     tn_scope_end(scope);
     if (status != TN_OK && tn_error_mark() == failures)
-        tn_fail(status, "layer %s: its %s failed without a message (%s)", module->layer->name, what,
-                tn_status_name(status));
+        tn_fail(status, "layer %s: %s: failed with %s and recorded no message", module->layer->name,
+                what, tn_status_name(status));
     else if (status != TN_OK && strstr(tn_error_text(), module->layer->name) == NULL)
         tn_error_prefix("%s: ", module->layer->name);
     tn__error_plugin(before);
@@ -309,10 +309,9 @@ tn_status tn__module_reset(tn_module *module)
 tn_status tn_module_reset_parameters(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_reset_parameters");
+        return tn__error_null_input("tn_module_reset_parameters: argument");
     if (tn__module_waits(module))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: its parameters have no shapes yet: call it once, or load a state",
+        return tn_fail(TN_ERR_VALUE, "%s: parameters: no shapes yet; call it once, or load a state",
                        module->type);
     if (module->layer == NULL || module->layer->reset == NULL)
         return tn_fail(TN_ERR_ATTR,
@@ -454,7 +453,7 @@ static tn_module *parse(const char *text, bool printed)
         return NULL;
     tn_module *module = NULL;
     if (spec->type[0] == '\0')
-        tn_fail(TN_ERR_FORMAT, "%q is not a module; expected Type(arguments)", text);
+        tn_fail(TN_ERR_FORMAT, "module: wrong form, got %q; expected Type(arguments)", text);
     else
         module = module_make(spec->type, spec->text, spec->values, spec->names, spec->columns,
                              spec->children, spec->count, printed);
@@ -465,7 +464,7 @@ static tn_module *parse(const char *text, bool printed)
 tn_module *tn_module_parse(const char *text)
 {
     if (text == NULL) {
-        tn__error_null_input("an argument of tn_module_parse");
+        tn__error_null_input("tn_module_parse: argument");
         return NULL;
     }
     return parse(text, entries_printed);
@@ -474,7 +473,7 @@ tn_module *tn_module_parse(const char *text)
 tn_module *tn_module_newv(const char *format, va_list args)
 {
     if (format == NULL) {
-        tn__error_null_input("an argument of tn_module_new");
+        tn__error_null_input("tn_module_new: argument");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -515,11 +514,11 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
                           int64_t count)
 {
     if (type == NULL || (values == NULL && count > 0)) {
-        tn__error_null_input("an argument of tn_module_make");
+        tn__error_null_input("tn_module_make: argument");
         return NULL;
     }
     if (count < 0) {
-        tn_fail(TN_ERR_VALUE, "tn_module_make: the number of arguments is negative, got %lld",
+        tn_fail(TN_ERR_VALUE, "tn_module_make: count: negative, got %lld; expected 0 or more",
                 (long long)count);
         return NULL;
     }
@@ -536,6 +535,6 @@ tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
 tn_status tn_module_parse_children(tn_module *module, const char *text)
 {
     if (module == NULL || text == NULL)
-        return tn__error_null_input("an argument of tn_module_parse_children");
+        return tn__error_null_input("tn_module_parse_children: argument");
     return tn_module_add_children(module, "%s", text);
 }

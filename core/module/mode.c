@@ -9,7 +9,8 @@
 static tn_status set_mode(tn_module *module, bool training, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     module->training = training;
     tn_status status = TN_OK;
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
@@ -20,7 +21,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
         uint64_t failures = tn_error_mark();
         status = module->layer->train(module, training);
         if (status != TN_OK && tn_error_mark() == failures)
-            tn_fail(status, "layer %s: its train failed without a message (%s)",
+            tn_fail(status, "layer %s: train: failed with %s and recorded no message",
                     module->layer->name, tn_status_name(status));
         tn__error_plugin(before);
     }
@@ -30,7 +31,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
 tn_status tn_module_train(tn_module *module, bool training)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_train");
+        return tn__error_null_input("tn_module_train: argument");
     return set_mode(module, training, 0);
 }
 
@@ -42,7 +43,8 @@ static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module,
                        bool value, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     tn_status status = change(module, value);
     for (int64_t i = 0; i < module->children.count && status == TN_OK; i++)
         if (module->children.at[i].child != NULL)
@@ -82,14 +84,14 @@ static tn_status change_requires_grad(tn_module *module, bool value)
 tn_status tn_module_zero_grad(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_zero_grad");
+        return tn__error_null_input("tn_module_zero_grad: argument");
     return apply(module, clear_gradients, false, 0);
 }
 
 tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_set_requires_grad");
+        return tn__error_null_input("tn_module_set_requires_grad: argument");
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
@@ -125,7 +127,7 @@ static tn_status zero_in_place(tn_tensor *tensor)
 tn_status tn_module_zero_grad_in_place(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_zero_grad_in_place");
+        return tn__error_null_input("tn_module_zero_grad_in_place: argument");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk);
     uint64_t scope = tn_scope_begin();

@@ -63,7 +63,7 @@ static tn_module *find_within(tn_module *module, const char *path, size_t length
 tn_module *tn_module_find(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("an argument of tn_module_find");
+        tn__error_null_input("tn_module_find: argument");
         return NULL;
     }
     return find_within(module, path, strlen(path));
@@ -86,7 +86,7 @@ static tn_module *find_holder(tn_module *module, const char *path, const char **
 tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("an argument of tn_module_find_tensor");
+        tn__error_null_input("tn_module_find_tensor: argument");
         return NULL;
     }
     const char *name;
@@ -97,7 +97,7 @@ tn_tensor *tn_module_find_tensor(tn_module *module, const char *path)
 tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("an argument of tn_module_find_parameter");
+        tn__error_null_input("tn_module_find_parameter: argument");
         return NULL;
     }
     const char *name;
@@ -115,7 +115,7 @@ tn_tensor *tn_module_find_parameter(tn_module *module, const char *path)
 tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL) {
-        tn__error_null_input("an argument of tn_module_find_buffer");
+        tn__error_null_input("tn_module_find_buffer: argument");
         return NULL;
     }
     const char *name;
@@ -133,11 +133,11 @@ tn_tensor *tn_module_find_buffer(tn_module *module, const char *path)
 tn_status tn_module_set_child(tn_module *module, const char *path, tn_module *child, bool strict)
 {
     if (module == NULL || path == NULL || child == NULL)
-        return tn__error_null_input("an argument of tn_module_set_child");
+        return tn__error_null_input("tn_module_set_child: argument");
     if (path[0] == '\0')
         return tn_fail(TN_ERR_VALUE,
-                       "cannot set a child of %s: path: it is empty; expected a path such as \"0\" "
-                       "or \"encoder.act\"",
+                       "child of %s: path: it is empty; expected a path such as \"0\" or "
+                       "\"encoder.act\"",
                        module->type);
     const char *name;
     module = find_holder(module, path, &name);

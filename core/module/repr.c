@@ -168,7 +168,8 @@ static tn_status put_options(const tn_module *module, const tn_option *table, tn
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     tn__text_add(text, "%s(", module->type);
     size_t start = text->length;
     bool many = false;
@@ -198,7 +199,7 @@ static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
 int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_spec");
+        tn__error_null_input("tn_module_spec: argument");
         return -1;
     }
     tn__text text = { 0 };
@@ -222,7 +223,7 @@ static tn_status put_extra(tn_module *module, tn__text *text)
     if (layer->repr != NULL) {
         int64_t length = layer->repr(module, NULL, 0);
         if (length < 0)
-            return tn_fail(TN_ERR_RUNTIME, "layer %s: its repr failed", layer->name);
+            return tn_fail(TN_ERR_RUNTIME, "layer %s: repr: failed", layer->name);
         char *extra = tn_malloc((size_t)length + 1);
         if (extra == NULL)
             return TN_ERR_MEMORY;
@@ -319,12 +320,13 @@ static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
 static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     tn__text extra = { 0 };
     tn_status status = put_extra(module, &extra);
     if (status != TN_OK || extra.failed) {
         tn__text_free(&extra);
-        return status != TN_OK ? status : tn_fail(TN_ERR_MEMORY, "out of memory for a repr");
+        return status != TN_OK ? status : tn_fail(TN_ERR_MEMORY, "repr: out of memory");
     }
     const char *words = extra.at != NULL && extra.length > 0 ? extra.at : "";
     bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
@@ -347,7 +349,7 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 int64_t tn_module_repr(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_repr");
+        tn__error_null_input("tn_module_repr: argument");
         return -1;
     }
     tn__text text = { 0 };

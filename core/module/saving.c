@@ -30,7 +30,7 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
         key.length = length;
         tn__text_put(&key, slot->name, strlen(slot->name));
         if (key.failed) {
-            status = tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+            status = tn_fail(TN_ERR_MEMORY, "state: out of memory for a name");
             break;
         }
         uint64_t scope = tn_scope_begin();
@@ -46,7 +46,7 @@ static tn_status save_slots(const tn__slots *slots, tn_state *state, const char 
 tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *prefix, uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("an argument of tn_module_save_own");
+        return tn__error_null_input("tn_module_save_own: argument");
     tn_status status = save_slots(&module->parameters, state, prefix, flags);
     return status == TN_OK ? save_slots(&module->buffers, state, prefix, flags) : status;
 }
@@ -55,15 +55,14 @@ tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *pre
 
 static tn_status no_extra_state(const tn_module *module, const char *verb, const char *callback)
 {
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s has no extra state to %s: its layer has no callback %s", module->type, verb,
-                   callback);
+    return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: no extra state to %s; its layer has no callback %s",
+                   module->type, verb, callback);
 }
 
 tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 {
     if (module == NULL || out == NULL)
-        return tn__error_null_input("an argument of tn_module_extra_state");
+        return tn__error_null_input("tn_module_extra_state: argument");
     if (module->layer == NULL || module->layer->get_extra_state == NULL)
         return no_extra_state(module, "give", "get_extra_state");
     int64_t before = tn_pack_count(out);
@@ -74,7 +73,8 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
     tn_scope_end(scope);
     tn__error_plugin_back(plugin);
     if (status == TN_OK && tn_pack_count(out) != before + 1)
-        status = tn_fail(TN_ERR_VALUE, "get_extra_state of %s returned %lld values; expected one",
+        status = tn_fail(TN_ERR_VALUE,
+                         "get_extra_state of %s: wrong result, got %lld values; expected one",
                          module->type, (long long)(tn_pack_count(out) - before));
     return status;
 }
@@ -82,7 +82,7 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
 tn_status tn_module_set_extra_state(tn_module *module, tn_value value)
 {
     if (module == NULL)
-        return tn__error_null_input("the module of tn_module_set_extra_state");
+        return tn__error_null_input("tn_module_set_extra_state: module");
     if (module->layer == NULL || module->layer->set_extra_state == NULL)
         return no_extra_state(module, "take", "set_extra_state");
     const char *plugin = tn__module_enter(module);
@@ -101,15 +101,15 @@ static tn_status save_extra_state(tn_module *module, tn_state *state, const char
     if (tn__slots_find(&module->parameters, TN__EXTRA_STATE) != NULL ||
         tn__slots_find(&module->buffers, TN__EXTRA_STATE) != NULL)
         return tn_fail(TN_ERR_KEY,
-                       "%s has extra state and a parameter or buffer named '%s', which would have "
-                       "the same name in a state",
+                       "%s: extra state: same name in a state as the parameter or buffer '%s'; "
+                       "expected another name of it",
                        module->type, TN__EXTRA_STATE);
     tn_pack *out = tn_pack_new();
     tn__text key = { 0 };
     tn__text_add(&key, "%s%s", prefix, TN__EXTRA_STATE);
     tn_status status = out != NULL ? tn_module_extra_state(module, out) : TN_ERR_MEMORY;
     if (status == TN_OK && key.failed)
-        status = tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+        status = tn_fail(TN_ERR_MEMORY, "state: out of memory for a name");
     if (status == TN_OK)
         status = tn_state_set_value(state, key.at, tn_pack_at(out, tn_pack_count(out) - 1));
     tn__text_free(&key);
@@ -154,7 +154,8 @@ static tn_status save_own(struct saver *s, tn_module *module)
 static tn_status save_tree(struct saver *s, tn_module *module, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     tn_status status = save_version(s, module);
     if (status == TN_OK)
         status = tn__state_hooks_run(module, TN__HOOK_STATE_PRE, s->state, s->prefix.at, s->flags);
@@ -170,7 +171,8 @@ static tn_status save_tree(struct saver *s, tn_module *module, int depth)
         tn_module *child = tn_module_keep(slot->child); /* a hook may take it out */
         tn__text_put(&s->prefix, slot->name, strlen(slot->name));
         tn__text_put(&s->prefix, ".", 1);
-        status = s->prefix.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a module's path")
+        status = s->prefix.failed ? tn_fail(TN_ERR_MEMORY, "state: out of memory for the path of a "
+                                                           "module")
                                   : save_tree(s, child, depth + 1);
         s->prefix.length = length;
         s->prefix.at[length] = '\0';
@@ -185,13 +187,16 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
                                uint32_t flags)
 {
     if (module == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("an argument of tn_module_state_into");
+        return tn__error_null_input("tn_module_state_into: argument");
     if ((flags & ~(uint32_t)TN_STATE_KEEP_VARS) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_module_state_into: unknown flags 0x%x; TN_STATE_KEEP_VARS is 1", flags);
+                       "tn_module_state_into: flags: unknown, got 0x%x; expected "
+                       "TN_STATE_KEEP_VARS (1)",
+                       flags);
     struct saver s = { .state = state, .flags = flags };
     tn__text_put(&s.prefix, prefix, strlen(prefix));
-    tn_status status = s.prefix.failed ? tn_fail(TN_ERR_MEMORY, "out of memory for a module's path")
+    tn_status status = s.prefix.failed ? tn_fail(TN_ERR_MEMORY, "state: out of memory for the path "
+                                                                "of a module")
                                        : save_tree(&s, module, 0);
     tn__text_free(&s.prefix);
     return status;
@@ -200,7 +205,7 @@ tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *p
 tn_state *tn_module_state(tn_module *module)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_state");
+        tn__error_null_input("tn_module_state: argument");
         return NULL;
     }
     tn_state *state = tn_state_new();

@@ -107,7 +107,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || tensor == NULL)
-        return tn__error_null_input("an argument of tn_module_add_parameter");
+        return tn__error_null_input("tn_module_add_parameter: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_PARAMETER, name);
     return status == TN_OK ? put_parameter(module, name, tensor) : status;
 }
@@ -116,12 +116,13 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
                                uint32_t flags)
 {
     if (module == NULL || tensor == NULL)
-        return tn__error_null_input("an argument of tn_module_add_buffer");
+        return tn__error_null_input("tn_module_add_buffer: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_BUFFER, name);
     if (status != TN_OK)
         return status;
     if ((flags & ~(uint32_t)TN_SLOT_NOT_PERSISTENT) != 0)
-        return tn_fail(TN_ERR_VALUE, "buffer '%s': unknown flags 0x%x; TN_SLOT_NOT_PERSISTENT is 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "buffer '%s': flags: unknown, got 0x%x; expected TN_SLOT_NOT_PERSISTENT (1)",
                        name, flags);
     status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
     if (status != TN_OK)
@@ -163,16 +164,15 @@ static tn__slot *tensor_slot(tn_module *module, const char *name)
 tn_tensor *tn_module_get(tn_module *module, const char *name)
 {
     if (tn__unlikely(module == NULL || name == NULL)) {
-        tn__error_null_input("an argument of tn_module_get");
+        tn__error_null_input("tn_module_get: argument");
         return NULL;
     }
     tn__slot *slot = tensor_slot(module, name);
     if (tn__likely(slot != NULL)) {
         if (tn__likely((slot->flags & TN__SLOT_UNSHAPED) == 0))
             return slot->tensor;
-        tn_fail(TN_ERR_VALUE,
-                "'%s' of this %s has no shape yet: call the module once, or load a state", name,
-                module->type);
+        tn_fail(TN_ERR_VALUE, "'%s' of %s: no shape yet; call the module once, or load a state",
+                name, module->type);
         return NULL;
     }
     slot = tn__slots_find(&module->computed, name);
@@ -192,7 +192,8 @@ static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, 
     if (from == what)
         return 1;
     if (depth > TN__MODULE_DEPTH) {
-        tn_fail(TN_ERR_VALUE, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        tn_fail(TN_ERR_VALUE, "modules: nested too deep; expected at most %d levels",
+                TN__MODULE_DEPTH);
         return -1;
     }
     if (from->children.count == 0)
@@ -268,7 +269,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
 tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *child)
 {
     if (module == NULL || child == NULL)
-        return tn__error_null_input("an argument of tn_module_add_child");
+        return tn__error_null_input("tn_module_add_child: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
         status = tn__hooks_registering_child(module, name, &child);
@@ -278,7 +279,7 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_reserve_child(tn_module *module, const char *name)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_reserve_child");
+        return tn__error_null_input("tn_module_reserve_child: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status != TN_OK)
         return status;
@@ -292,7 +293,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
 tn_module *tn_module_child(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL) {
-        tn__error_null_input("an argument of tn_module_child");
+        tn__error_null_input("tn_module_child: argument");
         return NULL;
     }
     tn__slot *slot = tn__slots_find(&module->children, name);
@@ -328,7 +329,7 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
 tn_module *tn_module_child_at(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_child_at");
+        tn__error_null_input("tn_module_child_at: argument");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -338,7 +339,7 @@ tn_module *tn_module_child_at(tn_module *module, int64_t index)
 const char *tn_module_child_name(tn_module *module, int64_t index)
 {
     if (module == NULL) {
-        tn__error_null_input("an argument of tn_module_child_name");
+        tn__error_null_input("tn_module_child_name: argument");
         return NULL;
     }
     tn__slot *slot = child_slot(module, index);
@@ -348,7 +349,7 @@ const char *tn_module_child_name(tn_module *module, int64_t index)
 tn_status tn_module_remove(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_module_remove");
+        return tn__error_null_input("tn_module_remove: argument");
     tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children,
                            &module->computed };
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
@@ -422,7 +423,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
 tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
 {
     if (module == NULL || name == NULL || tensor == NULL)
-        return tn__error_null_input("an argument of tn_module_set");
+        return tn__error_null_input("tn_module_set: argument");
     return assign_tensor(module, name, tensor);
 }
 
@@ -441,16 +442,16 @@ static tn_status assign_child(tn_module *module, const char *name, tn_module *ch
 tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_module_assign");
+        return tn__error_null_input("tn_module_assign: argument");
     if (value.kind == TN_VALUE_TENSOR)
         return value.as.tensor != NULL ? assign_tensor(module, name, value.as.tensor)
-                                       : tn__error_null_input("the tensor to assign");
+                                       : tn__error_null_input("tensor to assign");
     if (value.kind == TN_VALUE_NONE)
         return assign_tensor(module, name, TN_NONE);
     uint32_t kind = tn_module_slot_kind(module, name);
     if (value.kind == TN_VALUE_MODULE && kind != TN_SLOT_COMPUTED)
         return value.as.module != NULL ? assign_child(module, name, value.as.module)
-                                       : tn__error_null_input("the module to assign");
+                                       : tn__error_null_input("module to assign");
     if (kind == 0)
         return tn_fail(TN_ERR_TYPE,
                        "cannot assign '%s' to '%s' of %s: a module keeps tensors and modules; "

@@ -48,8 +48,8 @@ static bool in_range(const char *what, int64_t index, int64_t count)
 {
     if (index >= 0 && index < count)
         return true;
-    tn_fail(TN_ERR_INDEX, "state: index of %s out of range, got %lld; the state has %lld", what,
-            (long long)index, (long long)count);
+    tn_fail(TN_ERR_INDEX, "state: index of %s out of range, got %lld; expected less than %lld",
+            what, (long long)index, (long long)count);
     return false;
 }
 
@@ -86,9 +86,9 @@ static tn_status put(tn_state *state, const char *name, struct entry entry)
 tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 {
     if (state == NULL || name == NULL || tensor == NULL)
-        return tn__error_null_input("an argument of tn_state_set");
+        return tn__error_null_input("tn_state_set: argument");
     if (tn__is_none(tensor))
-        return tn_fail(TN_ERR_TYPE, "state entry \"%s\": TN_NONE is not a tensor", name);
+        return tn_fail(TN_ERR_TYPE, "state entry \"%s\": it is TN_NONE; expected a tensor", name);
     struct entry entry = { .value = tn_value_tensor(tensor) };
     tn_tensor_keep(tensor); /* first: it may be what the entry holds */
     tn_status status = put(state, name, entry);
@@ -100,12 +100,12 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
 tn_status tn_state_set_value(tn_state *state, const char *name, tn_value value)
 {
     if (state == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_state_set_value");
+        return tn__error_null_input("tn_state_set_value: argument");
     if (value.kind == TN_VALUE_TENSOR)
         return tn_state_set(state, name, value.as.tensor);
     if (value.kind == TN_VALUE_OPAQUE)
         return tn_fail(TN_ERR_TYPE,
-                       "state entry \"%s\": an opaque value cannot be saved; expected another "
+                       "state entry \"%s\": cannot be saved, got an opaque value; expected another "
                        "kind, such as bytes (tn_value_bytes)",
                        name);
     struct entry entry = { 0 };
@@ -167,21 +167,21 @@ tn_tensor *tn_state_tensor(const tn_state *state, int64_t index)
     if (value->kind == TN_VALUE_TENSOR)
         return value->as.tensor;
     tn_fail(TN_ERR_TYPE,
-            "state entry \"%s\" is not a tensor, got kind %s; tn_state_value returns "
-            "it",
+            "state entry \"%s\": wrong kind, got %s; expected a tensor (tn_state_value returns "
+            "others)",
             state->names.names[index], tn__value_kind_name(value->kind));
     return NULL;
 }
 
 static tn_status no_entry(const char *name)
 {
-    return tn_fail(TN_ERR_KEY, "the state has no entry \"%s\"", name);
+    return tn_fail(TN_ERR_KEY, "state: no entry \"%s\"", name);
 }
 
 tn_status tn_state_remove(tn_state *state, const char *name)
 {
     if (state == NULL || name == NULL)
-        return tn__error_null_input("an argument of tn_state_remove");
+        return tn__error_null_input("tn_state_remove: argument");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(name);
@@ -196,7 +196,7 @@ tn_status tn_state_remove(tn_state *state, const char *name)
 tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
 {
     if (state == NULL || name == NULL || to == NULL)
-        return tn__error_null_input("an argument of tn_state_rename");
+        return tn__error_null_input("tn_state_rename: argument");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
         return no_entry(name);
@@ -204,9 +204,8 @@ tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
         return TN_OK;
     if (tn_state_find(state, to) >= 0)
         return tn_fail(TN_ERR_KEY,
-                       "the state already has an entry \"%s\"; \"%s\" cannot be "
-                       "renamed to it",
-                       to, name);
+                       "state: entry \"%s\": exists already; \"%s\" cannot be renamed to it", to,
+                       name);
     return tn__name_table_rename(&state->names, found, to);
 }
 
@@ -224,7 +223,7 @@ int64_t tn_state_version(const tn_state *state, const char *path)
 tn_status tn_state_set_version(tn_state *state, const char *path, int64_t version)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("an argument of tn_state_set_version");
+        return tn__error_null_input("tn_state_set_version: argument");
     if (version < -1)
         return tn_fail(TN_ERR_VALUE,
                        "version: negative, got %lld for \"%s\"; expected 0 or more, or -1 to "
@@ -289,14 +288,14 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
     tn_status status = TN_OK;
 
     if (state == NULL || prefix == NULL)
-        return tn__error_null_input("an argument of tn_state_strip_prefix");
+        return tn__error_null_input("tn_state_strip_prefix: argument");
     if (prefix[0] == '\0')
         return TN_OK;
     for (int64_t i = 0; i < tn_state_count(state); i++) {
         const char *name = tn_state_name(state, i), *rest = stripped(name, prefix);
         if (rest != NULL && tn_state_find(state, rest) >= 0)
             return tn_fail(TN_ERR_KEY,
-                           "without \"%s\" the entry \"%s\" would have the name of another; "
+                           "state: entry: without \"%s\", \"%s\" would have the name of another; "
                            "nothing was changed",
                            prefix, name);
     }
@@ -335,7 +334,7 @@ const char *tn_state_meta(const tn_state *state, const char *key)
 tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 {
     if (state == NULL || key == NULL || value == NULL)
-        return tn__error_null_input("an argument of tn_state_set_meta");
+        return tn__error_null_input("tn_state_set_meta: argument");
     char *text = tn_strdup(value);
     if (text == NULL)
         return TN_ERR_MEMORY;
@@ -359,10 +358,10 @@ tn_status tn_state_set_meta(tn_state *state, const char *key, const char *value)
 tn_status tn_state_remove_meta(tn_state *state, const char *key)
 {
     if (state == NULL || key == NULL)
-        return tn__error_null_input("an argument of tn_state_remove_meta");
+        return tn__error_null_input("tn_state_remove_meta: argument");
     int64_t found = tn__name_table_find(&state->keys, key, strlen(key));
     if (found < 0)
-        return tn_fail(TN_ERR_KEY, "the state has no metadata \"%s\"", key);
+        return tn_fail(TN_ERR_KEY, "state: no metadata \"%s\"", key);
     tn_free(state->texts[found]);
     memmove(state->texts + found, state->texts + found + 1,
             (size_t)(state->keys.count - found - 1) * sizeof *state->texts);

@@ -26,7 +26,7 @@ void tn_memo_drop(tn_memo *memo)
 tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 {
     if (memo == NULL || module == NULL)
-        return tn__error_null_input("an argument of tn_memo_add");
+        return tn__error_null_input("tn_memo_add: argument");
     return tn__map_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -111,7 +111,8 @@ static int is_due(struct collector *c, const tn_module *module)
 static tn_status collect(struct collector *c, tn_module *module, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     int due = is_due(c, module);
     if (due <= 0)
         return due == 0 ? TN_OK : TN_ERR_MEMORY;
@@ -129,7 +130,7 @@ static tn_status collect(struct collector *c, tn_module *module, int depth)
             tn__text_put(&c->path, ".", 1);
         tn__text_put(&c->path, slot->name, strlen(slot->name));
         if (c->path.failed)
-            return tn_fail(TN_ERR_MEMORY, "out of memory for the path of a module");
+            return tn_fail(TN_ERR_MEMORY, "module: out of memory for its path");
         status = collect(c, slot->child, depth + 1);
         c->path.length = length;
     }
@@ -165,7 +166,8 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
                        options->size);
     if (options != NULL) {
         if ((options->flags & ~known) != 0)
-            return tn_fail(TN_ERR_VALUE, "tn_walk_options: flags: unknown, got 0x%x",
+            return tn_fail(TN_ERR_VALUE,
+                           "tn_walk_options: flags: unknown, got 0x%x; expected TN_WALK_*",
                            options->flags & ~known);
         c.duplicates = (options->flags & TN_WALK_DUPLICATES) != 0;
         c.direct = (options->flags & TN_WALK_DIRECT) != 0;
@@ -174,7 +176,7 @@ tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options
         if (options->prefix != NULL)
             tn__text_put(&c.path, options->prefix, strlen(options->prefix));
         if (c.path.failed)
-            return tn_fail(TN_ERR_MEMORY, "out of memory for the prefix of a walk");
+            return tn_fail(TN_ERR_MEMORY, "tn_walk_options: prefix: out of memory");
     }
     tn_status status = c.direct ? collect_direct(&c, module) : collect(&c, module, 0);
     tn__map_free(&c.own);
@@ -209,7 +211,7 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
                                 void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_each_tensor");
+        return tn__error_null_input("tn_module_each_tensor: argument");
     if (!tn__given(visit != NULL, "tn_module_each_tensor: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -226,7 +228,7 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
                          void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("an argument of tn_module_each");
+        return tn__error_null_input("tn_module_each: argument");
     if (!tn__given(visit != NULL, "tn_module_each: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -241,7 +243,7 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
                          tn_status (*visit)(void *user, const tn_visit *what), void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("an argument of tn_module_walk");
+        return tn__error_null_input("tn_module_walk: argument");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_with(module, kinds, options, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
@@ -273,7 +275,8 @@ struct row {
 static tn_status collect_after(tn_module *module, struct row *row, int depth)
 {
     if (depth > TN__MODULE_DEPTH)
-        return tn_fail(TN_ERR_RUNTIME, "modules nest more than %d deep", TN__MODULE_DEPTH);
+        return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
+                       TN__MODULE_DEPTH);
     for (int64_t i = 0; i < module->children.count; i++) {
         tn_module *child = module->children.at[i].child;
         if (child == NULL || !tn__walk_child_is_first(module, i))
@@ -292,7 +295,7 @@ tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_m
                           void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("an argument of tn_module_apply");
+        return tn__error_null_input("tn_module_apply: argument");
     struct row row = { NULL, 0, 0 };
     tn_status status = collect_after(module, &row, 0);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++)

@@ -188,7 +188,8 @@ START_TEST(pre_hooks_scale_what_the_full_hooks_and_the_module_see)
     expect_trace("1023443012");
     TN_PROVES("BWH-012");
     ck_assert_uint_eq(tn_module_hook_backward(m, on_full, TN_HOOK_NAMED, NULL, NULL), 0);
-    expect_failure(TN_ERR_VALUE, "tn_module_hook_backward: flags 0x2 are not for this kind");
+    expect_failure(TN_ERR_VALUE, "tn_module_hook_backward: flags: not for this kind of hook, got "
+                                 "0x2");
     tn_module_drop(m);
 }
 END_TEST

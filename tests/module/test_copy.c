@@ -117,7 +117,7 @@ START_TEST(plain_buffers_take_their_gradient_along_and_results_cannot_be_copied)
     tn_module_drop(copy);
     tn_module_set(m, "b", tn_mul_scalar(buffer, 2.0));
     ck_assert_ptr_null(tn_module_copy(m));
-    expect_failure(TN_ERR_RUNTIME, "copying 'b' of Sequential: only tensors that no operator made");
+    expect_failure(TN_ERR_RUNTIME, "copying 'b' of Sequential: tensor: operator");
     tn_module_drop(m);
 }
 END_TEST
@@ -186,13 +186,13 @@ START_TEST(a_layers_copy_makes_anew_what_its_data_point_to)
     ck_assert_str_eq(b->name, "words");
     copies_fail = 1;
     ck_assert_ptr_null(tn_module_copy(copy));
-    expect_failure(TN_ERR_DEVICE, "layer Box: its copy failed without a message");
+    expect_failure(TN_ERR_DEVICE, "layer Box: copy: failed with");
     ck_assert_int_eq(boxes, 1);
     tn_module_drop(copy);
     ck_assert_int_eq(boxes, 0);
     m = parsed("Probe(2)"); /* has a destroy, and no copy */
     ck_assert_ptr_null(tn_module_copy(m));
-    expect_failure(TN_ERR_NOT_IMPLEMENTED, "Probe cannot be copied: its layer has a `destroy` and "
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "Probe: cannot be copied; its layer has a `destroy` and "
                                            "no `copy`");
     tn_module_drop(m);
 }
@@ -252,7 +252,7 @@ START_TEST(computed_slots_are_copied_with_what_they_need)
     values = 1;
     tn_module_add_computed(m, "y", &how, other);
     ck_assert_ptr_null(tn_module_copy(m));
-    expect_failure(TN_ERR_NOT_IMPLEMENTED, "the computed slot 'y' of Sequential cannot be copied");
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "computed slot 'y' of Sequential: cannot be copied");
     tn_module_drop(m);
     ck_assert_int_eq(values, 0);
 }

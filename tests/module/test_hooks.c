@@ -253,15 +253,15 @@ START_TEST(prepended_hooks_go_before_and_global_ones_before_all)
     ck_assert_ptr_nonnull(tn_module_call(m, filled(1)));
     expect_trace("401230");
     ck_assert_uint_eq(tn_global_hook_forward_pre(on_forward_pre, TN_HOOK_NAMED, &g, NULL), 0);
-    expect_failure(TN_ERR_VALUE, "tn_global_hook_forward_pre: flags 0x2 are not for this kind of "
-                                 "hook; it takes none");
+    expect_failure(TN_ERR_VALUE, "tn_global_hook_forward_pre: flags: not for this kind of hook, "
+                                 "got 0x2; expected none");
     ck_assert_uint_eq(tn_module_hook_forward_pre(m, on_forward_pre, TN_HOOK_ALWAYS, &g, NULL), 0);
-    expect_failure(TN_ERR_VALUE, "flags 0x4 are not for this kind of hook; it takes "
+    expect_failure(TN_ERR_VALUE, "flags: not for this kind of hook, got 0x4; expected "
                                  "TN_HOOK_PREPEND, TN_HOOK_NAMED");
     ck_assert_uint_eq(tn_module_hook_forward(m, NULL, 0, NULL, NULL), 0);
-    expect_failure(TN_ERR_VALUE, "tn_module_hook_forward: the hook is NULL");
+    expect_failure(TN_ERR_VALUE, "tn_module_hook_forward: hook: it is NULL");
     ck_assert_uint_eq(tn_module_hook_forward(NULL, on_forward, 0, NULL, NULL), 0);
-    expect_failure(TN_ERR_RUNTIME, "the module of a hook");
+    expect_failure(TN_ERR_RUNTIME, "hook: module: it is NULL");
     tn_module_drop(m);
 }
 END_TEST
@@ -346,7 +346,7 @@ START_TEST(the_named_arguments_are_there_on_the_way_out_of_a_failure_too)
                                                    NULL);
     after(m, &own, TN_HOOK_NAMED | TN_HOOK_ALWAYS);
     ck_assert_int_eq(tn_module_call_pack(m, in, out), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "is not a tensor, got kind int");
+    expect_failure(TN_ERR_TYPE, "wrong kind, got int");
     expect_trace("go");
     ck_assert_int_eq(g.named, 1);
     ck_assert_int_eq(own.named, 1);

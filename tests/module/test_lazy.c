@@ -39,7 +39,7 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
                           "track_running_stats=True)");
     tn_module_drop(instance);
     ck_assert_ptr_null(tn_module_get(linear, "weight"));
-    PROBLEM("has no shape yet");
+    PROBLEM("no shape yet");
     tn_module_each_tensor(linear, TN_SLOT_PARAMETER, false, first_tensor, &weight);
     tn_error_clear();
     tn_state *before = tn_module_state(net);
@@ -48,7 +48,7 @@ START_TEST(a_lazy_module_takes_its_shapes_from_the_first_call)
     tn_optimizer *opt = tn_optimizer_new(net, "SGD(lr=0.5)"); /* holds what is not there yet */
     ck_assert_msg(opt != NULL && tn_module_to(net, NULL, TN_F64) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(tn_module_reset_parameters(linear), TN_ERR_VALUE);
-    PROBLEM("have no shapes yet");
+    PROBLEM("no shapes yet");
 
     tn_tensor *x = tn_uniform_(tn_tensor_full(TN_SHAPE(2, 3, 5, 5), 1, TN_F64, NULL), NULL);
     tn_tensor *y = tn_module_call(net, x);
@@ -151,7 +151,7 @@ START_TEST(device_and_dtype_go_into_every_spec)
     ck_assert_ptr_null(tn_module_parse("Linear(2, 3, dtype=int32)"));
     PROBLEM("column 14: layer Linear: dtype: parameter: wrong dtype, got int32");
     ck_assert_ptr_null(tn_module_parse("Linear(2, 3, device='nowhere:3')"));
-    PROBLEM("no device \"nowhere");
+    PROBLEM("device \"nowhere:3\": does not exist");
     TN_PROVES("INI-002");
     tn_module_drop(m);
     /* A key of a dictionary may have these names. */

@@ -137,10 +137,11 @@ START_TEST(children_come_from_specs_all_or_none)
         tn_status status;
         const char *words;
     } refused[] = {
-        { "ReLU(), a=ReLU()", TN_ERR_VALUE, "a child has no name; expected name=Type(arguments)" },
-        { "a=ReLU(), fc=ReLU()", TN_ERR_KEY, "Sequential has \"fc\" already" },
-        { "a=ReLU(), a=ReLU()", TN_ERR_KEY, "column 22: Sequential has \"a\" already" },
-        { "a=ReLU(), b=3", TN_ERR_TYPE, "child \"b\": expected a module, Type(arguments), got 3" },
+        { "ReLU(), a=ReLU()", TN_ERR_VALUE, "child: no name; expected name=Type(arguments)" },
+        { "a=ReLU(), fc=ReLU()", TN_ERR_KEY, "Sequential: \"fc\": exists already" },
+        { "a=ReLU(), a=ReLU()", TN_ERR_KEY, "column 22: Sequential: \"a\": exists already" },
+        { "a=ReLU(), b=3", TN_ERR_TYPE,
+          "child \"b\": module: wrong type, got 3; expected Type(arguments)" },
         { "a=ReLU(), b=Nothing()", TN_ERR_KEY, "Nothing" },
         { "a=ReLU(), b=Linear(2)", TN_ERR_VALUE, "out_features" },
         { "a=ReLU(), (x.y): ReLU()", TN_ERR_KEY, "x.y" },
@@ -196,8 +197,7 @@ START_TEST(a_child_is_called_by_its_name)
     tn_error_clear();
     ck_assert_int_eq(tn_module_reserve_child(m, "later"), TN_OK);
     ck_assert_ptr_null(tn_module_call_child(m, "later", x));
-    ck_assert_str_eq(tn_error_text(),
-                     "'Sequential' object has no module in its child slot 'later'");
+    ck_assert_str_eq(tn_error_text(), "Sequential: child slot 'later': empty");
     ck_assert_ptr_null(tn_module_call_child(m, "act", NULL)); /* the failure goes through */
     ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
     tn_error_clear();
@@ -247,17 +247,17 @@ START_TEST(what_cannot_be_built_is_refused_and_leaves_nothing_behind)
     refused("Linear(4, 'x')", TN_ERR_TYPE, "");
     refused("Linear(4, 3", TN_ERR_FORMAT, "");
     refused("", TN_ERR_FORMAT, "");
-    refused("4", TN_ERR_FORMAT, "is not a module");
+    refused("4", TN_ERR_FORMAT, "module: wrong form, got");
     refused("Sequential(Linear(4, 3), Linaer(3, 2))", TN_ERR_KEY, "Sequential, module \"1\": ");
-    refused("Sequential(a=Linear(4, 3), a=ReLU())", TN_ERR_VALUE, "module \"a\" was given twice");
-    refused("Sequential(Linear(4, 3), 7)", TN_ERR_TYPE, "expected a module");
+    refused("Sequential(a=Linear(4, 3), a=ReLU())", TN_ERR_VALUE, "module \"a\": given twice");
+    refused("Sequential(Linear(4, 3), 7)", TN_ERR_TYPE, "module: wrong type, got");
     refused("CrossEntropyLoss(reduction='most')", TN_ERR_VALUE,
             "\"most\" is not a valid value for reduction");
     refused("CrossEntropyLoss(label_smoothing=2.0)", TN_ERR_VALUE,
             "label_smoothing must be between 0.0 and 1.0. Got: 2");
     refused("MyNet(\n  (fc1): Linear(4)\n)", TN_ERR_VALUE, "MyNet, child \"fc1\": ");
     refused("MyNet(\n  (fc1): Linear(4, 3)\n  (fc1): ReLU()\n)", TN_ERR_VALUE,
-            "MyNet: module \"fc1\" was given twice");
+            "MyNet: module \"fc1\": given twice");
     int destroyed = probe_destroyed;
     refused("Probe(100, fail=True)", TN_ERR_VALUE, "Probe was told to fail");
     ck_assert_int_eq(probe_destroyed, destroyed + 1);
@@ -364,7 +364,7 @@ START_TEST(what_nests_deeper_is_refused_with_words)
     memset(text + DEEP * length, ')', DEEP);
     text[DEEP * (length + 1)] = 0;
     ck_assert_ptr_null(tn_module_parse(text));
-    expect_failure(TN_ERR_FORMAT, "more than 1064 levels deep");
+    expect_failure(TN_ERR_FORMAT, "too deep; expected at most 1064 levels");
     free(text);
 }
 END_TEST

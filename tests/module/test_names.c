@@ -535,15 +535,15 @@ START_TEST(a_computed_slot_fails_with_words)
                       nothing = { .get = NULL };
     tn_module *m = bare();
     ck_assert_int_eq(tn_module_add_computed(m, "x", &nothing, NULL), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "has no `get`");
+    expect_failure(TN_ERR_VALUE, "get: it is NULL");
     ck_assert_int_eq(tn_module_add_computed(m, "x", &loop, NULL), TN_OK);
     ck_assert_ptr_null(tn_module_get(m, "x"));
     expect_failure(TN_ERR_RUNTIME, "100 computed slots depend on one another");
     ck_assert_int_eq(tn_module_set(m, "x", filled(1, 0)), TN_ERR_ATTR);
-    expect_failure(TN_ERR_ATTR, "'x' of Sequential is computed and cannot be set");
+    expect_failure(TN_ERR_ATTR, "computed slot 'x' of Sequential: cannot be set");
     ck_assert_int_eq(tn_module_add_computed(m, "x", &mute, NULL), TN_OK);
     ck_assert_ptr_null(tn_module_get(m, "x"));
-    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential returned nothing");
+    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential: returned nothing");
     tn_module_drop(m);
 }
 END_TEST

@@ -128,7 +128,8 @@ START_TEST(printed_text_reads_back_also_runs_and_parameters)
     ck_assert_ptr_null(tn_module_parse("ModuleList((0-2): 2 x ReLU())"));
     PROBLEM("a count that fits the range");
     ck_assert_ptr_null(tn_module_parse("ParameterList((0): Parameter containing: [float32 of 2])"));
-    PROBLEM("malformed parameter; expected `Parameter containing: [torch.float32 of size 2x3]`");
+    PROBLEM("parameter: cannot be read; expected `Parameter containing: [torch.float32 of size "
+            "2x3]`");
     ck_assert_ptr_null(tn_module_parse("ParameterList((2, -3))"));
     PROBLEM("expected a tensor, or its shape");
 }

@@ -262,7 +262,7 @@ START_TEST(a_pack_keeps_the_tensors_and_modules_in_it)
     }
     ck_assert_int_eq(tn_pack_set(pack, 0, tn_value_int(1)), TN_OK);
     ck_assert_ptr_null(tn_pack_tensor(pack, 0));
-    expect_failure(TN_ERR_TYPE, "is not a tensor");
+    expect_failure(TN_ERR_TYPE, "expected a tensor");
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     ck_assert_int_gt(live_on_host(), before);
     tn_pack_drop(pack);
