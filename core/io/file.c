@@ -139,7 +139,7 @@ tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state
                         tn__file_set *set)
 {
     if (format_of(entry)->save == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be read, not written", path,
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: can be read, not written", path,
                        entry->name);
     uint64_t mark = tn_error_mark();
     tn_status status = TN_OK;
@@ -163,7 +163,8 @@ static tn_status check_tensors(const tn_state *state, const char *path, const ch
         tn_value value = tn_state_value(state, i);
         if (value.kind != TN_VALUE_TENSOR)
             return tn_fail(TN_ERR_TYPE,
-                           "%s: entry \"%s\" is of kind %s, but format %s stores tensors only",
+                           "%s: entry \"%s\": wrong kind, got %s; expected a tensor (format %s "
+                           "stores nothing else)",
                            path, tn_state_name(state, i), tn__value_kind_name(value.kind), format);
     }
     return TN_OK;
@@ -180,8 +181,8 @@ static tn_status save(const char *path, const tn_state *state)
     uint32_t flags = format_of(entry)->flags;
     if ((flags & TN_FORMAT_INDEX) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: this is the name of an index; tn_state_save_parts writes one, and the "
-                       "files that it names",
+                       "%s: the name of an index; use tn_state_save_parts, which writes one and "
+                       "its files",
                        path);
     tn__file_set_sweep(path);
     if ((flags & TN_FORMAT_VALUES) != 0)
@@ -205,7 +206,7 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
         return no_format(reader->source.path, "no format recognizes its content or its extension",
                          false);
     if (format_of(entry)->load == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s can be written, not read",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: can be written, not read",
                        reader->source.path, entry->name);
     tn_status status = enter(entry, &before);
     if (status != TN_OK)
@@ -241,9 +242,7 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
         status = TN_ERR_MEMORY;
     else if (is_index && !*index)
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: an index names it as a file of tensors, and it is an "
-                         "index itself",
-                         path);
+                         "%s: an index, named in another index; expected a file of tensors", path);
     else
         status = load_from(entry, &reader, state);
     tn__reader_close(&reader);
@@ -292,19 +291,20 @@ static tn_state *load(const char *path, uint32_t flags)
 tn_status tn_state_save(const tn_state *state, const char *path)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("an argument of tn_state_save");
+        return tn__error_null_input("tn_state_save: argument");
     return save(path, state);
 }
 
 tn_state *tn_state_load_as(const char *path, uint32_t flags)
 {
     if (path == NULL) {
-        tn__error_null_input("an argument of tn_state_load");
+        tn__error_null_input("tn_state_load: argument");
         return NULL;
     }
     if ((flags & ~(uint32_t)(TN_FILE_MAP | TN_FILE_READ_ONLY)) != 0 || flags == TN_FILE_READ_ONLY) {
         tn_fail(TN_ERR_VALUE,
-                "%s: flags 0x%x; expected TN_FILE_MAP (1), with or without TN_FILE_READ_ONLY (2)",
+                "%s: flags: wrong, got 0x%x; expected TN_FILE_MAP (1), with or without "
+                "TN_FILE_READ_ONLY (2)",
                 path, flags);
         return NULL;
     }
@@ -319,7 +319,7 @@ tn_state *tn_state_load(const char *path)
 tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__error_null_input("an argument of tn_module_save");
+        return tn__error_null_input("tn_module_save: argument");
     tn_state *state = tn_module_state(module);
     tn_status status = state != NULL ? save(path, state) : tn_error_last_code();
     tn_state_drop(state);
@@ -329,7 +329,7 @@ tn_status tn_module_save(tn_module *module, const char *path)
 tn_status tn_module_load(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
-        return tn__error_null_input("an argument of tn_module_load");
+        return tn__error_null_input("tn_module_load: argument");
     tn_state *state = tn_state_load(path);
     if (state == NULL)
         return tn_error_last_code();

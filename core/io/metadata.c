@@ -49,7 +49,7 @@ static tn_status take_line(struct lines *l, const char **line)
         tn__text_put(&l->line, l->at, plain);
         l->at += plain;
         if (*l->at == '\0')
-            return bad(l, "it is not terminated");
+            return bad(l, "not terminated");
         if (*l->at == '\n')
             break;
         l->at++;
@@ -71,7 +71,7 @@ static tn_status take_number(struct lines *l, int64_t least, int64_t *number)
     if (status != TN_OK)
         return status;
     if (!tn_read_int(line, number) || *number < least)
-        return bad(l, "expected an integer");
+        return bad(l, "not an integer; expected one");
     return TN_OK;
 }
 
@@ -94,7 +94,7 @@ static tn_status put_tensor(struct lowering *w, tn_tensor *tensor)
         name.length = 0;
         tn__text_add(&name, "%s[%lld]", w->name, (long long)w->tensors++);
         if (name.failed)
-            status = tn_fail(TN_ERR_MEMORY, "out of memory for a name in a state");
+            status = tn_fail(TN_ERR_MEMORY, "state: out of memory for a name");
     } while (status == TN_OK &&
              (tn_state_find(w->state, name.at) >= 0 || tn_state_find(w->out, name.at) >= 0));
     if (status == TN_OK)
@@ -112,8 +112,9 @@ static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
     tn__text *out = &w->values;
     tn_status status = TN_OK;
     if (depth > DEPTH_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: entry \"%s\": lists more than %d deep", w->path, w->name,
-                       DEPTH_MAX);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: entry \"%s\": lists nested too deep; expected at most %d levels",
+                       w->path, w->name, DEPTH_MAX);
     switch (value->kind) {
     case TN_VALUE_NONE: put_line(out, "none"); break;
     case TN_VALUE_BOOL: put_line(out, value->as.i != 0 ? "true" : "false"); break;
@@ -140,7 +141,7 @@ static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
     case TN_VALUE_TENSOR: return put_tensor(w, value->as.tensor);
     default:
         return tn_fail(TN_ERR_TYPE,
-                       "%s: entry \"%s\" has a value of kind %s, which cannot be stored in a file",
+                       "%s: entry \"%s\": cannot be stored in a file, got a value of kind %s",
                        w->path, w->name, tn__value_kind_name(value->kind));
     }
     return status;
@@ -169,7 +170,7 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     int64_t count = 0;
     tn_status status = take_number(l, 0, &count);
     if (status == TN_OK && count > l->budget)
-        status = bad(l, "a list has more values than the text has lines");
+        status = bad(l, "list: more values than the text has lines");
     if (status != TN_OK)
         return status;
     l->budget -= count;
@@ -191,9 +192,9 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     if (status != TN_OK)
         return status;
     if (depth > DEPTH_MAX)
-        return bad(l, "lists are nested too deep");
+        return bad(l, "lists: nested too deep");
     if (tn_snprint(kind, sizeof kind, "%s", line) >= (int64_t)sizeof kind)
-        return bad(l, "an unknown kind of value");
+        return bad(l, "unknown kind of value");
     if (strcmp(kind, "none") == 0) {
         *out = (tn_value){ .kind = TN_VALUE_NONE };
         return TN_OK;
@@ -210,11 +211,11 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
         return status;
     if (strcmp(kind, "int") == 0) {
         *out = tn_value_int(0);
-        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "expected an integer");
+        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "not an integer; expected one");
     }
     if (strcmp(kind, "float") == 0) {
         *out = tn_value_float(0);
-        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "expected a number");
+        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "not a number; expected one");
     }
     char *copy = tn__arena_text(arena, line, strlen(line));
     if (copy == NULL)
@@ -227,11 +228,11 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     else if (strcmp(kind, "tensor") == 0) {
         int64_t found = tn_state_find(state, copy);
         if (found < 0)
-            return bad(l, "no tensor has this name");
+            return bad(l, "name: no tensor has it");
         *out = tn_state_value(state, found);
         return tn_state_set_value(used, copy, tn_value_bool(true));
     } else if (strcmp(kind, "string") != 0)
-        return bad(l, "an unknown kind of value");
+        return bad(l, "unknown kind of value");
     return TN_OK;
 }
 
@@ -240,7 +241,7 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
 static tn_status set_text(tn_state *out, const char *key, tn__text *text)
 {
     if (text->failed)
-        return tn_fail(TN_ERR_MEMORY, "out of memory for text %s", key);
+        return tn_fail(TN_ERR_MEMORY, "text %s: out of memory", key);
     return text->length > 0 ? tn_state_set_meta(out, key, text->at) : TN_OK;
 }
 
@@ -301,7 +302,8 @@ tn_state *tn__metadata_from_state(const tn_state *state, const char *path)
         const char *key = tn_state_meta_key(state, i);
         if (strncmp(key, "tenon.", 6) == 0)
             status = tn_fail(TN_ERR_KEY,
-                             "%s: the text \"%s\": keys that begin with \"tenon.\" are reserved",
+                             "%s: text \"%s\": reserved key; expected one that does not begin with "
+                             "\"tenon.\"",
                              path, key);
         else
             status = tn_state_set_meta(w.out, key, tn_state_meta(state, key));
@@ -405,7 +407,7 @@ static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn
         if (status == TN_OK && to != NULL) {
             status = move_tensors(state, &next, place, used, to);
             if (status == TN_OK && tn_state_find(to, name) >= 0)
-                status = bad(&l, "a name occurs twice");
+                status = bad(&l, "name: occurs twice");
             if (status == TN_OK)
                 status = tn_state_set_value(to, name, value);
         }

@@ -30,8 +30,8 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
     if (found >= 0)
         return o->files[found];
     if (!is_plain(name)) {
-        tn_fail(TN_ERR_FORMAT, "%s: it names the file %q; expected a file in the same folder", path,
-                name);
+        tn_fail(TN_ERR_FORMAT,
+                "%s: wrong name of a file, got %q; expected a file in the same folder", path, name);
         return NULL;
     }
     int64_t count = tn_state_count(o->names);
@@ -56,13 +56,13 @@ static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, 
     const char *name = tn_state_name(index, i);
     tn_value file = tn_state_value(index, i);
     if (file.kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "%s: the file of %q is not a string", path, name);
+        return tn_fail(TN_ERR_FORMAT, "%s: file name of %q: not a string", path, name);
     tn_state *part = open_part(o, path, file.as.s, flags);
     if (part == NULL)
         return tn_error_last_code();
     int64_t found = tn_state_find(part, name);
     if (found < 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: tensor %q is missing in %s", path, name, file.as.s);
+        return tn_fail(TN_ERR_FORMAT, "%s: tensor %q: missing in %s", path, name, file.as.s);
     return tn_state_set_value(out, name, tn_state_value(part, found));
 }
 
@@ -72,8 +72,7 @@ static tn_status check_rest(const struct opened *o, const tn_state *index, const
     for (int64_t f = 0; f < tn_state_count(o->names); f++)
         for (int64_t i = 0; i < tn_state_count(o->files[f]); i++)
             if (tn_state_find(index, tn_state_name(o->files[f], i)) < 0)
-                return tn_fail(TN_ERR_FORMAT,
-                               "%s: %s has a tensor %q, which the index does not name", path,
+                return tn_fail(TN_ERR_FORMAT, "%s: %s: tensor %q: not in the index", path,
                                tn_state_name(o->names, f), tn_state_name(o->files[f], i));
     return TN_OK;
 }
@@ -243,7 +242,7 @@ static tn_status find_formats(struct saving *s)
 tn_status tn_state_save_parts(const tn_state *state, const char *path, uint64_t most)
 {
     if (state == NULL || path == NULL)
-        return tn__error_null_input("an argument of tn_state_save_parts");
+        return tn__error_null_input("tn_state_save_parts: argument");
     if (most == 0)
         return tn_fail(TN_ERR_VALUE, "%s: size of a file: it is 0; expected at least 1 byte", path);
     struct saving s = { .path = path };

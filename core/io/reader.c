@@ -36,8 +36,7 @@ static tn_status read_from_file(const tn__reader *reader, uint64_t offset, char 
         if (got < 0)
             return tn__io_fail(reader->source.path, "cannot read", errno);
         if (got == 0)
-            return tn_fail(TN_ERR_IO, "%s: the file was truncated while it was read",
-                           reader->source.path);
+            return tn_fail(TN_ERR_IO, "%s: truncated while it was read", reader->source.path);
         at += got;
         offset += (uint64_t)got;
         bytes -= (size_t)got;
@@ -57,7 +56,7 @@ static tn_status read_at(void *user, uint64_t offset, void *to, size_t bytes)
     uint64_t end;
     if (tn__add_overflow(offset, (uint64_t)bytes, &end) || end > reader->source.size)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: %zu bytes at offset %llu are beyond the end of the file (%llu bytes)",
+                       "%s: %zu bytes at offset %llu: beyond the end of the file (%llu bytes)",
                        reader->source.path, bytes, (unsigned long long)offset,
                        (unsigned long long)reader->source.size);
     if (bytes == 0)
@@ -93,8 +92,7 @@ static tn_status map(tn__reader *reader)
     if (reader->source.size == 0)
         return TN_OK; /* there is nothing to map */
     if (reader->source.size > SIZE_MAX)
-        return tn_fail(TN_ERR_MEMORY, "%s: the file is too large to be mapped",
-                       reader->source.path);
+        return tn_fail(TN_ERR_MEMORY, "%s: too large to be mapped", reader->source.path);
     tn__mapping *mapping = tn_malloc(sizeof *mapping);
     if (mapping == NULL)
         return TN_ERR_MEMORY;
@@ -173,8 +171,7 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
     uint64_t bytes = 0, end;
     if (device == NULL || shape.count < 0 || shape.count > TN_MAX_DIMS) {
         if (device != NULL)
-            tn_fail(TN_ERR_VALUE,
-                    "%s: a tensor has too many dimensions, got %lld; expected 0 to %d",
+            tn_fail(TN_ERR_VALUE, "%s: shape: too many dimensions, got %lld; expected 0 to %d",
                     source->path, (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }
@@ -185,8 +182,7 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
         return NULL;
     if (tn__add_overflow(offset, bytes, &end) || end > source->size || bytes > SIZE_MAX) {
         tn_fail(TN_ERR_FORMAT,
-                "%s: %llu bytes at offset %llu are beyond the end of the file (%llu "
-                "bytes)",
+                "%s: %llu bytes at offset %llu: beyond the end of the file (%llu bytes)",
                 source->path, (unsigned long long)bytes, (unsigned long long)offset,
                 (unsigned long long)source->size);
         return NULL;

@@ -201,7 +201,7 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
     }
     tn_state *state = tn_state_new();
     ck_assert_int_eq(tn_state_save(state, "not.pt"), TN_ERR_NOT_IMPLEMENTED);
-    expect_failure(TN_ERR_NOT_IMPLEMENTED, "not.pt: format pytorch can be read, not written");
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "not.pt: format pytorch: can be read, not written");
     tn_state_drop(state);
     TN_PROVES("SER-007");
 }
