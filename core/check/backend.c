@@ -212,8 +212,7 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
     int32_t n = atomic_fetch_add(&used, 1);
     if (n >= TN__MAX_DEVICE_TYPES)
         return tn_fail(TN_ERR_REFUSED,
-                       "checked boundary: there are %d device types already, "
-                       "the maximum",
+                       "checked boundary: too many device types; expected at most %d",
                        TN__MAX_DEVICE_TYPES);
     slots[n].real = *backend;
     slots[n].plugin = plugin;

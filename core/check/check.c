@@ -88,7 +88,8 @@ tn_status tn__check_status(tn_status status, uint64_t before, const tn__plugin *
         return TN_OK;
     if (status < 0 || status >= TN_ERR_COUNT)
         return tn_fail(TN_ERR_REFUSED,
-                       "checked boundary: plugin %q: %s returned %d, which is not a tn_status",
+                       "checked boundary: plugin %q: %s: unknown status, got %d; expected a "
+                       "tn_status",
                        plugin->id, function, (int)status);
     if (status != TN_OK && tn__error_count() == before)
         return tn_fail(

@@ -50,11 +50,11 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
         if (status == TN_OK)
             continue;
         if (tn__memory_failures() != *failures)
-            return tn_error_prefix("plugin %q requires %q: ", plugin->id, need->id);
+            return tn_error_prefix("plugin %q: requires %q: ", plugin->id, need->id);
         tn__report_take_words(mark, words, sizeof words);
         tn__plugin_outcome(
             plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
-            TN_STAGE_ACTIVATE, status, "it requires the plugin %q: %s", need->id, words);
+            TN_STAGE_ACTIVATE, status, "requires the plugin %q: %s", need->id, words);
         return status;
     }
     if (!own->activate)
@@ -71,7 +71,7 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     if (status == TN_OK)
         return TN_OK;
     if (tn__memory_failures() != *failures)
-        return tn_error_prefix("plugin %q was not activated: ", plugin->id);
+        return tn_error_prefix("plugin %q: not activated: ", plugin->id);
     tn__report_take_words(mark, words, sizeof words);
     tn__plugins_lock();
     tn__plugin_outcome(plugin,
@@ -95,7 +95,8 @@ static bool take_turn(tn__plugin *plugin, tn_status *status)
         if (would_wait_for_itself(plugin)) {
             *status = tn_fail(
                 TN_ERR_RUNTIME,
-                "plugin %q is being activated by a thread that waits for what this one activates",
+                "plugin %q: cannot be activated here; another thread activates it and waits for "
+                "this one",
                 plugin->id);
             return false;
         }
@@ -120,7 +121,7 @@ tn_status tn__plugin_use(tn__plugin *plugin)
     if (active < 0)
         return tn__plugin_fail(plugin);
     if (!plugin->private)
-        return tn_fail(TN_ERR_RUNTIME, "plugin %q is not active", plugin->id);
+        return tn_fail(TN_ERR_RUNTIME, "plugin %q: not active", plugin->id);
     pthread_mutex_lock(&gate);
     bool mine = take_turn(plugin, &status);
     pthread_mutex_unlock(&gate);
@@ -171,8 +172,9 @@ tn_status tn_plugin_activate(const char *id)
         return tn__plugin_use(plugin);
     const char *near = tn__name_nearest(id, names, count);
     return tn_fail(TN_ERR_KEY,
-                   "no plugin has the id %q%s%s; tn_plugin_report_at lists all that were found", id,
-                   near ? "; nearest: " : "", near ? near : "");
+                   "plugin %q: no plugin has this id%s%s; tn_plugin_report_at lists all that were "
+                   "found",
+                   id, near ? "; nearest: " : "", near ? near : "");
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

@@ -37,7 +37,8 @@ static tn_status add_kernel(uint32_t kind, const char *name, const tn_head *copy
     tn_kernel_def *kernel = (tn_kernel_def *)copy;
     (void)kind, (void)name;
     if (!kernel->device || !kernel->device[0])
-        return tn_fail(TN_ERR_VALUE, "kernel %q for operator %q names no device type",
+        return tn_fail(TN_ERR_VALUE,
+                       "kernel %q for operator %q: device: it is missing; expected a device type",
                        kernel->name ? kernel->name : "", kernel->op);
     if (tn__checked()) {
         void *shadow = tn__plugin_keep(plugin, tn__plugin_up.check_kernel_size());
@@ -52,8 +53,8 @@ static tn_status add_observer(uint32_t kind, const char *name, const tn_head *co
                               tn__plugin *plugin)
 {
     if (tn__registry_all(kind, NULL) >= TN__OBSERVERS)
-        return tn_fail(TN_ERR_REFUSED, "observer %q: there are %d observers already, the maximum",
-                       name, TN__OBSERVERS);
+        return tn_fail(TN_ERR_REFUSED, "observer %q: too many observers; expected at most %d", name,
+                       TN__OBSERVERS);
     tn_status status = tn__registry_add(kind, name, contribution, plugin);
     if (status == TN_OK)
         tn__plugin_up.observers_changed();
@@ -122,7 +123,7 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     }
     if (!what)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s %q lacks %s", kind->type, name_in(kind, copy), what);
+    return tn_fail(TN_ERR_VALUE, "%s %q: %s: it is missing", kind->type, name_in(kind, copy), what);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -171,7 +172,7 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
     tn_status status = TN_OK;
 
     if (!name || !name[0])
-        return tn_fail(TN_ERR_VALUE, "a %s has no name", kind->type);
+        return tn_fail(TN_ERR_VALUE, "%s: name: it is missing", kind->type);
     if (copy->kind == TN_KIND_tn_backend_def) /* core/tensor has a rule of its own */
         return TN_OK;
     if (copy->kind == TN_KIND_tn_kernel_def)
@@ -215,13 +216,13 @@ static tn_status options_acceptable(const struct kind *kind, const tn_head *copy
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
 {
     if (!head)
-        return tn_fail(TN_ERR_VALUE, "a contribution is NULL");
+        return tn_fail(TN_ERR_VALUE, "contribution: it is NULL");
     const struct kind *kind = kind_of(head);
     if (!kind)
         return tn_fail(
             TN_ERR_REFUSED,
-            "a contribution of kind %u is unknown to this Tenon %s: was its first member "
-            "initialised with TN_HEAD, or was it compiled for a newer Tenon?",
+            "contribution: kind %u: unknown to this Tenon %s; was its first member initialised "
+            "with TN_HEAD, or was it compiled for a newer Tenon?",
             head->kind, tn_version());
     tn_head *copy = tn__plugin_keep(plugin, kind->size);
     if (!copy)

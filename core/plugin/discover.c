@@ -177,20 +177,19 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
         for (tn__plugin *p = tn__plugins_first; p && !other; p = p->next)
             other = !strcmp(p->id, need->id) ? p : NULL;
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "it requires the plugin %q, which was not found%s%s", need->id,
+                           "requires the plugin %q, which was not found%s%s", need->id,
                            other ? ": " : "", other ? other->report.reason : "");
         return false;
     }
     if (other->private->mark == 1) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "it requires the plugin %q, which requires it in turn: a cycle",
-                           need->id);
+                           "requires the plugin %q, which requires it in turn: a cycle", need->id);
         return false;
     }
     if ((*min && tn__plugin_compare_versions(other->version, min) < 0) ||
         (*max && tn__plugin_compare_versions(other->version, max) >= 0)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "it requires the plugin %q in a version%s%s%s%s; %s is version %s",
+                           "requires the plugin %q in a version%s%s%s%s; %s is version %s",
                            need->id, *min ? " from " : "", min, *max ? " below " : "", max,
                            other->file, other->version);
         return false;
@@ -199,7 +198,7 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
         return true;
     tn__plugin_line(other, &why);
     tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                       "it requires the plugin %q, which cannot be used: %s", need->id,
+                       "requires the plugin %q, which cannot be used: %s", need->id,
                        why.at ? why.at : "");
     tn__text_free(&why);
     return false;
@@ -318,7 +317,7 @@ tn_status tn_plugin_load(const char *path)
     if (status != TN_OK)
         return status;
     if (!realpath(path, real))
-        return tn_fail_native(TN_ERR_IO, errno, "plugin file %s cannot be found: %s", path,
+        return tn_fail_native(TN_ERR_IO, errno, "plugin file %s: cannot be found: %s", path,
                               strerror(errno));
     take_turn();
     tn__plugins_lock();

@@ -39,7 +39,8 @@ tn_status tn__host_check_mode(void)
     const char *value;
     tn_status status = tn__env_read("TENON_CHECK", &value);
     if (status == TN_OK && value && meaning_of(value) < 0)
-        status = tn_fail(TN_ERR_VALUE, "TENON_CHECK=%q: expected 0, 1, false, true, off or on",
+        status = tn_fail(TN_ERR_VALUE,
+                         "TENON_CHECK: wrong value, got %q; expected 0, 1, false, true, off or on",
                          value);
     return status;
 }

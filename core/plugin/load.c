@@ -47,8 +47,8 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
     void *symbol = dlsym(handle, TN_PLUGIN_SYMBOL);
     if (!symbol) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
-                           "it has no symbol " TN_PLUGIN_SYMBOL
-                           ": one source file of a plugin needs TN_PLUGIN(...)");
+                           "symbol " TN_PLUGIN_SYMBOL
+                           ": missing; one source file of a plugin needs TN_PLUGIN(...)");
         return NULL;
     }
     if (!dladdr(symbol, &where) || !where.dli_fname || stat(where.dli_fname, &at) ||
@@ -102,18 +102,17 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
                                const char *what)
 {
     if (from->size < least)
-        return tn_fail(
-            TN_ERR_VERSION,
-            "%s is too short, got %u bytes; expected at least %u: was it initialised with "
-            "TN_HEAD(%s)?",
-            what, from->size, (unsigned)least, what);
+        return tn_fail(TN_ERR_VERSION,
+                       "%s: too short, got %u bytes; expected at least %u: was it initialised with "
+                       "TN_HEAD(%s)?",
+                       what, from->size, (unsigned)least, what);
     if (from->abi_major != TN_ABI_MAJOR || (TN_ABI_MAJOR == 0 && from->abi_minor > TN_ABI_MINOR))
-        return tn_fail(TN_ERR_VERSION, "%s was compiled for ABI %u.%u, this Tenon has %u.%u", what,
+        return tn_fail(TN_ERR_VERSION, "%s: wrong ABI, got %u.%u; expected %u.%u", what,
                        from->abi_major, from->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
     if (from->size > size && from->abi_minor <= TN_ABI_MINOR)
         return tn_fail(TN_ERR_VERSION,
-                       "%s has a wrong size, got %u bytes; in its ABI %u.%u it has at most %u",
-                       what, from->size, from->abi_major, from->abi_minor, (unsigned)size);
+                       "%s: wrong size, got %u bytes; expected in its ABI %u.%u at most %u", what,
+                       from->size, from->abi_major, from->abi_minor, (unsigned)size);
     size_t common = from->size < size ? from->size : size;
     memcpy(to, from, common);
     memset((char *)to + common, 0, size - common);
@@ -181,7 +180,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     char words[800];
     if (!theirs || theirs->head.kind != TN_KIND_tn_plugin) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_FORMAT,
-                           "its query returned no tn_plugin; expected a struct that begins with "
+                           "query: returned no tn_plugin; expected a struct that begins with "
                            "TN_HEAD(tn_plugin)");
         return false;
     }
@@ -226,8 +225,8 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     const uint32_t ours = TN_BUILD_ASAN | TN_BUILD_TSAN;
     if (build && build->pointer_bits != sizeof(void *) * 8) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                           "it was compiled for pointers of %u bits, this process has %u",
-                           build->pointer_bits, (unsigned)sizeof(void *) * 8);
+                           "pointers: wrong size, got %u bits; expected %u", build->pointer_bits,
+                           (unsigned)sizeof(void *) * 8);
         return false;
     }
     if (build && (build->sanitizers & ~ours & (1u | 2u | 8u))) {
@@ -265,8 +264,7 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
         uint32_t revision = 0, size = 0;
         if (!tn__plugin_up.host_interface(need->id, 0, UINT32_MAX, &revision, &size)) {
             tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                               "it needs the interface %s, which this Tenon %s does not have",
-                               need->id, tn_version());
+                               "interface %s: not in this Tenon %s", need->id, tn_version());
             return false;
         }
         if (!tn__plugin_up.host_interface(need->id, need->min, need->max, &revision, &size)) {
@@ -308,7 +306,7 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
     if (status == TN_OK) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "its query wrote a tn_plugin_info of a wrong size, got %u bytes; expected %u to %u",
+            "query: wrong size of its tn_plugin_info, got %u bytes; expected %u to %u",
             info->head.size, (unsigned)LEAST(tn_plugin_info, needs), (unsigned)sizeof *info);
         return false;
     }
@@ -320,7 +318,7 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
                                                     : TN_OUTCOME_FAILED,
                        version ? TN_STAGE_VERSION : TN_STAGE_QUERY,
                        status > 0 && status < TN_ERR_COUNT ? status : TN_ERR_RUNTIME, "%s (%s)",
-                       error.message[0] ? error.message : "its query failed without a message",
+                       error.message[0] ? error.message : "query: failed without a message",
                        tn_status_name(status));
     return false;
 }
@@ -337,8 +335,8 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     tn__plugin *other = tn__plugin_by_id(plugin->id);
     if (other) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "the id %q is used by %s (version %s), which was found first",
-                           plugin->id, other->file, other->version);
+                           "id %q: in use by %s (version %s), which was found first", plugin->id,
+                           other->file, other->version);
         return;
     }
     plugin->report.stage = TN_STAGE_VERSION;
@@ -374,8 +372,7 @@ static bool again_after(tn__plugin *plugin, uint64_t failures)
     if (plugin->report.outcome == TN_OUTCOME_OK || tn__memory_failures() == failures)
         return false;
     plugin->private->again = true;
-    tn_fail(TN_ERR_MEMORY, "plugin file %s was not loaded: %s", plugin->file,
-            plugin->report.reason);
+    tn_fail(TN_ERR_MEMORY, "plugin file %s: not loaded: %s", plugin->file, plugin->report.reason);
     return true;
 }
 
@@ -414,7 +411,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
     }
     if (faccessat(AT_FDCWD, plugin->file, R_OK, AT_EACCESS)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_READABLE, TN_ERR_IO,
-                           "it cannot be read: %s", strerror(errno));
+                           "cannot be read: %s", strerror(errno));
         return false;
     }
     plugin->report.stage = TN_STAGE_OWNER;
@@ -475,7 +472,7 @@ tn__plugin *tn__load_file(const char *path)
         return NULL;
     if (!resolved) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_FOUND, TN_ERR_IO,
-                           "it cannot be found: %s", strerror(why));
+                           "cannot be found: %s", strerror(why));
         return plugin;
     }
     if (twin) {

@@ -45,7 +45,7 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
 {
     int64_t i = given->count;
     if (i == tn__countof(given->values))
-        return tn_fail(TN_ERR_VALUE, "%s: more than %d options are set", variable,
+        return tn_fail(TN_ERR_VALUE, "%s: too many options; expected at most %d", variable,
                        (int)tn__countof(given->values));
     given->specs[i] = NULL;
     if (row->kind == TN_OPTION_KIND_STRING) {
@@ -61,7 +61,8 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
         given->specs[i] = spec;
         given->count++;
         if (spec->count != 1 || spec->names[0])
-            return tn_fail(TN_ERR_VALUE, "%s=%s: expected one value", variable, text);
+            return tn_fail(TN_ERR_VALUE, "%s=%s: wrong number of values; expected one", variable,
+                           text);
         given->values[i] = spec->values[0];
         given->names[i] = row->name;
         return TN_OK;
@@ -118,7 +119,8 @@ bool tn__plugin_options(tn__plugin *plugin)
     if (status == TN_OK)
         status = own->options_data
                      ? read_all(plugin, &given)
-                     : tn_fail(TN_ERR_VALUE, "it declares options, but options_data is NULL");
+                     : tn_fail(TN_ERR_VALUE, "options_data: it is NULL; expected a struct for the "
+                                             "options");
     if (status == TN_OK) {
         prefix_of(plugin, prefix, sizeof prefix);
         tn_snprint(what, sizeof what, "plugin %s, variables %s*", plugin->id, prefix);

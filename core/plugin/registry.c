@@ -74,7 +74,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
     tn_status status = TN_ERR_MEMORY;
     bool taken;
     if (!slot)
-        return tn_fail(TN_ERR_REFUSED, "no registry for contributions of kind %u", kind);
+        return tn_fail(TN_ERR_REFUSED, "registry: unknown kind of contributions, got %u", kind);
     tn__plugins_lock();
     struct snapshot *old = atomic_load_explicit(slot, memory_order_relaxed), *fresh = NULL;
     int64_t count = old ? old->count : 0, place = place_of(old, name, &taken);
@@ -82,7 +82,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
         const tn__plugin *owner = old->at[place]->plugin;
         status = tn_fail(
             TN_ERR_REFUSED,
-            "the %s %q of %s is refused: %s provides one of that name, and was registered first",
+            "%s %q of %s: refused; %s provides one of that name, and was registered first",
             what_is(kind), name, plugin->file, owner->file);
         goto out;
     }
@@ -198,8 +198,8 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
     const tn__entry *const *entries;
     int64_t count = tn_registry_count(kind);
     if (index < 0 || index >= count) {
-        tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; the count is %lld", what_is(kind),
-                (long long)index, (long long)count);
+        tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; expected less than %lld",
+                what_is(kind), (long long)index, (long long)count);
         return NULL;
     }
     if (kind == TN_KIND_tn_op_def)

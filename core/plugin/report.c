@@ -277,8 +277,7 @@ tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out)
     tn__plugins_unlock();
     if (!p)
         return tn_fail(TN_ERR_INDEX,
-                       "load report: index out of range, got %lld; the report has "
-                       "%lld lines",
+                       "load report: index out of range, got %lld; expected less than %lld",
                        (long long)index, (long long)count);
     return TN_OK;
 }

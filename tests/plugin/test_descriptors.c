@@ -110,14 +110,14 @@ END_TEST
 
 START_TEST(an_option_that_is_not_aligned_is_refused)
 {
-    REFUSED("option \"depth\": offset 12 is not a multiple of 8",
+    REFUSED("option \"depth\": wrong offset, got 12; expected a multiple of 8",
             ROW("depth", "3", TN_OPTION_KIND_INT, 0, 12));
 }
 END_TEST
 
 START_TEST(two_options_of_one_name_or_one_place_are_refused)
 {
-    REFUSED("option \"beta\" is declared twice", BETA,
+    REFUSED("option \"beta\": declared twice", BETA,
             ROW("beta", "3", TN_OPTION_KIND_INT, 0, offsetof(struct data, depth)));
     REFUSED("options \"beta\" and \"gamma\" overlap: offsets 8 and 12, sizes 8 and 4", BETA,
             ROW("gamma", "float32", TN_OPTION_KIND_DTYPE, 0, 12));
@@ -129,7 +129,7 @@ START_TEST(an_option_of_an_unknown_kind_or_flag_is_refused)
     REFUSED("option \"beta\": unknown kind, got 77", ROW("beta", "1", 77, 0, 8));
     REFUSED("option \"beta\": unknown flags or reserved words, got 0x8000",
             ROW("beta", "1", TN_OPTION_KIND_FLOAT, 0x8000, 8));
-    REFUSED("option \"beta\": TN_OPTION_MANY belongs to the last row, of kind VALUE",
+    REFUSED("option \"beta\": TN_OPTION_MANY at the wrong place",
             ROW("beta", NULL, TN_OPTION_KIND_VALUE, TN_OPTION_MANY, 24), BETA);
     REFUSED("option 1: it is NULL", ROW(NULL, "1", TN_OPTION_KIND_FLOAT, 0, 8));
 }
@@ -143,7 +143,7 @@ START_TEST(a_table_without_an_end_is_refused)
         snprintf(names[i], sizeof names[i], "o%d", i);
         endless[i] = (tn_option)ROW(names[i], "1", TN_OPTION_KIND_FLOAT, 0, 8 + 8 * i);
     }
-    refused(endless, 1 << 20, "no TN_OPTION_END in the first 256 rows");
+    refused(endless, 1 << 20, "expected TN_OPTION_END within 256");
 }
 END_TEST
 
@@ -154,17 +154,17 @@ START_TEST(a_default_that_is_no_value_of_its_kind_is_refused)
         uint32_t kind;
         tn_status code;
     } rows[] = {
-        { "1.5.3", "malformed number", TN_OPTION_KIND_FLOAT, TN_ERR_FORMAT },
+        { "1.5.3", "number: cannot be read", TN_OPTION_KIND_FLOAT, TN_ERR_FORMAT },
         { "(1, ", "column", TN_OPTION_KIND_INTS, TN_ERR_FORMAT },
-        { "True", "option \"beta\" takes a number", TN_OPTION_KIND_FLOAT, TN_ERR_TYPE },
+        { "True", "option \"beta\": wrong type", TN_OPTION_KIND_FLOAT, TN_ERR_TYPE },
         { "float33", "float33", TN_OPTION_KIND_DTYPE, TN_ERR_VALUE },
-        { "None", "takes True or False", TN_OPTION_KIND_BOOL, TN_ERR_TYPE },
+        { "None", "expected True or False", TN_OPTION_KIND_BOOL, TN_ERR_TYPE },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const tn_option options[] = { ROW("beta", rows[i].def, rows[i].kind, 0, 8), TN_OPTION_END };
         refused_as(options, sizeof(struct data), rows[i].code, rows[i].words);
         with_options(TN_KIND_tn_layer_def, "Refused", options, sizeof(struct data));
-        ck_assert_ptr_nonnull(strstr(tn_error_text(), "the declared default of \"beta\": "));
+        ck_assert_ptr_nonnull(strstr(tn_error_text(), "default of \"beta\": "));
         tn_error_clear();
     }
 }

@@ -165,10 +165,12 @@ START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
     ck_assert_msg(device != NULL, "%s", tn_error_text());
     ck_assert_str_eq(tn_device_name(device), "board:0");
     ck_assert_ptr_nonnull(strstr(logged, "new tensors are on board:0; in the list "));
-    ck_assert_ptr_nonnull(strstr(logged, "no device \"bord\": did you mean \"board\"?"));
-    ck_assert_ptr_nonnull(strstr(logged, "\"board:x\" is not a device name"));
     ck_assert_ptr_nonnull(
-        strstr(logged, "no device \"board:7\": the 2 of type \"board\" are \"board:0\" to "));
+        strstr(logged, "device \"bord\": does not exist; did you mean \"board\"?"));
+    ck_assert_ptr_nonnull(strstr(logged, "wrong name, got \"board:x\""));
+    ck_assert_ptr_nonnull(strstr(logged,
+                                 "device \"board:7\": does not exist; the 2 of type \"board\" are "
+                                 "\"board:0\" to "));
     /* That one is there, and does not work: the next is what the list is for. */
     char *first = strstr(logged, "in the list ");
     *strchr(first, '\n') = 0;
@@ -222,7 +224,8 @@ START_TEST(another_word_for_the_checked_boundary_is_an_error)
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(tn_plugin_count(), -1);
         expect_failure(TN_ERR_VALUE, tn_error_code(),
-                       "TENON_CHECK=\"yse\": expected 0, 1, false, true, off or on");
+                       "TENON_CHECK: wrong value, got \"yse\"; expected 0, 1, false, true, off or "
+                       "on");
     }
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "GoodLayer"));
     expect_failure(TN_ERR_VALUE, tn_error_code(), "TENON_CHECK=");
@@ -318,7 +321,7 @@ START_TEST(a_value_that_is_malformed_or_two_refuses_the_plugin)
 {
     place("good", "options", NULL);
     setenv("TENON_OPTIONS_BETA", "1, depth=2", 1);
-    expect("options.so", REFUSED, TN_STAGE_VERSION, "expected one value");
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "expected one");
     expect_good_beside();
 }
 END_TEST
@@ -393,7 +396,7 @@ START_TEST(a_program_registers_like_a_plugin)
     ck_assert_int_eq(tn_register(&own), TN_OK);
     expect_failure(tn_register(&own), TN_ERR_REFUSED, "(program)");
     expect_failure(tn_register(&taken), TN_ERR_REFUSED, path_of("good.so"));
-    expect_failure(tn_register(&empty), TN_ERR_VALUE, "lacks forward or call");
+    expect_failure(tn_register(&empty), TN_ERR_VALUE, "forward or call: it is missing");
     expect_failure(tn_register(NULL), TN_ERR_VALUE, "NULL");
     ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_layer_def, "Own"), "program");
     ck_assert_int_eq(line_of("(program)").contributions, 1);
@@ -489,7 +492,8 @@ START_TEST(an_observer_too_many_is_refused_law_5)
         if (i < 16)
             ck_assert_int_eq(tn_register(&many[i]), TN_OK);
     }
-    expect_failure(tn_register(&many[16]), TN_ERR_REFUSED, "there are 16 observers already");
+    expect_failure(tn_register(&many[16]), TN_ERR_REFUSED,
+                   "too many observers; expected at most 16");
 }
 END_TEST
 

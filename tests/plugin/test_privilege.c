@@ -103,8 +103,7 @@ END_TEST
 static int sees_what_it_may_not_read(const char *unused)
 {
     (void)unused;
-    expect("secret.so", TN_OUTCOME_FAILED, TN_STAGE_READABLE,
-           "it cannot be read: Permission denied");
+    expect("secret.so", TN_OUTCOME_FAILED, TN_STAGE_READABLE, "cannot be read: Permission denied");
     expect("closed", TN_OUTCOME_FAILED, TN_STAGE_READABLE,
            "the folder cannot be read: Permission denied");
     expect_good_beside();
