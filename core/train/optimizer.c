@@ -51,9 +51,10 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *tensor = parameters[i];
         if (tensor == NULL) {
-            status = tn__error_null_input("a parameter of an optimizer");
+            status = tn__error_null_input("optimizer: parameter");
         } else if (tn__is_none(tensor)) {
-            status = tn_fail(TN_ERR_TYPE, "optimizer %s: parameter %lld is TN_NONE, not a tensor",
+            status = tn_fail(TN_ERR_TYPE,
+                             "optimizer %s: parameter %lld: it is TN_NONE; expected a tensor",
                              optimizer->def->name, (long long)i);
         } else if (!tn_tensor_is_leaf(tensor)) {
             status = tn_fail(
@@ -105,7 +106,7 @@ static tn_status fill(tn_optimizer *optimizer, const tn__spec *spec, tn_tensor *
 static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameters, int64_t count)
 {
     if (spec->type[0] == '\0') {
-        tn_fail(TN_ERR_FORMAT, "%q is not an optimizer; expected Name(name=value, ...)",
+        tn_fail(TN_ERR_FORMAT, "optimizer: wrong form, got %q; expected Name(name=value, ...)",
                 spec->text);
         return NULL;
     }
@@ -129,7 +130,7 @@ static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameter
 tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text)
 {
     if (text == NULL || (parameters == NULL && count > 0)) {
-        tn__error_null_input("an argument of tn_optimizer_parse");
+        tn__error_null_input("tn_optimizer_parse: argument");
         return NULL;
     }
     tn__spec *spec = tn__spec_parse(text);
@@ -141,7 +142,7 @@ tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, co
 tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL) {
-        tn__error_null_input("an argument of tn_optimizer_new");
+        tn__error_null_input("tn_optimizer_new: argument");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -281,7 +282,7 @@ static tn_status step_all(tn_optimizer *optimizer)
 tn_status tn_optimizer_step(tn_optimizer *optimizer)
 {
     if (optimizer == NULL)
-        return tn__error_null_input("an argument of tn_optimizer_step");
+        return tn__error_null_input("tn_optimizer_step: argument");
     const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
     tn_grad_begin(false);
     tn_status status = optimizer->def->step_all != NULL ? step_all(optimizer)
@@ -294,7 +295,7 @@ tn_status tn_optimizer_step(tn_optimizer *optimizer)
 tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 {
     if (optimizer == NULL)
-        return tn__error_null_input("an argument of tn_optimizer_zero_grad");
+        return tn__error_null_input("tn_optimizer_zero_grad: argument");
     for (int64_t i = 0; i < optimizer->count; i++) {
         tn_status status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
         if (status != TN_OK)
@@ -328,12 +329,13 @@ int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 static tn__param *param_at(const tn_optimizer *optimizer, int64_t index)
 {
     if (optimizer == NULL) {
-        tn__error_null_input("an argument of a function of optimizers");
+        tn__error_null_input("optimizer: argument");
         return NULL;
     }
     if (index >= 0 && index < optimizer->count)
         return &optimizer->params[index];
-    tn_fail(TN_ERR_INDEX, "optimizer %s: parameter %lld is out of range: it has %lld",
+    tn_fail(TN_ERR_INDEX,
+            "optimizer %s: parameter: index out of range, got %lld; expected less than %lld",
             optimizer->def->name, (long long)index, (long long)optimizer->count);
     return NULL;
 }
@@ -365,9 +367,10 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
                                  tn_tensor *tensor)
 {
     if (name == NULL || tensor == NULL)
-        return tn__error_null_input("an argument of tn_optimizer_set_state");
+        return tn__error_null_input("tn_optimizer_set_state: argument");
     if (tn__is_none(tensor))
-        return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": TN_NONE is not a tensor", name);
+        return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
+                       name);
     tn__param *param = param_at(optimizer, index);
     if (param == NULL)
         return tn_error_last_code();
@@ -400,7 +403,9 @@ const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index
         return NULL;
     if (state >= 0 && state < param->count)
         return param->states[state].name;
-    tn_fail(TN_ERR_INDEX, "optimizer %s: state %lld of parameter %lld is out of range: it has %lld",
+    tn_fail(TN_ERR_INDEX,
+            "optimizer %s: state: index out of range, got %lld for parameter %lld; expected less "
+            "than %lld",
             optimizer->def->name, (long long)state, (long long)index, (long long)param->count);
     return NULL;
 }
@@ -417,9 +422,7 @@ tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t
     if (param == NULL)
         return tn_error_last_code();
     if (steps < 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "optimizer %s: a parameter has taken %lld steps; expected 0 "
-                       "or more",
+        return tn_fail(TN_ERR_VALUE, "optimizer %s: steps: negative, got %lld; expected 0 or more",
                        optimizer->def->name, (long long)steps);
     param->steps = steps;
     return TN_OK;
@@ -442,14 +445,13 @@ static const tn_option *numeric_option(const tn_optimizer *optimizer, const char
              row != NULL && row->kind != TN_OPTION_KIND_END; row++)
             if (is_numeric(row))
                 tn__text_add(&known, "%s%s", known.length > 0 ? ", " : "", row->name);
-        tn_fail(TN_ERR_KEY, "optimizer %s has no option %q; numbers it has: %s",
-                optimizer->def->name, name, known.at != NULL ? known.at : "none");
+        tn_fail(TN_ERR_KEY, "optimizer %s: no option %q; numbers it has: %s", optimizer->def->name,
+                name, known.at != NULL ? known.at : "none");
         tn__text_free(&known);
         return NULL;
     }
     if (!is_numeric(option)) {
-        tn_fail(TN_ERR_TYPE, "option %q of optimizer %s is not a number", name,
-                optimizer->def->name);
+        tn_fail(TN_ERR_TYPE, "option %q of optimizer %s: not a number", name, optimizer->def->name);
         return NULL;
     }
     return option;
@@ -479,7 +481,7 @@ static void option_write(const tn_option *option, void *data, double value)
 tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, double *value)
 {
     if (optimizer == NULL || option == NULL || value == NULL)
-        return tn__error_null_input("an argument of tn_optimizer_get");
+        return tn__error_null_input("tn_optimizer_get: argument");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
         return tn_error_last_code();
@@ -490,15 +492,17 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, const char *option, do
 tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double value)
 {
     if (optimizer == NULL || option == NULL)
-        return tn__error_null_input("an argument of tn_optimizer_set");
+        return tn__error_null_input("tn_optimizer_set: argument");
     const tn_option *row = numeric_option(optimizer, option);
     if (row == NULL)
         return tn_error_last_code();
     if (row->kind == TN_OPTION_KIND_INT && !(fabs(value) < 9e15 && value == floor(value)))
-        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes an integer, got %g", option,
-                       optimizer->def->name, value);
+        return tn_fail(TN_ERR_VALUE,
+                       "option %q of optimizer %s: wrong value, got %g; expected an integer",
+                       option, optimizer->def->name, value);
     if (row->kind == TN_OPTION_KIND_BOOL && value != 0.0 && value != 1.0)
-        return tn_fail(TN_ERR_VALUE, "option %q of optimizer %s takes 0 or 1, got %g", option,
+        return tn_fail(TN_ERR_VALUE,
+                       "option %q of optimizer %s: wrong value, got %g; expected 0 or 1", option,
                        optimizer->def->name, value);
     double before = option_read(row, optimizer->data);
     option_write(row, optimizer->data, value);
@@ -511,7 +515,7 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, const char *option, double v
 int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size)
 {
     if (optimizer == NULL) {
-        tn__error_null_input("an argument of tn_optimizer_spec");
+        tn__error_null_input("tn_optimizer_spec: argument");
         return -1;
     }
     tn__text text = { 0 };

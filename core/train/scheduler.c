@@ -70,7 +70,7 @@ static tn_status fill(tn_scheduler *scheduler, const tn__spec *spec)
 static tn_scheduler *from_spec(tn_optimizer *optimizer, const tn__spec *spec)
 {
     if (spec->type[0] == '\0') {
-        tn_fail(TN_ERR_FORMAT, "%q is not a scheduler; expected Name(options)", spec->text);
+        tn_fail(TN_ERR_FORMAT, "scheduler: wrong form, got %q; expected Name(options)", spec->text);
         return NULL;
     }
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_scheduler_def, spec->type);
@@ -92,7 +92,7 @@ static tn_scheduler *from_spec(tn_optimizer *optimizer, const tn__spec *spec)
 tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args)
 {
     if (optimizer == NULL || format == NULL) {
-        tn__error_null_input("an argument of tn_scheduler_new");
+        tn__error_null_input("tn_scheduler_new: argument");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -115,7 +115,7 @@ tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...)
 tn_status tn_scheduler_step(tn_scheduler *scheduler)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("an argument of tn_scheduler_step");
+        return tn__error_null_input("tn_scheduler_step: argument");
     tn_status status = apply(scheduler, scheduler->steps + 1);
     if (status == TN_OK)
         scheduler->steps++;
@@ -140,7 +140,7 @@ void *tn_scheduler_user(const tn_scheduler *scheduler)
 tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text)
 {
     if (optimizer == NULL || text == NULL) {
-        tn__error_null_input("an argument of tn_scheduler_parse");
+        tn__error_null_input("tn_scheduler_parse: argument");
         return NULL;
     }
     return tn_scheduler_new(optimizer, "%s", text);

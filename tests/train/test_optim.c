@@ -201,7 +201,7 @@ START_TEST(what_pytorch_refuses_is_refused)
     refused(net, "Adam(lr=nan)", TN_ERR_VALUE, "Invalid learning rate: nan");
     refused(net, "Adam(learning_rate=1)", TN_ERR_KEY, "learning_rate");
     refused(net, "Adamm(lr=1)", TN_ERR_KEY, "Adam");
-    refused(net, "17", TN_ERR_FORMAT, "not an optimizer");
+    refused(net, "17", TN_ERR_FORMAT, "optimizer: wrong form");
     tn_module *empty = tn_module_new("ReLU()");
     refused(empty, "SGD(lr=0.1)", TN_ERR_VALUE, "empty parameter list");
     tn_module_drop(empty);
