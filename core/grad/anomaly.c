@@ -123,8 +123,8 @@ tn_status tn__anomaly_look(const tn__node *node, uint32_t need, tn_tensor *const
         tn__text_put(&text, "", 1);
         status = tn_fail(
             TN_ERR_RUNTIME,
-            "the derivative of %s returned nan for input %d, element %lld; the forward "
-            "call was %s%s%s",
+            "derivative of %s: returned nan for input %d, element %lld; the forward call was "
+            "%s%s%s",
             node->name, (int)i, (long long)place, text.failed ? node->name : text.at,
             node->where != NULL ? " in " : "", node->where != NULL ? node->where : "");
         tn__text_free(&text);

@@ -68,7 +68,7 @@ static tn_status start(tn__walk *w, tn_tensor *const *roots, tn_tensor *const *c
         if (!tn__tensor_ok(roots[i]))
             return tn__tensor_bad(roots[i], "backward");
         if (cotangents != NULL && cotangents[i] == NULL)
-            return tn__error_null_input("a cotangent of backward");
+            return tn__error_null_input("backward: cotangent");
         if (!tn__requires_grad(roots[i]))
             return tn_fail(
                 TN_ERR_RUNTIME,
@@ -157,8 +157,9 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
 
     if (n_roots < 0 || (n_roots > 0 && roots == NULL))
         return tn_fail(TN_ERR_VALUE,
-                       n_roots < 0 ? "backward from %lld tensors"
-                                   : "backward from %lld tensors: the list is NULL",
+                       n_roots < 0 ? "backward: tensors: negative number, got %lld; expected 0 or "
+                                     "more"
+                                   : "backward: tensors: it is NULL; expected %lld of them",
                        (long long)n_roots);
     tn__engine_begin(&w);
     w.record = OPTION(create_graph);

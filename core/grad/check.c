@@ -166,8 +166,8 @@ static tn_status compare(check *c, int64_t i, double step, double tolerance)
         if (!(fabs(numeric - found) <= tolerance * (1 + fabs(numeric))))
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "tn_gradcheck: input %lld, element %lld%s: the derivative is %g, central "
-                "differences give %g",
+                "tn_gradcheck: input %lld, element %lld%s: wrong derivative, got %g; expected %g "
+                "(central differences)",
                 (long long)i, (long long)(k / each),
                 each == 1    ? ""
                 : k % 2 == 0 ? ", real part"
@@ -219,7 +219,8 @@ static tn_status run_check(check c, double step, double tolerance)
     tn_status status;
 
     if (n_in < 1 || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: expected at least one input and one output");
+        return tn_fail(TN_ERR_VALUE, "tn_gradcheck: no inputs or no outputs; expected at least one "
+                                     "of each");
     c.leaves = tn_calloc((size_t)(2 * n_in + n_out), sizeof *c.leaves);
     if (c.leaves == NULL)
         return TN_ERR_MEMORY;
@@ -298,7 +299,7 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
         return TN_ERR_VALUE;
     if (n_in < 1 || n_out < 1)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_gradgradcheck: expected at least one input and one output");
+                       "tn_gradgradcheck: no inputs or no outputs; expected at least one of each");
     for (int64_t i = 0; i < n_in; i++) {
         status = check_input(in[i], i, "tn_gradgradcheck");
         if (status != TN_OK)

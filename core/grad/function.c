@@ -28,7 +28,7 @@ struct tn_function_ctx {
 static tn_status keep(tn_function_ctx *ctx, tn_tensor *tensor, kept_for role, const char *who)
 {
     if (ctx == NULL || !ctx->forward)
-        return tn_fail(TN_ERR_RUNTIME, "%s outside of a function's forward", who);
+        return tn_fail(TN_ERR_RUNTIME, "%s: called outside of a function's forward", who);
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, who);
     if (!tn__vector_room(&ctx->kept, &ctx->capacity, ctx->count + 1, sizeof *ctx->kept))
@@ -56,7 +56,7 @@ tn_status tn_function_set_materialize_grads(tn_function_ctx *ctx, bool materiali
 {
     if (ctx == NULL || !ctx->forward)
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_function_set_materialize_grads outside of a function's forward");
+                       "tn_function_set_materialize_grads: called outside of a function's forward");
     ctx->bare = !materialize;
     return TN_OK;
 }
@@ -66,8 +66,9 @@ bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index)
     int64_t n_in = ctx == NULL ? 0 : ctx->forward ? ctx->n_in : ctx->node->n_in;
 
     if (index < 0 || index >= n_in) {
-        tn_fail(TN_ERR_INDEX, "tn_function_needs_grad: input %lld of %lld", (long long)index,
-                (long long)n_in);
+        tn_fail(TN_ERR_INDEX,
+                "tn_function_needs_grad: input: out of range, got %lld; expected less than %lld",
+                (long long)index, (long long)n_in);
         return false;
     }
     if (ctx->forward)
@@ -87,12 +88,13 @@ static bool is_marked(const tn_function_ctx *ctx, const tn_tensor *tensor, kept_
 tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
 {
     if (ctx == NULL || ctx->forward) {
-        tn_fail(TN_ERR_RUNTIME, "tn_function_saved outside of a function's backward");
+        tn_fail(TN_ERR_RUNTIME, "tn_function_saved: called outside of a function's backward");
         return NULL;
     }
     if (index < 0 || index >= ctx->node->n_saved) {
-        tn_fail(TN_ERR_INDEX, "function %s: saved tensor %lld of %d", ctx->name, (long long)index,
-                (int)ctx->node->n_saved);
+        tn_fail(TN_ERR_INDEX,
+                "function %s: saved tensor: index out of range, got %lld; expected less than %d",
+                ctx->name, (long long)index, (int)ctx->node->n_saved);
         return NULL;
     }
     if (ctx->saved[index] == NULL)
@@ -356,7 +358,7 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
     if (status == TN_OK && (function->forward == NULL || (wanted && function->backward == NULL)))
-        status = tn_fail(TN_ERR_VALUE, "function %s has no %s", ctx.name,
+        status = tn_fail(TN_ERR_VALUE, "function %s: %s: it is NULL; expected a function", ctx.name,
                          function->forward == NULL ? "forward" : "backward");
     if (status == TN_OK)
         status = call(&ctx, function, user, in, n_in, out, n_out, wanted, &given);
@@ -424,7 +426,7 @@ tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need
         if ((need >> (i < 31 ? i : 31) & 1) && gin[i] == NULL)
             status = tn_failed() ? tn_error_last_code()
                                  : tn_fail(TN_ERR_RUNTIME,
-                                           "returned nothing for input %d; expected a tensor, or "
+                                           "input %d: no gradient returned; expected a tensor, or "
                                            "TN_NONE for zero",
                                            (int)i);
     for (int32_t i = 0; i < node->n_saved + node->n_out; i++)

@@ -83,7 +83,7 @@ static tn__grad_hook_row *new_row(int32_t index)
 /* All lost histories share one node, and no gradient comes by: nothing is hung on it. */
 static tn_status lost(void)
 {
-    return tn_fail(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+    return tn_fail(TN_ERR_RUNTIME, "tensor: its history was lost when memory ran out");
 }
 
 tn_status tn__hooks_retain(tn__node *node, int32_t index, tn__slot *slot)
@@ -141,7 +141,7 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, what);
     if (!given)
-        return tn_fail(TN_ERR_VALUE, "%s: the hook is NULL", what);
+        return tn_fail(TN_ERR_VALUE, "%s: hook: it is NULL", what);
     if (!tn_tensor_requires_grad(tensor))
         return tn_fail(TN_ERR_RUNTIME,
                        "cannot register a hook on a tensor that doesn't require gradient");
@@ -212,7 +212,7 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
     tn_tensor *replacement = NULL;
     uint64_t scope = tn_scope_begin();
     tn_status status = tn__error_status_of(row->call(row->user, *gradient, &replacement),
-                                           "a hook on a gradient");
+                                           "hook on a gradient");
 
     if (status == TN_OK && replacement != NULL && !tn__is_none(replacement) &&
         replacement != *gradient) {
@@ -228,7 +228,7 @@ static tn_status call_hook(tn__grad_hook_row *row, tn_tensor **gradient)
             tn__text_add(&text, " instead of ");
             tn__tensor_text(&text, old);
             tn__text_put(&text, "", 1);
-            status = tn_fail(TN_ERR_RUNTIME, "a hook on a gradient returned %s",
+            status = tn_fail(TN_ERR_RUNTIME, "hook on a gradient: returned %s",
                              text.failed ? "something else" : text.at);
             tn__text_free(&text);
         } else {
@@ -283,7 +283,7 @@ tn_status tn__hooks_added(tn__node *leaf)
             uint64_t scope = tn_scope_begin();
 
             status = tn__error_status_of(row->added(row->user, gradient),
-                                         "a hook on an accumulated gradient");
+                                         "hook on an accumulated gradient");
             tn_scope_end(scope);
             if (!tn__is_none(gradient))
                 tn_tensor_drop(gradient);

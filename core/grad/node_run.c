@@ -195,8 +195,8 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
         else
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "its derivative returned nothing for input %d, and no error: a bug of the plugin "
-                "that defines it",
+                "input %d: its derivative returned nothing, and no error; a bug of the plugin that "
+                "defines it",
                 (int)i);
     }
     if (status != TN_OK && stale) { /* it met one of the NULLs: the reason is what counts */
@@ -272,7 +272,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
     case TN__NODE_LOST:
         status = tn_fail(
             TN_ERR_RUNTIME,
-            "memory ran out while an in-place operation was recorded: the history of what it "
+            "in-place operation: out of memory while it was recorded; the history of what it "
             "changed is lost");
         break;
     default: /* TN__NODE_CUT */

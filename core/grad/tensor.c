@@ -307,7 +307,7 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     if (status != TN_OK)
         return status;
     if (gradient == NULL)
-        return tn__error_null_input("the gradient of tn_tensor_set_grad");
+        return tn__error_null_input("tn_tensor_set_grad: gradient");
     if (tn__is_none(gradient)) {
         if (tensor->autograd == NULL || tensor->autograd->slot == NULL)
             return TN_OK;

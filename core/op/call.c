@@ -82,8 +82,8 @@ static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn
     if (tensor == NULL)
         return tn__call_null(op, operand->name);
     if ((operand->flags & TN_OPERAND_OPTIONAL) == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name,
-                       operand->name);
+        return tn_fail(TN_ERR_VALUE, "%s: %s: no tensor, got TN_NONE; expected a tensor",
+                       op->def.name, operand->name);
     return TN_OK;
 }
 
@@ -175,8 +175,8 @@ static tn_status missing_option(const tn_op_def *def)
 
     while ((row->flags & TN_OPTION_REQUIRED) == 0)
         row++;
-    return tn_fail(TN_ERR_VALUE, "%s: %s (%s) is required: it has no default", def->name, row->name,
-                   row->help);
+    return tn_fail(TN_ERR_VALUE, "%s: %s (%s): it is missing, and has no default", def->name,
+                   row->name, row->help);
 }
 
 /* The options with all that the caller's struct does not have, when it is of another version of the
@@ -197,7 +197,8 @@ static tn_status other_options(tn__work *work, const void *options)
         if (((const uint8_t *)options)[i] != 0)
             return tn_fail(
                 TN_ERR_VERSION,
-                "%s: the options have %u bytes, this version knows %u, and the rest is not zero",
+                "%s: options.size: too large, got %u bytes; expected at most %u, or zeros after "
+                "them",
                 def->name, size, def->options_size);
     if (def->options_size > sizeof work->option_space) {
         space = work->option_heap = tn_malloc(def->options_size);
@@ -251,7 +252,8 @@ static tn_status infer_again(tn__work *work, tn_dtype dtype);
 static tn_status wrong_output(const tn__work *work, int32_t i)
 {
     return tn_fail(TN_ERR_VALUE,
-                   "%s: output %s would have %d dimensions and dtype %s; at most %d, and a dtype",
+                   "%s: output %s: wrong, got %d dimensions and dtype %s; expected at most %d, and "
+                   "a dtype",
                    work->op->def.name, work->op->def.outputs[i].name, (int)work->meta[i].ndim,
                    tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
 }
@@ -443,8 +445,8 @@ tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     if (into != NULL)
         return tn__inplace_call(op, in, n_in, options, into);
     if (tn__unlikely(n_out != op->def.n_outputs))
-        return tn_fail(TN_ERR_VALUE, "%s: outputs: wrong count, it has %d, got space for %lld",
-                       op->def.name, (int)op->def.n_outputs, (long long)n_out);
+        return tn_fail(TN_ERR_VALUE, "%s: outputs: wrong count, got space for %lld; expected %d",
+                       op->def.name, (long long)n_out, (int)op->def.n_outputs);
     if (tn__unlikely(n_out > 2)) {
         meta = tn_malloc((size_t)n_out * sizeof *meta);
         if (meta == NULL)
@@ -474,7 +476,7 @@ tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
     for (int64_t i = 0; i < n_out; i++)
         out[i] = NULL;
     if (op == NULL)
-        return tn__error_null_input("the operator of tn_op_call");
+        return tn__error_null_input("tn_op_call: operator");
     if (!tn__given(in != NULL || n_in <= 0, "tn_op_call: in"))
         return TN_ERR_VALUE;
     status = call(op, in, n_in, options, out, n_out);

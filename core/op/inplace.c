@@ -45,9 +45,9 @@ static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints sha
     tn__text text = { 0 };
     tn_status status;
 
-    tn__text_add(&text, "the written-to tensor has shape ");
+    tn__text_add(&text, "written-to tensor: wrong shape, got ");
     tn__tensor_text_ints(&text, tn__shape(into));
-    tn__text_add(&text, ", the result ");
+    tn__text_add(&text, "; expected ");
     tn__tensor_text_ints(&text, shape);
     tn__text_put(&text, "", 1);
     status = tn_fail(TN_ERR_RUNTIME, "%s: %s", op->def.name,
@@ -96,7 +96,7 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
     if (work->device != into->device)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s: the written-to tensor is on %s, the inputs are on %s; expected one device",
+            "%s: written-to tensor: wrong device, got %s; expected %s, that of the inputs",
             op->def.name, tn_device_name(into->device), tn_device_name(work->device));
     for (int32_t d = 0; same && d < meta->ndim; d++)
         same = meta->shape[d] == into->view.shape[d];
@@ -156,14 +156,15 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     tn_status status;
 
     if (n_in != 1)
-        return tn_fail(TN_ERR_VALUE, "%s: expected one input and the tensor to write",
-                       op->def.name);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: wrong number of inputs, got %lld; expected 1 and the tensor to write",
+                       op->def.name, (long long)n_in);
     status = check_memory(op, in, n_in, into);
     if (status != TN_OK)
         return status;
     if (tn__is_none(in[0]))
-        return tn_fail(TN_ERR_VALUE, "%s: %s is TN_NONE, but it is not optional", op->def.name,
-                       tn__operand(op, 0)->name);
+        return tn_fail(TN_ERR_VALUE, "%s: %s: no tensor, got TN_NONE; expected a tensor",
+                       op->def.name, tn__operand(op, 0)->name);
     record = tn__grad_on() && (tn__requires_grad(into) || tn__requires_grad(in[0]));
     if (record) {
         tn_tensor *original;
@@ -219,12 +220,13 @@ tn_status tn__inplace_call(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     if (!tn__tensor_ok(into))
         return into == NULL
                    ? tn__call_null(op, "the tensor to write")
-                   : tn_fail(TN_ERR_VALUE, "%s: the tensor to write is TN_NONE", op->def.name);
+                   : tn_fail(TN_ERR_VALUE, "%s: tensor to write: it is TN_NONE; expected a tensor",
+                             op->def.name);
     if (op->def.flags & TN_OP_INTO)
         return call_copy(op, in, n_in, into);
     if (op->def.n_outputs != 1)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: it has %d outputs, and so no form that writes into a tensor",
+                       "%s: no form that writes into a tensor, because it has %d outputs",
                        op->def.name, (int)op->def.n_outputs);
     if (n_in > 0 && in[0] == into && (op->def.flags & TN_OP_INPLACE) == 0)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: no in-place form; write into another tensor",
@@ -267,7 +269,7 @@ tn_status tn_op_call_into(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
                           tn_tensor *into)
 {
     if (op == NULL)
-        return tn__error_null_input("the operator of tn_op_call_into");
+        return tn__error_null_input("tn_op_call_into: operator");
     if (into == NULL)
         return tn__call_null(op, "the tensor to write");
     if (tn__unlikely(!tn__call_fits(op, n_in)))

@@ -174,7 +174,7 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     if (taken != NULL) {
         pthread_mutex_unlock(&lock);
         status = tn_fail(TN_ERR_REFUSED,
-                         "operator %q revision %u is already defined by %s; %s is refused",
+                         "operator %q: revision %u: already defined by %s; %s is refused",
                          op->def.name, op->def.revision, tn__plugin_file(taken->plugin),
                          tn__plugin_file(plugin));
         goto fail;
@@ -221,12 +221,10 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
                           ? "of the same priority, and the first by path is kept"
                           : "and it has the higher priority but not TN_KERNEL_OVERRIDE";
 
-    return tn_fail(TN_ERR_REFUSED,
-                   "kernel %s for %s on %s (%s) is refused: %s (%s) is registered, "
-                   "%s",
-                   out->kernel.name, out->kernel.op, out->kernel.device,
-                   tn__plugin_file(out->plugin), kept->kernel.name, tn__plugin_file(kept->plugin),
-                   why);
+    return tn_fail(
+        TN_ERR_REFUSED, "kernel %s for %s on %s (%s): refused; %s (%s) is registered, %s",
+        out->kernel.name, out->kernel.op, out->kernel.device, tn__plugin_file(out->plugin),
+        kept->kernel.name, tn__plugin_file(kept->plugin), why);
 }
 
 /* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
@@ -395,17 +393,17 @@ const tn_op *tn_op_find(const char *name, uint32_t revision)
     }
     op = find(all, name, 0);
     if (op != NULL) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q has no revision %u; the newest is %u", name,
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "operator %q: no revision %u; the newest is %u", name,
                 revision, op->def.revision);
         return NULL;
     }
     nearest = tn__name_nearest(name, all->names, all->n_names);
     if (nearest != NULL)
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "operator %q is not defined by any loaded plugin; did you mean %q?", name, nearest);
+                "operator %q: no loaded plugin defines it; did you mean %q?", name, nearest);
     else
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "operator %q is not defined by any loaded plugin; `tenon ops` lists all %lld", name,
+                "operator %q: no loaded plugin defines it; `tenon ops` lists all %lld", name,
                 (long long)all->n_names);
     return NULL;
 }
@@ -464,8 +462,8 @@ const char *tn_op_name_at(int64_t index)
         return NULL;
     all = atomic_load_explicit(&operators, memory_order_acquire);
     if (all == NULL || index < 0 || index >= all->n_names) {
-        tn_fail(TN_ERR_INDEX, "operator %lld of %lld", (long long)index,
-                (long long)(all != NULL ? all->n_names : 0));
+        tn_fail(TN_ERR_INDEX, "operators: index out of range, got %lld; expected less than %lld",
+                (long long)index, (long long)(all != NULL ? all->n_names : 0));
         return NULL;
     }
     return all->names[index];
@@ -536,8 +534,8 @@ tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reaso
     tn__text_put(&text, "", 1);
     status = tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "operator %q has no kernel on device type %q for %s, and no decomposition; available: "
-        "%s%s%s. TENON_FALLBACK=DEVICE runs it on another device",
+        "operator %q: no kernel on device type %q for %s, and no decomposition; available: %s%s%s. "
+        "TENON_FALLBACK=DEVICE runs it on another device",
         op->def.name, type, tn_dtype_name(dtype),
         text.failed ? "(out of memory)"
         : found > 0 ? text.at

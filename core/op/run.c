@@ -325,17 +325,15 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
         tn__text text = { 0 };
         tn_status status;
 
-        tn__text_add(&text, "gave ");
+        tn__text_add(&text, "wrong result, got ");
         tn__tensor_text(&text, result);
-        tn__text_add(&text, ", inference said %s", tn_dtype_name(meta->dtype));
+        tn__text_add(&text, "; expected %s", tn_dtype_name(meta->dtype));
         if (meta->ndim >= 0)
             tn__tensor_text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
         tn__text_put(&text, "", 1);
-        status = tn_fail(TN_ERR_ASSERT,
-                         "%s: its decomposition %s: a bug of the plugin that "
-                         "defines it",
-                         work->op->def.name,
-                         text.failed ? "differs from what its infer returned" : text.at);
+        status = tn_fail(
+            TN_ERR_ASSERT, "%s: decomposition: %s; a bug of the plugin that defines it",
+            work->op->def.name, text.failed ? "differs from what its infer returned" : text.at);
         tn__text_free(&text);
         return status;
     }
@@ -403,8 +401,8 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(out[i]))
             status = tn_fail(TN_ERR_ASSERT,
-                             "%s: its decomposition returned no %s: a bug of the plugin that "
-                             "defines it",
+                             "%s: decomposition: returned no %s, a bug of the plugin that defines "
+                             "it",
                              def->name, def->outputs[i].name);
         else
             status = check_result(work, i, out[i]);
@@ -424,7 +422,8 @@ static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
 static tn_status run_view(tn__work *work, tn_tensor **out)
 {
     if (tn__is_none(work->in[0]))
-        return tn_fail(TN_ERR_VALUE, "%s: a view of TN_NONE", work->op->def.name);
+        return tn_fail(TN_ERR_VALUE, "%s: no tensor to view, got TN_NONE; expected a tensor",
+                       work->op->def.name);
     out[0] = tn__tensor_over(work->in[0]->storage, &work->meta[0]);
     if (out[0] == NULL)
         return tn_error_prefix("%s: ", work->op->def.name);
@@ -512,7 +511,7 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     if (op == NULL)
         return tn__error_null_input("tn__op_run_kernel");
     if (n_in > TN__FEW || n_out > TN__FEW || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "%s: run directly with too many operands", op->def.name);
+        return tn_fail(TN_ERR_VALUE, "%s: too many operands for a direct run", op->def.name);
     work.op = op;
     work.in = in;
     work.n_in = n_in;

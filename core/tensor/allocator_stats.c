@@ -156,7 +156,7 @@ tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, voi
 
     if (status == TN_OK && *memory == NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0)
         return tn_fail(TN_ERR_DEVICE,
-                       "the backend of %s returned TN_OK and no memory for %llu bytes; expected "
+                       "backend of %s: returned TN_OK and no memory for %llu bytes; expected "
                        "TN_ERR_MEMORY",
                        device->name, (unsigned long long)bytes);
     return status;

@@ -264,7 +264,7 @@ static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
 static tn_status no_values(const tn_tensor *from)
 {
     return tn_fail(TN_ERR_RUNTIME,
-                   "%s has shapes and types but no memory: there are no values to copy",
+                   "device %s: no values to copy; its tensors have shapes and types, but no memory",
                    from->device->name);
 }
 
@@ -280,8 +280,8 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
         tn__text a = { 0 }, b = { 0 };
         tn__tensor_text(&a, from);
         tn__tensor_text(&b, to);
-        status = tn_fail(TN_ERR_VALUE, "copy of %s to %s: the shapes differ", a.failed ? "?" : a.at,
-                         b.failed ? "?" : b.at);
+        status = tn_fail(TN_ERR_VALUE, "copy: shapes differ, got %s; expected %s",
+                         a.failed ? "?" : a.at, b.failed ? "?" : b.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return status;
@@ -314,11 +314,13 @@ static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t b
         return TN_OK;
     tn__tensor_text(&text, tensor);
     if (data == NULL && bytes == bytes_of(tensor))
-        status = tn_fail(TN_ERR_VALUE, "%s: the memory is NULL", what);
-    else
-        status = tn_fail(TN_ERR_VALUE, "%s: %s has %llu bytes, the memory has %llu", what,
-                         text.failed ? "?" : text.at, (unsigned long long)bytes_of(tensor),
+        status = tn_fail(TN_ERR_VALUE, "%s: memory: it is NULL; expected %llu bytes", what,
                          (unsigned long long)bytes);
+    else
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s: memory: wrong size, got %llu bytes; expected %llu for %s", what,
+                         (unsigned long long)bytes, (unsigned long long)bytes_of(tensor),
+                         text.failed ? "?" : text.at);
     tn__text_free(&text);
     return status;
 }

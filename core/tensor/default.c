@@ -75,10 +75,13 @@ static const tn_device *choose(const char *names)
         else
             tn__log(TN_LOG_INFO, "new tensors are on %s", device->name);
     } else if (tried == 0) {
-        tn_fail(TN_ERR_VALUE, "%q names no device", names);
+        tn_fail(TN_ERR_VALUE,
+                "default device: no name, got %q; expected a device name, or several with commas "
+                "between",
+                names);
     } else if (tried > 1 && !short_of_memory) {
         tn_error_restore(mark);
-        tn_fail(TN_ERR_UNAVAILABLE, "none of the devices %q is available: %s", names,
+        tn_fail(TN_ERR_UNAVAILABLE, "default device: none of %q is available: %s", names,
                 why.failed || why.at == NULL ? "?" : why.at);
     }
     tn__text_free(&why);
@@ -111,7 +114,8 @@ tn_status tn_set_default_device(const char *names)
     const tn_device *device;
 
     if (names == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_set_default_device: the name is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_set_default_device: name: it is NULL; expected a device "
+                                     "name");
     device = choose(names);
     if (device == NULL)
         return tn_error_last_code();
@@ -135,11 +139,12 @@ tn_status tn_device_begin(const tn_device *device)
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,
-                "tn_device_begin inside one that ran out of memory: the previous device stays in "
-                "use");
+                "tn_device_begin: the one around it ran out of memory; the previous device stays "
+                "in use");
         missed++;
         if (tn__error_count() == before)
-            tn_fail(TN_ERR_MEMORY, "tn_device_begin: no memory; the previous device stays in use");
+            tn_fail(TN_ERR_MEMORY, "tn_device_begin: out of memory; the previous device stays in "
+                                   "use");
         return TN_ERR_MEMORY;
     }
     if (device == NULL && thread->n_devices > 0)
@@ -155,7 +160,7 @@ void tn_device_end(void)
     if (missed > 0)
         missed--;
     else if (thread == NULL || thread->n_devices == 0)
-        tn_fail(TN_ERR_RUNTIME, "tn_device_end without a tn_device_begin in this thread");
+        tn_fail(TN_ERR_RUNTIME, "tn_device_end: no tn_device_begin in this thread");
     else
         thread->n_devices--;
 }

@@ -100,8 +100,8 @@ tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugi
         goto refused;
     }
     if (missing(&type->backend) != NULL) {
-        status = tn_fail(TN_ERR_VALUE, "backend %q has no function %s", type->backend.type,
-                         missing(&type->backend));
+        status = tn_fail(TN_ERR_VALUE, "backend %q: function %s: it is NULL; expected a function",
+                         type->backend.type, missing(&type->backend));
         goto refused;
     }
     type->plugin = plugin;
@@ -111,12 +111,12 @@ tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugi
     count = atomic_load_explicit(&n_types, memory_order_relaxed);
     other = find_type(type->backend.type, strlen(type->backend.type));
     if (other != NULL)
-        status = tn_fail(TN_ERR_REFUSED, "device type %q of %s is refused: %s provides it already",
+        status = tn_fail(TN_ERR_REFUSED, "device type %q: refused from %s; %s provides it already",
                          type->backend.type, tn__plugin_file(plugin),
                          tn__plugin_file(other->plugin));
     else if (count == TN__MAX_DEVICE_TYPES)
         status = tn_fail(TN_ERR_REFUSED,
-                         "device type %q: there are %d device types already, the maximum",
+                         "device type %q: too many device types; expected at most %d",
                          type->backend.type, (int)TN__MAX_DEVICE_TYPES);
     for (int32_t i = 0; i < count && status == TN_OK; i++)
         if (type->backend.dlpack_type != 0 && types[i]->dlpack == type->backend.dlpack_type)
@@ -217,7 +217,7 @@ static tn_status enumerate(tn__device_type *type)
                          "to %d",
                          type->backend.type, (int)count, MOST_DEVICES);
     if (status == TN_OK && count == 0)
-        status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q found no device", type->backend.type);
+        status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q: no device found", type->backend.type);
     if (status != TN_OK && tn__memory_failures() != failures) {
         pthread_mutex_unlock(&lock); /* asked again next time */
         return status;
@@ -275,7 +275,8 @@ tn_status tn__device_open(tn_device *device)
         return TN_OK;
     if (tn__fork_is_child() && (device->flags & TN_BACKEND_AFTER_FORK) == 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "%s cannot be opened in a child process after fork: use it before, or exec",
+                       "device %s: cannot be opened in a child process after fork; use it before, "
+                       "or exec",
                        device->name);
     take_lock();
     switch (atomic_load(&device->open)) {
@@ -311,7 +312,7 @@ static tn_status no_such_type(const char *name, size_t length)
     for (int32_t i = 0; i < count; i++)
         names[i] = types[i]->backend.type;
     near = tn__name_nearest(type, names, count);
-    tn__text_add(&text, "no device %q: ", name);
+    tn__text_add(&text, "device %q: does not exist; ", name);
     if (near != NULL)
         tn__text_add(&text, "did you mean %q? ", near);
     tn__text_add(&text, count > 0 ? "device types that plugins provide: "
@@ -335,10 +336,11 @@ static void no_such_index(const char *name, const tn__device_type *type)
     const char *first = type->devices[0]->name, *last = type->devices[type->count - 1]->name;
 
     if (type->count == 1)
-        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: %q is the only one of its type", name, first);
+        tn_fail(TN_ERR_UNAVAILABLE, "device %q: does not exist; %q is the only one of its type",
+                name, first);
     else
-        tn_fail(TN_ERR_UNAVAILABLE, "no device %q: the %d of type %q are %q to %q", name,
-                (int)type->count, type->backend.type, first, last);
+        tn_fail(TN_ERR_UNAVAILABLE, "device %q: does not exist; the %d of type %q are %q to %q",
+                name, (int)type->count, type->backend.type, first, last);
 }
 
 /* A failure of a known type gets its line of the report. */
@@ -349,9 +351,9 @@ static void explain(const char *name, const tn__device_type *type)
 
     tn__plugins_explain(type->backend.type, &text);
     if (text.at != NULL && !text.failed && text.length > 0 && strstr(said, text.at) == NULL)
-        tn_error_prefix("device %q is not available (%s): ", name, text.at);
+        tn_error_prefix("device %q: not available (%s): ", name, text.at);
     else
-        tn_error_prefix("device %q is not available: ", name);
+        tn_error_prefix("device %q: not available: ", name);
     tn__text_free(&text);
 }
 
@@ -366,7 +368,7 @@ const tn_device *tn_device_find(const char *name)
         (colon != NULL && (!tn_read_int(colon + 1, &index) || index < 0 ||
                            strspn(colon + 1, "0123456789") != strlen(colon + 1)))) {
         tn_fail(TN_ERR_VALUE,
-                "%q is not a device name; expected a type, with or without an index, such as "
+                "device: wrong name, got %q; expected a type, with or without an index, such as "
                 "\"" TN__HOST_DEVICE_TYPE "\" and \"" TN__HOST_DEVICE_TYPE ":0\"",
                 name != NULL ? name : "");
         return NULL;
@@ -410,7 +412,7 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
             return tn_device_find(name);
         }
     tn_fail(TN_ERR_UNAVAILABLE,
-            "no plugin provides devices of DLPack's type %d (device %d was requested)", (int)number,
+            "DLPack: device type %d: no plugin provides it (device %d was requested)", (int)number,
             (int)id);
     return NULL;
 }
@@ -468,7 +470,7 @@ const tn_device *tn_device_at(int64_t index)
 
     if (device == NULL) {
         if (total >= 0)
-            tn_fail(TN_ERR_INDEX, "device: index out of range, got %lld; the count is %lld",
+            tn_fail(TN_ERR_INDEX, "device: index out of range, got %lld; expected less than %lld",
                     (long long)index, (long long)total);
         return NULL;
     }
@@ -480,17 +482,18 @@ const tn_device *tn_device_at(int64_t index)
 tn_status tn__device_usable_slow(const tn_device *device)
 {
     if (tn__unlikely(device == NULL))
-        return tn_fail(TN_ERR_VALUE, "the device is NULL");
+        return tn_fail(TN_ERR_VALUE, "device: it is NULL");
     if (tn__unlikely(atomic_load_explicit(&device->lost, memory_order_relaxed) != 0))
         return tn_fail(
             TN_ERR_LOST,
-            "%s is lost, with its tensors; other devices are not affected, and a new process may "
-            "use it again",
+            "device %s: lost, with its tensors; other devices are not affected, and a new process "
+            "may use it again",
             device->name);
     if (tn__unlikely((device->flags & TN_BACKEND_AFTER_FORK) == 0 && tn__fork_is_child()))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s does not survive fork: use devices of the host in this child process, or exec",
+            "device %s: does not work after fork; use devices of the host in this child process, "
+            "or exec",
             device->name);
     /* A tn_device stays what it is over tn_shutdown, and opens again. */
     if (tn__unlikely(atomic_load_explicit(&device->open, memory_order_acquire) != 1))

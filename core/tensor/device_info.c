@@ -63,12 +63,12 @@ const void *tn_device_native(const tn_device *device, const char *id)
 
     if (id == NULL || tn__device_usable(device) != TN_OK) {
         if (id == NULL)
-            tn_fail(TN_ERR_VALUE, "tn_device_native: the id is NULL");
+            tn_fail(TN_ERR_VALUE, "tn_device_native: id: it is NULL");
         return NULL;
     }
     if (tn__backend(device)->native != NULL)
         native = tn__backend(device)->native(device->handle, id);
     if (native == NULL)
-        tn_fail(TN_ERR_KEY, "%s publishes no interface %q", device->name, id);
+        tn_fail(TN_ERR_KEY, "device %s: publishes no interface %q", device->name, id);
     return native;
 }

@@ -89,11 +89,9 @@ static struct exported *export(tn_tensor *tensor, void *stream)
         return NULL;
     }
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
-        tn_fail(
-            TN_ERR_NOT_IMPLEMENTED,
-            "DLPack has no code for devices of type %q: copy the tensor to a device of the host "
-            "first",
-            tn_device_type(tensor->device));
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "DLPack: no code for device type %q; copy the tensor to a device of the host first",
+                tn_device_type(tensor->device));
         return NULL;
     }
     if (hand_over(tensor, stream) != TN_OK)
@@ -117,10 +115,8 @@ tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
     struct exported *out;
 
     if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
-        tn_fail(
-            TN_ERR_REFUSED,
-            "the tensor is read-only, which this form of DLPack cannot express: use the versioned "
-            "one");
+        tn_fail(TN_ERR_REFUSED,
+                "DLPack: tensor: read-only, which this form cannot express; use the versioned one");
         return NULL;
     }
     out = export(tensor, stream);
@@ -173,7 +169,8 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
     meta->dtype = tn__dtype_of_code(view->dtype.code, view->dtype.bits);
     if (meta->dtype == TN_DTYPE_AUTO || view->dtype.lanes != 1)
         return tn_fail(TN_ERR_TYPE,
-                       "DLPack type with code %d, %d bits, %d lanes: no dtype corresponds to it",
+                       "DLPack tensor: unknown type, got code %d, %d bits, %d lanes; expected that "
+                       "of a tn_dtype, and 1 lane",
                        (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
     if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
         return tn_fail(TN_ERR_VALUE,
@@ -214,14 +211,13 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
     unit = TN_BIT(meta.dtype) & TN_MASK_COMPLEX ? tn_dtype_size(meta.dtype) / 2
                                                 : tn_dtype_size(meta.dtype);
     if (bytes > 0 && view->data == NULL) {
-        tn_fail(TN_ERR_VALUE, "a DLPack tensor of %llu bytes without memory",
+        tn_fail(TN_ERR_VALUE, "DLPack tensor: data: it is NULL; expected %llu bytes",
                 (unsigned long long)bytes);
         return NULL;
     }
     if (bytes > 0 && (view->byte_offset % unit != 0 ||
                       (tn_device_is_host(device) && (uintptr_t)view->data % unit != 0))) {
-        tn_fail(TN_ERR_VALUE, "a DLPack tensor whose memory is not aligned for %s",
-                tn_dtype_name(meta.dtype));
+        tn_fail(TN_ERR_VALUE, "DLPack tensor: data: not aligned for %s", tn_dtype_name(meta.dtype));
         return NULL;
     }
     storage = tn__storage_foreign(device, view->data, view->byte_offset, (size_t)bytes, NULL,
@@ -253,7 +249,7 @@ tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed)
         return NULL;
     }
     if (managed->version.major != MAJOR) {
-        tn_fail(TN_ERR_VERSION, "DLPack %u.%u: expected version %d",
+        tn_fail(TN_ERR_VERSION, "DLPack tensor: wrong version, got %u.%u; expected %d",
                 (unsigned)managed->version.major, (unsigned)managed->version.minor, MAJOR);
         return NULL;
     }

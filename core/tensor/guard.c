@@ -151,13 +151,13 @@ static tn_status check(const tn__guarded *g)
     if (status == TN_OK && before >= 0)
         return tn_fail(
             TN_ERR_ASSERT,
-            "memory before a tensor of %llu bytes on %s was written: %lld bytes before its start",
+            "tensor of %llu bytes on %s: memory before it was written, %lld bytes before its start",
             (unsigned long long)size, g->storage.device->name,
             (long long)((int64_t)g->guard - before));
     if (status == TN_OK && behind >= 0)
         return tn_fail(
             TN_ERR_ASSERT,
-            "memory after a tensor of %llu bytes on %s was written: %lld bytes after its end",
+            "tensor of %llu bytes on %s: memory after it was written, %lld bytes after its end",
             (unsigned long long)size, g->storage.device->name, (long long)behind);
     return status;
 }
@@ -192,7 +192,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     g->storage.size_class = TN__SIZE_CLASSES;
     atomic_store_explicit(&g->storage.refs, 1, memory_order_relaxed);
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
-        status = tn_fail(TN_ERR_MEMORY, "the size must be less than 2^62 bytes");
+        status = tn_fail(TN_ERR_MEMORY, "size: too large; expected less than 2^62 bytes");
     else
         status = tn__allocator_ask(allocator, g->whole, &g->storage.memory);
     if (status != TN_OK) {

@@ -29,8 +29,9 @@ tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *
             mode->before[mode->depth >> 6] &= ~bit;
     } else if (mode->depth == LEVELS) {
         status = tn_fail(TN_ERR_RUNTIME,
-                         "%s: %d levels deep; further ones end together with this one", who,
-                         LEVELS);
+                         "%s: too deep; expected at most %d levels: further ones end together with "
+                         "this one",
+                         who, LEVELS);
     } else {
         status = TN_ERR_RUNTIME;
     }
@@ -42,7 +43,7 @@ tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *
 void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who)
 {
     if (mode->depth == 0) {
-        tn_fail(TN_ERR_RUNTIME, "%s without a begin in this thread", who);
+        tn_fail(TN_ERR_RUNTIME, "%s: no begin in this thread", who);
         return;
     }
     mode->depth--;

@@ -29,7 +29,7 @@ int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim)
         return -1;
     }
     if (dim < -(int64_t)tensor->view.ndim || dim >= tensor->view.ndim) {
-        tn_fail(TN_ERR_INDEX, "dimension out of range, got %lld; the tensor has %d dimension%s",
+        tn_fail(TN_ERR_INDEX, "dimension: out of range, got %lld; the tensor has %d dimension%s",
                 (long long)dim, (int)tensor->view.ndim, tensor->view.ndim == 1 ? "" : "s");
         return -1;
     }
@@ -114,11 +114,10 @@ void *tn_tensor_data(tn_tensor *tensor)
     }
     device = tensor->device;
     if (!tn_device_is_host(device)) {
-        tn_fail(
-            TN_ERR_RUNTIME,
-            "the memory of %s is not the host's: copy it with tn_tensor_copy_out, or to a device "
-            "of the host",
-            device->name);
+        tn_fail(TN_ERR_RUNTIME,
+                "device %s: its memory is not the host's; copy it with tn_tensor_copy_out, or to a "
+                "device of the host",
+                device->name);
         return NULL;
     }
     if (tn__device_usable(device) != TN_OK)
@@ -140,15 +139,14 @@ double tn_tensor_item(tn_tensor *tensor)
     }
     if (tensor->numel != 1) {
         tn__tensor_text(&text, tensor);
-        tn_fail(TN_ERR_VALUE, "tn_item: %s has %lld elements; expected one",
+        tn_fail(TN_ERR_VALUE, "tn_item: %s: wrong number of elements, got %lld; expected 1",
                 text.failed ? "the tensor" : text.at, (long long)tensor->numel);
         tn__text_free(&text);
         return (double)NAN;
     }
     if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
         tn_fail(TN_ERR_TYPE,
-                "tn_item: an element of %s is not a number; copy it with "
-                "tn_tensor_copy_out",
+                "tn_item: elements: not numbers, got %s; copy the element with tn_tensor_copy_out",
                 tn_dtype_name((tn_dtype)tensor->dtype));
         return (double)NAN;
     }

@@ -20,7 +20,7 @@ tn__storage *tn__shared_storage(const tn__storage *from)
     void *memory;
 
     if (!tn_device_is_host(from->device)) {
-        tn_fail(TN_ERR_VALUE, "memory of %s cannot be shared: the host cannot access it",
+        tn_fail(TN_ERR_VALUE, "device %s: memory cannot be shared; the host cannot access it",
                 from->device->name);
         return NULL;
     }
@@ -28,7 +28,8 @@ tn__storage *tn__shared_storage(const tn__storage *from)
         return NULL;
     memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-        tn_fail(TN_ERR_MEMORY, "no shared memory of %zu bytes: %s", size, strerror(errno));
+        tn_fail(TN_ERR_MEMORY, "shared memory: cannot allocate %zu bytes: %s", size,
+                strerror(errno));
         return NULL;
     }
     if (from->size > 0)

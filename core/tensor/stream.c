@@ -169,17 +169,18 @@ tn_status tn_stream_begin(tn_stream *stream)
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,
-                "tn_stream_begin inside one that ran out of memory: the previous stream stays in "
-                "use");
+                "tn_stream_begin: the one around it ran out of memory; the previous stream stays "
+                "in use");
         missed++;
         if (tn__error_count() == before)
-            tn_fail(TN_ERR_MEMORY, "tn_stream_begin: no memory; the previous stream stays in use");
+            tn_fail(TN_ERR_MEMORY, "tn_stream_begin: out of memory; the previous stream stays in "
+                                   "use");
         return TN_ERR_MEMORY;
     }
     thread->streams[thread->n_streams++] = stream;
     if (stream == NULL)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_stream_begin: the stream is NULL; the previous one stays in use");
+                       "tn_stream_begin: stream: it is NULL; the previous one stays in use");
     return TN_OK;
 }
 
@@ -190,7 +191,7 @@ void tn_stream_end(void)
     if (missed > 0)
         missed--;
     else if (thread == NULL || thread->n_streams == 0)
-        tn_fail(TN_ERR_RUNTIME, "tn_stream_end without a tn_stream_begin in this thread");
+        tn_fail(TN_ERR_RUNTIME, "tn_stream_end: no tn_stream_begin in this thread");
     else
         thread->n_streams--;
 }
@@ -228,7 +229,7 @@ tn_status tn_stream_sync(tn_stream *stream)
     tn_status status, late;
 
     if (stream == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_stream_sync: the stream is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_stream_sync: stream: it is NULL");
     device = stream->device;
     status = tn__device_usable(device);
     if (status != TN_OK)
@@ -321,7 +322,7 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
     if (stream == NULL)
         stream = tn__stream_current(device);
     if (stream->device != device) {
-        tn_fail(TN_ERR_VALUE, "tn_event_record: the stream is one of %s, not of %s",
+        tn_fail(TN_ERR_VALUE, "tn_event_record: stream: wrong device, got %s; expected %s",
                 stream->device->name, device->name);
         return NULL;
     }
@@ -360,7 +361,7 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
     tn_status status;
 
     if (event == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_event_wait: the event is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_event_wait: event: it is NULL");
     if (event->handle == NULL)
         return TN_OK;
     if (stream == NULL)
@@ -385,7 +386,7 @@ bool tn_event_done(tn_event *event)
     const tn_device *device;
 
     if (event == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_event_done: the event is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_event_done: event: it is NULL");
         return false;
     }
     device = event->device;
@@ -404,7 +405,7 @@ tn_status tn_event_sync(tn_event *event)
     tn_status status;
 
     if (event == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_event_sync: the event is NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_event_sync: event: it is NULL");
     if (event->handle == NULL)
         return TN_OK;
     status = tn__device_usable(event->device);

@@ -100,11 +100,11 @@ void tn_tensor_drop(tn_tensor *tensor)
 tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what)
 {
     if (tensor != NULL)
-        return tn_fail(TN_ERR_TYPE, "%s: expected a tensor, got TN_NONE", what);
+        return tn_fail(TN_ERR_TYPE, "%s: no tensor, got TN_NONE; expected a tensor", what);
     if (tn_failed())
         return tn_error_code();
     return tn_fail(TN_ERR_RUNTIME,
-                   "%s: the tensor is NULL, and no earlier failure of this thread says why", what);
+                   "%s: tensor: it is NULL, and no earlier failure of this thread says why", what);
 }
 
 /* ---- shapes ---- */
@@ -117,10 +117,10 @@ static tn_status check_dims(tn_ints shape)
     bool empty = false;
 
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "a tensor has too many dimensions, got %lld; expected 0 to %d",
+        return tn_fail(TN_ERR_VALUE, "shape: too many dimensions, got %lld; expected 0 to %d",
                        (long long)shape.count, TN_MAX_DIMS);
     if (shape.count > 0 && shape.at == NULL)
-        return tn_fail(TN_ERR_VALUE, "the sizes of %lld dimensions are NULL",
+        return tn_fail(TN_ERR_VALUE, "shape: it is NULL; expected %lld sizes",
                        (long long)shape.count);
     for (int64_t i = 0; i < shape.count; i++)
         empty |= shape.at[i] == 0;
@@ -131,9 +131,9 @@ static tn_status check_dims(tn_ints shape)
         tn__tensor_text_ints(&text, shape);
         status = tn_fail(TN_ERR_VALUE,
                          negative
-                             ? "shape %s has a negative size (dimension %lld)"
-                             : "shape %s has too many elements (at dimension %lld); expected less "
-                               "than 2^63",
+                             ? "shape: negative size, got %s (dimension %lld); expected 0 or more"
+                             : "shape: too many elements, got %s (at dimension %lld); expected "
+                               "less than 2^63",
                          text.failed ? "?" : text.at, (long long)i);
         tn__text_free(&text);
         return status;
@@ -183,9 +183,11 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
     if (status != TN_OK)
         return status;
     if (tn_dtype_size(meta->dtype) == 0)
-        return tn_fail(TN_ERR_TYPE, "unknown dtype, got %d", (int)meta->dtype);
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected one of tn_dtype",
+                       (int)meta->dtype);
     if (meta->offset < 0)
-        return tn_fail(TN_ERR_VALUE, "offset: negative, got %lld", (long long)meta->offset);
+        return tn_fail(TN_ERR_VALUE, "offset: negative, got %lld; expected 0 or more",
+                       (long long)meta->offset);
     for (int32_t i = 0; i < meta->ndim; i++) {
         if (meta->flags & TN_META_STRIDED && meta->strides[i] < 0)
             return tn_fail(TN_ERR_VALUE,
@@ -213,7 +215,7 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
     return TN_OK;
 overflow:
     return tn_fail(TN_ERR_VALUE,
-                   "a tensor of %lld elements of %s: its size in bytes exceeds 64 bits",
+                   "tensor: too large, got %lld elements of %s; expected less than 2^64 bytes",
                    (long long)count, tn_dtype_name(meta->dtype));
 }
 
@@ -301,7 +303,7 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta)
     if (tn__tensor_meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
     if (bytes > storage->size) {
-        tn_fail(TN_ERR_VALUE, "a view needs %llu bytes of a storage of %llu",
+        tn_fail(TN_ERR_VALUE, "view: beyond its storage, got %llu bytes; expected at most %llu",
                 (unsigned long long)bytes, (unsigned long long)storage->size);
         return NULL;
     }
@@ -413,8 +415,7 @@ static tn_status add_strides(tn_meta *meta, tn_ints strides)
 {
     if (strides.count != meta->ndim || (strides.count > 0 && strides.at == NULL))
         return tn_fail(TN_ERR_VALUE,
-                       "wrong number of strides, got %lld; the shape has %d "
-                       "dimensions",
+                       "strides: wrong number, got %lld; expected %d, one for each dimension",
                        (long long)strides.count, (int)meta->ndim);
     for (int32_t i = 0; i < meta->ndim; i++)
         meta->strides[i] = strides.at[i];
@@ -436,8 +437,8 @@ tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtyp
     if (bytes > 0 && shares_elements(&meta)) {
         tn__tensor_text_ints(&a, shape);
         tn__tensor_text_ints(&b, strides);
-        tn_fail(TN_ERR_VALUE, "strides %s of shape %s: elements overlap", b.failed ? "?" : b.at,
-                a.failed ? "?" : a.at);
+        tn_fail(TN_ERR_VALUE, "strides: elements overlap, got %s for shape %s",
+                b.failed ? "?" : b.at, a.failed ? "?" : a.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return NULL;
@@ -502,17 +503,16 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
     if (TN_BIT(meta.dtype) & TN_MASK_COMPLEX)
         unit /= 2;
     if (!tn_device_is_host(device)) {
-        tn_fail(
-            TN_ERR_VALUE,
-            "memory of the program cannot be a tensor of %s, which has its own: make a tensor with "
-            "tn_tensor_from",
-            device->name);
+        tn_fail(TN_ERR_VALUE,
+                "tn_tensor_wrap: device %s: cannot use memory of the program; use a device of the "
+                "host, or tn_tensor_from",
+                device->name);
         return NULL;
     }
     if (bytes > 0 && (data == NULL || (uintptr_t)data % unit != 0)) {
         tn_fail(TN_ERR_VALUE,
-                data == NULL ? "the memory to wrap is NULL"
-                             : "the memory to wrap is not aligned for %s",
+                data == NULL ? "tn_tensor_wrap: memory: it is NULL"
+                             : "tn_tensor_wrap: memory: not aligned for %s",
                 tn_dtype_name(meta.dtype));
         return NULL;
     }

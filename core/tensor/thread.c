@@ -64,7 +64,7 @@ tn__thread *tn__thread_make(void)
     pthread_once(&key_once, make_key);
     if (!key_made || pthread_setspecific(key, thread) != 0) {
         tn_free(thread);
-        tn_fail(TN_ERR_MEMORY, "no thread-specific storage left for the scopes of this thread");
+        tn_fail(TN_ERR_MEMORY, "scopes: no thread-specific storage left for this thread");
         return NULL;
     }
     thread->nodes = take_place();

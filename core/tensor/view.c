@@ -224,9 +224,8 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
 {
     if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
         return TN_OK;
-    return tn_fail(
-        TN_ERR_REFUSED,
-        "the tensor's memory was handed over read-only (DLPack) and is not written: copy it first");
+    return tn_fail(TN_ERR_REFUSED,
+                   "tensor: its memory was handed over read-only (DLPack); copy it first");
 }
 
 /* ---- exchange ---- */
@@ -246,11 +245,10 @@ static bool may_swap(const tn_tensor *to, const tn_tensor *from)
     if (!tn__tensor_up.requires_grad(to) ||
         (TN_BIT(from->dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)))
         return true;
-    tn_fail(
-        TN_ERR_RUNTIME,
-        "tn_tensor_swap: a tensor that requires gradients cannot take %s elements; only floating "
-        "point and complex ones have gradients: set requires_grad to false before",
-        tn_dtype_name((tn_dtype)from->dtype));
+    tn_fail(TN_ERR_RUNTIME,
+            "tn_tensor_swap: wrong dtype for a tensor that requires gradients, got %s; expected a "
+            "floating point or complex one: set requires_grad to false before",
+            tn_dtype_name((tn_dtype)from->dtype));
     return false;
 }
 

@@ -46,8 +46,8 @@ START_TEST(a_nan_names_the_forward_call_and_the_graph_can_be_made_again)
     tn_anomaly_begin(true);
     ck_assert_int_eq(tn_backward(root_times_nothing(x)), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME,
-           "the derivative of sqrt returned nan for input 0, element 2; the forward "
-           "call was sqrt(float32[3])");
+           "derivative of sqrt: returned nan for input 0, element 2; the forward call was "
+           "sqrt(float32[3])");
     ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);
     ck_assert_int_eq(tn_backward(tn_sum(tn_mul(x, x), NULL)), TN_OK); /* nothing wrong: as ever */
     tn_anomaly_end();
@@ -72,7 +72,7 @@ START_TEST(the_mode_nests_and_belongs_to_the_thread)
     ck_assert(!tn_anomaly_enabled());
     ck_assert(!tn_failed());
     tn_anomaly_end();
-    FAILED(TN_ERR_RUNTIME, "tn_anomaly_end without a begin in this thread");
+    FAILED(TN_ERR_RUNTIME, "tn_anomaly_end: no begin in this thread");
 }
 END_TEST
 

@@ -246,7 +246,7 @@ START_TEST(a_begin_without_memory_does_not_end_the_one_outside_it)
     }
     tn_error_clear();
     tn_device_begin(cpu);
-    FAILED(TN_ERR_MEMORY, "inside one that ran out of memory");
+    FAILED(TN_ERR_MEMORY, "the one around it ran out of memory");
     tn_device_end();
     tn_device_end(); /* the one that failed */
     if (depth > 1)
@@ -256,7 +256,7 @@ START_TEST(a_begin_without_memory_does_not_end_the_one_outside_it)
     ck_assert_ptr_eq(tn_default_device(), cpu);
     FINE();
     tn_device_end();
-    FAILED(TN_ERR_RUNTIME, "without a tn_device_begin");
+    FAILED(TN_ERR_RUNTIME, "no tn_device_begin");
 }
 END_TEST
 

@@ -174,9 +174,9 @@ START_TEST(only_leaves_that_require_gradients_are_hooked)
     ck_assert_uint_eq(tn_tensor_hook_added(tn_mul_scalar(x, 2), look, &s, released), 0);
     FAILED(TN_ERR_RUNTIME, "post accumulate grad hooks cannot be registered on non-leaf tensors");
     ck_assert_uint_eq(tn_tensor_hook_added(x, NULL, &s, released), 0);
-    FAILED(TN_ERR_VALUE, "tn_tensor_hook_added: the hook is NULL");
+    FAILED(TN_ERR_VALUE, "tn_tensor_hook_added: hook: it is NULL");
     ck_assert_uint_eq(tn_tensor_hook(x, NULL, &s, released), 0);
-    FAILED(TN_ERR_VALUE, "tn_tensor_hook: the hook is NULL");
+    FAILED(TN_ERR_VALUE, "tn_tensor_hook: hook: it is NULL");
     ck_assert_int_eq(s.released, 0); /* what was not taken is the caller's */
 }
 END_TEST
@@ -254,9 +254,9 @@ START_TEST(nothing_hangs_on_a_history_that_was_lost)
             continue;
         lost++;
         ck_assert_int_eq(tn_tensor_retain_grad(y), TN_ERR_RUNTIME);
-        FAILED(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+        FAILED(TN_ERR_RUNTIME, "its history was lost when memory ran out");
         ck_assert_uint_eq(tn_tensor_hook(y, untouched, NULL, NULL), 0);
-        FAILED(TN_ERR_RUNTIME, "the history of this tensor was lost when memory ran out");
+        FAILED(TN_ERR_RUNTIME, "its history was lost when memory ran out");
         ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
         FAILED(TN_ERR_RUNTIME, "changed is lost");
         ck_assert_ptr_eq(tn_tensor_grad(x), TN_NONE);

@@ -214,7 +214,7 @@ START_TEST(what_cannot_be_right_is_refused)
     ck_assert_ptr_eq(tn_add_(row, row, NULL), row);
     HAS(row, 2, 4, 6, 8);
     ck_assert_ptr_null(tn_add_(VEC(1, 2), tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL), NULL));
-    FAILED(TN_ERR_RUNTIME, "the written-to tensor has shape [2], the result [2, 2]");
+    FAILED(TN_ERR_RUNTIME, "written-to tensor: wrong shape, got [2]; expected [2, 2]");
     ck_assert_ptr_null(tn_mul_scalar_(tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL), 0.5));
     FAILED(TN_ERR_RUNTIME, "result type float32 can't be cast to the desired output type int64");
     tn_tensor *half = tn_cast(VEC(1, 2), TN_F16);

@@ -12,7 +12,7 @@ START_TEST(operators_are_found_by_name_and_revision)
     ck_assert_ptr_nonnull(tn_op_find("add", 0));
     ck_assert_ptr_eq(tn_op_find("add", 0), tn_op_find("add", 1));
     ck_assert_ptr_null(tn_op_find("add", 7));
-    FAILED(TN_ERR_NOT_IMPLEMENTED, "operator \"add\" has no revision 7; the newest is 1");
+    FAILED(TN_ERR_NOT_IMPLEMENTED, "operator \"add\": no revision 7; the newest is 1");
     ck_assert_ptr_null(tn_op_find("sofmax", 0));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "did you mean \"softmax\"?");
     ck_assert_int_gt(tn_op_count(), 40);
@@ -38,7 +38,7 @@ START_TEST(what_is_wrong_with_a_call_is_said)
     FAILED(TN_ERR_VALUE, "add: 3 inputs, but it takes 2 (a, b)");
     in[1] = TN_NONE;
     tn_op_call(add, in, 2, NULL, &y, 1);
-    FAILED(TN_ERR_VALUE, "add: b is TN_NONE, but it is not optional");
+    FAILED(TN_ERR_VALUE, "add: b: no tensor, got TN_NONE");
     in[1] = elsewhere;
     tn_op_call(add, in, 2, NULL, &y, 1);
     FAILED(TN_ERR_RUNTIME, "add: a is float32[2] on cpu:0, b is float32[2] on meta:0");
@@ -55,7 +55,7 @@ START_TEST(what_is_wrong_with_a_call_is_said)
     tn_op_call(tn_op_find("softmax", 0), &x, 1, NULL, &y, 1);
     FAILED(TN_ERR_VALUE, "softmax: dim");
     tn_op_call(add, in, 2, NULL, in, 2);
-    FAILED(TN_ERR_VALUE, "add: outputs: wrong count, it has 1, got space for 2");
+    FAILED(TN_ERR_VALUE, "add: outputs: wrong count, got space for 2; expected 1");
     tn_matmul(VEC(1, 2), VEC(1, 2, 3));
     FAILED(TN_ERR_RUNTIME, "matmul: shapes cannot be multiplied ([2] and [3])");
     tn_view_to(tn_transpose(tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL), 0, 1), TN_SHAPE(6));
@@ -153,7 +153,7 @@ START_TEST(options_of_other_versions_are_completed_or_refused)
     HAS(y, 3, 4);
     longer.more = 1;
     ck_assert_int_eq(tn_op_call(add, in, 2, &longer, &y, 1), TN_ERR_VERSION);
-    FAILED(TN_ERR_VERSION, "and the rest is not zero");
+    FAILED(TN_ERR_VERSION, "or zeros after them");
     shorter.size = 0;
     tn_op_call(add, in, 2, &shorter, &y, 1);
     FAILED(TN_ERR_VALUE, "options.size: too small, got 0");

@@ -315,7 +315,7 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     ck_assert_ptr_null(tn_conv2d(counted(TN_SHAPE(4), 1, 0), w, TN_NONE, NULL));
     FAILED(TN_ERR_RUNTIME, "conv2d: x [4] has 1 dimension;");
     ck_assert_ptr_null(tn_conv2d(x, NULL, TN_NONE, NULL));
-    FAILED(TN_ERR_RUNTIME, "conv2d: weight is NULL, and no earlier failure of this thread");
+    FAILED(TN_ERR_RUNTIME, "conv2d: weight: it is NULL, and no earlier failure of this thread");
     tn_tensor *odd = tn_pad(x, TN_SHAPE(1), NULL);
     ck_assert_ptr_null(odd);
     FAILED(TN_ERR_RUNTIME, "pad: sizes [1]: expected pairs (before, after)");

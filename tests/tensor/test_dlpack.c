@@ -188,23 +188,23 @@ START_TEST(what_is_refused_stays_the_callers)
     managed.tensor.device.type = 77;
     refused("type 77");
     managed.tensor.device.id = 5;
-    refused("no device \"cpu:5\"");
+    refused("device \"cpu:5\": does not exist");
     managed.tensor.strides = negative;
     refused("negative");
     managed.tensor.byte_offset = 2;
     refused("not aligned");
     managed.tensor.data = NULL;
-    refused("without memory");
+    refused("data: it is NULL");
     ck_assert_ptr_null(tn_tensor_from_dlpack_versioned(&versioned));
     ck_assert_int_eq(tn_error_code(), TN_ERR_VERSION);
-    said("DLPack 2.0");
+    said("wrong version, got 2.0");
     ck_assert_ptr_null(tn_tensor_from_dlpack(NULL));
     tn_error_clear();
     ck_assert_ptr_null(tn_tensor_to_dlpack(NULL, NULL));
     tn_error_clear();
     ck_assert_ptr_null(
         tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, TN_F32, device("brick")), NULL));
-    said("no code for devices of type \"brick\"");
+    said("no code for device type \"brick\"");
     ck_assert_int_eq(deleted, 0);
     room_close();
 }

@@ -48,9 +48,9 @@ START_TEST(the_current_stream_is_the_innermost_of_its_device)
     tn_stream_end();
     ck_assert_ptr_eq(tn__stream_current(device("vault:1")), device("vault:1")->stream);
     tn_stream_end();
-    said("tn_stream_end without");
+    said("tn_stream_end: no tn_stream_begin");
     ck_assert_ptr_null(tn_event_record(device("vault:1"), a));
-    said("one of vault:0, not of vault:1");
+    said("wrong device, got vault:0; expected vault:1");
     tn_stream_drop(a);
     tn_stream_drop(b);
     tn_stream_drop(other);
@@ -239,7 +239,7 @@ START_TEST(a_lost_device_says_so_from_then_on_and_others_live)
     fails(tn_tensor_copy_out(x, out, sizeof out), TN_ERR_LOST);
     room.lost = 0;
     ck_assert_int_eq(tn_tensor_copy_out(x, out, sizeof out), TN_ERR_LOST);
-    said("vault:0 is lost");
+    said("device vault:0: lost");
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(4), TN_F32, device("vault")));
     ck_assert_int_eq(tn_error_code(), TN_ERR_LOST);
     tn_error_clear();
