@@ -497,7 +497,7 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
         status = tn_module_call_pack(module, input, output);
     tn_pack_drop(output);
     if (status == TN_OK && s->failed)
-        status = tn_fail(TN_ERR_MEMORY, "out of memory for the table");
+        status = tn_fail(TN_ERR_MEMORY, "table: out of memory");
     return status;
 }
 

@@ -93,7 +93,7 @@ static bool load(conform *c, conform_plugin *plugin)
     tn_status status = tn_plugin_load(o->file);
 
     if (status != TN_OK && !(find_plugin(o->file, &report) && report.outcome == TN_OUTCOME_OK))
-        return conform_fail(c, "it does not load: %s", tn_error_text());
+        return conform_fail(c, "plugin: does not load: %s", tn_error_text());
     tn_error_clear();
     if (!find_plugin(o->file, &report))
         return conform_fail(c, "the report has no line for this file");
@@ -102,7 +102,7 @@ static bool load(conform *c, conform_plugin *plugin)
         return false;
     }
     if (report.outcome != TN_OUTCOME_OK)
-        return conform_fail(c, "it does not load: %s", report.reason);
+        return conform_fail(c, "plugin: does not load: %s", report.reason);
     plugin->id = report.id;
     for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_op_def) && !plugin->ops; i++) {
         const char *owner = tn_registry_plugin(TN_KIND_tn_op_def,
@@ -230,7 +230,7 @@ static void perform(conform *c, conform_plugin *plugin)
         while (t->name != NULL && strcmp(t->name, c->subject) != 0)
             t++;
         if (t->name == NULL) {
-            conform_fail(c, "unknown test");
+            conform_fail(c, "test: unknown name");
             return;
         }
         if ((t->for_backends || strcmp(c->subject, "scarce-memory") == 0 ||
@@ -241,7 +241,7 @@ static void perform(conform *c, conform_plugin *plugin)
         return;
     }
     if (conform_reference() != TN_OK) {
-        conform_fail(c, "the reference: %s", tn_error_text());
+        conform_fail(c, "reference: %s", tn_error_text());
         return;
     }
     if (!find_device(c, plugin))

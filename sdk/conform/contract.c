@@ -35,16 +35,16 @@ static void is_complete(conform *c)
     tn_plugin_report report;
 
     if (!report_of(c->plugin->id, &report)) {
-        conform_fail(c, "the report has no line for %s", c->plugin->id);
+        conform_fail(c, "load report: no line for %s", c->plugin->id);
         return;
     }
     if (report.refused > 0)
-        conform_fail(c, "%lld of its contributions were refused: %s", (long long)report.refused,
+        conform_fail(c, "contributions: %lld refused: %s", (long long)report.refused,
                      report.reason);
     if (report.contributions == 0)
-        conform_fail(c, "it contributes nothing");
+        conform_fail(c, "contributions: none; expected at least one");
     if (report.version[0] == '\0')
-        conform_fail(c, "it has no version");
+        conform_fail(c, "version: missing");
     c->checks += 3;
 }
 
@@ -57,7 +57,7 @@ static void has_kernels_that_run(conform *c)
 
     c->checks++;
     if (!report_of(c->plugin->id, &report)) {
-        conform_fail(c, "the report has no line for %s", c->plugin->id);
+        conform_fail(c, "load report: no line for %s", c->plugin->id);
         return;
     }
     kernels = report.contributions;
@@ -76,7 +76,7 @@ static void has_kernels_that_run(conform *c)
         if (conform_runs(c->plugin, tn_op_name_at(i)))
             return;
     conform_fail(c,
-                 "none of its %lld kernels runs an operator on %s; --device names the device that "
+                 "kernels: none of %lld runs an operator on %s; --device names the device that "
                  "they are for",
                  (long long)kernels, tn_device_name(c->plugin->device));
 }
@@ -116,7 +116,7 @@ static void starts_no_thread(conform *c)
     if (count < 0)
         conform_skip(c, "/proc/self/task is not available to count threads");
     else if (count > 1)
-        conform_fail(c, "loading it started %d threads; they may come with the first kernel",
+        conform_fail(c, "loading: started %d threads; they may come with the first kernel",
                      count - 1);
 }
 
@@ -143,14 +143,14 @@ static void leaves_the_process_alone(conform *c)
     for (int i = 0; i < SIGNALS; i++, c->checks++)
         if (sigaction(signals[i], NULL, &action) == 0 &&
             action.sa_handler != at_the_start[i].sa_handler)
-            conform_fail(c, "it installs a handler for signal %d (%s)", signals[i],
+            conform_fail(c, "signal %d (%s): handler installed; expected none", signals[i],
                          strsignal(signals[i]));
     if (fegetround() != FE_TONEAREST)
-        conform_fail(c, "it changes the rounding mode");
+        conform_fail(c, "rounding mode: changed");
     c->checks++;
 #if defined(__x86_64__)
     if (__builtin_ia32_stmxcsr() & 0x8040)
-        conform_fail(c, "it sets flush-to-zero for the whole process");
+        conform_fail(c, "flush-to-zero: set for the whole process");
     c->checks++;
 #endif
 }
@@ -167,7 +167,7 @@ static void exports_one_name(conform *c)
     if (file >= 0)
         close(file);
     if (base == MAP_FAILED) {
-        conform_fail(c, "the file cannot be read");
+        conform_fail(c, "file: cannot be read");
         return;
     }
     {
@@ -206,7 +206,7 @@ static void exports_one_name(conform *c)
         munmap((void *)(uintptr_t)base, size);
         if (words[0] != '\0')
             conform_fail(c,
-                         "it exports %s; " QUERY
+                         "exported names: too many, got %s; " QUERY
                          " is the only name that may be visible (-fvisibility=hidden)",
                          words);
     }
@@ -271,11 +271,11 @@ static void bears_scarce_memory(conform *c)
         broke = conform_memory_is_back() > 0;
         failed += broke;
         if (y == NULL && !tn_failed())
-            conform_fail(c, "allocation %lld failed, and no error was reported", (long long)at);
+            conform_fail(c, "allocation %lld: failed, and no error was reported", (long long)at);
         if (y == NULL && !broke)
-            conform_fail(c, "it fails after an earlier failure: %s", tn_error_text());
+            conform_fail(c, "after an earlier failure: %s", tn_error_text());
         if (y != NULL && !doubled(y, count))
-            conform_fail(c, "allocation %lld failed, and the result is wrong", (long long)at);
+            conform_fail(c, "allocation %lld: failed, and the result is wrong", (long long)at);
         tn_error_clear();
         tn_scope_end(scope);
         if (!broke || c->verdict != CONFORM_PASS)
@@ -298,7 +298,7 @@ static void describes_itself(conform *c)
         return;
     }
     if (memchr(info.name, '\0', sizeof info.name) == NULL || info.name[0] == '\0')
-        conform_fail(c, "info: no name");
+        conform_fail(c, "info: name: missing");
     if (memchr(info.driver, '\0', sizeof info.driver) == NULL)
         conform_fail(c, "info: driver: not terminated");
     if (info.alignment < 1 || (info.alignment & (info.alignment - 1)) != 0)
@@ -332,23 +332,23 @@ static void keeps_bytes(conform *c)
             if (tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
                 conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
             else if (memcmp(in, out + 1, (size_t)n) != 0)
-                conform_fail(c, "%lld bytes changed on the way in and out", (long long)n);
+                conform_fail(c, "%lld bytes: changed on the way in and out", (long long)n);
             else if (out[0] != 0 || out[n + 1] != 0x5a)
-                conform_fail(c, "copy_out of %lld bytes writes beyond them", (long long)n);
+                conform_fail(c, "copy_out: %lld bytes: writes beyond them", (long long)n);
             /* a part: the bytes before and after it stay */
             if (n >= 64) {
                 middle = tn_narrow(x, 0, 5, n - 12);
                 memset(out + 1, 0xEE, (size_t)n);
                 if (middle == NULL || tn_tensor_copy_in(middle, out + 1, (size_t)n - 12) != TN_OK ||
                     tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
-                    conform_fail(c, "a part of %lld bytes: %s", (long long)n, tn_error_text());
+                    conform_fail(c, "part of %lld bytes: %s", (long long)n, tn_error_text());
                 else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
-                    conform_fail(c, "copy_in of a part of %lld bytes changes bytes outside it",
+                    conform_fail(c, "copy_in: part of %lld bytes: changes bytes outside it",
                                  (long long)n);
                 else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
                     conform_fail(c,
-                                 "copy_in of a part of %lld bytes does not write its first or "
-                                 "last byte",
+                                 "copy_in: part of %lld bytes: does not write its first or last "
+                                 "byte",
                                  (long long)n);
             }
         }
@@ -367,7 +367,7 @@ static void refuses_what_is_too_large(conform *c)
 
     for (int i = 0; i < 4; i++, c->checks++) {
         if (tn_tensor_empty(TN_SHAPE(sizes[i % 2]), TN_F32, c->plugin->device) != NULL)
-            conform_fail(c, "memory for %lld floats was allocated; expected a failure",
+            conform_fail(c, "memory for %lld floats: allocated; expected a failure",
                          (long long)sizes[i % 2]);
         else if (tn_error_code() != TN_ERR_MEMORY || tn_error_text()[0] == '\0')
             conform_fail(c,
@@ -377,7 +377,7 @@ static void refuses_what_is_too_large(conform *c)
         tn_error_clear();
     }
     if (numbers(c->plugin->device, 100) == NULL)
-        conform_fail(c, "after refused allocations it allocates no memory: %s", tn_error_text());
+        conform_fail(c, "allocation after refused ones: fails: %s", tn_error_text());
     tn_error_clear();
     tn_scope_end(scope);
 }
@@ -404,10 +404,10 @@ static void gives_memory_back(conform *c)
         tn_device_memory(device, &after) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else if (after.live != before.live)
-        conform_fail(c, "%lld bytes are still in use after all tensors were freed",
+        conform_fail(c, "memory: in use after all tensors were freed, got %lld bytes; expected 0",
                      (long long)(after.live - before.live));
     else if (after.cached > before.cached)
-        conform_fail(c, "%lld bytes remain in the cache after a trim",
+        conform_fail(c, "cache: not empty after a trim, got %lld bytes; expected 0",
                      (long long)(after.cached - before.cached));
     c->checks += 2;
 }
@@ -430,7 +430,9 @@ static void keeps_the_order_of_work(conform *c)
     else if (x == NULL || tn_tensor_copy_out(tn_narrow(x, 0, 0, 1), &first, sizeof first) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else if (first != 60)
-        conform_fail(c, "60 kernels that add 1 to 0, then copy_out: %g", (double)first);
+        conform_fail(c,
+                     "60 kernels that add 1 to 0, then copy_out: wrong value, got %g; expected 60",
+                     (double)first);
     tn_error_clear();
     c->checks++;
     for (int i = 0; i < 8 && c->verdict == CONFORM_PASS; i++, c->checks++) {
@@ -443,7 +445,7 @@ static void keeps_the_order_of_work(conform *c)
         if (tn_event_sync(event) != TN_OK)
             conform_fail(c, "waiting for an event: %s", tn_error_text());
         else if (!tn_event_done(event))
-            conform_fail(c, "an event that was waited for is not done");
+            conform_fail(c, "event: not done after a wait for it");
         tn_event_drop(event);
     }
     if (!chain)
@@ -522,18 +524,17 @@ static void survives_wrong_indices(conform *c)
             if (status == TN_ERR_NOT_IMPLEMENTED)
                 conform_skip(c, "%s", tn_error_text());
             else if (status == TN_OK)
-                conform_fail(c, "gather with index %lld of 6 elements was accepted",
+                conform_fail(c, "gather: index %lld of 6 elements: accepted; expected a failure",
                              (long long)wrong[i]);
             else if (tn_error_text()[0] == '\0')
-                conform_fail(c, "gather with index %lld fails without a message",
-                             (long long)wrong[i]);
+                conform_fail(c, "gather: index %lld: fails without a message", (long long)wrong[i]);
             tn_error_clear();
             if (c->verdict == CONFORM_PASS) {
                 y = tn_add(x, x, NULL);
                 if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
                     conform_skip(c, "it cannot add yet: %s", tn_error_text());
                 else if (y == NULL || !doubled(y, 6))
-                    conform_fail(c, "after a wrong index it no longer works: %s", tn_error_text());
+                    conform_fail(c, "after a wrong index: no longer works: %s", tn_error_text());
             }
         }
         tn_error_clear();
@@ -553,9 +554,10 @@ static void opens_again_and_again(conform *c)
     }
     if (backend->enumerate(backend, &first) != TN_OK ||
         backend->enumerate(backend, &second) != TN_OK)
-        conform_fail(c, "enumerate a second time: %s", tn_error_text());
+        conform_fail(c, "enumerate: second call: %s", tn_error_text());
     else if (first != second || first < 1)
-        conform_fail(c, "enumerate finds %d devices, then %d", (int)first, (int)second);
+        conform_fail(c, "enumerate: different numbers, got %d devices, then %d", (int)first,
+                     (int)second);
     c->checks++;
     tn_error_clear();
 }

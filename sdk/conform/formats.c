@@ -22,8 +22,8 @@ static tn_status image_read(void *user, uint64_t offset, void *to, size_t bytes)
     const image *file = user;
 
     if (offset > file->size || bytes > file->size - offset)
-        return tn_fail(TN_ERR_FORMAT, "%zu bytes at offset %llu are beyond the end (%zu bytes)",
-                       bytes, (unsigned long long)offset, file->size);
+        return tn_fail(TN_ERR_FORMAT, "%zu bytes at offset %llu: beyond the end (%zu bytes)", bytes,
+                       (unsigned long long)offset, file->size);
     if (bytes > 0)
         memcpy(to, file->at + offset, bytes);
     return TN_OK;
@@ -34,7 +34,7 @@ static tn_status image_write(void *user, const void *from, size_t bytes)
     image *file = user;
 
     if (bytes > file->limit - file->size)
-        return tn_fail(TN_ERR_IO, "no space left, simulated by tenon check");
+        return tn_fail(TN_ERR_IO, "write: no space left, simulated by tenon check");
     if (file->size + bytes > file->room) {
         size_t room = 2 * (file->size + bytes);
         unsigned char *more = realloc(file->at, room);
@@ -187,7 +187,7 @@ static bool round_trip(trial *t, tn_state *state, const char *what)
 
     t->c->checks++;
     if (state == NULL)
-        return conform_fail(t->c, "%s: a state cannot be made: %s", what, tn_error_text());
+        return conform_fail(t->c, "%s: state: cannot be made: %s", what, tn_error_text());
     if (save(t->format, state, &t->file, LONGEST) != TN_OK) {
         well = tn_error_text()[0] != '\0' ||
                conform_fail(t->c, "%s: saving fails without a message", what);
@@ -197,7 +197,7 @@ static bool round_trip(trial *t, tn_state *state, const char *what)
     t->written++;
     got = load(t->format, &t->file);
     if (got == NULL)
-        well = conform_fail(t->c, "%s: it does not read what it wrote: %s", what, tn_error_text());
+        well = conform_fail(t->c, "%s: does not read what it wrote: %s", what, tn_error_text());
     else if (differ(got, state, words, sizeof words))
         well = conform_fail(t->c, "%s: %s", what, words);
     tn_state_drop(got);
@@ -232,7 +232,7 @@ static bool all_dtypes(trial *t)
         if (!well)
             return false;
     }
-    return t->written > 0 || conform_fail(t->c, "it refuses every state: %s", tn_error_text());
+    return t->written > 0 || conform_fail(t->c, "save: refuses every state: %s", tn_error_text());
 }
 
 /* What the flags declare beyond tensors. */
@@ -256,21 +256,20 @@ static bool texts_and_values(trial *t)
                tn_state_set_version(state, "", 2) == TN_OK;
     t->c->checks++;
     if (!well)
-        conform_fail(t->c, "a state cannot be made: %s", tn_error_text());
+        conform_fail(t->c, "state: cannot be made: %s", tn_error_text());
     else if (save(t->format, state, &t->file, LONGEST) != TN_OK ||
              (got = load(t->format, &t->file)) == NULL)
-        well = conform_fail(t->c,
-                            "its flags promise metadata or values, but it fails with some: %s",
+        well = conform_fail(t->c, "flags: promise metadata or values, but it fails with some: %s",
                             tn_error_text());
     else if (differ(got, state, words, sizeof words))
-        well = conform_fail(t->c, "with metadata or values, which its flags promise: %s", words);
+        well = conform_fail(t->c, "metadata or values, which its flags promise: %s", words);
     else if ((text = tn_state_meta(state, "note")) != NULL &&
              (tn_state_meta(got, "note") == NULL || strcmp(tn_state_meta(got, "note"), text) != 0))
-        well = conform_fail(t->c, "its flags promise metadata, but `note` differs");
+        well = conform_fail(t->c, "flags: promise metadata, but `note` differs");
     else if ((t->format->flags & TN_FORMAT_VALUES) != 0 && tn_state_version(got, "") != 2)
         well = conform_fail(t->c,
-                            "its flags promise versions, but that of the root is %lld; "
-                            "expected 2",
+                            "version of the root: wrong, got %lld; expected 2, because the flags "
+                            "promise versions",
                             (long long)tn_state_version(got, ""));
     tn_state_drop(state);
     tn_state_drop(got);
@@ -297,11 +296,10 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
     got = load(t->format, file);
     if (got == NULL)
         well = tn_error_text()[0] != '\0' ||
-               conform_fail(t->c, "%s %zu of %zu: it is refused without a message", what, at,
+               conform_fail(t->c, "%s %zu of %zu: refused without a message", what, at,
                             t->largest.size);
     else if (same && differ(got, t->of_largest, words, sizeof words))
-        well = conform_fail(t->c, "%s %zu of %zu: it is read, and %s", what, at, t->largest.size,
-                            words);
+        well = conform_fail(t->c, "%s %zu of %zu: read, and %s", what, at, t->largest.size, words);
     for (int64_t i = 0; well && got != NULL && i < tn_state_count(got); i++) {
         tn_value value = tn_state_value(got, i);
         size_t size = 0;
@@ -327,7 +325,7 @@ static bool damaged(trial *t)
         cut.size = at;
         cut.at = malloc(at + (at == 0));
         if (cut.at == NULL)
-            return conform_fail(t->c, "no memory");
+            return conform_fail(t->c, "out of memory");
         memcpy(cut.at, t->largest.at, at);
         well = judge(t, &cut, true, "a file cut after byte", at);
         free(cut.at);
@@ -354,8 +352,8 @@ static bool notices_that_writing_failed(trial *t)
         t->c->checks++;
         if (save(t->format, t->of_largest, &file, at) == TN_OK)
             well = conform_fail(t->c,
-                                "writing fails after %zu of %zu bytes, but save returns TN_OK", at,
-                                t->largest.size);
+                                "save: returns TN_OK, but writing failed after %zu of %zu bytes",
+                                at, t->largest.size);
         tn_error_clear();
     }
     free(file.at);
@@ -377,13 +375,13 @@ static bool recognizes(trial *t)
         return true;
     t->c->checks++;
     if (t->written > 0 && !t->format->recognize(t->format, &own))
-        return conform_fail(t->c, "it does not recognize what it wrote");
+        return conform_fail(t->c, "recognize: does not recognize what it wrote");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++, t->c->checks++) {
         image file = { (unsigned char *)(uintptr_t)others[i].bytes, others[i].size, 0, 0 };
         tn_source source = { &file, file.size, "memory", image_read };
 
         if (t->format->recognize(t->format, &source))
-            return conform_fail(t->c, "it recognizes %s as one of its files", others[i].what);
+            return conform_fail(t->c, "recognize: accepts %s as one of its files", others[i].what);
     }
     tn_error_clear();
     return true;
@@ -406,7 +404,7 @@ static bool refuses_noise(trial *t)
         t->c->checks++;
         got = load(t->format, &file);
         if (got == NULL && tn_error_text()[0] == '\0')
-            return conform_fail(t->c, "%zu random bytes are refused without a message", file.size);
+            return conform_fail(t->c, "%zu random bytes: refused without a message", file.size);
         tn_state_drop(got);
         tn_error_clear();
     }
@@ -425,7 +423,7 @@ void conform_format(conform *c)
     else if (t.format->flags & TN_FORMAT_INDEX)
         conform_skip(c, "it contains names of files, which the core reads and writes");
     else if (t.format->load == NULL && t.format->save == NULL)
-        conform_fail(c, "it has neither load nor save");
+        conform_fail(c, "format: neither load nor save; expected one or both");
     else if (tn_plugin_activate(c->plugin->id) != TN_OK)
         conform_skip(c, "%s", tn_error_text());
     if (c->verdict == CONFORM_PASS && t.format->load != NULL && refuses_noise(&t) &&

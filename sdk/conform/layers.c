@@ -403,8 +403,8 @@ static void without_case(conform *c)
     else if (!takes)
         conform_fail(
             c,
-            "no case for this layer, and as %s it does not take a float tensor of 2 x 3 (%s): "
-            "write a case, and name the file with --cases",
+            "layer: no case, and as %s it does not take a float tensor of 2 x 3 (%s); write a "
+            "case, and name the file with --cases",
             plain.spec, tn_error_text());
     tn_error_clear();
     tn_scope_end(scope);

@@ -40,7 +40,7 @@ static tn_status backward_weighted(const conform_results *out)
             continue;
         values = malloc((size_t)(n + 1) * sizeof *values);
         if (values == NULL)
-            return tn_fail(TN_ERR_MEMORY, "out of memory");
+            return tn_fail(TN_ERR_MEMORY, "gradients: out of memory");
         for (int64_t k = 0; k < n; k++)
             values[k] = 1 + 0.25 * (double)((k + i) % 5);
         weights[count] = tn_tensor_empty(tn_tensor_shape(out->at[i]), TN_F64,

@@ -192,8 +192,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
     if (conform_inputs(one, from, dtype, wide, tn_device_find("reference"), CONFORM_AS_GIVEN, false,
                        &ref) != TN_OK ||
         conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK)
-        return conform_fail(s->c, "case %s as %s: the reference itself: %s", one->name,
-                            tn_dtype_name(dtype), tn_error_text());
+        return conform_fail(s->c, "case %s as %s: reference: %s", one->name, tn_dtype_name(dtype),
+                            tn_error_text());
     for (int layout = 0; layout < CONFORM_LAYOUTS && well; layout++) {
         w.layout = conform_layout_names[layout];
         if (conform_inputs(one, from, dtype, false, s->device, (conform_layout)layout, false, &a) !=
@@ -208,7 +208,7 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
                                      strncmp(s->row[dtype].route, "decomposition", 13) == 0))
                 /* a device does an operator for all strides, or not at all */
                 well = conform_fail(
-                    s->c, "case %s as %s: it runs with inputs as given, but not with inputs %s: %s",
+                    s->c, "case %s as %s: runs with inputs as given, but not with inputs %s: %s",
                     one->name, tn_dtype_name(dtype), w.layout, tn_error_text());
             else
                 well = conform_missing(s, one, dtype);
@@ -314,7 +314,7 @@ static void work(conform *c, bool gradients)
     s->device = c->plugin->device;
     s->gradients = gradients;
     if (tn_device_describe(s->device, &info) != TN_OK) {
-        conform_fail(c, "the device does not describe itself: %s", tn_error_text());
+        conform_fail(c, "device: does not describe itself: %s", tn_error_text());
         free(s);
         return;
     }
@@ -330,7 +330,7 @@ static void work(conform *c, bool gradients)
         missed += ran ? row->missing : row->cases;
         elements += row->elements;
         if (row->missing == row->cases && strncmp(row->route, "kernel", 6) == 0)
-            conform_fail(c, "%s is registered for %s, but supports none of the %lld cases",
+            conform_fail(c, "%s: registered for %s, but supports none of the %lld cases",
                          row->route, tn_dtype_name((tn_dtype)i), (long long)row->cases);
         conform_row(c, c->subject, tn_dtype_name((tn_dtype)i),
                     !ran && row->failed == 0             ? "missing"
@@ -339,10 +339,9 @@ static void work(conform *c, bool gradients)
                     ran ? row->cases - row->missing : 0, row->failed, row->worst);
     }
     if (cases < 0)
-        conform_fail(c, "the cases: %s", words);
+        conform_fail(c, "cases: %s", words);
     else if (cases == 0)
-        conform_fail(c,
-                     "no case for this operator: --cases FILE adds some (docs/plugins/conform.md)");
+        conform_fail(c, "operator: no case; --cases FILE adds some (docs/plugins/conform.md)");
     else if (c->verdict == CONFORM_PASS && (c->checks == 0 || (elements == 0 && missed > 0)))
         conform_skip(c, missed > 0 ? "the device cannot run it for any dtype of the cases"
                                    : "nothing to differentiate");

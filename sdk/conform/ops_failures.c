@@ -285,10 +285,10 @@ static bool still_computes(subject *s, const conform_case *refused)
     bool well = true, same;
 
     if (s->plain.op != NULL && !plain_results(s, false, &same))
-        well = conform_fail(s->c, "after case %s was refused, case %s fails: %s", refused->name,
+        well = conform_fail(s->c, "after refused case %s: case %s fails: %s", refused->name,
                             s->plain.name, tn_error_text());
     else if (s->plain.op != NULL && !same)
-        well = conform_fail(s->c, "after case %s was refused, case %s returns another result",
+        well = conform_fail(s->c, "after refused case %s: case %s returns another result",
                             refused->name, s->plain.name);
     x = well ? tn_tensor_empty(TN_SHAPE(6), TN_F32, s->device) : NULL;
     if (x != NULL && tn_tensor_copy_in(x, numbers, sizeof numbers) == TN_OK) {
@@ -297,12 +297,11 @@ static bool still_computes(subject *s, const conform_case *refused)
             y = x; /* a device that does not implement sums yet */
     }
     if (well && (y == NULL || tn_tensor_copy_out(y, sums, sizeof sums) != TN_OK))
-        well = conform_fail(s->c,
-                            "after case %s was refused, the device does not compute a sum: %s",
+        well = conform_fail(s->c, "after refused case %s: the device does not compute a sum: %s",
                             refused->name, tn_error_text());
     for (int i = 0; i < 6 && well && y != x; i++)
         if (sums[i] != 2 * numbers[i])
-            well = conform_fail(s->c, "after case %s was refused, %g + %g is %g", refused->name,
+            well = conform_fail(s->c, "after refused case %s: %g + %g is %g", refused->name,
                                 (double)numbers[i], (double)numbers[i], (double)sums[i]);
     s->c->checks++;
     tn_error_clear();
@@ -325,9 +324,9 @@ void conform_refusal(subject *s, const conform_case *one)
     s->refused++;
     s->c->checks++;
     if (status == TN_OK)
-        conform_fail(s->c, "case %s must be refused, but was accepted", one->name);
+        conform_fail(s->c, "case %s: accepted; expected a failure", one->name);
     else if (tn_error_text()[0] == '\0')
-        conform_fail(s->c, "case %s was refused without a message", one->name);
+        conform_fail(s->c, "case %s: refused without a message", one->name);
     tn_error_clear();
     if (s->c->verdict != CONFORM_FAIL)
         still_computes(s, one);

@@ -453,7 +453,7 @@ static int64_t cases_of_file(conform *c, const char *path)
             count = read_numbers(line + 6, after);
             well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
                        ? case_after(&r, &one, after, count)
-                       : conform_fail(c, "%s:%lld: expected numbers, at most %d", path,
+                       : conform_fail(c, "%s:%lld: wrong numbers; expected at most %d", path,
                                       (long long)number, NUMBERS);
         }
     }

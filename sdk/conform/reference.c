@@ -319,7 +319,8 @@ static tn_status add(const char *const *names, tn_status (*run)(const tn_call *c
         tn_status status;
 
         if (used == KERNELS)
-            return tn_fail(TN_ERR_RUNTIME, "reference: more than %d kernels", KERNELS);
+            return tn_fail(TN_ERR_RUNTIME, "reference: too many kernels; expected at most %d",
+                           KERNELS);
         kernels[used] = one;
         status = tn_register(&kernels[used]);
         if (status != TN_OK)

@@ -379,7 +379,8 @@ tn_status reference_each(const tn_call *call)
         if (rule->r == div_r && whole && e.rounding != 0)
             for (int64_t i = 0; i < b.count; i++)
                 if (b.at[i].re == 0) {
-                    status = tn_fail(TN_ERR_VALUE, "%s: an integer divided by 0", call->op);
+                    status = tn_fail(TN_ERR_VALUE, "%s: divisor: it is 0; expected another integer",
+                                     call->op);
                     break;
                 }
         for (int64_t i = 0; i < a.count && status == TN_OK; i++)

@@ -224,7 +224,7 @@ static bool is(const char *text, const char *word)
 
 static tn_status wrong_target(const char *op, int64_t target, int64_t classes)
 {
-    return tn_fail(TN_ERR_INDEX, "%s: target out of range, got %lld; expected one of %lld classes",
+    return tn_fail(TN_ERR_INDEX, "%s: target: out of range, got %lld; expected one of %lld classes",
                    op, (long long)target, (long long)classes);
 }
 

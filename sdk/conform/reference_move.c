@@ -28,7 +28,7 @@ static tn_status copy(const tn_call *call)
     if (tn_dtype_size(tn_view_dtype(x)) > 0 && tn_view_dtype(x) == tn_view_dtype(y) &&
         ((TN_BIT(tn_view_dtype(x)) & (TN_MASK_FLOAT | TN_MASK_INT | TN_MASK_COMPLEX)) == 0) &&
         tn_view_dtype(x) != TN_BOOL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "reference: %s has no arithmetic",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "reference: dtype %s: no arithmetic",
                        tn_dtype_name(tn_view_dtype(x)));
     status = reference_load(x, y, &row);
     if (status == TN_OK)
@@ -102,13 +102,12 @@ static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *
     if (x->ndim == 0) {
         *out = 0;
         return value == 0 ? TN_OK
-                          : tn_fail(TN_ERR_INDEX, "%s: index out of range, got %lld; expected 0",
+                          : tn_fail(TN_ERR_INDEX, "%s: index: out of range, got %lld; expected 0",
                                     call->op, (long long)value);
     }
     if (value < 0 || value >= x->shape[dim])
         return tn_fail(TN_ERR_INDEX,
-                       "%s: index out of range, got %lld; dimension %lld has %lld "
-                       "elements",
+                       "%s: index: out of range, got %lld; dimension %lld has %lld elements",
                        call->op, (long long)value, (long long)dim, (long long)x->shape[dim]);
     for (int32_t d = 0; d < x->ndim; d++)
         place = place * x->shape[d] + (d == dim ? value : index->ndim > 0 ? at[d] : 0);

@@ -65,7 +65,7 @@ printf '%s\n' 'optimizer Descent(lr=0.5, momentum=0.5)' 'parameter 1 2' 'gradien
 passes wrong_rule right RIGHT $rule
 finds wrong_rule otherwise OTHERWISE $rule "step 1, element 0: 1.5, the case has 0.5"
 printf 'optimizer Descent(lr=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 words\n' >"$cases"
-finds wrong_rule right RIGHT $rule "rule.txt:4: expected numbers"
+finds wrong_rule right RIGHT $rule "rule.txt:4: wrong numbers"
 cases=$top/tests/conform/optimizers.txt
 check plugins/.libs/optim.so --only 'optimizers/*' --cases "$cases"
 test $code -eq 0 || { fail "our own optimizers: $code"; cat "$place/out"; }
@@ -81,13 +81,13 @@ finds wrong_format flattens FLATTENS $toy \
 finds wrong_format widens WIDENS $toy "differs (float32 of"
 finds wrong_format empties EMPTIES $toy "3 entries were read; expected 4"
 finds wrong_format trusts TRUSTS $toy "signal 6"
-finds wrong_format deaf DEAF $toy "it is read, and"
-finds wrong_format mute MUTE $toy "but save returns TN_OK"
-finds wrong_format wordless WORDLESS $toy "are refused without a message"
-finds wrong_format greedy GREEDY $toy "it recognizes an empty file as one of its files"
+finds wrong_format deaf DEAF $toy "read, and"
+finds wrong_format mute MUTE $toy "save: returns TN_OK, but writing failed"
+finds wrong_format wordless WORDLESS $toy "refused without a message"
+finds wrong_format greedy GREEDY $toy "accepts an empty file as one of its files"
 finds wrong_format textless TEXTLESS $toy \
-    "its flags promise metadata, but \`note\` differs"
-finds wrong_format refuses REFUSES $toy "it refuses every state: "
+    "flags: promise metadata, but \`note\` differs"
+finds wrong_format refuses REFUSES $toy "refuses every state: "
 finds wrong_format packs PACKS $toy "differs"
 if test -f plugins/.libs/formats.so; then
     check plugins/.libs/formats.so --only 'formats/*' --cases "$cases"
@@ -99,7 +99,7 @@ cases=$top/tests/conform/lists.txt
 passes lists weigh 0 ops/weigh
 grep -q '^ok *grad/weigh ' "$place/out" || fail "weigh: no ok for grad/weigh"
 finds lists slope 1 grad/weigh \
-    "finite differences: tn_gradcheck: input 0, element 0: the derivative is"
+    "finite differences: tn_gradcheck: input 0, element 0: wrong derivative, got"
 cases=$place/empty.txt
 
 # a device that has memory only: nothing is said of it that is not so
