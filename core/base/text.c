@@ -88,8 +88,7 @@ char *tn__text_take(tn__text *text)
     char *at = text->at;
 
     if (text->failed || !reserve(text, 0)) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes",
-                text->length);
+        tn_fail(TN_ERR_MEMORY, "out of host memory: a text of more than %zu bytes", text->length);
         tn__text_free(text);
         return NULL;
     }
@@ -104,8 +103,7 @@ int64_t tn__text_give(tn__text *text, char *out, size_t size)
     int64_t length = (int64_t)text->length;
 
     if (text->failed) {
-        tn_fail(TN_ERR_MEMORY, "out of host memory for a text of more than %zu bytes",
-                text->length);
+        tn_fail(TN_ERR_MEMORY, "out of host memory: a text of more than %zu bytes", text->length);
         length = -1;
         if (out && size)
             *out = 0;

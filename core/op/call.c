@@ -38,7 +38,7 @@ static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
     tn__text text = { 0 };
 
     describe(&text, op, i, in[i]);
-    tn__text_add(&text, "; accepted are");
+    tn__text_add(&text, "; expected one of");
     for (int d = 0; d < TN_DTYPE_COUNT; d++)
         if ((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(d))
             tn__text_add(&text, " %s", tn_dtype_name(d));
@@ -49,11 +49,11 @@ tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in)
 {
     tn__text text = { 0 };
 
-    tn__text_add(&text, "%lld inputs, but it takes %s%d (", (long long)n_in,
+    tn__text_add(&text, "inputs: wrong number, got %lld; expected %s%d (", (long long)n_in,
                  op->flags & TN__OP_LIST ? "at least " : "", (int)op->def.n_inputs);
     for (int32_t i = 0; i < op->def.n_inputs; i++)
         tn__text_add(&text, "%s%s", i > 0 ? ", " : "", op->def.inputs[i].name);
-    tn__text_add(&text, "); TN_NONE is an absent optional one");
+    tn__text_add(&text, "), with TN_NONE for an absent optional one");
     return fail_text(TN_ERR_VALUE, op, &text);
 }
 

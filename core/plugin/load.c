@@ -55,14 +55,15 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
         (uint64_t)at.st_dev != plugin->private->device ||
         (uint64_t)at.st_ino != plugin->private->inode) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
-                           "its " TN_PLUGIN_SYMBOL
-                           " is in %s, a library that it depends on, and not in the file itself",
+                           "symbol " TN_PLUGIN_SYMBOL
+                           ": in %s, a library that the file depends on; expected in the file "
+                           "itself",
                            where.dli_fname ? where.dli_fname : "?");
         return NULL;
     }
     if (!tn__address_is_code(symbol)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
-                           "its " TN_PLUGIN_SYMBOL " is data, not a function");
+                           "symbol " TN_PLUGIN_SYMBOL ": data; expected a function");
         return NULL;
     }
     tn_plugin_query_fn *query;
@@ -156,7 +157,7 @@ static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at,
                             : NULL;
     if (wrong)
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-                           "its tn_plugin: got %lld %s; %s", (long long)count, what, wrong);
+                           "tn_plugin: wrong, got %lld %s; %s", (long long)count, what, wrong);
     return !wrong;
 }
 
@@ -203,7 +204,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
         strlen(own->version) > 31) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
-            "wrong id or version, got %q and %q; expected \"org.example.name\" (63 bytes at most) "
+            "id or version: wrong, got %q and %q; expected \"org.example.name\" (63 bytes at most) "
             "and \"1.0.0\"",
             own->id ? own->id : "", own->version ? own->version : "");
         return false;
@@ -232,8 +233,8 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     if (build && (build->sanitizers & ~ours & (1u | 2u | 8u))) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "it was compiled with the %s sanitizer (%s) and libtenon was not: compile both with "
-            "it, or neither",
+            "sanitizer: compiled with the %s sanitizer (%s), and libtenon was not; compile both "
+            "with it, or neither",
             build->sanitizers & 1   ? "address"
             : build->sanitizers & 2 ? "thread"
                                     : "memory",
@@ -270,7 +271,7 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
         if (!tn__plugin_up.host_interface(need->id, need->min, need->max, &revision, &size)) {
             tn__plugin_outcome(
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                "it needs revision %u to %u of the interface %s, this Tenon %s has revision %u",
+                "requires revision %u to %u of the interface %s; Tenon %s has revision %u",
                 need->min, need->max, need->id, tn_version(), revision);
             return false;
         }
@@ -283,8 +284,8 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
         if (revision == 0 ? size != need->size : size < need->size) {
             tn__plugin_outcome(
                 plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                "it was compiled against another %s of the interface %s (%u bytes, this Tenon's "
-                "has %u): compile it again",
+                "compiled against another %s of interface %s, got %u bytes; expected %u: compile "
+                "it again",
                 revision ? "version" : "draft", need->id, need->size, size);
             return false;
         }
@@ -405,7 +406,7 @@ static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
     struct stat around;
     if (!S_ISREG(at->st_mode)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_FOUND, TN_ERR_IO,
-                           "it is %s, not a file",
+                           "wrong kind of file, got %s; expected a shared object",
                            S_ISDIR(at->st_mode) ? "a folder" : "something else");
         return false;
     }
@@ -477,7 +478,7 @@ tn__plugin *tn__load_file(const char *path)
     }
     if (twin) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_FOUND, TN_ERR_REFUSED,
-                           "it is the same file as %s, which is in the report already", twin->file);
+                           "same file as %s, which is in the report already", twin->file);
         return plugin;
     }
     plugin->private->device = (uint64_t)at.st_dev;

@@ -35,7 +35,7 @@ START_TEST(what_is_wrong_with_a_call_is_said)
 
     ck_assert_int_eq(tn_op_call(add, in, 3, NULL, &y, 1), TN_ERR_VALUE);
     ck_assert_ptr_null(y);
-    FAILED(TN_ERR_VALUE, "add: 3 inputs, but it takes 2 (a, b)");
+    FAILED(TN_ERR_VALUE, "add: inputs: wrong number, got 3; expected 2 (a, b)");
     in[1] = TN_NONE;
     tn_op_call(add, in, 2, NULL, &y, 1);
     FAILED(TN_ERR_VALUE, "add: b: no tensor, got TN_NONE");
@@ -44,7 +44,7 @@ START_TEST(what_is_wrong_with_a_call_is_said)
     FAILED(TN_ERR_RUNTIME, "add: a is float32[2] on cpu:0, b is float32[2] on meta:0");
     tn_softmax(tn_tensor_full(TN_SHAPE(2), 1, TN_I64, NULL), 0);
     FAILED(TN_ERR_TYPE,
-           "softmax: x is int64[2] on cpu:0; accepted are float16 bfloat16 float32 float64");
+           "softmax: x is int64[2] on cpu:0; expected one of float16 bfloat16 float32 float64");
     tn_add(x, VEC(1, 2, 3), NULL);
     FAILED(TN_ERR_RUNTIME,
            "add: The size of tensor a (2) must match the size of tensor b (3) at non-singleton "

@@ -374,7 +374,7 @@ START_TEST(the_nearest_name_and_the_report_are_in_the_error)
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "did you mean \"GoodLayer\"?");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "cycle_a"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY,
-                   "REFUSED at version: it requires the plugin \"org.tenon.test.cycle_b\"");
+                   "REFUSED at version: requires the plugin \"org.tenon.test.cycle_b\"");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_format_def, "x"));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY, "file format");
 }

@@ -29,7 +29,7 @@ START_TEST(files_that_are_no_libraries_are_named_with_the_linkers_reason_rule_15
     place("good", "text", "folder", "elf32", "cut", "empty", NULL);
     expect("text.so", FAILED, TN_STAGE_DLOPEN, "");
     ck_assert_ptr_nonnull(strstr(line_of("text.so").reason, "text.so: "));
-    expect("folder.so", FAILED, TN_STAGE_FOUND, "it is a folder");
+    expect("folder.so", FAILED, TN_STAGE_FOUND, "got a folder");
     expect("elf32.so", FAILED, TN_STAGE_DLOPEN, "wrong ELF class");
     expect("cut.so", FAILED, TN_STAGE_DLOPEN, "cut.so: ");
     expect("empty.so", FAILED, TN_STAGE_DLOPEN, "empty.so: ");
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(a_file_without_the_symbol_is_told_so_rule_1)
 {
     place("good", "nosymbol", NULL);
-    expect("nosymbol.so", FAILED, TN_STAGE_SYMBOL, "no symbol tn_plugin_query");
+    expect("nosymbol.so", FAILED, TN_STAGE_SYMBOL, "symbol tn_plugin_query: missing");
     expect_good_beside();
 }
 END_TEST
@@ -69,7 +69,7 @@ START_TEST(a_symbol_that_is_data_is_told_so_rule_1)
 {
     place("good", "query_is_data", NULL);
     expect("query_is_data.so", FAILED, TN_STAGE_SYMBOL,
-           "its tn_plugin_query is data, not a function");
+           "symbol tn_plugin_query: data; expected a function");
     expect_good_beside();
 }
 END_TEST
@@ -79,17 +79,17 @@ START_TEST(numbers_of_contributions_that_cannot_be_are_told)
     place("good", "too_many", "some_too_many", "fewer_than_none", "null_list", "null_kernels",
           "fewer_kernels_than_none", NULL);
     expect("too_many.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got 1099511627776 contributions; expected 0 to 65536");
+           "tn_plugin: wrong, got 1099511627776 contributions; expected 0 to 65536");
     expect("some_too_many.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got 60000 contributions; its memory is shorter");
+           "tn_plugin: wrong, got 60000 contributions; its memory is shorter");
     expect("fewer_than_none.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got -1 contributions; expected 0 to 65536");
+           "tn_plugin: wrong, got -1 contributions; expected 0 to 65536");
     expect("null_list.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got 3 contributions; the pointer is NULL");
+           "tn_plugin: wrong, got 3 contributions; the pointer is NULL");
     expect("null_kernels.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got 3 kernels; the pointer is NULL");
+           "tn_plugin: wrong, got 3 kernels; the pointer is NULL");
     expect("fewer_kernels_than_none.so", FAILED, TN_STAGE_QUERY,
-           "its tn_plugin: got -1 kernels; expected 0 to 65536");
+           "tn_plugin: wrong, got -1 kernels; expected 0 to 65536");
     expect_good_beside();
 }
 END_TEST
@@ -111,7 +111,7 @@ START_TEST(a_symbol_that_lives_in_a_dependency_does_not_count_rule_2)
 {
     place("good", "borrowed", NULL);
     expect("borrowed.so", FAILED, TN_STAGE_SYMBOL,
-           "libdependency.so.1, a library that it depends on");
+           "libdependency.so.1, a library that the file depends on");
     expect_good_beside();
 }
 END_TEST
@@ -179,10 +179,9 @@ START_TEST(interfaces_are_negotiated_by_id_and_revision_rules_6_and_8)
 {
     place("good", "future_interface", "unknown_interface", "other_draft", NULL);
     expect("future_interface.so", REFUSED, TN_STAGE_VERSION,
-           "needs revision 7 to 9 of the interface tenon.base");
+           "requires revision 7 to 9 of the interface tenon.base");
     expect("unknown_interface.so", REFUSED, TN_STAGE_VERSION, "org.example.telepathy");
-    expect("other_draft.so", REFUSED, TN_STAGE_VERSION,
-           "another draft of the interface tenon.base");
+    expect("other_draft.so", REFUSED, TN_STAGE_VERSION, "another draft of interface tenon.base");
     expect_good_beside();
 }
 END_TEST
@@ -349,7 +348,7 @@ START_TEST(a_second_copy_through_a_symlink_is_reported_rule_14)
     place("good", NULL);
     ck_assert_int_eq(symlink("good.so", path_of("twin.so")), 0);
     ck_assert_int_eq(link(path_of("good.so"), path_of("hard.so")), 0);
-    expect("twin.so", REFUSED, TN_STAGE_FOUND, "it is the same file as");
+    expect("twin.so", REFUSED, TN_STAGE_FOUND, "same file as");
     expect("hard.so", REFUSED, TN_STAGE_FOUND, path_of("good.so"));
     expect_good_beside();
 }

@@ -74,7 +74,7 @@ is_json
 check 0 "plugins" '^NAME +VERSION +FILE +OUTCOME +STAGE$' \
     '^org.tenon.test.good +1\.2\.0 +good\.so +OK +version$' \
     '^- +- +text\.so +FAILED +dlopen$' \
-    '^- +- +twin\.so +REFUSED +found$' 'it is the same file as' \
+    '^- +- +twin\.so +REFUSED +found$' 'same file as' \
     '^org.tenon.test.needs_absent +0\.1\.0 +needs_absent\.so +REFUSED +version$' \
     'requires the plugin "org.nowhere.absent"' \
     'GoodLayer'
