@@ -96,7 +96,7 @@ static bool load(conform *c, conform_plugin *plugin)
         return conform_fail(c, "plugin: does not load: %s", tn_error_text());
     tn_error_clear();
     if (!find_plugin(o->file, &report))
-        return conform_fail(c, "the report has no line for this file");
+        return conform_fail(c, "load report: no line for this file");
     if (report.outcome == TN_OUTCOME_NOT_APPLICABLE) {
         conform_skip(c, "%s", report.reason);
         return false;

@@ -138,7 +138,7 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
 static bool differ(const tn_state *got, const tn_state *expected, char *words, size_t size)
 {
     if (tn_state_count(got) != tn_state_count(expected)) {
-        snprintf(words, size, "%lld entries were read; expected %lld",
+        snprintf(words, size, "entries: wrong number, got %lld; expected %lld",
                  (long long)tn_state_count(got), (long long)tn_state_count(expected));
         return true;
     }
@@ -148,7 +148,7 @@ static bool differ(const tn_state *got, const tn_state *expected, char *words, s
         tn_value a, b = tn_state_value(expected, i);
 
         if (at < 0) {
-            snprintf(words, size, "`%s` is missing", name);
+            snprintf(words, size, "`%s`: missing", name);
             return true;
         }
         a = tn_state_value(got, at);

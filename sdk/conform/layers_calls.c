@@ -118,15 +118,15 @@ bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *exp
     if (!well)
         conform_layer_say(s, "%s cannot be read: %s", what, tn_error_text());
     else if (n != m)
-        well = conform_layer_say(s, "%s has %lld elements; expected %lld", what, (long long)n,
-                                 (long long)m);
+        well = conform_layer_say(s, "%s: wrong number of elements, got %lld; expected %lld", what,
+                                 (long long)n, (long long)m);
     for (int64_t i = 0; well && i < m; i++)
         largest = isfinite(b[i]) && fabs(b[i]) > largest ? fabs(b[i]) : largest;
     for (int64_t i = 0; well && i < m; i++)
         if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])) &&
             !(fabs(a[i] - b[i]) <= tolerance * (1 + largest)))
-            well = conform_layer_say(s, "%s: element %lld is %.9g; expected %.9g", what,
-                                     (long long)i, a[i], b[i]);
+            well = conform_layer_say(s, "%s: element %lld: wrong value, got %.9g; expected %.9g",
+                                     what, (long long)i, a[i], b[i]);
     free(a);
     free(b);
     return well;
@@ -136,14 +136,16 @@ bool conform_layer_all_near(const conform_subject *s, const conform_results *got
                             const conform_results *expected, double tolerance, const char *what)
 {
     if (got->count != expected->count || got->n_numbers != expected->n_numbers)
-        return conform_layer_say(s, "%s: %lld tensors and %lld numbers; expected %lld and %lld",
+        return conform_layer_say(s,
+                                 "%s: wrong number, got %lld tensors and %lld numbers; expected "
+                                 "%lld and %lld",
                                  what, (long long)got->count, (long long)got->n_numbers,
                                  (long long)expected->count, (long long)expected->n_numbers);
     for (int64_t i = 0; i < got->n_numbers; i++)
         if (got->number[i] != expected->number[i] && !(fabs(got->number[i] - expected->number[i]) <=
                                                        tolerance * (1 + fabs(expected->number[i]))))
-            return conform_layer_say(s, "%s: number %lld is %.9g; expected %.9g", what,
-                                     (long long)i, got->number[i], expected->number[i]);
+            return conform_layer_say(s, "%s: number %lld: wrong value, got %.9g; expected %.9g",
+                                     what, (long long)i, got->number[i], expected->number[i]);
     for (int64_t i = 0; i < got->count; i++)
         if (!conform_layer_near(s, got->at[i], expected->at[i], tolerance, what))
             return false;

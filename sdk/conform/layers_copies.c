@@ -20,14 +20,14 @@ static tn_status compare_module(void *user, const tn_visit *what)
 
     p->s->c->checks++;
     if (other == NULL)
-        conform_layer_say(p->s, "a deep copy lacks module `%s`", what->path);
+        conform_layer_say(p->s, "deep copy: module `%s`: missing", what->path);
     else if (other == what->module)
-        conform_layer_say(p->s, "a deep copy has the module `%s` of the original", what->path);
+        conform_layer_say(p->s, "deep copy: module `%s`: that of the original", what->path);
     else if (strcmp(tn_module_type(other), tn_module_type(what->module)) != 0)
-        conform_layer_say(p->s, "`%s` of a deep copy is a %s; expected a %s", what->path,
+        conform_layer_say(p->s, "`%s` of a deep copy: wrong type, got %s; expected %s", what->path,
                           tn_module_type(other), tn_module_type(what->module));
     else if (tn_module_is_training(other) != tn_module_is_training(what->module))
-        conform_layer_say(p->s, "`%s` of a deep copy has another mode", what->path);
+        conform_layer_say(p->s, "`%s` of a deep copy: another mode", what->path);
     return TN_OK;
 }
 
@@ -38,11 +38,14 @@ static bool compare_tensor(const conform_subject *s, const char *path, tn_tensor
 
     s->c->checks++;
     if (copied == from)
-        return conform_layer_say(s, "`%s` of a deep copy is the tensor of the original", path);
+        return conform_layer_say(s,
+                                 "`%s` of a deep copy: the tensor of the original; expected "
+                                 "another",
+                                 path);
     if (tn_tensor_dtype(copied) != tn_tensor_dtype(from) ||
         tn_tensor_device(copied) != tn_tensor_device(from) || a.count != b.count ||
         memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) != 0)
-        return conform_layer_say(s, "`%s` of a deep copy has another dtype, shape or device", path);
+        return conform_layer_say(s, "`%s` of a deep copy: another dtype, shape or device", path);
     if (tn_tensor_is_parameter(copied) != tn_tensor_is_parameter(from) ||
         tn_tensor_requires_grad(copied) != tn_tensor_requires_grad(from))
         return conform_layer_say(s,

@@ -93,8 +93,10 @@ static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const 
         s->c->checks++;
         if (!(fabs(slopes - expected) <= 1e-4 * (1 + fabs(expected))))
             well = conform_layer_say(
-                s, "the gradient of %s, element %lld, is %.6g; differences give %.6g", name,
-                (long long)k, slopes, expected);
+                s,
+                "gradient of %s, element %lld: wrong value, got %.6g; expected %.6g from "
+                "differences",
+                name, (long long)k, slopes, expected);
     }
     free(values);
     free(gradient);

@@ -34,13 +34,12 @@ static bool same_entry(const conform_subject *s, const tn_state *got, const tn_s
 
     if (a.kind == TN_VALUE_TENSOR && b.kind == TN_VALUE_TENSOR) {
         if (tn_tensor_numel(a.as.tensor) != tn_tensor_numel(b.as.tensor))
-            return conform_layer_say(s, "%s has another size", words);
+            return conform_layer_say(s, "%s: another size", words);
         return !values || conform_layer_near(s, a.as.tensor, b.as.tensor, 0, words);
     }
     if (a.kind != b.kind)
-        return conform_layer_say(s, "%s is a value of kind %u; expected %u", words, a.kind, b.kind);
-    return !values || conform_same_value(a, b) ||
-           conform_layer_say(s, "%s has another value", words);
+        return conform_layer_say(s, "%s: wrong kind, got %u; expected %u", words, a.kind, b.kind);
+    return !values || conform_same_value(a, b) || conform_layer_say(s, "%s: another value", words);
 }
 
 bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
@@ -49,8 +48,8 @@ bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
     if (got == NULL || expected == NULL)
         return conform_layer_say(s, "%s: the state cannot be read: %s", what, tn_error_text());
     if (tn_state_count(got) != tn_state_count(expected))
-        return conform_layer_say(s, "%s: the state has %lld entries; expected %lld", what,
-                                 (long long)tn_state_count(got),
+        return conform_layer_say(s, "%s: state: wrong number of entries, got %lld; expected %lld",
+                                 what, (long long)tn_state_count(got),
                                  (long long)tn_state_count(expected));
     for (int64_t i = 0; i < tn_state_count(got); i++) {
         char words[512];
@@ -58,9 +57,9 @@ bool conform_layer_same_state(const conform_subject *s, const tn_state *got,
         snprintf(words, sizeof words, "%s: `%s`", what, tn_state_name(expected, i));
         s->c->checks++;
         if (strcmp(tn_state_name(got, i), tn_state_name(expected, i)) != 0)
-            return conform_layer_say(s, "%s: entry %lld of the state is `%s`; expected `%s`", what,
-                                     (long long)i, tn_state_name(got, i),
-                                     tn_state_name(expected, i));
+            return conform_layer_say(
+                s, "%s: state: entry %lld: wrong name, got `%s`; expected `%s`", what, (long long)i,
+                tn_state_name(got, i), tn_state_name(expected, i));
         if (!same_entry(s, got, expected, i, values, words))
             return false;
     }

@@ -305,7 +305,7 @@ static void work(conform *c, bool gradients)
     int64_t cases, missed = 0, elements = 0;
 
     if (s == NULL) {
-        conform_fail(c, "no memory");
+        conform_fail(c, "out of memory");
         return;
     }
     memset(&info, 0, sizeof info);

@@ -127,8 +127,9 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
             row->worst = off / bound > row->worst ? off / bound : row->worst;
             continue;
         }
-        snprintf(words, sizeof words, "element %lld is %.9g, the reference has %.9g (%.3g allowed)",
-                 (long long)i, a[i], b[i], bound);
+        snprintf(words, sizeof words,
+                 "element %lld: wrong value, got %.9g; expected %.9g within %.3g", (long long)i,
+                 a[i], b[i], bound);
         same = false;
     }
     free(a);

@@ -135,7 +135,7 @@ static bool same_parameters(const rule *r, const trainer *a, const trainer *b, c
 {
     for (int i = 0; i < PARAMETERS; i++, r->c->checks++)
         if (!same_bits(a->parameter[i], b->parameter[i]))
-            return say(r, "%s: parameter %d is another tensor", what, i);
+            return say(r, "%s: parameter %d: another tensor", what, i);
     return true;
 }
 
@@ -152,8 +152,9 @@ static bool near_parameters(const rule *r, const trainer *a, const trainer *b, d
             say(r, "%s: parameter %d cannot be read: %s", what, i, tn_error_text());
         for (int64_t k = 0; well && k < n; k++)
             if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
-                well = say(r, "%s: parameter %d, element %lld: %.9g, the reference has %.9g", what,
-                           i, (long long)k, x[k], y[k]);
+                well = say(r,
+                           "%s: parameter %d, element %lld: wrong value, got %.9g; expected %.9g",
+                           what, i, (long long)k, x[k], y[k]);
         free(x);
         free(y);
         if (!well)
@@ -223,12 +224,12 @@ static bool steps_what_it_should(const rule *r, tn_dtype dtype, const tn_device 
 
         changed = changed || !same;
         if (i == WITHOUT_GRADIENT && !same)
-            well = say(r, "parameter %d has no gradient and was changed", i);
+            well = say(r, "parameter %d: changed, and it has no gradient", i);
         else if (tn_optimizer_parameter(t.optimizer, i) != p || !tn_tensor_is_leaf(p) ||
                  !tn_tensor_requires_grad(p) || tn_tensor_dtype(p) != dtype)
-            well = say(r, "parameter %d is no longer the leaf of %s", i, tn_dtype_name(dtype));
+            well = say(r, "parameter %d: no longer the leaf of %s", i, tn_dtype_name(dtype));
         else if (i != WITHOUT_GRADIENT && !same_bits(gradient, numbers(i, 1, dtype, device)))
-            well = say(r, "the gradient of parameter %d was changed", i);
+            well = say(r, "gradient of parameter %d: changed", i);
         for (int64_t k = 0; well && values != NULL && k < n; k++)
             if (!isfinite(values[k]))
                 well = say(r, "parameter %d, element %lld, is %g after a step", i, (long long)k,
@@ -407,8 +408,8 @@ static bool case_after(const rule *r, numbers_case *one, const double *after, in
     values = conform_values(one->tensor, &n);
     for (int64_t i = 0; well && i < count; i++)
         if (values == NULL || !(fabs(values[i] - after[i]) <= 1e-10 * (1 + fabs(after[i]))))
-            well = say(r, "step %d, element %lld: %.12g, the case has %.12g", one->step,
-                       (long long)i, values != NULL ? values[i] : NAN, after[i]);
+            well = say(r, "step %d, element %lld: wrong value, got %.12g; expected %.12g",
+                       one->step, (long long)i, values != NULL ? values[i] : NAN, after[i]);
     free(values);
     return well;
 }

@@ -49,9 +49,9 @@ passes wrong_rule right RIGHT $rule
 finds wrong_rule hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
 finds wrong_rule shares SHARES $rule \
     "with another optimizer of its type in the process: parameter 0 is another tensor"
-finds wrong_rule touches TOUCHES $rule "parameter 1 has no gradient and was changed"
+finds wrong_rule touches TOUCHES $rule "parameter 1: changed, and it has no gradient"
 finds wrong_rule nothing NOTHING $rule "a step changed no parameter"
-finds wrong_rule writes WRITES $rule "the gradient of parameter 0 was changed"
+finds wrong_rule writes WRITES $rule "gradient of parameter 0: changed"
 finds wrong_rule coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
 finds wrong_rule deaf DEAF $rule \
     "an optimizer built from its spec, after two steps: parameter 0 is another tensor"
@@ -63,7 +63,7 @@ cases=$place/rule.txt
 printf '%s\n' 'optimizer Descent(lr=0.5, momentum=0.5)' 'parameter 1 2' 'gradient 1 -1' \
     'after 0.5 2.5' 'after -0.25 3.25' >"$cases"
 passes wrong_rule right RIGHT $rule
-finds wrong_rule otherwise OTHERWISE $rule "step 1, element 0: 1.5, the case has 0.5"
+finds wrong_rule otherwise OTHERWISE $rule "step 1, element 0: wrong value, got 1.5; expected 0.5"
 printf 'optimizer Descent(lr=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 words\n' >"$cases"
 finds wrong_rule right RIGHT $rule "rule.txt:4: wrong numbers"
 cases=$top/tests/conform/optimizers.txt
@@ -79,7 +79,7 @@ passes wrong_format right RIGHT $toy
 finds wrong_format flattens FLATTENS $toy \
     "differs (bool of 1 dimensions) from what was written (bool of 2)"
 finds wrong_format widens WIDENS $toy "differs (float32 of"
-finds wrong_format empties EMPTIES $toy "3 entries were read; expected 4"
+finds wrong_format empties EMPTIES $toy "entries: wrong number, got 3; expected 4"
 finds wrong_format trusts TRUSTS $toy "signal 6"
 finds wrong_format deaf DEAF $toy "read, and"
 finds wrong_format mute MUTE $toy "save: returns TN_OK, but writing failed"
