@@ -202,7 +202,7 @@ DECOMPOSE_GRAD(gelu_grad, tn_mul(gy, gelu_slope(x, is_tanh(o->approximate))))
 static tn_status check_form(const char *form)
 {
     if (form == NULL || (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0))
-        return tn_fail(TN_ERR_VALUE, "approximate is %q; expected none or tanh",
+        return tn_fail(TN_ERR_VALUE, "approximate: unknown, got %q; expected none or tanh",
                        form != NULL ? form : "None");
     return TN_OK;
 }
@@ -224,7 +224,7 @@ static tn_status gelu_grad_infer(tn_infer *infer)
 static tn_status celu_infer(tn_infer *infer)
 {
     if (((const tn_celu_options *)infer->options)->alpha == 0.0)
-        return tn_fail(TN_ERR_VALUE, "alpha is 0; expected any other number");
+        return tn_fail(TN_ERR_VALUE, "alpha: out of range, got 0; expected any other number");
     return tn__common_unary(infer);
 }
 
@@ -233,7 +233,8 @@ static tn_status softshrink_infer(tn_infer *infer)
     double lambd = ((const tn_softshrink_options *)infer->options)->lambd;
 
     if (!(lambd >= 0.0) || isinf(lambd))
-        return tn_fail(TN_ERR_VALUE, "lambd is %g; expected 0 or more, and finite", lambd);
+        return tn_fail(TN_ERR_VALUE, "lambd: out of range, got %g; expected 0 or more, and finite",
+                       lambd);
     return tn__common_unary(infer);
 }
 
@@ -242,8 +243,10 @@ static tn_status hardtanh_infer(tn_infer *infer)
     const tn_hardtanh_options *o = infer->options;
 
     if (o->min_val > o->max_val)
-        return tn_fail(TN_ERR_VALUE, "min_val is %g and max_val %g; expected min_val <= max_val",
-                       o->min_val, o->max_val);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "min_val or max_val: out of range, got %g and %g; expected min_val <= max_val",
+            o->min_val, o->max_val);
     return tn__common_unary(infer);
 }
 
@@ -268,7 +271,8 @@ static tn_status prelu_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (weight->ndim > 1)
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected a vector or a single number",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "weight: wrong shape, got %s; expected a vector or a single number",
                        tn__common_text(text, tn__common_shape(weight)));
     if (count != 1 && count != channels)
         return tn_fail(
@@ -279,7 +283,7 @@ static tn_status prelu_infer(tn_infer *infer)
             (long long)count, (long long)channels, tn__common_text(text, tn__common_shape(x)),
             (long long)channels);
     if (tn_view_dtype(x) != tn_view_dtype(weight))
-        return tn_fail(TN_ERR_TYPE, "x is %s and weight %s; expected one dtype",
+        return tn_fail(TN_ERR_TYPE, "x or weight: wrong dtype, got %s and %s; expected one dtype",
                        tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(weight)));
     return tn__common_unary(infer);
 }

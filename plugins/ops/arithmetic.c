@@ -71,10 +71,12 @@ static tn_status div_infer(tn_infer *infer)
         return tn__common_binary(infer);
     }
     if (strcmp(mode, "trunc") != 0 && strcmp(mode, "floor") != 0)
-        return tn_fail(TN_ERR_VALUE, "rounding_mode is %q; expected None, trunc or floor", mode);
+        return tn_fail(TN_ERR_VALUE,
+                       "rounding_mode: unknown, got %q; expected None, trunc or floor", mode);
     if (((TN_MASK_INT | TN_MASK_FLOAT) & TN_BIT(dtype)) == 0)
-        return tn_fail(TN_ERR_TYPE, "rounding_mode %s of %s tensors; expected integers or floats",
-                       mode, tn_dtype_name(dtype));
+        return tn_fail(TN_ERR_TYPE,
+                       "rounding_mode %s: wrong dtype, got %s; expected integers or floats", mode,
+                       tn_dtype_name(dtype));
     return tn__common_binary(infer);
 }
 
@@ -193,8 +195,10 @@ static tn_status pow_infer(tn_infer *infer)
 {
     if (infer->dtype == TN_BOOL ||
         (infer->dtype == TN_DTYPE_AUTO && tn_view_dtype(infer->in[0]) == TN_BOOL))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "power of bool tensors; expected another dtype: tn_cast one of them");
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "a or b: wrong dtype, got bool for both; expected another dtype: tn_cast one "
+            "of them");
     return tn__common_binary(infer);
 }
 

@@ -40,7 +40,8 @@ static tn_status check_shapes(const tn_view *q, const tn_view *k, const tn_view 
         (k->shape[1] < 1 ? q->shape[1] != 0 : q->shape[1] % k->shape[1] != 0))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "q %s, k %s, v %s; expected [N, H, L, E], [N, G, S, E] and [N, G, S, V], G dividing H",
+            "q, k or v: wrong shape, got %s, %s and %s; expected [N, H, L, E], [N, G, S, E] and "
+            "[N, G, S, V], G dividing H",
             tn__common_text(text, tn__common_shape(q)),
             tn__common_text(text_k, tn__common_shape(k)),
             tn__common_text(text_v, tn__common_shape(v)));
@@ -62,24 +63,28 @@ static tn_status check_mask(const tn_view *mask, const tn_view *q, const tn_view
         fits = size == 1 || size == full[3 - i];
     }
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "mask %s does not broadcast to the scores %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "mask: wrong shape, got %s; expected one that broadcasts to the scores %s",
                        tn__common_text(text, tn__common_shape(mask)),
                        tn__common_text(text_full, (tn_ints){ full, 4 }));
     if (tn_view_dtype(mask) == TN_F64 && tn_view_dtype(q) != TN_F64)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "mask is float64 and q is %s; expected the same dtype: "
-                       "tn_cast the mask",
-                       tn_dtype_name(tn_view_dtype(q)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "mask: wrong dtype, got float64 with q of %s; expected the same dtype: tn_cast the "
+            "mask",
+            tn_dtype_name(tn_view_dtype(q)));
     return TN_OK;
 }
 
 static tn_status check_options(bool is_causal, double dropout_p, const tn_view *mask)
 {
     if (!(dropout_p >= 0 && dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "dropout_p: out of range, got %g; expected a probability from 0 to 1",
                        dropout_p);
     if (is_causal && mask != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given; expected one of them");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "mask or is_causal: too many, got both; expected one of them");
     return TN_OK;
 }
 
@@ -128,13 +133,13 @@ static tn_status attend_grad_infer(tn_infer *infer)
         for (int d = 0; d < 3; d++)
             fits = fits && part->shape[d] == q->shape[d];
         if (!fits)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "%s has shape %s and dtype %s; expected what attend "
-                           "returns for q %s (%s)",
-                           i == 0 ? "gy" : "y", tn__common_text(text, tn__common_shape(part)),
-                           tn_dtype_name(tn_view_dtype(part)),
-                           tn__common_text(text_q, tn__common_shape(q)),
-                           tn_dtype_name(tn_view_dtype(q)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s: wrong shape or dtype, got %s and %s; expected what attend returns for q %s "
+                "(%s)",
+                i == 0 ? "gy" : "y", tn__common_text(text, tn__common_shape(part)),
+                tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
+                tn_dtype_name(tn_view_dtype(q)));
     }
     for (int i = 6; i < 8; i++) {
         const tn_view *part = infer->in[i];
@@ -145,8 +150,8 @@ static tn_status attend_grad_infer(tn_infer *infer)
         if (!fits)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "%s has shape %s and dtype %s; expected what attend returns for q "
-                "%s (%s)",
+                "%s: wrong shape or dtype, got %s and %s; expected what attend returns for q %s "
+                "(%s)",
                 i == 6 ? "logsumexp" : "glogsumexp", tn__common_text(text, tn__common_shape(part)),
                 tn_dtype_name(tn_view_dtype(part)), tn__common_text(text_q, tn__common_shape(q)),
                 tn_dtype_name(tn_view_dtype(q)));
@@ -390,19 +395,23 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2 ||
         q->shape[q->ndim - 1] != k->shape[k->ndim - 1] ||
         k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "q %s, k %s, v %s; expected [..., L, E], [..., S, E] and [..., S, V]",
-                       tn__common_text(text, tn__common_shape(q)),
-                       tn__common_text(text_k, tn__common_shape(k)),
-                       tn__common_text(text_v, tn__common_shape(v)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "q, k or v: wrong shape, got %s, %s and %s; expected [..., L, E], [..., S, E] and "
+            "[..., S, V]",
+            tn__common_text(text, tn__common_shape(q)),
+            tn__common_text(text_k, tn__common_shape(k)),
+            tn__common_text(text_v, tn__common_shape(v)));
     if ((status = tn__common_same_dtype(q, "q", k, "k")) != TN_OK ||
         (status = tn__common_same_dtype(q, "q", v, "v")) != TN_OK)
         return status;
     if (!(o->dropout_p >= 0 && o->dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "dropout_p: out of range, got %g; expected a probability from 0 to 1",
                        o->dropout_p);
     if (o->is_causal && infer->in[3] != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "mask and is_causal are both given; expected one of them");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "mask or is_causal: too many, got both; expected one of them");
     if (o->enable_gqa &&
         (q->ndim < 3 || k->ndim != q->ndim || v->ndim != q->ndim ||
          k->shape[k->ndim - 3] != v->shape[v->ndim - 3] || k->shape[k->ndim - 3] < 1 ||
@@ -439,10 +448,12 @@ static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, 
         if (*size == 1)
             *size = shape.at[d];
         else if (shape.at[d] != 1 && shape.at[d] != *size)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "%s %s: the dimensions before its last two do not broadcast to %s", name,
-                           tn__common_text(text, shape),
-                           tn__common_text(text_all, (tn_ints){ all->size, all->count }));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s: wrong shape, got %s; expected dimensions before the last two that broadcast "
+                "to %s",
+                name, tn__common_text(text, shape),
+                tn__common_text(text_all, (tn_ints){ all->size, all->count }));
     }
     return TN_OK;
 }
@@ -515,8 +526,8 @@ static tn_status scaled_dot_product_attention_decompose(const tn_decompose *call
     if (status != TN_OK)
         return status;
     if (gqa && all.size[all.count - 1] != tn_tensor_size(q, -3))
-        return tn_fail(TN_ERR_RUNTIME, "enable_gqa: the mask has more heads than q; expected at "
-                                       "most as many");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "mask: too many heads with enable_gqa; expected at most as many as q has");
     for (int64_t d = 0; d < all.count; d++)
         full[d] = all.size[d];
     full[all.count] = tn_tensor_size(q, -2);

@@ -20,10 +20,10 @@ static tn_status fits(const tn_view *w, const char *name, int64_t rows, int64_t 
     if (w == NULL || (w->shape[0] == rows && (columns < 0 ? w->ndim == 1 : w->ndim == 2) &&
                       (columns < 0 || w->shape[1] == columns)))
         return TN_OK;
-    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld]", name,
+    return columns < 0 ? tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected [%lld]", name,
                                  tn__common_text(text, tn__common_shape(w)), (long long)rows)
-                       : tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld, %lld]", name,
-                                 tn__common_text(text, tn__common_shape(w)), (long long)rows,
+                       : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected [%lld, %lld]",
+                                 name, tn__common_text(text, tn__common_shape(w)), (long long)rows,
                                  (long long)columns);
 }
 
@@ -38,25 +38,30 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
 
     if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || q->shape[1] != k->shape[1] ||
         k->shape[1] != v->shape[1] || k->shape[0] != v->shape[0])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "q %s, k %s, v %s; expected [L, N, E], [S, N, K] and [S, N, V]",
-                       tn__common_text(text, tn__common_shape(q)),
-                       tn__common_text(text_k, tn__common_shape(k)),
-                       tn__common_text(text_v, tn__common_shape(v)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "q, k or v: wrong shape, got %s, %s and %s; expected [L, N, E], [S, N, K] and [S, N, "
+            "V]",
+            tn__common_text(text, tn__common_shape(q)),
+            tn__common_text(text_k, tn__common_shape(k)),
+            tn__common_text(text_v, tn__common_shape(v)));
     e = q->shape[2];
     n = q->shape[1];
     rows = q->shape[0];
     keys = k->shape[0];
     if (heads.count < 1 || e % heads.count != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "num_heads is %lld; expected a divisor of the %lld features "
-                       "of q",
-                       (long long)heads.count, (long long)e);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "num_heads: wrong count, got %lld; expected a divisor of the %lld features of q",
+            (long long)heads.count, (long long)e);
     if (!(heads.dropout_p >= 0 && heads.dropout_p <= 1))
-        return tn_fail(TN_ERR_VALUE, "dropout_p is %g; expected a probability from 0 to 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "dropout_p: out of range, got %g; expected a probability from 0 to 1",
                        heads.dropout_p);
     if (one == three || (one && (in[W_Q] != NULL || in[W_K] != NULL || in[W_V] != NULL)))
-        return tn_fail(TN_ERR_VALUE, "weights: expected either w_in or all of w_q, w_k and w_v");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "weights: missing or too many; expected either w_in or all of w_q, w_k and w_v");
     if (one && (k->shape[2] != e || v->shape[2] != e))
         return tn_fail(TN_ERR_RUNTIME,
                        "w_in: q, k and v have different features, got %s, %s, %s; "
@@ -83,12 +88,11 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
 
         if (!(all || m->ndim == 2) || m->shape[m->ndim - 2] != rows ||
             m->shape[m->ndim - 1] != keys)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "attn_mask has shape %s; expected [%lld, %lld] or [%lld, %lld, "
-                           "%lld]",
-                           tn__common_text(text, tn__common_shape(m)), (long long)rows,
-                           (long long)keys, (long long)(n * heads.count), (long long)rows,
-                           (long long)keys);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "attn_mask: wrong shape, got %s; expected [%lld, %lld] or [%lld, %lld, %lld]",
+                tn__common_text(text, tn__common_shape(m)), (long long)rows, (long long)keys,
+                (long long)(n * heads.count), (long long)rows, (long long)keys);
     }
     return status == TN_OK ? tn__common_open(infer) : status;
 }

@@ -74,8 +74,9 @@ tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_v
 {
     if (b == NULL || tn_view_dtype(a) == tn_view_dtype(b))
         return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME, "%s is %s and %s is %s; expected the same", a_name,
-                   tn_dtype_name(tn_view_dtype(a)), b_name, tn_dtype_name(tn_view_dtype(b)));
+    return tn_fail(TN_ERR_RUNTIME, "%s or %s: wrong dtype, got %s and %s; expected the same",
+                   a_name, b_name, tn_dtype_name(tn_view_dtype(a)),
+                   tn_dtype_name(tn_view_dtype(b)));
 }
 
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape)
@@ -168,8 +169,8 @@ tn_status tn__common_binary(tn_infer *infer)
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim)
 {
     if (ndim > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "too many dimensions, got %d; expected at most %d", (int)ndim,
-                       TN_MAX_DIMS);
+        return tn_fail(TN_ERR_VALUE, "result: too many dimensions, got %d; expected at most %d",
+                       (int)ndim, TN_MAX_DIMS);
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].ndim = ndim;
     infer->out[0].flags = TN_META_STRIDED;
@@ -350,10 +351,11 @@ tn_status tn__common_index_into(const tn_view *x, int32_t dim, const tn_view *in
 
     if (x->shape[dim] > 0 || tn__common_count(tn__common_shape(index)) == 0)
         return TN_OK;
-    return tn_fail(TN_ERR_INDEX,
-                   "index %s: dimension %d of x %s has size 0, so there is nothing to index",
-                   tn__common_text(text_i, tn__common_shape(index)), (int)dim,
-                   tn__common_text(text, tn__common_shape(x)));
+    return tn_fail(
+        TN_ERR_INDEX,
+        "index: too many elements, got %s; expected none, since dimension %d of x %s has size 0",
+        tn__common_text(text_i, tn__common_shape(index)), (int)dim,
+        tn__common_text(text, tn__common_shape(x)));
 }
 
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape)
@@ -398,7 +400,7 @@ tn_status tn__common_real(const tn_derive *d)
     for (int64_t i = 0; i < d->n_in; i++)
         if (d->in_meta[i].ndim >= 0 && (TN_MASK_COMPLEX & TN_BIT(d->in_meta[i].dtype)))
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                           "no gradient for %s tensors; expected a real dtype",
+                           "gradient: wrong dtype, got %s; expected a real dtype",
                            tn_dtype_name(d->in_meta[i].dtype));
     return TN_OK;
 }
@@ -528,7 +530,7 @@ tn_status tn__common_pair(tn_infer *infer)
         same = g->shape[i] == y->shape[i];
     if (!same || tn_view_dtype(g) != tn_view_dtype(y))
         return tn_fail(
-            TN_ERR_RUNTIME, "gy (%s%s) and y (%s%s): expected the same shape and dtype",
+            TN_ERR_RUNTIME, "gy or y: wrong shape or dtype, got %s%s and %s%s; expected the same",
             tn_dtype_name(tn_view_dtype(g)), tn__common_text(text_g, tn__common_shape(g)),
             tn_dtype_name(tn_view_dtype(y)), tn__common_text(text_y, tn__common_shape(y)));
     return tn__common_binary(infer);

@@ -94,8 +94,8 @@ static tn_status masked_fill_infer(tn_infer *infer)
         return status;
     if ((TN_MASK_INT & TN_BIT(dtype)) && value != floor(value))
         return tn_fail(TN_ERR_RUNTIME,
-                       "value %g cannot be converted to %s without loss; expected an integer",
-                       value, tn_dtype_name(dtype));
+                       "value: not an integer, got %g for %s tensors; expected an integer", value,
+                       tn_dtype_name(dtype));
     status = tn__common_broadcast(infer);
     infer->out[0].dtype = dtype;
     return status;

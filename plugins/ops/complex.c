@@ -13,8 +13,10 @@ static tn_status complex_infer(tn_infer *infer)
     tn_status status;
 
     if (im != dtype)
-        return tn_fail(TN_ERR_TYPE, "re is %s and im is %s; expected both float32, or both float64",
-                       tn_dtype_name(dtype), tn_dtype_name(im));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "re or im: wrong dtype, got %s and %s; expected both float32, or both float64",
+            tn_dtype_name(dtype), tn_dtype_name(im));
     status = tn__common_binary(infer);
     infer->out[0].dtype = dtype == TN_F64 ? TN_C128 : TN_C64;
     return status;

@@ -23,9 +23,11 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
     char text[TN__TEXT], text_k[TN__TEXT];
 
     if (size.count < 1 || size.count > TN__WINDOW_DIMS || kernel.count != size.count)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "images of %s and windows of %s; expected the same one to three dimensions",
-                       tn__common_text(text, size), tn__common_text(text_k, kernel));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "kernel: wrong number of dimensions, got images of %s and windows of %s; expected the "
+            "same, 1 to 3",
+            tn__common_text(text, size), tn__common_text(text_k, kernel));
     l->slide.dims = (int32_t)size.count;
     for (int64_t i = 0; i < size.count; i++) {
         l->slide.size[i] = size.at[i];
@@ -33,10 +35,11 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
     }
     l->groups = groups;
     if (groups < 1 || l->channels % groups != 0 || l->outputs % groups != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "groups is %lld; expected a divisor of the channels, %lld in "
-                       "and %lld out",
-                       (long long)groups, (long long)l->channels, (long long)l->outputs);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "groups: wrong count, got %lld; expected a divisor of the channels, %lld in and %lld "
+            "out",
+            (long long)groups, (long long)l->channels, (long long)l->outputs);
     return tn__window_lay(&l->slide, stride, padding, dilation, false);
 }
 
@@ -55,10 +58,12 @@ static tn_status convolution_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (x->ndim < 3 || weight->ndim != x->ndim)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and weight %s; expected [N, C, ...] and [O, C / groups, ...]",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_w, tn__common_shape(weight)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or weight: wrong shape, got %s and %s; expected [N, C, ...] and [O, C / groups, "
+            "...]",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_w, tn__common_shape(weight)));
     l.images = x->shape[0];
     l.channels = x->shape[1];
     l.outputs = weight->shape[0];
@@ -67,15 +72,16 @@ static tn_status convolution_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (weight->shape[1] * l.groups != l.channels)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "weight %s with groups %lld expects %lld channels, but x %s has %lld",
-                       tn__common_text(text_w, tn__common_shape(weight)), (long long)l.groups,
-                       (long long)(weight->shape[1] * l.groups),
-                       tn__common_text(text, tn__common_shape(x)), (long long)l.channels);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong number of channels, got %lld in %s; expected %lld for weight %s with %lld "
+            "groups",
+            (long long)l.channels, tn__common_text(text, tn__common_shape(x)),
+            (long long)(weight->shape[1] * l.groups),
+            tn__common_text(text_w, tn__common_shape(weight)), (long long)l.groups);
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != l.outputs))
         return tn_fail(TN_ERR_RUNTIME,
-                       "bias has shape %s; expected [%lld], one for each output "
-                       "channel",
+                       "bias: wrong shape, got %s; expected [%lld], one for each output channel",
                        tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
     tn__window_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
                     l.slide.dims);
@@ -187,7 +193,7 @@ static tn_status check_gy(const tn_view *gy, const layout *l)
     for (int32_t i = 0; i < l->slide.dims; i++)
         fits &= gy->shape[2 + i] == l->slide.count[i];
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "gy has shape %s; expected [%lld, %lld] and %s",
+                : tn_fail(TN_ERR_RUNTIME, "gy: wrong shape, got %s; expected [%lld, %lld] and %s",
                           tn__common_text(text, tn__common_shape(gy)), (long long)l->images,
                           (long long)l->outputs,
                           tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
@@ -199,8 +205,9 @@ static tn_status check_same_dims(const tn_view *gy, const tn_view *other, const 
 
     if (gy->ndim >= 3 && gy->ndim <= 2 + TN__WINDOW_DIMS && other->ndim == gy->ndim)
         return tn__common_same_dtype(gy, "gy", other, name);
-    return tn_fail(TN_ERR_RUNTIME, "gy %s and %s %s; expected the same 3 to 5 dimensions",
-                   tn__common_text(text, tn__common_shape(gy)), name,
+    return tn_fail(TN_ERR_RUNTIME,
+                   "gy or %s: wrong number of dimensions, got %s and %s; expected the same, 3 to 5",
+                   name, tn__common_text(text, tn__common_shape(gy)),
                    tn__common_text(text_o, tn__common_shape(other)));
 }
 

@@ -19,20 +19,22 @@ static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options 
     tn_status status = tn__window_check(x, dims);
 
     if (status == TN_OK && weight->ndim != dims + 2)
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected %d dimensions",
+        return tn_fail(TN_ERR_RUNTIME, "weight: wrong shape, got %s; expected %d dimensions",
                        tn__common_text(text, tn__common_shape(weight)), (int)dims + 2);
     if (status == TN_OK)
         status = tn__window_row(o->stride, dims, 1, 1, "stride", row);
     if (status != TN_OK || o->auto_padding == NULL)
         return status == TN_OK ? tn__common_open(infer) : status;
     if (strcmp(o->auto_padding, "same") != 0 && strcmp(o->auto_padding, "valid") != 0)
-        return tn_fail(TN_ERR_VALUE, "auto_padding is %q; expected same or valid", o->auto_padding);
+        return tn_fail(TN_ERR_VALUE, "auto_padding: unknown, got %q; expected same or valid",
+                       o->auto_padding);
     if (o->padding.count > 0)
         return tn_fail(TN_ERR_VALUE,
-                       "padding and auto_padding are both given; expected one of them");
+                       "padding or auto_padding: too many, got both; expected one of them");
     for (int32_t i = 0; i < dims; i++)
         if (row[i] != 1 && strcmp(o->auto_padding, "same") == 0)
-            return tn_fail(TN_ERR_VALUE, "auto_padding same needs stride 1, not %s",
+            return tn_fail(TN_ERR_VALUE,
+                           "stride: not possible with auto_padding same, got %s; expected 1",
                            tn__common_text(text, o->stride));
     return tn__common_open(infer);
 }
@@ -84,22 +86,23 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
     tn_status status = tn__window_check(x, dims);
 
     if (status == TN_OK && weight->ndim != dims + 2)
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected %d dimensions",
+        return tn_fail(TN_ERR_RUNTIME, "weight: wrong shape, got %s; expected %d dimensions",
                        tn__common_text(text, tn__common_shape(weight)), (int)dims + 2);
     if (status == TN_OK && (o->groups < 1 || weight->shape[0] % o->groups != 0))
-        return tn_fail(TN_ERR_VALUE, "groups is %lld; expected a divisor of the %lld channels",
+        return tn_fail(TN_ERR_VALUE,
+                       "groups: wrong count, got %lld; expected a divisor of the %lld channels",
                        (long long)o->groups, (long long)weight->shape[0]);
     if (status == TN_OK && __builtin_mul_overflow(weight->shape[1], o->groups, &outputs))
-        return tn_fail(TN_ERR_VALUE, "groups: too many channels with %lld groups",
+        return tn_fail(TN_ERR_VALUE, "groups: too many channels, got %lld groups; expected fewer",
                        (long long)o->groups);
     if (status == TN_OK && x->shape[x->ndim - dims - 1] != weight->shape[0])
-        return tn_fail(TN_ERR_RUNTIME, "weight expects %lld channels, but x %s has %lld",
-                       (long long)weight->shape[0], tn__common_text(text, tn__common_shape(x)),
-                       (long long)x->shape[x->ndim - dims - 1]);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: wrong number of channels, got %lld in %s; expected %lld for the weight",
+                       (long long)x->shape[x->ndim - dims - 1],
+                       tn__common_text(text, tn__common_shape(x)), (long long)weight->shape[0]);
     if (status == TN_OK && bias != NULL && (bias->ndim != 1 || bias->shape[0] != outputs))
         return tn_fail(TN_ERR_RUNTIME,
-                       "bias has shape %s; expected [%lld], one for each output "
-                       "channel",
+                       "bias: wrong shape, got %s; expected [%lld], one for each output channel",
                        tn__common_text(text, tn__common_shape(bias)), (long long)outputs);
     if (status == TN_OK)
         status = tn__common_same_dtype(x, "x", weight, "weight");
@@ -113,9 +116,10 @@ static tn_status back_infer(tn_infer *infer, int32_t dims, const back_options *o
         status = tn__window_row(o->output_padding, dims, 0, 0, "output_padding", more);
     for (int32_t i = 0; i < dims && status == TN_OK; i++)
         if (more[i] >= stride[i] && more[i] >= dilation[i])
-            return tn_fail(TN_ERR_RUNTIME,
-                           "output_padding is %s; expected less than stride or dilation",
-                           tn__common_text(text, o->output_padding));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "output_padding: out of range, got %s; expected less than stride or dilation",
+                tn__common_text(text, o->output_padding));
     return status == TN_OK ? tn__common_open(infer) : status;
 }
 
@@ -138,7 +142,8 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         size[i] = (tn_tensor_size(x, 2 + i) - 1) * stride[i] - 2 * padding[i] +
                   dilation[i] * (tn_tensor_size(in[1], 2 + i) - 1) + more[i] + 1;
         if (size[i] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "the result would have a size of %lld; x is %s",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "result: wrong size, got %lld for x %s; expected at least 1",
                            (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
         /* With dilation, output_padding may exceed the stride. The convolution that this inverts
          * has windows there; they contain zeros. */

@@ -33,7 +33,7 @@ static tn_status arange_infer(tn_infer *infer)
                        "%g",
                        o->start, o->end, o->step);
     if (count > 0x1p62)
-        return tn_fail(TN_ERR_RUNTIME, "too many elements, got %g", count);
+        return tn_fail(TN_ERR_RUNTIME, "result: too many elements, got %g", count);
     if (dtype == TN_DTYPE_AUTO)
         dtype = whole(o->start) && whole(o->end) && whole(o->step) ? TN_I64 : tn_default_dtype();
     infer->out[0].dtype = dtype;
@@ -56,7 +56,8 @@ static tn_status linspace_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "number of steps must be non-negative, not %lld",
                        (long long)o->steps);
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_TYPE, "dtype is %s; expected a float dtype", tn_dtype_name(dtype));
+        return tn_fail(TN_ERR_TYPE, "dtype: wrong kind, got %s; expected a float dtype",
+                       tn_dtype_name(dtype));
     infer->out[0].dtype = dtype;
     infer->out[0].ndim = 1;
     infer->out[0].shape[0] = o->steps;
@@ -117,12 +118,12 @@ static tn_status one_hot_infer(tn_infer *infer)
     infer->out[0].dtype = TN_I64;
     infer->out[0].ndim = -1;
     if (o->classes < -1 || o->classes == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "classes is %lld; expected more than 0, or -1 for as many "
-                       "as occur",
-                       (long long)o->classes);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "classes: out of range, got %lld; expected more than 0, or -1 for as many as occur",
+            (long long)o->classes);
     if (o->classes > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "classes is %lld; expected at most %lld",
+        return tn_fail(TN_ERR_VALUE, "classes: out of range, got %lld; expected at most %lld",
                        (long long)o->classes, (long long)INT32_MAX);
     if (o->classes == -1 && tn__common_count(tn__common_shape(x)) == 0)
         return tn_fail(TN_ERR_RUNTIME,
@@ -210,11 +211,13 @@ static tn_status full_infer(tn_infer *infer)
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
         return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d", (int)dtype);
     if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "shape has %lld dimensions; expected 0 to %d",
+        return tn_fail(TN_ERR_VALUE,
+                       "shape: wrong number of dimensions, got %lld; expected 0 to %d",
                        (long long)o->shape.count, TN_MAX_DIMS);
     for (int64_t d = 0; d < o->shape.count; d++)
         if (o->shape.at[d] < 0)
-            return tn_fail(TN_ERR_RUNTIME, "shape: negative size, got %lld in %s",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "shape: negative size, got %lld in %s; expected 0 or more",
                            (long long)o->shape.at[d], tn__common_text(text, o->shape));
     tn__common_plain(&infer->out[0], dtype, o->shape);
     return tn__common_fits(dtype, o->value, "value");

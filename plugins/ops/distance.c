@@ -43,7 +43,7 @@ static tn_status cosine_similarity_infer(tn_infer *infer)
     int32_t dim;
 
     if (status == TN_OK && !(o->eps >= 0.0))
-        status = tn_fail(TN_ERR_VALUE, "eps is %g; expected 0 or more", o->eps);
+        status = tn_fail(TN_ERR_VALUE, "eps: out of range, got %g; expected 0 or more", o->eps);
     if (status == TN_OK)
         status = tn__common_dim(o->dim, infer->out[0].ndim, &dim);
     return status == TN_OK ? tn__common_open(infer) : status;
@@ -76,13 +76,15 @@ static tn_status cdist_infer(tn_infer *infer)
     char text[TN__TEXT], text_b[TN__TEXT];
 
     if (a->ndim < 2 || b->ndim < 2 || a->shape[a->ndim - 1] != b->shape[b->ndim - 1])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x1 %s and x2 %s; expected rows of the same length, [..., rows, length]",
-                       tn__common_text(text, tn__common_shape(a)),
-                       tn__common_text(text_b, tn__common_shape(b)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x1 or x2: wrong shape, got %s and %s; expected rows of the same length, [..., rows, "
+            "length]",
+            tn__common_text(text, tn__common_shape(a)),
+            tn__common_text(text_b, tn__common_shape(b)));
     double p = ((const tn_cdist_options *)infer->options)->p;
     if (!(p >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "p is %g; expected 0 or more", p);
+        return tn_fail(TN_ERR_VALUE, "p: out of range, got %g; expected 0 or more", p);
     return tn__common_open(infer);
 }
 

@@ -8,7 +8,8 @@
 static tn_status share_infer(tn_infer *infer, double p)
 {
     if (!(p >= 0 && p <= 1))
-        return tn_fail(TN_ERR_VALUE, "p is %g; expected a probability from 0 to 1", p);
+        return tn_fail(TN_ERR_VALUE, "p: out of range, got %g; expected a probability from 0 to 1",
+                       p);
     return tn__common_open(infer);
 }
 
@@ -17,7 +18,7 @@ static tn_status image_infer(tn_infer *infer, double p)
     char text[TN__TEXT];
 
     if (infer->in[0]->ndim < 2)
-        return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected [N, C, ...]",
+        return tn_fail(TN_ERR_RUNTIME, "x: wrong shape, got %s; expected [N, C, ...]",
                        tn__common_text(text, tn__common_shape(infer->in[0])));
     return share_infer(infer, p);
 }

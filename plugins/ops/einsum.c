@@ -32,7 +32,7 @@ static tn_status malformed(const char *text, const char *why)
 static tn_status add_to_result(const char *text, equation *e, int name)
 {
     if (e->n_result == TN_MAX_DIMS)
-        return malformed(text, "the result has too many dimensions");
+        return malformed(text, "too many dimensions in the result");
     e->result[e->n_result++] = (int8_t)name;
     return TN_OK;
 }
@@ -134,7 +134,7 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
         }
         if (is_dots(at)) {
             if (e->dots[i] >= 0)
-                return malformed(text, "an operand has ... twice; expected it once");
+                return malformed(text, "... occurs twice in an operand; expected it once");
             e->dots[i] = e->count[i];
             at += 2;
             continue;
@@ -142,13 +142,14 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
         if (letter_of(*at) < 0)
             return malformed(text, "unknown character; expected letters, commas, ... and ->");
         if (e->count[i] == TN_MAX_DIMS)
-            return malformed(text, "an operand has too many dimensions");
+            return malformed(text, "too many dimensions in an operand");
         e->of[i][e->count[i]++] = (int8_t)letter_of(*at);
         seen[letter_of(*at)] = true;
     }
     if (e->n != n)
-        return tn_fail(TN_ERR_RUNTIME, "equation %q is for %lld operands, but there are %lld", text,
-                       (long long)e->n, (long long)n);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "equation %q: wrong number of operands, got %lld; expected %lld", text,
+                       (long long)n, (long long)e->n);
     open_dots(e, ndim);
     if (*at == '\0')
         return implied(text, e);
@@ -165,16 +166,20 @@ static tn_status differs(const char *text, int name, int64_t a, int64_t b, int64
         memset(letter, '.', 3);
     else
         letter[0] = (char)(name < 26 ? 'a' + name : 'A' + name - 26);
-    return tn_fail(TN_ERR_RUNTIME, "equation %q: %s is %lld and %lld (operand %lld)", text, letter,
-                   (long long)a, (long long)b, (long long)operand);
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "equation %q: %s: different sizes, got %lld and %lld (operand %lld); expected one size",
+        text, letter, (long long)a, (long long)b, (long long)operand);
 }
 
 static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape)
 {
     if (shape.count != e->count[i])
         return tn_fail(
-            TN_ERR_RUNTIME, "equation %q has %d letters for operand %lld of %lld dimension%s", text,
-            (int)e->count[i], (long long)i, (long long)shape.count, shape.count == 1 ? "" : "s");
+            TN_ERR_RUNTIME,
+            "equation %q: operand %lld: wrong number of letters, got %d; expected %lld, one for "
+            "each dimension",
+            text, (long long)i, (int)e->count[i], (long long)shape.count);
     for (int32_t d = 0; d < e->count[i]; d++) {
         int name = e->of[i][d];
         int64_t *size = &e->size[name];
@@ -203,11 +208,12 @@ static tn_status einsum_infer(tn_infer *infer)
     for (int64_t i = 0; i < infer->n_in && status == TN_OK; i++) {
         status = measure(o->equation, &e, i, tn__common_shape(infer->in[i]));
         if (tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "operand %lld is %s, the first one %s; expected one "
-                           "dtype: tn_cast one",
-                           (long long)i, tn_dtype_name(tn_view_dtype(infer->in[i])),
-                           tn_dtype_name(tn_view_dtype(infer->in[0])));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "operand %lld: wrong dtype, got %s; expected that of the first one, %s: tn_cast "
+                "one",
+                (long long)i, tn_dtype_name(tn_view_dtype(infer->in[i])),
+                tn_dtype_name(tn_view_dtype(infer->in[0])));
     }
     infer->out[0].dtype = tn_view_dtype(infer->in[0]);
     infer->out[0].ndim = e.n_result;
@@ -313,10 +319,11 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
         if (where_is(a, b->of[d]) < 0)
             add_letter(&right, b->of[d]);
     if (batch.count + left.count + right.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "einsum: an intermediate product has more than %d dimensions; another order "
-                       "of the operands may help",
-                       TN_MAX_DIMS);
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "einsum: intermediate product: too many dimensions; expected at most %d; another "
+            "order of the operands may help",
+            TN_MAX_DIMS);
     y = tn_bmm(grouped(a, (named[]){ batch, left, summed }, size),
                grouped(b, (named[]){ batch, summed, right }, size));
     a->count = 0;

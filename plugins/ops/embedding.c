@@ -18,8 +18,10 @@ static tn_status embedding_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "padding_idx %lld must be within num_embeddings, %lld",
                        (long long)o->padding_idx, (long long)weight->shape[0]);
     if (index->ndim == TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "index has %d dimensions, too many: the result has one more",
-                       TN_MAX_DIMS);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "index: too many dimensions, got %d; expected fewer, since the result has one more",
+            TN_MAX_DIMS);
     tn__common_plain(meta, tn_view_dtype(weight), tn__common_shape(index));
     meta->shape[meta->ndim++] = weight->shape[1];
     return TN_OK;
@@ -69,42 +71,42 @@ static tn_status embedding_bag_infer(tn_infer *infer)
     char text[TN__TEXT], text_o[TN__TEXT];
 
     if (weight->ndim != 2)
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected two dimensions",
+        return tn_fail(TN_ERR_RUNTIME, "weight: wrong shape, got %s; expected two dimensions",
                        tn__common_text(text, tn__common_shape(weight)));
     if (!(index->ndim == 2 && offsets == NULL) &&
         !(index->ndim == 1 && offsets != NULL && offsets->ndim == 1))
         return tn_fail(
             TN_ERR_VALUE,
-            "index %s, offsets %s; expected index [B, L] without offsets, or index [n] with "
-            "offsets [B]",
+            "index or offsets: wrong shape, got %s and %s; expected index [B, L] without offsets, "
+            "or index [n] with offsets [B]",
             tn__common_text(text, tn__common_shape(index)),
             offsets != NULL ? tn__common_text(text_o, tn__common_shape(offsets)) : "None");
     if (offsets != NULL && o->include_last_offset && offsets->shape[0] < 1)
         return tn_fail(TN_ERR_VALUE,
-                       "include_last_offset: offsets is empty; expected at least one element");
+                       "offsets: empty with include_last_offset; expected at least one element");
     if (!is(o->mode, "sum") && !is(o->mode, "mean") && !is(o->mode, "max"))
-        return tn_fail(TN_ERR_VALUE, "mode is %q; expected sum, mean or max",
+        return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected sum, mean or max",
                        o->mode != NULL ? o->mode : "");
     if (factors != NULL && !is(o->mode, "sum"))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "per_sample_weights: not supported with mode %s; "
-                       "expected mode sum",
-                       o->mode);
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "per_sample_weights: not supported with this mode, got mode %s; expected mode sum",
+            o->mode);
     if (tn__common_same_dtype(weight, "weight", factors, "per_sample_weights") != TN_OK)
         return tn_error_last_code();
     for (int32_t d = 0; factors != NULL && d < index->ndim; d++)
         if (factors->ndim != index->ndim || factors->shape[d] != index->shape[d])
             return tn_fail(TN_ERR_VALUE,
-                           "per_sample_weights has shape %s; expected that of index, "
-                           "%s",
+                           "per_sample_weights: wrong shape, got %s; expected that of index, %s",
                            tn__common_text(text, tn__common_shape(factors)),
                            tn__common_text(text_o, tn__common_shape(index)));
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx >= weight->shape[0] || o->padding_idx < -weight->shape[0]))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "padding_idx is %lld; expected the index of one of the %lld "
-                       "rows of weight",
-                       (long long)o->padding_idx, (long long)weight->shape[0]);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "padding_idx: out of range, got %lld; expected the index of one of the %lld rows of "
+            "weight",
+            (long long)o->padding_idx, (long long)weight->shape[0]);
     return tn__common_open(infer);
 }
 
@@ -132,8 +134,8 @@ static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
     for (int64_t i = 0; i < *count; i++)
         if (at[i] < (i == 0 ? 0 : at[i - 1]) || at[i] > n || (i == 0 && at[0] != 0)) {
             tn_fail(TN_ERR_VALUE,
-                    "embedding_bag: offsets[%lld] is %lld; expected 0 first, no decrease, and at "
-                    "most %lld, the number of indices",
+                    "embedding_bag: offsets[%lld]: out of range, got %lld; expected 0 first, no "
+                    "decrease, and at most %lld, the number of indices",
                     (long long)i, (long long)at[i], (long long)n);
             tn_free(at);
             return NULL;

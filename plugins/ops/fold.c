@@ -18,8 +18,10 @@ static tn_status pair(tn_ints given, int64_t otherwise, int64_t least, const cha
         out[i] = given.count == 2 ? given.at[i] : given.count == 1 ? given.at[0] : otherwise;
     if (given.count > 2 || out[0] < least || out[1] < least || out[0] > INT32_MAX ||
         out[1] > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s is %s; expected one or two numbers, %lld to %lld", name,
-                       tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: out of range or too many, got %s; expected one or two numbers, %lld to %lld", name,
+            tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     return TN_OK;
 }
 
@@ -38,10 +40,12 @@ static tn_status lay_out(const int64_t *size, tn_ints kernel, tn_ints dilation, 
         int64_t room = size[i] + 2 * w->padding[i] - w->dilation[i] * (w->kernel[i] - 1) - 1;
 
         if (room < 0)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "a window of %lld, %lld is larger than an image of %lld, %lld",
-                           (long long)w->kernel[0], (long long)w->kernel[1], (long long)size[0],
-                           (long long)size[1]);
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "kernel: too large, got %lld with dilation %lld; expected at most size + 2 "
+                "padding, %lld",
+                (long long)w->kernel[i], (long long)w->dilation[i],
+                (long long)(size[i] + 2 * w->padding[i]));
         w->count[i] = room / w->stride[i] + 1;
     }
     return status;
@@ -56,8 +60,9 @@ static tn_status im2col_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim != 3 && x->ndim != 4)
-        return tn_fail(TN_ERR_RUNTIME, "x has %d dimension%s; expected [N, C, H, W] or [C, H, W]",
-                       (int)x->ndim, x->ndim == 1 ? "" : "s");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: wrong number of dimensions, got %d; expected [N, C, H, W] or [C, H, W]",
+                       (int)x->ndim);
     status = lay_out(x->shape + x->ndim - 2, o->kernel, o->dilation, o->padding, o->stride, &w);
     if (status != TN_OK)
         return status;
@@ -136,9 +141,11 @@ static tn_status fold_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim != 2 && x->ndim != 3)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x has %d dimension%s; expected [N, C * kh * kw, windows] or without N",
-                       (int)x->ndim, x->ndim == 1 ? "" : "s");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong number of dimensions, got %d; expected [N, C * kh * kw, windows] or without "
+            "N",
+            (int)x->ndim);
     status = pair(o->output_size, 0, 1, "output_size", size);
     if (status == TN_OK)
         status = lay_out(size, o->kernel, o->dilation, o->padding, o->stride, &w);
@@ -146,11 +153,12 @@ static tn_status fold_infer(tn_infer *infer)
         return status;
     window = w.kernel[0] * w.kernel[1];
     if (x->shape[x->ndim - 2] % window != 0 || x->shape[x->ndim - 1] != w.count[0] * w.count[1])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x has %lld rows and %lld columns; expected a multiple of %lld rows, and "
-                       "%lld columns",
-                       (long long)x->shape[x->ndim - 2], (long long)x->shape[x->ndim - 1],
-                       (long long)window, (long long)(w.count[0] * w.count[1]));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong size, got %lld rows and %lld columns; expected a multiple of %lld rows, and "
+            "%lld columns",
+            (long long)x->shape[x->ndim - 2], (long long)x->shape[x->ndim - 1], (long long)window,
+            (long long)(w.count[0] * w.count[1]));
     meta->dtype = tn_view_dtype(x);
     meta->ndim = x->ndim + 1;
     meta->shape[0] = x->shape[0];

@@ -7,7 +7,7 @@ static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char
 {
     char text_x[TN__TEXT], text_i[TN__TEXT];
 
-    return tn_fail(TN_ERR_RUNTIME, "index %s and x %s: %s",
+    return tn_fail(TN_ERR_RUNTIME, "index: wrong shape, got %s for x %s; expected %s",
                    tn__common_text(text_i, tn__common_shape(index)),
                    tn__common_text(text_x, tn__common_shape(x)), rule);
 }
@@ -20,10 +20,10 @@ static tn_status index_fits(const tn_view *x, const tn_view *index, int64_t dim)
     if (status != TN_OK || tn__common_count(tn__common_shape(index)) == 0)
         return status;
     if ((x->ndim > 0 ? x->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
-        return sizes_differ(x, index, "expected the same number of dimensions");
+        return sizes_differ(x, index, "the same number of dimensions");
     for (int32_t d = 0; d < x->ndim && d < index->ndim; d++)
         if (d != at && index->shape[d] > x->shape[d])
-            return sizes_differ(x, index, "expected index not larger than x, except along dim");
+            return sizes_differ(x, index, "no size larger than that of x, except along dim");
     return x->ndim > 0 ? tn__common_index_into(x, at, index) : TN_OK;
 }
 
@@ -51,18 +51,18 @@ static tn_status into_infer(tn_infer *infer, int64_t dim)
     if (status != TN_OK)
         return status;
     if (tn_view_dtype(src) != tn_view_dtype(x))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x is %s and src is %s; expected the same dtype: tn_cast "
-                       "one of them",
-                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or src: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
+            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (tn__common_count(tn__common_shape(index)) == 0)
         return TN_OK;
     if ((src->ndim > 0 ? src->ndim : 1) != (index->ndim > 0 ? index->ndim : 1))
-        return sizes_differ(src, index, "expected src with the same number of dimensions");
+        return sizes_differ(src, index, "the number of dimensions of src");
     for (int32_t d = 0; d < src->ndim && d < index->ndim; d++)
         if (index->shape[d] > src->shape[d])
-            return sizes_differ(src, index, "expected index not larger than src");
+            return sizes_differ(src, index, "no size larger than that of src");
     return TN_OK;
 }
 
@@ -139,7 +139,8 @@ static tn_status index_select_infer(tn_infer *infer)
     if (status == TN_OK && x->ndim > 0)
         infer->out[0].shape[dim] = tn__common_count(tn__common_shape(index));
     else if (status == TN_OK && tn__common_count(tn__common_shape(index)) != 1)
-        return tn_fail(TN_ERR_INDEX, "expected one index for a tensor of 0 dimensions");
+        return tn_fail(TN_ERR_INDEX,
+                       "index: wrong number of indices; expected one for a tensor of 0 dimensions");
     return status;
 }
 
@@ -169,19 +170,20 @@ static tn_status index_add_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (tn_view_dtype(src) != tn_view_dtype(x))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x is %s and src is %s; expected the same dtype: tn_cast "
-                       "one of them",
-                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or src: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
+            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(src)));
     for (int32_t d = 0; d < x->ndim && fits; d++)
         fits = src->shape[d] ==
                (d == dim ? tn__common_count(tn__common_shape(index)) : x->shape[d]);
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "src has shape %s; expected that of x %s, with as many elements along dim "
-                       "%d as index has",
-                       tn__common_text(text_s, tn__common_shape(src)),
-                       tn__common_text(text_x, tn__common_shape(x)), (int)dim);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "src: wrong shape, got %s; expected that of x %s, with as many elements along dim %d "
+            "as index has",
+            tn__common_text(text_s, tn__common_shape(src)),
+            tn__common_text(text_x, tn__common_shape(x)), (int)dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (x->ndim > 0)
         status = tn__common_index_into(x, dim, index);
@@ -248,7 +250,7 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
         if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
             status = tn__common_index_into(x, d, indices[d]);
     if (status == TN_OK && meta->ndim + x->ndim - n > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "the result has %lld dimensions; expected at most %d",
+        return tn_fail(TN_ERR_VALUE, "result: too many dimensions, got %lld; expected at most %d",
                        (long long)(meta->ndim + x->ndim - n), TN_MAX_DIMS);
     return status;
 }
@@ -270,10 +272,10 @@ static tn_status index_put_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (tn_view_dtype(values) != tn_view_dtype(x))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x is %s and values is %s; expected the same dtype: tn_cast "
-                       "one of them",
-                       tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(values)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or values: wrong dtype, got %s and %s; expected the same: tn_cast one of them",
+            tn_dtype_name(tn_view_dtype(x)), tn_dtype_name(tn_view_dtype(values)));
     rest_of(x, infer->n_in - 2, &meta);
     fits = values->ndim <= meta.ndim;
     for (int32_t d = 0; d < values->ndim && fits; d++)

@@ -13,8 +13,7 @@ static tn_status linear_infer(tn_infer *infer)
         return status;
     if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
         return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and weight %s cannot be multiplied; expected x [..., in] and weight "
-                       "[out, in]",
+                       "x or weight: wrong shape, got %s and %s; expected [..., in] and [out, in]",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_w, tn__common_shape(w)));
     if (b != NULL) {
@@ -22,7 +21,8 @@ static tn_status linear_infer(tn_infer *infer)
         if (status != TN_OK)
             return status;
         if (b->ndim != 1 || b->shape[0] != w->shape[0])
-            return tn_fail(TN_ERR_RUNTIME, "bias %s and weight %s; expected bias [out]",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "bias: wrong shape, got %s with weight %s; expected [out]",
                            tn__common_text(text, tn__common_shape(b)),
                            tn__common_text(text_w, tn__common_shape(w)));
     }
@@ -126,7 +126,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
 
     if (which == FOLLOWERS)
         return tn_fail(TN_ERR_VALUE,
-                       "activation is %q; expected none, relu, gelu, gelu_tanh or silu",
+                       "activation: unknown, got %q; expected none, relu, gelu, gelu_tanh or silu",
                        o->activation != NULL ? o->activation : "None");
     status = linear_infer(infer);
     if (status == TN_OK && residual != NULL)
@@ -137,7 +137,8 @@ static tn_status linear_activation_infer(tn_infer *infer)
     for (int32_t d = 0; fits && residual != NULL && d < y->ndim; d++)
         fits = residual->shape[d] == y->shape[d];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "residual has shape %s; expected that of the result, %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "residual: wrong shape, got %s; expected that of the result, %s",
                        tn__common_text(text, tn__common_shape(residual)),
                        tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
     if (keeps_before(which, residual != NULL))

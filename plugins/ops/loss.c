@@ -13,7 +13,8 @@ static tn_status nll_loss_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (x->ndim != 2 || target->ndim != 1)
-        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s; expected [N, C] and [N]",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x or target: wrong shape, got %s and %s; expected [N, C] and [N]",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_t, tn__common_shape(target)));
     if (x->shape[0] != target->shape[0])
@@ -59,8 +60,8 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
         tn_view_dtype(total) != tn_view_dtype(gy))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy %s (%s), target %s, total of %s: with reduction %s, expected %s and [N], total [] "
-            "of gy's dtype",
+            "gy, target or total: wrong, got %s (%s), %s and %s; with reduction %s expected %s, "
+            "[N] and [] of gy's dtype",
             tn__common_text(text, tn__common_shape(gy)), tn_dtype_name(tn_view_dtype(gy)),
             tn__common_text(text_t, tn__common_shape(target)), tn_dtype_name(tn_view_dtype(total)),
             o->reduction, none ? "[N]" : "[]");
@@ -105,8 +106,8 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x %s and target %s: expected target with the shape of x without its class dimension "
-            "(dimension 1, or 0 of a vector)",
+            "x or target: wrong shape, got %s and %s; expected target as x without its class "
+            "dimension (1, or 0 of a vector)",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_t, tn__common_shape(target)));
     infer->out[0].dtype = tn_view_dtype(x);
@@ -180,12 +181,14 @@ static tn_status weighted_classes(const tn_infer *infer, bool shares)
                : d < at ? target->shape[d] == x->shape[d]
                         : d == at || target->shape[d - 1] == x->shape[d];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "x %s and target %s: expected target %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x or target: wrong shape, got %s and %s; expected target %s",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_t, tn__common_shape(target)),
                        shares ? "of the same shape" : "the same without the classes");
     if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[at]))
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected [%lld], one for each class",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "weight: wrong shape, got %s; expected [%lld], one for each class",
                        tn__common_text(text, tn__common_shape(weight)), (long long)x->shape[at]);
     return TN_OK;
 }
@@ -268,10 +271,12 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
         infer->dtype = tn_dtype_promote(infer->dtype, dtype);
     status = check(infer, o->reduction);
     if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))
-        return tn_fail(TN_ERR_TYPE, "target is %s; expected int64 indices or probabilities",
+        return tn_fail(TN_ERR_TYPE,
+                       "target: wrong dtype, got %s; expected int64 indices or probabilities",
                        tn_dtype_name(dtype));
     if (status == TN_OK && !(o->label_smoothing >= 0 && o->label_smoothing <= 1))
-        return tn_fail(TN_ERR_VALUE, "label_smoothing is %g; expected 0 to 1", o->label_smoothing);
+        return tn_fail(TN_ERR_VALUE, "label_smoothing: out of range, got %g; expected 0 to 1",
+                       o->label_smoothing);
     return status == TN_OK ? weighted_classes(infer, is_share(dtype)) : status;
 }
 

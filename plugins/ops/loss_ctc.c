@@ -28,8 +28,8 @@ static tn_status ctc_loss_infer(tn_infer *infer)
         (targets->ndim == 2 && targets->shape[0] != n))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "log_probs %s and targets %s; expected [T, N, C] with [N, S] or [sum of lengths], or "
-            "[T, C] with [S]",
+            "log_probs or targets: wrong shape, got %s and %s; expected [T, N, C] with [N, S] or "
+            "[sum of lengths], or [T, C] with [S]",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_t, tn__common_shape(targets)));
     for (int i = 2; i < 4; i++) {
@@ -37,12 +37,13 @@ static tn_status ctc_loss_infer(tn_infer *infer)
 
         if (tn__common_count(tn__common_shape(lengths)) != n || lengths->ndim > 1)
             return tn_fail(TN_ERR_RUNTIME,
-                           "%s has shape %s; expected [%lld], one for each sequence",
+                           "%s: wrong shape, got %s; expected [%lld], one for each sequence",
                            i == 2 ? "input_lengths" : "target_lengths",
                            tn__common_text(text, tn__common_shape(lengths)), (long long)n);
     }
     if (o->blank < 0 || o->blank >= x->shape[x->ndim - 1])
-        return tn_fail(TN_ERR_RUNTIME, "blank is %lld; expected one of the %lld classes",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "blank: out of range, got %lld; expected one of the %lld classes",
                        (long long)o->blank, (long long)x->shape[x->ndim - 1]);
     if (!is(o->reduction, "none") && !is(o->reduction, "mean") && !is(o->reduction, "sum"))
         return tn_fail(TN_ERR_VALUE,
@@ -87,25 +88,28 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
             if (value < 0 || value >= k->c || value == blank)
                 return tn_fail(
                     TN_ERR_RUNTIME,
-                    "ctc_loss: target %lld of sequence %lld is %lld; expected a class below %lld "
-                    "other than the blank %lld",
+                    "ctc_loss: target %lld of sequence %lld: out of range, got %lld; expected a "
+                    "class below %lld other than the blank %lld",
                     (long long)i, (long long)n, (long long)value, (long long)k->c,
                     (long long)blank);
         }
         if (length > INT64_MAX / 4 - all)
-            return tn_fail(TN_ERR_RUNTIME, "ctc_loss: target_lengths: the sum overflows");
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "ctc_loss: target_lengths: the sum overflows; expected the number of targets");
         all += length;
     }
     if (targets.count == 1 && all != targets.at[0])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "ctc_loss: target_lengths sum to %lld, but targets has %lld elements",
-                       (long long)all, (long long)targets.at[0]);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "ctc_loss: target_lengths: wrong sum, got %lld; expected %lld, the number of targets",
+            (long long)all, (long long)targets.at[0]);
     for (int64_t i = 0; targets.count == 1 && i < all; i++)
         if (label[i] < 0 || label[i] >= k->c || label[i] == blank)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "ctc_loss: target %lld is %lld; expected a class below %lld other than the blank "
-                "%lld",
+                "ctc_loss: target %lld: out of range, got %lld; expected a class below %lld other "
+                "than the blank %lld",
                 (long long)i, (long long)label[i], (long long)k->c, (long long)blank);
     return TN_OK;
 }

@@ -16,7 +16,8 @@ static tn_status same_shape(const tn_infer *infer)
     for (int32_t i = 0; same && i < x->ndim; i++)
         same = x->shape[i] == target->shape[i];
     return same ? TN_OK
-                : tn_fail(TN_ERR_VALUE, "x %s and target %s; expected the same shape",
+                : tn_fail(TN_ERR_VALUE,
+                          "x or target: wrong shape, got %s and %s; expected the same shape",
                           tn__common_text(text, tn__common_shape(x)),
                           tn__common_text(text_t, tn__common_shape(target)));
 }
@@ -26,9 +27,10 @@ EACH(l1_loss, TN_OK, tn_abs(minus(in[0], in[1])), NULL);
 
 static tn_status positive(double value, const char *name, bool zero)
 {
-    return value > 0 || (zero && value == 0) ? TN_OK
-                                             : tn_fail(TN_ERR_VALUE, "%s is %g; expected %s", name,
-                                                       value, zero ? "0 or more" : "more than 0");
+    return value > 0 || (zero && value == 0)
+               ? TN_OK
+               : tn_fail(TN_ERR_VALUE, "%s: out of range, got %g; expected %s", name, value,
+                         zero ? "0 or more" : "more than 0");
 }
 
 /* d = x - target within its bend. */

@@ -39,7 +39,7 @@ static tn_status triplet_check(const tn_infer *infer, double margin)
     char text[TN__TEXT], text_a[TN__TEXT];
 
     if (!(margin > 0))
-        return tn_fail(TN_ERR_VALUE, "margin is %g; expected more than 0", margin);
+        return tn_fail(TN_ERR_VALUE, "margin: out of range, got %g; expected more than 0", margin);
     for (int32_t i = 1; i < 3; i++) {
         const tn_view *b = infer->in[i];
         bool fits = a->ndim == b->ndim;
@@ -47,10 +47,11 @@ static tn_status triplet_check(const tn_infer *infer, double margin)
         for (int32_t d = 0; fits && d < a->ndim; d++)
             fits = a->shape[d] == b->shape[d] || a->shape[d] == 1 || b->shape[d] == 1;
         if (!fits)
-            return tn_fail(TN_ERR_RUNTIME, "anchor %s and %s %s do not broadcast together",
-                           tn__common_text(text_a, tn__common_shape(a)),
-                           i == 1 ? "positive" : "negative",
-                           tn__common_text(text, tn__common_shape(b)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "anchor or %s: wrong shape, got %s and %s; expected shapes that broadcast",
+                i == 1 ? "positive" : "negative", tn__common_text(text_a, tn__common_shape(a)),
+                tn__common_text(text, tn__common_shape(b)));
     }
     return TN_OK;
 }
@@ -87,15 +88,16 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
         fits = target->ndim == 0 ? !each || classes == 1
                                  : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
     if (!fits)
-        return tn_fail(
-            TN_ERR_RUNTIME, "x %s and target %s: %s", tn__common_text(text, tn__common_shape(x)),
-            tn__common_text(text_t, tn__common_shape(target)),
-            each ? "expected both [N, C] or [C]" : "expected [N, C] and [N], or [C] and [] or [1]");
+        return tn_fail(TN_ERR_RUNTIME, "x or target: wrong shape, got %s and %s; expected %s",
+                       tn__common_text(text, tn__common_shape(x)),
+                       tn__common_text(text_t, tn__common_shape(target)),
+                       each ? "both [N, C] or [C]" : "[N, C] and [N], or [C] and [] or [1]");
     if (classes < 1)
-        return tn_fail(TN_ERR_RUNTIME, "x %s has no classes; expected at least one",
+        return tn_fail(TN_ERR_RUNTIME, "x: no classes, got shape %s; expected at least one",
                        tn__common_text(text, tn__common_shape(x)));
     if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != classes))
-        return tn_fail(TN_ERR_RUNTIME, "weight has shape %s; expected [%lld], one for each class",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "weight: wrong shape, got %s; expected [%lld], one for each class",
                        tn__common_text(text, tn__common_shape(weight)), (long long)classes);
     return TN_OK;
 }
@@ -131,8 +133,9 @@ static tn_tensor *multi_margin(tn_tensor *const *in, const tn_multi_margin_loss_
 
 static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
 {
-    return p == 1 || p == 2 ? class_shapes(infer, false)
-                            : tn_fail(TN_ERR_VALUE, "p is %lld; expected 1 or 2", (long long)p);
+    return p == 1 || p == 2
+               ? class_shapes(infer, false)
+               : tn_fail(TN_ERR_VALUE, "p: out of range, got %lld; expected 1 or 2", (long long)p);
 }
 
 LOSS(multi_margin_loss, multi_margin_check(infer, o->p), multi_margin(in, o));

@@ -29,9 +29,11 @@ static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
 {
     for (int64_t i = 1; i < infer->n_in; i++)
         if (infer->in[i] != NULL && tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
-            return tn_fail(TN_ERR_RUNTIME, "expected one dtype, got %s and %s: tn_cast one",
-                           tn_dtype_name(tn_view_dtype(infer->in[0])),
-                           tn_dtype_name(tn_view_dtype(infer->in[i])));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "inputs: different dtypes, got %s and %s; expected one dtype: tn_cast one",
+                tn_dtype_name(tn_view_dtype(infer->in[0])),
+                tn_dtype_name(tn_view_dtype(infer->in[i])));
     return TN_OK;
 }
 

@@ -34,7 +34,8 @@ static tn_status check_within(const tn_view *part, const tn_view *x, const char 
         fits = size == 1 || size == x->shape[x->ndim - 1 - i];
     }
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "%s %s does not broadcast to x %s", name,
+                : tn_fail(TN_ERR_RUNTIME,
+                          "%s: wrong shape, got %s; expected one that broadcasts to x %s", name,
                           tn__common_text(text, tn__common_shape(part)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
@@ -48,7 +49,7 @@ static tn_status check_like(const tn_view *part, const tn_view *x, const char *n
     for (int32_t i = 0; fits && i < x->ndim; i++)
         fits = part->shape[i] == x->shape[i];
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "%s %s and x %s; expected the same shape", name,
+                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected that of x, %s", name,
                           tn__common_text(text, tn__common_shape(part)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
@@ -160,11 +161,11 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
         for (int32_t i = 0; fits && i < x->ndim; i++)
             fits = moment->shape[i] == (reduced[i] ? 1 : x->shape[i]);
         if (!fits)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "%s %s does not fit x %s; expected the result of "
-                           "standardize",
-                           k == 2 ? "mean" : "var", tn__common_text(text, tn__common_shape(moment)),
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "%s: wrong shape, got %s for x %s; expected that of the result of standardize",
+                k == 2 ? "mean" : "var", tn__common_text(text, tn__common_shape(moment)),
+                tn__common_text(text_x, tn__common_shape(x)));
     }
     if (status == TN_OK)
         status = check_within(in[4], x, "weight");
@@ -308,11 +309,10 @@ static tn_status last_infer(tn_infer *infer, tn_ints normalized)
     for (int64_t i = 0; fits && i < normalized.count; i++)
         fits = normalized.at[i] == x->shape[x->ndim - normalized.count + i];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "normalized_shape %s and x %s; expected the last dimensions "
-                       "of x",
-                       tn__common_text(text, normalized),
-                       tn__common_text(text_x, tn__common_shape(x)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "normalized_shape: wrong sizes, got %s for x %s; expected the last dimensions of x",
+            tn__common_text(text, normalized), tn__common_text(text_x, tn__common_shape(x)));
     for (int64_t k = 1; k < infer->n_in; k++) {
         const tn_view *part = infer->in[k];
 
@@ -320,7 +320,7 @@ static tn_status last_infer(tn_infer *infer, tn_ints normalized)
         for (int64_t i = 0; fits && part != NULL && i < normalized.count; i++)
             fits = part->shape[i] == normalized.at[i];
         if (!fits)
-            return tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected normalized_shape %s",
+            return tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected normalized_shape %s",
                            k == 1 ? "weight" : "bias",
                            tn__common_text(text_x, tn__common_shape(part)),
                            tn__common_text(text, normalized));
@@ -390,10 +390,11 @@ static tn_status local_response_norm_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (x->ndim < 3)
-        return tn_fail(TN_ERR_VALUE, "x has shape %s; expected 3 dimensions or more, [N, C, ...]",
+        return tn_fail(TN_ERR_VALUE,
+                       "x: wrong shape, got %s; expected 3 dimensions or more, [N, C, ...]",
                        tn__common_text(text, tn__common_shape(x)));
     if (o->neighbours < 1)
-        return tn_fail(TN_ERR_VALUE, "neighbours is %lld; expected at least 1",
+        return tn_fail(TN_ERR_VALUE, "neighbours: out of range, got %lld; expected at least 1",
                        (long long)o->neighbours);
     return tn__common_open(infer);
 }

@@ -10,17 +10,16 @@ static tn_status image_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (x->ndim < 2)
-        return tn_fail(TN_ERR_VALUE, "x %s has %d dimension%s; expected [N, C, ...]",
-                       tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
-                       x->ndim == 1 ? "" : "s");
+        return tn_fail(TN_ERR_VALUE, "x: wrong shape, got %s; expected [N, C, ...]",
+                       tn__common_text(text, tn__common_shape(x)));
     for (int64_t i = 1; i < infer->n_in; i++) {
         const tn_view *part = infer->in[i];
         const char *name = names[infer->n_in == 5 ? i - 1 : i + 1];
 
         if (part != NULL && (part->ndim != 1 || part->shape[0] != x->shape[1]))
-            return tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld], one for each channel",
-                           name, tn__common_text(text, tn__common_shape(part)),
-                           (long long)x->shape[1]);
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s: wrong shape, got %s; expected [%lld], one for each channel", name,
+                           tn__common_text(text, tn__common_shape(part)), (long long)x->shape[1]);
     }
     return tn__common_open(infer);
 }
@@ -112,10 +111,10 @@ static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o
         return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: one is missing; expected both "
                                        "or none");
     if (o->training && n == 1)
-        return tn_fail(TN_ERR_VALUE,
-                       "x has shape %s; expected more than 1 value per channel in "
-                       "training",
-                       tn__common_text(text, tn_tensor_shape(in[0])));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x: too few values, got shape %s; expected more than 1 value per channel in training",
+            tn__common_text(text, tn_tensor_shape(in[0])));
     s.eps = r.eps = o->eps;
     status = relu ? tn_standardize_relu(in[0], per_channel(in[3], ndim), per_channel(in[4], ndim),
                                         in[5], (tn_ints){ dims, count }, &r, out, &mean, &var)
@@ -136,7 +135,8 @@ static tn_status batch_norm_decompose(const tn_decompose *call)
 /* NaN gives NaN, as with PyTorch. */
 static tn_status check_eps(double eps)
 {
-    return eps <= 0.0 ? tn_fail(TN_ERR_VALUE, "eps is %g; expected a number greater than 0", eps)
+    return eps <= 0.0 ? tn_fail(TN_ERR_VALUE,
+                                "eps: out of range, got %g; expected a number greater than 0", eps)
                       : TN_OK;
 }
 
@@ -161,7 +161,7 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
     return fits ? image_infer(&plain)
-                : tn_fail(TN_ERR_RUNTIME, "residual %s and x %s; expected the same shape",
+                : tn_fail(TN_ERR_RUNTIME, "residual: wrong shape, got %s; expected that of x, %s",
                           tn__common_text(text, tn__common_shape(residual)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
@@ -198,9 +198,10 @@ static tn_status instance_norm_decompose(const tn_decompose *call)
         return tn__common_given(call->out, by_running(call->in[0], call->in, o->eps));
     }
     if (n == 1 || ndim == 2)
-        return tn_fail(TN_ERR_VALUE,
-                       "x has shape %s; expected more than 1 element for each channel",
-                       tn__common_text(text, tn_tensor_shape(call->in[0])));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "x: too few elements, got shape %s; expected more than 1 element for each channel",
+            tn__common_text(text, tn_tensor_shape(call->in[0])));
     s.eps = o->eps;
     status = tn_standardize(call->in[0], per_channel(call->in[3], ndim),
                             per_channel(call->in[4], ndim), (tn_ints){ dims, ndim - 2 }, &s,
@@ -223,14 +224,17 @@ static tn_status group_norm_infer(tn_infer *infer)
 
     if (status == TN_OK && (o->num_groups < 1 || x->shape[1] % o->num_groups != 0))
         return tn_fail(TN_ERR_RUNTIME,
-                       "num_groups is %lld; expected a divisor of the %lld channels",
+                       "num_groups: wrong count, got %lld; expected a divisor of the %lld channels",
                        (long long)o->num_groups, (long long)x->shape[1]);
     for (int32_t d = 1; d < x->ndim && status == TN_OK; d++)
         if (x->shape[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected at least 1 element in a group",
-                           tn__common_text(text, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "x: too few elements, got shape %s; expected at least 1 element in a group",
+                tn__common_text(text, tn__common_shape(x)));
     if (status == TN_OK && tn__common_count(tn__common_shape(x)) == o->num_groups)
-        return tn_fail(TN_ERR_VALUE, "x has shape %s; expected more than 1 value in a group",
+        return tn_fail(TN_ERR_VALUE,
+                       "x: too few values, got shape %s; expected more than 1 value in a group",
                        tn__common_text(text, tn__common_shape(x)));
     return status;
 }

@@ -27,26 +27,25 @@ static tn_status check_groups(tn_infer *infer, int64_t size, const char *words)
     }
     if (infer->n_in % size != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "wrong number of tensors, got %lld; expected a multiple of "
-                       "%lld: %s",
+                       "inputs: wrong number of tensors, got %lld; expected a multiple of %lld: %s",
                        (long long)infer->n_in, (long long)size, words);
     for (int64_t i = 0; i < infer->n_in; i++) {
         const tn_view *first = infer->in[i - i % size], *view = infer->in[i];
         char a[TN__TEXT], b[TN__TEXT];
 
         if (tn_view_dtype(view) != tn_view_dtype(first))
-            return tn_fail(TN_ERR_TYPE,
-                           "tensor %lld is %s, but parameter %lld, to which it "
-                           "belongs, is %s",
-                           (long long)i, tn_dtype_name(tn_view_dtype(view)), (long long)(i / size),
-                           tn_dtype_name(tn_view_dtype(first)));
+            return tn_fail(
+                TN_ERR_TYPE,
+                "tensor %lld: wrong dtype, got %s; expected that of its parameter %lld, %s",
+                (long long)i, tn_dtype_name(tn_view_dtype(view)), (long long)(i / size),
+                tn_dtype_name(tn_view_dtype(first)));
         if (view->ndim != first->ndim ||
             memcmp(view->shape, first->shape, (size_t)view->ndim * sizeof *view->shape) != 0)
-            return tn_fail(TN_ERR_VALUE,
-                           "tensor %lld has shape %s, but parameter %lld, to which it belongs, "
-                           "has %s",
-                           (long long)i, tn__common_text(a, tn__common_shape(view)),
-                           (long long)(i / size), tn__common_text(b, tn__common_shape(first)));
+            return tn_fail(
+                TN_ERR_VALUE,
+                "tensor %lld: wrong shape, got %s; expected that of its parameter %lld, %s",
+                (long long)i, tn__common_text(a, tn__common_shape(view)), (long long)(i / size),
+                tn__common_text(b, tn__common_shape(first)));
     }
     return TN_OK;
 }
@@ -61,7 +60,8 @@ static tn_status adam_step_infer(tn_infer *infer)
 {
     const tn_adam_step_options *o = infer->options;
     if (o->step < 1)
-        return tn_fail(TN_ERR_VALUE, "step is %lld; expected 1 or more", (long long)o->step);
+        return tn_fail(TN_ERR_VALUE, "step: out of range, got %lld; expected 1 or more",
+                       (long long)o->step);
     return check_groups(infer, adam_group(o),
                         o->amsgrad ? "itself, gradient, m, v, w" : "itself, gradient, m, v");
 }

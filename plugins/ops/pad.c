@@ -22,12 +22,13 @@ static tn_status pad_infer(tn_infer *infer)
 
     if (!constant && !reflect && !circular && !is_mode(o->mode, "replicate"))
         return tn_fail(TN_ERR_VALUE,
-                       "mode is %q; expected constant, reflect, replicate or circular",
+                       "mode: unknown, got %q; expected constant, reflect, replicate or circular",
                        o->mode != NULL ? o->mode : "");
     if (o->sizes.count % 2 != 0 || o->sizes.count / 2 > x->ndim)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "sizes %s: expected pairs (before, after), at most one for each dimension of x %s",
+            "sizes: wrong count, got %s; expected pairs (before, after), at most one for each "
+            "dimension of x %s",
             tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
     for (int64_t i = 0; i < o->sizes.count / 2; i++) {
@@ -36,25 +37,31 @@ static tn_status pad_infer(tn_infer *infer)
         int64_t left;
 
         if (before > FAR || after > FAR || before < -FAR || after < -FAR)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s; expected at most %lld at one end",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "sizes: out of range, got %s; expected at most %lld at one end",
                            tn__common_text(text, o->sizes), (long long)FAR);
         left = size + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         int64_t most = reflect ? left - 1 : circular ? left : size > 0 ? INT64_MAX : 0;
 
         if (!constant && ((before > 0 && before > most) || (after > 0 && after > most)))
-            return tn_fail(TN_ERR_RUNTIME,
-                           "sizes %s are not possible with mode %s for dimension %d of x %s",
-                           tn__common_text(text, o->sizes), o->mode, (int)dim,
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "sizes: out of range, got %s with mode %s for dimension %d of x %s; expected no "
+                "more than the mode can fill",
+                tn__common_text(text, o->sizes), o->mode, (int)dim,
+                tn__common_text(text_x, tn__common_shape(x)));
         meta->shape[dim] += before + after;
         if (!constant && !circular && (before != 0 || after != 0) && meta->shape[dim] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s leave no element of dimension %d of x %s",
-                           tn__common_text(text, o->sizes), (int)dim,
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "sizes: out of range, got %s; expected to leave an element of dimension %d of x %s",
+                tn__common_text(text, o->sizes), (int)dim,
+                tn__common_text(text_x, tn__common_shape(x)));
         if (meta->shape[dim] < 0 || size + before < 0 || size + after < 0)
-            return tn_fail(TN_ERR_RUNTIME, "sizes %s remove more than the size of x %s",
-                           tn__common_text(text, o->sizes),
-                           tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "sizes: out of range, got %s; expected to remove at most the size of x %s",
+                tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
         if (constant && (before > 0 || after > 0) &&
             tn__common_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
             return tn_error_last_code();

@@ -15,11 +15,12 @@ static tn_status lay_out(tn__window *s, tn_ints size, const pool *o)
     tn_status status;
 
     if (size.count < 1 || size.count > TN__WINDOW_DIMS)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "images of %s; expected one to three dimensions after [N, C]",
-                       tn__common_text(text, size));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong number of dimensions, got images of %s; expected one to three after [N, C]",
+            tn__common_text(text, size));
     if (o->kernel.count < 1)
-        return tn_fail(TN_ERR_VALUE, "kernel is empty; expected the size of a window");
+        return tn_fail(TN_ERR_VALUE, "kernel: empty, got 0 sizes; expected 1 to 3");
     s->dims = (int32_t)size.count;
     for (int64_t i = 0; i < size.count; i++)
         s->size[i] = size.at[i];
@@ -28,12 +29,13 @@ static tn_status lay_out(tn__window *s, tn_ints size, const pool *o)
         status = tn__window_row(o->padding, s->dims, 0, 0, "padding", s->padding);
     for (int32_t i = 0; i < s->dims && status == TN_OK; i++) {
         if (s->padding[i] > s->kernel[i] / 2)
-            return tn_fail(TN_ERR_RUNTIME,
-                           "padding %s is too large for the kernel %s; expected at "
-                           "most half of it",
-                           tn__common_text(text, o->padding), tn__common_text(text_k, o->kernel));
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "padding: too large, got %s for the kernel %s; expected at most half of it",
+                tn__common_text(text, o->padding), tn__common_text(text_k, o->kernel));
         if (s->size[i] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "images of %s are empty", tn__common_text(text, size));
+            return tn_fail(TN_ERR_RUNTIME, "x: empty images, got %s; expected sizes of at least 1",
+                           tn__common_text(text, size));
     }
     if (status != TN_OK)
         return status;
@@ -46,9 +48,10 @@ static tn_status image_infer(const tn_view *x, const pool *o, tn__window *s)
     char text[TN__TEXT];
 
     if (x->ndim < 3 || x->ndim > 2 + TN__WINDOW_DIMS)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x has shape %s; expected [N, C, ...] with one to three more dimensions",
-                       tn__common_text(text, tn__common_shape(x)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong shape, got %s; expected [N, C, ...] with one to three more dimensions",
+            tn__common_text(text, tn__common_shape(x)));
     return lay_out(s, (tn_ints){ x->shape + 2, x->ndim - 2 }, o);
 }
 
@@ -150,11 +153,12 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
     for (int64_t i = 0; same && i < o->input_size.count; i++)
         same = o->input_size.at[i] > 0;
     if (!same)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "gy %s and indices %s; expected the same shape, [N, C] and as many more "
-                       "dimensions as input_size has",
-                       tn__common_text(text, tn__common_shape(gy)),
-                       tn__common_text(text_i, tn__common_shape(indices)));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "gy or indices: wrong shape, got %s and %s; expected the same, [N, C] and as many "
+            "more dimensions as input_size has",
+            tn__common_text(text, tn__common_shape(gy)),
+            tn__common_text(text_i, tn__common_shape(indices)));
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                     (int32_t)o->input_size.count);
     tn__window_keep_order(&infer->out[0], indices); /* the indices have the stride order of x */
@@ -233,7 +237,8 @@ static tn_status check_divisor(const mean_options *o)
 {
     return o->divisor != 0
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "divisor_override is 0; expected another number");
+               : tn_fail(TN_ERR_VALUE,
+                         "divisor_override: out of range, got 0; expected another number");
 }
 
 /* How many elements each window has: a number for all, or [1, 1, count...] where they differ. */
@@ -360,7 +365,7 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
     for (int32_t i = 0; fits && i < s.dims; i++)
         fits = gy->shape[2 + i] == s.count[i];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "gy has shape %s; expected [N, C] and %s",
+        return tn_fail(TN_ERR_RUNTIME, "gy: wrong shape, got %s; expected [N, C] and %s",
                        tn__common_text(text, tn__common_shape(gy)),
                        tn__common_text(text_c, (tn_ints){ s.count, s.dims }));
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);

@@ -20,9 +20,9 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
     if (!fits)
         return tn_fail(
             TN_ERR_VALUE,
-            "x %s, samples %s, kernel_size %s, output_size %s; expected x with %d dimensions after "
-            "[N, C] or [C], samples [N, C, %d] or [C, %d], and output_size + kernel_size - 1 at "
-            "most x's size",
+            "x, samples, kernel_size or output_size: wrong, got %s, %s, %s and %s; expected x "
+            "with %d dimensions after [N, C] or [C], samples [N, C, %d] or [C, %d], output_size + "
+            "kernel_size - 1 at most x's size",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_s, tn__common_shape(samples)), tn__common_text(text_k, kernel),
             tn__common_text(text_o, output), (int)dims, (int)dims, (int)dims);

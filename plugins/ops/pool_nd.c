@@ -14,7 +14,7 @@ static tn_status image_open(tn_infer *infer, int32_t dims)
         return status;
     for (int32_t d = x->ndim - dims - 1; d < x->ndim; d++)
         if (x->shape[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected only N to be 0",
+            return tn_fail(TN_ERR_RUNTIME, "x: wrong shape, got %s; expected only N to be 0",
                            tn__common_text(text, tn__common_shape(x)));
     status = tn__common_open(infer);
     if (status == TN_OK && infer->n_out > 1)
@@ -93,7 +93,8 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
     char text[TN__TEXT];
 
     if (given.count < 1)
-        return tn_fail(TN_ERR_VALUE, "output_size is %s; expected one number, or %d of them",
+        return tn_fail(TN_ERR_VALUE,
+                       "output_size: wrong count, got %s; expected one number, or %d of them",
                        tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims && status == TN_OK; i++) {
         int64_t size = tn_tensor_size(x, 2 + i);
@@ -101,21 +102,21 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
         if (out[i] == -1)
             out[i] = size;
         if (size < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected no dimension of size 0",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "x: wrong shape, got %s; expected no dimension of size 0",
                            tn__common_text(text, tn_tensor_shape(x)));
         if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size %s: windows along dimension %d, of %lld, would have more than %lld "
-                "elements; expected sizes that divide it, or smaller ones",
+                "output_size: too large, got %s: the windows of dimension %d, of %lld, have over "
+                "%lld elements; expected sizes that divide it, or smaller ones",
                 tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
         shape[2 + i] = out[i];
     }
     if (status == TN_OK && tn__common_count((tn_ints){ shape, 2 + dims }) > (int64_t)1 << 48)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "output_size %s: the result would have more than 2^48 elements; expected fewer",
-            tn__common_text(text, given));
+        return tn_fail(TN_ERR_VALUE,
+                       "output_size: too large, got %s; expected a result of at most 2^48 elements",
+                       tn__common_text(text, given));
     return status;
 }
 
@@ -354,7 +355,7 @@ static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints ke
     if (x == NULL || tn__window_row(kernel, dims, 1, 1, "kernel", row) != TN_OK)
         return tn_error_last_code();
     if (p == 0)
-        return tn_fail(TN_ERR_VALUE, "p is 0; expected any other number");
+        return tn_fail(TN_ERR_VALUE, "p: out of range, got 0; expected any other number");
     y = tn_avg_pool(tn_pow_scalar(x, p), kernel, o);
     y = tn_mul(tn_sign(y), tn_relu(tn_abs(y)));
     y = tn_pow_scalar(tn_mul_scalar(y, (double)tn__window_product(row, dims)), 1.0 / p);
@@ -393,7 +394,8 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         tn__window_row(padding, dims, 0, 0, "padding", p) != TN_OK)
         return tn_error_last_code();
     if (!same_shape(tn_tensor_shape(in[0]), tn_tensor_shape(in[1])))
-        return tn_fail(TN_ERR_RUNTIME, "x %s and indices %s; expected the same shape",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x or indices: wrong shape, got %s and %s; expected the same shape",
                        tn__common_text(text, tn_tensor_shape(in[0])),
                        tn__common_text(text_i, tn_tensor_shape(in[1])));
     /* The size may be given with N and C in front. */
@@ -402,7 +404,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
         wanted.count = dims;
     }
     if (wanted.count > 0 && wanted.count != dims)
-        return tn_fail(TN_ERR_VALUE, "output_size is %s; expected %d numbers",
+        return tn_fail(TN_ERR_VALUE, "output_size: wrong count, got %s; expected %d numbers",
                        tn__common_text(text, wanted), (int)dims);
     shape[0] = tn_tensor_size(x, 0);
     shape[1] = tn_tensor_size(x, 1);
@@ -411,13 +413,16 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
 
         shape[2 + i] = wanted.count > 0 ? wanted.at[i] : usual;
         if (shape[2 + i] <= usual - s[i] || shape[2 + i] >= usual + s[i])
-            return tn_fail(TN_ERR_VALUE,
-                           "output_size is %s; expected dimension %d between %lld and %lld",
-                           tn__common_text(text, wanted), (int)i, (long long)(usual - s[i]),
-                           (long long)(usual + s[i]));
+            return tn_fail(
+                TN_ERR_VALUE,
+                "output_size: out of range, got %s; expected dimension %d between %lld and %lld",
+                tn__common_text(text, wanted), (int)i, (long long)(usual - s[i]),
+                (long long)(usual + s[i]));
         if (__builtin_mul_overflow(all, shape[2 + i], &all))
-            return tn_fail(TN_ERR_VALUE,
-                           "kernel, stride and output_size: the result has too many elements");
+            return tn_fail(
+                TN_ERR_VALUE,
+                "kernel, stride or output_size: too large, the result has too many elements; "
+                "expected fewer");
     }
     flat.start_dim = 2;
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),

@@ -137,7 +137,7 @@ static tn_status randperm_infer(tn_infer *infer)
 static tn_status philox_permutation_infer(tn_infer *infer)
 {
     if (infer->in[0]->ndim != 1)
-        return tn_fail(TN_ERR_RUNTIME, "x has %d dimensions; expected one",
+        return tn_fail(TN_ERR_RUNTIME, "x: wrong number of dimensions, got %d; expected one",
                        (int)infer->in[0]->ndim);
     tn__common_plain(&infer->out[0], TN_I64, tn__common_shape(infer->in[0]));
     return TN_OK;

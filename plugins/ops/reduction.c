@@ -28,10 +28,11 @@ static tn_status mean_infer(tn_infer *infer)
     tn_dtype dtype = tn__common_asked(infer, o->dtype);
 
     if (!((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "the mean of %s tensors is not an integer; expected the dtype option with a "
-                       "float or complex dtype",
-                       tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x: wrong dtype, got %s; expected a float or complex dtype, in x or in the dtype "
+            "option",
+            tn_dtype_name(dtype));
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
@@ -85,7 +86,7 @@ static tn_status sum_to_infer(tn_infer *infer)
     for (int64_t d = 0; d < o->shape.count; d++)
         if (lead < 0 || (o->shape.at[d] != x->shape[d + lead] && o->shape.at[d] != 1))
             return tn_fail(
-                TN_ERR_RUNTIME, "shape %s does not broadcast to %s, so it cannot be summed to it",
+                TN_ERR_RUNTIME, "shape: not possible, got %s; expected one that broadcasts to x %s",
                 tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), o->shape);
     return TN_OK;

@@ -101,7 +101,8 @@ static tn_status norm_infer(tn_infer *infer)
     tn_dtype dtype = tn__common_part(tn__common_asked(infer, o->dtype));
 
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
-        return tn_fail(TN_ERR_RUNTIME, "dtype is %s; expected a float or complex dtype",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "dtype: wrong kind, got %s; expected a float or complex dtype",
                        tn_dtype_name(dtype));
     if (isinf(o->p))
         return tn__common_extreme(infer, o->dims, o->keepdim, dtype);

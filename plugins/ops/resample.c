@@ -27,13 +27,15 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         *mode = modes[i].mode;
         if (modes[i].dims == 0 || modes[i].dims == dims)
             return TN_OK;
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "mode %s: wrong x; expected %d dimensions after [N, C], got %d", name,
-                       (int)modes[i].dims, (int)dims);
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "x: wrong number of dimensions, got %d after [N, C]; expected %d with mode %s",
+            (int)dims, (int)modes[i].dims, name);
     }
     return tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "mode is %q; expected nearest, nearest-exact, linear, bilinear, bicubic or trilinear",
+        "mode: unknown, got %q; expected nearest, nearest-exact, linear, bilinear, bicubic or "
+        "trilinear",
         name != NULL ? name : "");
 }
 
@@ -57,20 +59,22 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
     if (dims < 1 || dims > MOST || (o->output_size.count != dims && o->output_size.count > 0))
         return tn_fail(
             TN_ERR_VALUE,
-            "x %s and output_size %s; expected [N, C, ...] with one to three more dimensions, and "
-            "a size for each of them",
+            "x or output_size: wrong shape, got %s and %s; expected [N, C, ...] with one to three "
+            "more dimensions, and a size for each",
             tn__common_text(text, shape), tn__common_text(text_s, o->output_size));
     if (factors.count > 1 && factors.count != dims)
         return tn_fail(
             TN_ERR_VALUE,
-            "x %s with %d scale factors; expected one, or one for each of the %d dimensions after "
-            "[N, C]",
-            tn__common_text(text, shape), (int)factors.count, (int)dims);
+            "scale_factor: wrong count, got %d for x %s; expected one, or one for each of the %d "
+            "dimensions after [N, C]",
+            (int)factors.count, tn__common_text(text, shape), (int)dims);
     if (o->output_size.count < 1 && factors.count < 1)
-        return tn_fail(TN_ERR_VALUE, "expected either output_size or scale_factor");
+        return tn_fail(TN_ERR_VALUE,
+                       "output_size or scale_factor: both missing; expected one of them");
     for (int64_t i = 0; i < factors.count; i++)
         if (!(factors.at[i] > 0) || isinf(factors.at[i]))
-            return tn_fail(TN_ERR_VALUE, "scale_factor is %g; expected a finite number above 0",
+            return tn_fail(TN_ERR_VALUE,
+                           "scale_factor: out of range, got %g; expected a finite number above 0",
                            factors.at[i]);
     for (int64_t d = 0; d < dims; d++) {
         double scaled = factors.count < 1 ? 0
@@ -78,16 +82,20 @@ static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64
                                                   factors.at[factors.count == 1 ? 0 : d]);
 
         if (o->output_size.count < 1 && !(scaled < (double)INT32_MAX))
-            return tn_fail(TN_ERR_VALUE, "x %s and scale_factor %g: the result is too large",
-                           tn__common_text(text, shape), factors.at[factors.count == 1 ? 0 : d]);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "scale_factor: too large, got %g for x %s; expected a result with sizes below %lld",
+                factors.at[factors.count == 1 ? 0 : d], tn__common_text(text, shape),
+                (long long)INT32_MAX);
         sizes[d] = o->output_size.count < 1 ? (int64_t)scaled : o->output_size.at[d];
         if (sizes[d] > INT32_MAX)
-            return tn_fail(TN_ERR_VALUE, "output_size %s; expected sizes from 1 to %lld",
+            return tn_fail(TN_ERR_VALUE,
+                           "output_size: out of range, got %s; expected sizes from 1 to %lld",
                            tn__common_text(text_s, o->output_size), (long long)INT32_MAX);
         if (shape.at[2 + d] < 1 || sizes[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x %s and size %s; expected sizes of at least 1",
-                           tn__common_text(text, shape),
-                           tn__common_text(text_s, (tn_ints){ sizes, d + 1 }));
+            return tn_fail(
+                TN_ERR_RUNTIME, "x or size: empty, got %s and %s; expected sizes of at least 1",
+                tn__common_text(text, shape), tn__common_text(text_s, (tn_ints){ sizes, d + 1 }));
     }
     return TN_OK;
 }
@@ -105,7 +113,10 @@ static tn_status interpolate_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (o->align_corners && (mode == NEAREST || mode == EXACT))
-        return tn_fail(TN_ERR_VALUE, "align_corners is not supported with mode %s", o->mode);
+        return tn_fail(TN_ERR_VALUE,
+                       "align_corners: not supported with this mode, got %s; expected a mode that "
+                       "interpolates",
+                       o->mode);
     return tn__common_open(infer);
 }
 
@@ -248,10 +259,10 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
     else if (fits)
         fits = x->shape[x->ndim - 3] % (factor * factor) == 0;
     return fits ? tn__common_open(infer)
-                : tn_fail(TN_ERR_RUNTIME, "x %s and factor %lld: %s",
+                : tn_fail(TN_ERR_RUNTIME, "x or factor: wrong size, got %s and %lld; expected %s",
                           tn__common_text(text, tn__common_shape(x)), (long long)factor,
-                          down ? "expected a divisor of the last two of 3 or more dimensions"
-                               : "expected its square to divide the third last dimension");
+                          down ? "a divisor of the last two of 3 or more dimensions"
+                               : "its square to divide the third last dimension");
 }
 
 /* [..., C, H, W], split and put in another order: `order` is of the last dimensions. */
@@ -317,9 +328,11 @@ static tn_status channel_shuffle_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if (x->ndim < 3 || o->groups < 1 || x->shape[1] % o->groups != 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and groups %lld; expected a divisor of the channels of [N, C, ...]",
-                       tn__common_text(text, tn__common_shape(x)), (long long)o->groups);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or groups: wrong size, got %s and %lld; expected a divisor of the channels of [N, "
+            "C, ...]",
+            tn__common_text(text, tn__common_shape(x)), (long long)o->groups);
     return tn__common_open(infer);
 }
 

@@ -42,8 +42,8 @@ static tn_status affine_grid_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_VALUE,
-            "theta %s and output_size %s; expected [N, 2, 3] with [N, C, H, W], or [N, 3, 4] with "
-            "[N, C, D, H, W]",
+            "theta or output_size: wrong shape, got %s and %s; expected [N, 2, 3] with [N, C, H, "
+            "W], or [N, 3, 4] with [N, C, D, H, W]",
             tn__common_text(text, tn__common_shape(theta)),
             tn__common_text(text_s, o->output_size));
     return tn__common_open(infer);
@@ -111,20 +111,22 @@ static tn_status grid_sample_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x %s and grid %s; expected [N, C, H, W] with [N, H', W', 2], or [N, C, D, H, W] with "
-            "[N, D', H', W', 3], and no size of 0 in the image",
+            "x or grid: wrong shape, got %s and %s; expected [N, C, H, W] with [N, H', W', 2], or "
+            "[N, C, D, H, W] with [N, D', H', W', 3], no image of size 0",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_g, tn__common_shape(grid)));
     if (tn__common_same_dtype(x, "x", grid, "grid") != TN_OK)
         return tn_error_last_code();
     if (!cubic && !is(o->mode, "bilinear") && !is(o->mode, "nearest"))
-        return tn_fail(TN_ERR_VALUE, "mode is %q; expected bilinear, nearest or bicubic",
+        return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected bilinear, nearest or bicubic",
                        o->mode != NULL ? o->mode : "");
     if (cubic && x->ndim != 4)
-        return tn_fail(TN_ERR_RUNTIME, "x has shape %s; expected [N, C, H, W] with mode bicubic",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "x: wrong shape, got %s; expected [N, C, H, W] with mode bicubic",
                        tn__common_text(text, tn__common_shape(x)));
     if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
-        return tn_fail(TN_ERR_VALUE, "padding_mode is %q; expected zeros, border or reflection",
+        return tn_fail(TN_ERR_VALUE,
+                       "padding_mode: unknown, got %q; expected zeros, border or reflection",
                        o->padding_mode != NULL ? o->padding_mode : "");
     return tn__common_open(infer);
 }

@@ -18,10 +18,10 @@ static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t in
         if (w[i] == NULL || (w[i]->ndim == (i < 2 ? 2 : 1) && w[i]->shape[0] == rows &&
                              (i >= 2 || w[i]->shape[1] == columns)))
             continue;
-        return i < 2 ? tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld, %lld]", names[i],
-                               tn__common_text(text, tn__common_shape(w[i])), (long long)rows,
-                               (long long)columns)
-                     : tn_fail(TN_ERR_RUNTIME, "%s has shape %s; expected [%lld]", names[i],
+        return i < 2 ? tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected [%lld, %lld]",
+                               names[i], tn__common_text(text, tn__common_shape(w[i])),
+                               (long long)rows, (long long)columns)
+                     : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected [%lld]", names[i],
                                tn__common_text(text, tn__common_shape(w[i])), (long long)rows);
     }
     return TN_OK;
@@ -46,10 +46,12 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
             fits = c->shape[d] == h->shape[d];
     }
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x %s and h %s; expected [N, inputs] and [N, hidden], or without N%s",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or h: wrong shape, got %s and %s; expected [N, inputs] and [N, hidden], or without "
+            "N%s",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
     hidden = h->shape[h->ndim - 1];
     return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
                ? tn_error_last_code()
@@ -139,23 +141,23 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
         (c != NULL && (c->ndim != 2 || c->shape[0] != h->shape[0])))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x %s and h %s; expected [L, N, inputs] with L at least 1, and [N, hidden]%s",
+            "x or h: wrong shape, got %s and %s; expected [L, N, inputs] with L at least 1, and "
+            "[N, hidden]%s",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_h, tn__common_shape(h)), c != NULL ? ", and c [N, hidden]" : "");
     n = h->shape[0];
     out = h->shape[1];
     hidden = c != NULL ? c->shape[1] : out;
     if (w_hr == NULL && hidden != out)
-        return tn_fail(TN_ERR_RUNTIME, "h has shape %s; expected that of c without w_hr",
+        return tn_fail(TN_ERR_RUNTIME, "h: wrong shape, got %s; expected that of c without w_hr",
                        tn__common_text(text_h, tn__common_shape(h)));
     if (w_hr != NULL && (w_hr->ndim != 2 || w_hr->shape[0] != out || w_hr->shape[1] != hidden))
-        return tn_fail(TN_ERR_RUNTIME, "w_hr has shape %s; expected [%lld, %lld]",
+        return tn_fail(TN_ERR_RUNTIME, "w_hr: wrong shape, got %s; expected [%lld, %lld]",
                        tn__common_text(text, tn__common_shape(w_hr)), (long long)out,
                        (long long)hidden);
     if (lengths != NULL && (lengths->ndim != 1 || lengths->shape[0] != n))
         return tn_fail(TN_ERR_RUNTIME,
-                       "lengths has shape %s; expected [%lld], one for each "
-                       "sequence",
+                       "lengths: wrong shape, got %s; expected [%lld], one for each sequence",
                        tn__common_text(text, tn__common_shape(lengths)), (long long)n);
     return weights_infer(w, gates * hidden, x->shape[2], out) != TN_OK ? tn_error_last_code()
                                                                        : tn__common_open(infer);
@@ -202,10 +204,11 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
     status = tn_tensor_copy_out(w->lengths, at, (size_t)count * sizeof *at);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         if (at[i] < 1 || at[i] > length)
-            status = tn_fail(TN_ERR_VALUE,
-                             "%s_sequence: lengths[%lld] is %lld; expected 1 to %lld, the length "
-                             "of x",
-                             names[w->kind], (long long)i, (long long)at[i], (long long)length);
+            status = tn_fail(
+                TN_ERR_VALUE,
+                "%s_sequence: lengths[%lld]: out of range, got %lld; expected 1 to %lld, the "
+                "length of x",
+                names[w->kind], (long long)i, (long long)at[i], (long long)length);
     tn_free(at);
     return status;
 }
@@ -274,7 +277,7 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
 
     if (o->nonlinearity == NULL ||
         (strcmp(o->nonlinearity, "tanh") != 0 && strcmp(o->nonlinearity, "relu") != 0))
-        return tn_fail(TN_ERR_VALUE, "nonlinearity is %q; expected tanh or relu",
+        return tn_fail(TN_ERR_VALUE, "nonlinearity: unknown, got %q; expected tanh or relu",
                        o->nonlinearity != NULL ? o->nonlinearity : "");
     return sequence_infer(infer, 1, NULL, infer->in + 2, NULL, infer->in[6]);
 }

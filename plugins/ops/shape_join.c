@@ -156,7 +156,8 @@ static tn_status repeat_infer(tn_infer *infer)
 
     for (int64_t d = 0; d < o->times.count; d++)
         if (o->times.at[d] < 0)
-            return tn_fail(TN_ERR_RUNTIME, "times is %s; expected no negative number",
+            return tn_fail(TN_ERR_RUNTIME,
+                           "times: out of range, got %s; expected no negative number",
                            tn__common_text(text, o->times));
     if (o->times.count < x->ndim || o->times.count > TN_MAX_DIMS)
         return tn_fail(TN_ERR_RUNTIME,
@@ -169,7 +170,8 @@ static tn_status repeat_infer(tn_infer *infer)
         if (__builtin_mul_overflow(x->shape[d], o->times.at[lead + d], &size))
             return tn_fail(
                 TN_ERR_VALUE,
-                "dimension %lld of size %lld cannot be repeated %lld times: the size overflows",
+                "times: too large, dimension %lld of size %lld got %lld; expected a size that "
+                "does not overflow",
                 (long long)d, (long long)x->shape[d], (long long)o->times.at[lead + d]);
     }
     return tn__common_open(infer);
@@ -254,7 +256,8 @@ static tn_status roll_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "shifts and dimensions must align: %lld and %lld",
                        (long long)o->shifts.count, (long long)wanted);
     if (o->dims.count > 0 && infer->in[0]->ndim == 0)
-        return tn_fail(TN_ERR_INDEX, "dims has dimension %lld, but x has none; expected no dims",
+        return tn_fail(TN_ERR_INDEX,
+                       "dims: out of range, got %lld; expected no dims, since x has no dimensions",
                        (long long)o->dims.at[0]);
     for (int64_t i = 0; i < o->dims.count; i++) {
         tn_status status = tn__common_dim(o->dims.at[i], infer->in[0]->ndim, &dim);

@@ -87,9 +87,11 @@ static tn_status narrow_grad_infer(tn_infer *infer)
         fits = d == dim ? o->start >= 0 && o->start <= o->shape.at[d] - gy->shape[d]
                         : gy->shape[d] == o->shape.at[d];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "gy %s does not fit into %s from %lld along dimension %lld",
-                       tn__common_text(text_g, tn__common_shape(gy)),
-                       tn__common_text(text, o->shape), (long long)o->start, (long long)o->dim);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "gy: too large, got %s; expected to fit into %s from %lld along dimension %lld",
+            tn__common_text(text_g, tn__common_shape(gy)), tn__common_text(text, o->shape),
+            (long long)o->start, (long long)o->dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(gy), o->shape);
     return TN_OK;
 }
@@ -313,7 +315,8 @@ static tn_status unfold_infer(tn_infer *infer)
                        "maximum size for tensor at dimension %d is %lld but size is %lld", (int)dim,
                        (long long)size, (long long)o->window);
     if (o->step <= 0)
-        return tn_fail(TN_ERR_RUNTIME, "step is %lld; expected more than 0", (long long)o->step);
+        return tn_fail(TN_ERR_RUNTIME, "step: out of range, got %lld; expected more than 0",
+                       (long long)o->step);
     status = tn__common_view_of(infer, x->ndim + 1);
     if (status != TN_OK)
         return status;

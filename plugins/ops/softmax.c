@@ -113,7 +113,7 @@ static tn_status gumbel_softmax_infer(tn_infer *infer)
     const tn_gumbel_softmax_options *o = infer->options;
 
     if (!(o->tau > 0))
-        return tn_fail(TN_ERR_VALUE, "tau is %g; expected more than 0", o->tau);
+        return tn_fail(TN_ERR_VALUE, "tau: out of range, got %g; expected more than 0", o->tau);
     return tn__common_open(infer);
 }
 

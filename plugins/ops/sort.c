@@ -35,7 +35,8 @@ static tn_status topk_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (o->k < 0 || o->k > (x->ndim > 0 ? x->shape[at] : 1))
-        return tn_fail(TN_ERR_RUNTIME, "k (%lld) is not in the range of the dimension: 0 to %lld",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "k: out of range, got %lld; expected 0 to %lld, the size of the dimension",
                        (long long)o->k, (long long)(x->ndim > 0 ? x->shape[at] : 1));
     for (int i = 0; i < 2; i++) {
         tn__common_plain(&infer->out[i], i == 0 ? tn_view_dtype(x) : TN_I64, tn__common_shape(x));

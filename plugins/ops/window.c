@@ -9,12 +9,13 @@ tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t
     char text[TN__TEXT];
 
     if (given.count > 1 && given.count != dims)
-        return tn_fail(TN_ERR_VALUE, "%s is %s; expected one number, or %d of them", name,
-                       tn__common_text(text, given), (int)dims);
+        return tn_fail(TN_ERR_VALUE, "%s: wrong count, got %s; expected one number, or %d of them",
+                       name, tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims; i++) {
         out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
         if (out[i] < least || out[i] > INT32_MAX)
-            return tn_fail(TN_ERR_VALUE, "%s is %s; expected numbers from %lld to %lld", name,
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: out of range, got %s; expected numbers from %lld to %lld", name,
                            tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     }
     return TN_OK;
@@ -36,7 +37,8 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
         if (room < 0 || s->kernel[i] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "a window of %s (dilation %lld) is larger than %s with padding %lld",
+                "kernel: does not fit, got %s with dilation %lld; expected 1 to the size, %s, "
+                "with padding %lld",
                 tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
                 tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
         s->count[i] = room / s->stride[i] + 1;
@@ -113,9 +115,8 @@ tn_status tn__window_check(const tn_view *x, int32_t dims)
     if (x->ndim == dims + 1 || x->ndim == dims + 2)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
-                   "x %s has %d dimension%s; expected %d ([N, C, ...]) or %d (without N)",
-                   tn__common_text(text, tn__common_shape(x)), (int)x->ndim,
-                   x->ndim == 1 ? "" : "s", (int)dims + 2, (int)dims + 1);
+                   "x: wrong shape, got %s; expected %d dimensions ([N, C, ...]) or %d (without N)",
+                   tn__common_text(text, tn__common_shape(x)), (int)dims + 2, (int)dims + 1);
 }
 
 void tn__window_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const int64_t *rest,

@@ -81,7 +81,8 @@ START_TEST(groups_of_a_transposed_convolution_divide_its_channels)
             char words[80];
 
             ck_assert_ptr_null(y);
-            tn_snprint(words, sizeof words, "groups is %lld; expected a divisor of the 4 channels",
+            tn_snprint(words, sizeof words,
+                       "groups: wrong count, got %lld; expected a divisor of the 4 channels",
                        (long long)groups);
             FAILED(TN_ERR_VALUE, words);
             continue;

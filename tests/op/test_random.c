@@ -163,12 +163,13 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_unfold(x, 0, 4, 1), "maximum size for tensor at dimension 0 is 3 but size is 4");
     mode.mode = "mirror";
     refused(tn_pad(x, (tn_ints){ (int64_t[]){ 1, 1 }, 2 }, &mode), "mirror");
-    refused(tn_einsum(pair, 2, "ij,jk->ik"), "j is 4 and 2");
-    refused(tn_einsum(pair, 1, "i->i"), "1 letters for operand 0 of 2 dimensions");
-    refused(tn_einsum(pair, 1, "ijk...->i"), "3 letters for operand 0 of 2 dimensions");
+    refused(tn_einsum(pair, 2, "ij,jk->ik"), "j: different sizes, got 4 and 2");
+    refused(tn_einsum(pair, 1, "i->i"), "operand 0: wrong number of letters, got 1; expected 2");
+    refused(tn_einsum(pair, 1, "ijk...->i"),
+            "operand 0: wrong number of letters, got 3; expected 2");
     refused(tn_einsum(pair, 1, "..i->i"),
             "unknown character; expected letters, commas, ... and ->");
-    refused(tn_einsum(pair, 1, "...i...->i"), "an operand has ... twice; expected it once");
+    refused(tn_einsum(pair, 1, "...i...->i"), "... occurs twice in an operand; expected it once");
     refused(tn_einsum(pair, 1, "...i->...i..."), "each once");
     refused(tn_einsum(pair, 1, "...i->.i"), "each once");
     refused(tn_einsum(pair, 2, "i...,i..."), "einsum");
