@@ -284,11 +284,10 @@ static tn_status rrelu_build(tn_module *self)
 
     return isfinite(s->lower) && isfinite(s->upper) && s->lower <= s->upper
                ? TN_OK
-               : tn_fail(
-                     TN_ERR_VALUE,
-                     "RReLU: lower is %g, upper %g; expected finite numbers, the lower not above "
-                     "the upper",
-                     s->lower, s->upper);
+               : tn_fail(TN_ERR_VALUE,
+                         "RReLU: lower or upper: out of range, got %g and %g; expected finite "
+                         "numbers, the lower not above the upper",
+                         s->lower, s->upper);
 }
 
 static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)

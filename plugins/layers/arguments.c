@@ -21,7 +21,7 @@ tn_status layers_child(tn_module *self, const char *name, const char *format, ..
     va_start(args, format);
     part = tn_module_newv(format, args);
     va_end(args);
-    status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
+    status = part == NULL ? tn_error_prefix("%s: %s: ", tn_module_type(self), name)
                           : tn_module_add_child(self, name, part);
     tn_module_drop(part);
     return status;
@@ -30,7 +30,7 @@ tn_status layers_child(tn_module *self, const char *name, const char *format, ..
 tn_status layers_child_value(tn_module *self, const char *name, const tn_value *value)
 {
     tn_module *part = layers_module(value);
-    tn_status status = part == NULL ? tn_error_prefix("%s, %s: ", tn_module_type(self), name)
+    tn_status status = part == NULL ? tn_error_prefix("%s: %s: ", tn_module_type(self), name)
                                     : tn_module_add_child(self, name, part);
 
     tn_module_drop(part);
@@ -43,7 +43,7 @@ tn_module *layers_module(const tn_value *value)
         return tn_module_parse(value->as.s);
     if (value->kind == TN_VALUE_MODULE)
         return tn_module_keep(value->as.module);
-    tn_fail(TN_ERR_TYPE, "expected a module, as in Linear(4, 3)");
+    tn_fail(TN_ERR_TYPE, "module: wrong type; expected a module, as in Linear(4, 3)");
     return NULL;
 }
 
@@ -64,8 +64,8 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
 
     memset(values, 0, (size_t)count * sizeof *values);
     if (positional > count)
-        return tn_fail(TN_ERR_TYPE, "%s: too many values: takes %lld at most, got %lld", type,
-                       (long long)count, (long long)positional);
+        return tn_fail(TN_ERR_TYPE, "%s: inputs: too many, got %lld; expected at most %lld", type,
+                       (long long)positional, (long long)count);
     for (int64_t i = 0; i < given; i++) {
         int64_t at = i;
 
@@ -73,9 +73,12 @@ tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *
             for (at = 0; at < count && strcmp(names[at], tn_pack_name(input, i)) != 0;)
                 at++;
         if (at == count)
-            return tn_fail(TN_ERR_TYPE, "%s takes no argument %q", type, tn_pack_name(input, i));
+            return tn_fail(TN_ERR_TYPE,
+                           "%s: argument %q: unknown name; expected the name of an input", type,
+                           tn_pack_name(input, i));
         if (i >= positional && at < positional)
-            return tn_fail(TN_ERR_TYPE, "%s: argument %q was given twice", type, names[at]);
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q: given twice; expected once", type,
+                           names[at]);
         values[at] = tn_pack_at(input, i);
     }
     return TN_OK;
@@ -85,8 +88,8 @@ tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *va
                            tn_tensor **out)
 {
     if (value->kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: %s must be a tensor%s", tn_module_type(self), name,
-                       value->kind == TN_VALUE_NONE ? "; it is missing" : "");
+        return tn_fail(TN_ERR_TYPE, "%s: %s: %s; expected a tensor", tn_module_type(self), name,
+                       value->kind == TN_VALUE_NONE ? "missing" : "wrong type");
     *out = value->as.tensor;
     return TN_OK;
 }
@@ -94,7 +97,8 @@ tn_status layers_tensor_of(tn_module *self, const char *name, const tn_value *va
 tn_status layers_flag_of(tn_module *self, const char *name, const tn_value *value, bool *out)
 {
     if (value->kind != TN_VALUE_BOOL && value->kind != TN_VALUE_NONE)
-        return tn_fail(TN_ERR_TYPE, "%s: %s must be True or False", tn_module_type(self), name);
+        return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type; expected True or False",
+                       tn_module_type(self), name);
     *out = value->kind == TN_VALUE_BOOL && value->as.i != 0;
     return TN_OK;
 }

@@ -75,9 +75,10 @@ static tn_status build(tn_module *self)
                        "positive; got embed_dim %lld, num_heads %lld",
                        (long long)e, (long long)s->num_heads);
     if (!(s->dropout >= 0 && s->dropout <= 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "MultiheadAttention: dropout is %g; expected a probability from 0 to 1",
-                       s->dropout);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "MultiheadAttention: dropout: out of range, got %g; expected a probability from 0 to 1",
+            s->dropout);
     status = add_projections(self, kdim, vdim);
     if (status != TN_OK)
         return status;
@@ -147,8 +148,8 @@ static tn_status tensor_of(const tn_pack *input, int which, bool required, tn_te
     }
     if (value.kind == TN_VALUE_NONE && !required)
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s must be a tensor%s", arguments[which],
-                   value.kind == TN_VALUE_NONE ? "; it is missing" : "");
+    return tn_fail(TN_ERR_TYPE, "MultiheadAttention: %s: %s; expected a tensor", arguments[which],
+                   value.kind == TN_VALUE_NONE ? "missing" : "wrong type");
 }
 
 static bool truth_of(const tn_pack *input, int which, bool otherwise)
@@ -188,9 +189,9 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
         if (tn_tensor_ndim(x[i]) != (batched ? 3 : 2))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "MultiheadAttention: %s has %d dimension%s; expected three, or two for all of "
-                "query, key and value",
-                arguments[i], (int)tn_tensor_ndim(x[i]), tn_tensor_ndim(x[i]) == 1 ? "" : "s");
+                "MultiheadAttention: %s: wrong number of dimensions, got %d; expected three, or "
+                "two for all of query, key and value",
+                arguments[i], (int)tn_tensor_ndim(x[i]));
         x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
         if (x[i] == NULL)
             return tn_error_last_code();

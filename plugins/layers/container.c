@@ -37,15 +37,15 @@ static tn_status add(tn_module *self, const char *name, const tn_value *value)
     const char *type = tn_module_type(self);
     tn_module *child = NULL;
     if (has_child(self, name))
-        return tn_fail(TN_ERR_VALUE, "%s: module \"%s\" was given twice", type, name);
+        return tn_fail(TN_ERR_VALUE, "%s: module \"%s\": given twice; expected once", type, name);
     if (value->kind == TN_VALUE_SPEC)
         child = tn_module_parse(value->as.s);
     else if (value->kind == TN_VALUE_MODULE)
         child = tn_module_keep(value->as.module);
     else
-        tn_fail(TN_ERR_TYPE, "expected a module, as in Linear(4, 3)");
+        tn_fail(TN_ERR_TYPE, "wrong type; expected a module, as in Linear(4, 3)");
     tn_status status = child != NULL ? tn_module_add_child(self, name, child)
-                                     : tn_error_prefix("%s, module \"%s\": ", type, name);
+                                     : tn_error_prefix("%s: module \"%s\": ", type, name);
     tn_module_drop(child);
     return status;
 }
@@ -77,10 +77,11 @@ static tn_status list_build(tn_module *self)
         char place[24];
         tn_snprint(place, sizeof place, "%lld", (long long)i);
         if (strcmp(name, place) != 0)
-            status = tn_fail(TN_ERR_VALUE,
-                             "ModuleList: entry %lld cannot be named \"%s\": a list numbers its "
-                             "entries; ModuleDict has names",
-                             (long long)i, name);
+            status = tn_fail(
+                TN_ERR_VALUE,
+                "ModuleList: entry %lld: wrong name, got \"%s\"; expected no name: use ModuleDict "
+                "for names",
+                (long long)i, name);
     }
     return status;
 }
@@ -90,7 +91,7 @@ static tn_status dict_build(tn_module *self)
     const struct container *s = tn_module_data(self);
     for (int64_t i = 0; i < s->entries.count; i++)
         if (s->entries.names == NULL || s->entries.names[i] == NULL)
-            return tn_fail(TN_ERR_TYPE, "%s: entry %lld has no key: write key=value",
+            return tn_fail(TN_ERR_TYPE, "%s: entry %lld: no key; expected key=value",
                            tn_module_type(self), (long long)i);
     return build(self);
 }
@@ -147,7 +148,7 @@ static tn_status sequential_call(tn_module *self, const tn_pack *input, tn_pack 
 {
     const char *name = tn_pack_count(input) == 1 ? tn_pack_name(input, 0) : "";
     if (name != NULL && strcmp(name, "input") != 0)
-        return tn_fail(TN_ERR_TYPE, "Sequential takes one value (\"input\"), got %lld",
+        return tn_fail(TN_ERR_TYPE, "Sequential: inputs: wrong number, got %lld; expected 1",
                        (long long)tn_pack_count(input));
     tn_pack *at = tn_pack_new();
     tn_status status = at != NULL ? tn_pack_add(at, NULL, tn_pack_at(input, 0)) : TN_ERR_MEMORY;
@@ -278,7 +279,8 @@ static tn_tensor *zeros_of(const tn_value *value)
         sizes[i] = list[i].as.i;
     }
     if (!good) {
-        tn_fail(TN_ERR_TYPE, "expected a tensor, or its shape, as in (2, 3) or (2, 3, float64)");
+        tn_fail(TN_ERR_TYPE,
+                "wrong type; expected a tensor, or its shape, as in (2, 3) or (2, 3, float64)");
         return NULL;
     }
     return tn_tensor_full((tn_ints){ sizes, count }, 0, dtype, NULL);
@@ -294,7 +296,7 @@ static tn_status add_tensor(tn_module *self, const char *name, const tn_value *v
                        : dict         ? tn_dict_set_tensor(self, name, tensor)
                                       : tn_list_append_tensor(self, tensor);
     return status == TN_OK ? TN_OK
-                           : tn_error_prefix("%s, entry \"%s\": ", tn_module_type(self), name);
+                           : tn_error_prefix("%s: entry \"%s\": ", tn_module_type(self), name);
 }
 
 static tn_status parameters_build(tn_module *self)
@@ -307,15 +309,17 @@ static tn_status parameters_build(tn_module *self)
         char place[24];
         tn_snprint(place, sizeof place, "%lld", (long long)i);
         if (dict && given == NULL)
-            return tn_fail(TN_ERR_TYPE, "ParameterDict: entry %lld has no key: write key=value",
+            return tn_fail(TN_ERR_TYPE, "ParameterDict: entry %lld: no key; expected key=value",
                            (long long)i);
         if (dict && tn_dict_has(self, given))
-            return tn_fail(TN_ERR_VALUE, "ParameterDict: entry \"%s\" was given twice", given);
+            return tn_fail(TN_ERR_VALUE, "ParameterDict: entry \"%s\": given twice; expected once",
+                           given);
         if (!dict && given != NULL && strcmp(given, place) != 0)
-            return tn_fail(TN_ERR_VALUE,
-                           "ParameterList: entry %lld cannot be named \"%s\": a list numbers its "
-                           "entries; ParameterDict has names",
-                           (long long)i, given);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "ParameterList: entry %lld: wrong name, got \"%s\"; expected no name: use "
+                "ParameterDict for names",
+                (long long)i, given);
         status = add_tensor(self, given != NULL ? given : place, &s->entries.at[i]);
     }
     return status;

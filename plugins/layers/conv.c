@@ -82,13 +82,14 @@ static tn_status spread(const char *type, const char *name, tn_ints row, int dim
                         int64_t *out)
 {
     if (row.count != 1 && row.count != dims)
-        return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %d of them", type, name,
-                       dims);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: %s: wrong count, got %lld; expected one number, or %d of them", type,
+                       name, (long long)row.count, dims);
     for (int i = 0; i < dims; i++) {
         out[i] = row.at[row.count == 1 ? 0 : i];
         if (out[i] < least)
-            return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; expected %lld or more", type, name,
-                           (long long)out[i], (long long)least);
+            return tn_fail(TN_ERR_VALUE, "%s: %s: out of range, got %lld; expected %lld or more",
+                           type, name, (long long)out[i], (long long)least);
     }
     return TN_OK;
 }
@@ -121,12 +122,14 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
         for (int i = 0; i < dims; i++) {
             s->pad[i] = says(s, "same") ? s->apart[i] * (s->kernel[i] - 1) / 2 : 0;
             if (says(s, "same") && s->step[i] != 1)
-                return tn_fail(TN_ERR_VALUE, "%s: padding='same' needs a stride of 1", type);
+                return tn_fail(TN_ERR_VALUE,
+                               "%s: stride: not possible with padding='same', got %lld; expected 1",
+                               type, (long long)s->step[i]);
         }
         return TN_OK;
     }
-    return tn_fail(TN_ERR_VALUE, "%s: padding: expected one number, %d of them%s", type, dims,
-                   transposed ? "" : ", 'same' or 'valid'");
+    return tn_fail(TN_ERR_VALUE, "%s: padding: wrong value; expected one number, %d of them%s",
+                   type, dims, transposed ? "" : ", 'same' or 'valid'");
 }
 
 /* [out, in / groups, k...], transposed [in, out / groups, k...] */
@@ -155,7 +158,7 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed, bool laz
     if (strcmp(mode, "zeros") != 0 &&
         (transposed || (strcmp(mode, "reflect") != 0 && strcmp(mode, "replicate") != 0 &&
                         strcmp(mode, "circular") != 0)))
-        return tn_fail(TN_ERR_VALUE, "%s: padding_mode is %q; %s", type, mode,
+        return tn_fail(TN_ERR_VALUE, "%s: padding_mode: unknown, got %q; %s", type, mode,
                        transposed ? "expected 'zeros'"
                                   : "expected 'zeros', 'reflect', 'replicate' or 'circular'");
     status = spread(type, "kernel_size", s->kernel_size, dims, 1, s->kernel);

@@ -28,14 +28,14 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     static const char *const names[] = { "x1", "x2" };
 
     if (tn_pack_count(input) != 2)
-        return tn_fail(TN_ERR_TYPE, "%s takes x1 and x2, got %lld value%s", tn_module_type(self),
-                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "%s: inputs: wrong number, got %lld; expected 2",
+                       tn_module_type(self), (long long)tn_pack_count(input));
     for (int64_t i = 0; i < 2; i++) {
         int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
 
         if (at < 0)
-            return tn_fail(TN_ERR_TYPE, "%s: argument %q is missing", tn_module_type(self),
-                           names[i]);
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q: missing; expected a tensor",
+                           tn_module_type(self), names[i]);
         in[i] = tn_pack_tensor(input, at);
         if (in[i] == NULL)
             return tn_error_last_code();

@@ -52,15 +52,17 @@ static tn_status build(tn_module *self)
                        tn_module_type(self), (long long)s->num_embeddings,
                        (long long)s->embedding_dim);
     if (s->sparse)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: sparse=True is not supported, because there are no sparse tensors; "
-                       "expected False, which gives the same gradient as a dense tensor",
-                       tn_module_type(self));
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "%s: sparse: not supported, got True; expected False, which gives the same gradient "
+            "as a dense tensor",
+            tn_module_type(self));
     if (s->scale_grad_by_freq)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: scale_grad_by_freq=True is not supported; expected False: divide the "
-                       "gradient of weight by how often each row was looked up",
-                       tn_module_type(self));
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "%s: scale_grad_by_freq: not supported, got True; expected False; divide the gradient "
+            "of weight by how often each row was read",
+            tn_module_type(self));
     if (s->padding_idx != INT64_MIN) {
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
             return tn_fail(TN_ERR_VALUE,
@@ -185,8 +187,8 @@ static tn_status bag_build(tn_module *self)
     const struct embedding *s = tn_module_data(self);
 
     if (strcmp(s->mode, "sum") != 0 && strcmp(s->mode, "mean") != 0 && strcmp(s->mode, "max") != 0)
-        return tn_fail(TN_ERR_VALUE, "EmbeddingBag: mode is %q; expected sum, mean or max",
-                       s->mode);
+        return tn_fail(TN_ERR_VALUE,
+                       "EmbeddingBag: mode: unknown, got %q; expected sum, mean or max", s->mode);
     return build(self);
 }
 
@@ -202,7 +204,8 @@ static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output
         int64_t at = i < tn_pack_positional(input) ? i : tn_pack_find(input, names[i]);
 
         if (at < 0 && i == 0)
-            return tn_fail(TN_ERR_TYPE, "EmbeddingBag: argument \"input\" is missing");
+            return tn_fail(TN_ERR_TYPE,
+                           "EmbeddingBag: argument \"input\": missing; expected a tensor");
         if (at < 0 || (i > 0 && tn_pack_at(input, at).kind == TN_VALUE_NONE))
             continue;
         in[i] = tn_pack_tensor(input, at);

@@ -82,8 +82,8 @@ static tn_status uniform(const tn_init_def *self, const void *data, tn_tensor *t
     (void)self;
     const struct uniform *s = data;
     if (!(s->a <= s->b))
-        return tn_fail(TN_ERR_VALUE, "uniform: the lower bound %g is above the upper bound %g",
-                       s->a, s->b);
+        return tn_fail(TN_ERR_VALUE,
+                       "uniform: a or b: out of range, got %g and %g; expected a <= b", s->a, s->b);
     return draw_uniform(tensor, s->a, s->b);
 }
 
@@ -171,8 +171,10 @@ tn_status layers_gain(const tn_value *value, double *gain)
         slope = number->kind == TN_VALUE_INT ? (double)number->as.i : number->as.f;
     }
     if (name->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_TYPE, "gain is a number, a nonlinearity, or one with its parameter: "
-                                    "('leaky_relu', 0.2)");
+        return tn_fail(
+            TN_ERR_TYPE,
+            "gain: wrong type; expected a number, a nonlinearity, or one with its parameter: "
+            "('leaky_relu', 0.2)");
     return gain_of(name->as.s, slope, gain);
 }
 

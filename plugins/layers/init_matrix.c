@@ -30,10 +30,11 @@ static tn_status trunc_normal(const tn_init_def *self, const void *data, tn_tens
     tn_truncated_normal_options o = TN_TRUNCATED_NORMAL_OPTIONS;
 
     if (!(s->std > 0.0) || !(s->a < s->b))
-        return tn_fail(TN_ERR_VALUE,
-                       "trunc_normal: out of range, got std=%g, a=%g, b=%g; expected std > 0 and a "
-                       "< b",
-                       s->std, s->a, s->b);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "trunc_normal: std, a or b: out of range, got %g, %g and %g; expected std > 0 and a < "
+            "b",
+            s->std, s->a, s->b);
     if (s->mean < s->a - 2 * s->std || s->mean > s->b + 2 * s->std)
         tn_log(TN_LOG_WARNING,
                "mean is more than 2 std from [a, b] in trunc_normal. The distribution of values "
@@ -220,7 +221,9 @@ static tn_status orthonormal(double *vectors, int64_t count, int64_t length)
         for (int64_t j = 0; j < length; j++)
             square += v[j] * v[j];
         if (!(square > 0))
-            return tn_fail(TN_ERR_RUNTIME, "orthogonal: the drawn matrix has dependent vectors");
+            return tn_fail(
+                TN_ERR_RUNTIME,
+                "orthogonal: drawn matrix: dependent vectors; expected independent ones");
         for (int64_t j = 0; j < length; j++)
             v[j] /= sqrt(square);
     }
@@ -302,10 +305,11 @@ static tn_status sparse(const tn_init_def *self, const void *data, tn_tensor *te
     tn_status status = only_matrix(tensor);
 
     if (status == TN_OK && !(s->sparsity >= 0 && s->sparsity <= 1 && s->std >= 0))
-        status = tn_fail(TN_ERR_VALUE,
-                         "sparse: out of range, got sparsity=%g, std=%g; expected sparsity from 0 "
-                         "to 1 and std of 0 or more",
-                         s->sparsity, s->std);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "sparse: sparsity or std: out of range, got %g and %g; expected sparsity from 0 to 1 "
+            "and std of 0 or more",
+            s->sparsity, s->std);
     if (status != TN_OK || !has_values(tensor))
         return status;
     rows = tn_tensor_size(tensor, 0);

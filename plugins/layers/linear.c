@@ -91,11 +91,11 @@ static tn_status lazy_build(tn_module *self)
     const struct linear *s = tn_module_data(self);
     tn_status status;
     if (s->in_features != 0 || s->out_features < 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "LazyLinear: out_features or in_features: got %lld and %lld; expected "
-                       "out_features of 0 or more, and in_features 0, since the first input gives "
-                       "it",
-                       (long long)s->out_features, (long long)s->in_features);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "LazyLinear: out_features or in_features: out of range, got %lld and %lld; expected 0 "
+            "or more, and 0, since the first input gives in_features",
+            (long long)s->out_features, (long long)s->in_features);
     status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
     if (status == TN_OK)
         status = s->bias ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, "bias")
@@ -177,8 +177,8 @@ static tn_status bilinear_build(tn_module *self)
     if (s->in1_features < 1 || s->in2_features < 1 || s->out_features < 0)
         return tn_fail(
             TN_ERR_VALUE,
-            "Bilinear: sizes out of range, got in1_features %lld, in2_features %lld, out_features "
-            "%lld; expected at least 1, 1 and 0",
+            "Bilinear: in1_features, in2_features or out_features: out of range, got %lld, %lld "
+            "and %lld; expected at least 1, 1 and 0",
             (long long)s->in1_features, (long long)s->in2_features, (long long)s->out_features);
     status = layers_add(self, "weight", true,
                         TN_SHAPE(s->out_features, s->in1_features, s->in2_features));
@@ -189,8 +189,8 @@ static tn_status bilinear_call(tn_module *self, const tn_pack *input, tn_pack *o
 {
     tn_tensor *in[2], *y;
     if (tn_pack_count(input) != 2)
-        return tn_fail(TN_ERR_TYPE, "Bilinear takes input1 and input2, got %lld value%s",
-                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "Bilinear: inputs: wrong number, got %lld; expected 2",
+                       (long long)tn_pack_count(input));
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)

@@ -62,15 +62,14 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
     while (names[count] != NULL)
         count++;
     if (tn_pack_count(pack) != count)
-        return tn_fail(TN_ERR_TYPE, "%s takes %lld tensors, got %lld value%s", tn_module_type(self),
-                       (long long)count, (long long)tn_pack_count(pack),
-                       tn_pack_count(pack) == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "%s: inputs: wrong number, got %lld; expected %lld",
+                       tn_module_type(self), (long long)tn_pack_count(pack), (long long)count);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = i < positional ? i : tn_pack_find(pack, names[i]);
 
         if (at < 0)
-            return tn_fail(TN_ERR_TYPE, "%s: argument %q is missing", tn_module_type(self),
-                           names[i]);
+            return tn_fail(TN_ERR_TYPE, "%s: argument %q: missing; expected a tensor",
+                           tn_module_type(self), names[i]);
         in[i] = tn_pack_tensor(pack, at);
         if (in[i] == NULL)
             return tn_error_last_code();

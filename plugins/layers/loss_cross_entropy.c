@@ -49,8 +49,8 @@ static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **ta
     int64_t at[2] = { positional > 0 ? 0 : tn_pack_find(pack, "input"),
                       positional > 1 ? 1 : tn_pack_find(pack, "target") };
     if (tn_pack_count(pack) != 2 || at[0] < 0 || at[1] < 0 || at[0] == at[1])
-        return tn_fail(TN_ERR_TYPE, "a loss takes two tensors, input and target, got %lld value%s",
-                       (long long)tn_pack_count(pack), tn_pack_count(pack) == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "inputs: wrong number, got %lld; expected 2, input and target",
+                       (long long)tn_pack_count(pack));
     *input = tn_pack_tensor(pack, at[0]);
     *target = tn_pack_tensor(pack, at[1]);
     return *input != NULL && *target != NULL ? TN_OK : tn_error_last_code();
@@ -147,10 +147,11 @@ static tn_status linear_loss_build(tn_module *self)
     tn_status status = layers_check_reduction(self, s->reduction);
 
     if (status == TN_OK && !(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
-        status = tn_fail(TN_ERR_VALUE,
-                         "LinearCrossEntropyLoss: label_smoothing is %g; expected a number from "
-                         "0 to 1",
-                         s->label_smoothing);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "LinearCrossEntropyLoss: label_smoothing: out of range, got %g; expected a number "
+            "from 0 to 1",
+            s->label_smoothing);
     for (int64_t i = 0; i < s->out_features.count && status == TN_OK; i++) {
         if (s->out_features.at[i] < 1)
             status = tn_fail(TN_ERR_VALUE,
@@ -162,10 +163,11 @@ static tn_status linear_loss_build(tn_module *self)
                                   s->out_features.at[i], &all);
     }
     if (status == TN_OK && s->out_features.count > TN_MAX_DIMS - 2)
-        status = tn_fail(TN_ERR_VALUE,
-                         "LinearCrossEntropyLoss: out_features: too many dimensions, "
-                         "got %lld",
-                         (long long)s->out_features.count);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "LinearCrossEntropyLoss: out_features: too many dimensions, got %lld; expected at "
+            "most %d",
+            (long long)s->out_features.count, TN_MAX_DIMS - 2);
     return status == TN_OK
                ? layers_child(self, "linear", "Linear(%lld, %lld, bias=%s)",
                               (long long)s->in_features, (long long)all, layers_truth(s->bias))
@@ -187,10 +189,11 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
     if (status != TN_OK)
         return status;
     if (tn_tensor_ndim(x[0]) != 1 && tn_tensor_ndim(x[0]) != 2)
-        return tn_fail(TN_ERR_VALUE,
-                       "LinearCrossEntropyLoss: input: wrong number of dimensions, got %d "
-                       "dimension%s; expected [N, in_features] or [in_features]",
-                       (int)tn_tensor_ndim(x[0]), tn_tensor_ndim(x[0]) == 1 ? "" : "s");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "LinearCrossEntropyLoss: input: wrong number of dimensions, got %d; expected [N, "
+            "in_features] or [in_features]",
+            (int)tn_tensor_ndim(x[0]));
     y = tn_module_call(tn_module_child(self, "linear"), x[0]);
     if (y == NULL)
         return tn_error_last_code();

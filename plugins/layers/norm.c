@@ -125,9 +125,10 @@ static tn_status lazy_build(tn_module *self)
     tn_status status = TN_OK;
 
     if (s->num_features != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: num_features: got %lld; expected 0, since the first input gives it",
-                       tn_module_type(self), (long long)s->num_features);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: num_features: out of range, got %lld; expected 0, since the first input gives it",
+            tn_module_type(self), (long long)s->num_features);
     for (int i = 0; i < 2 && status == TN_OK; i++)
         status = s->affine && (i == 0 || s->bias)
                      ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, names[i])
@@ -173,7 +174,9 @@ static tn_status running_load(tn_module *self, tn_loading *loading)
     if (s->track_running_stats && loading->version < 2) {
         if (tn_snprint(key, sizeof key, "%snum_batches_tracked", loading->prefix) >=
             (int64_t)sizeof key)
-            return tn_fail(TN_ERR_VALUE, "the path %q is too long", loading->prefix);
+            return tn_fail(TN_ERR_VALUE,
+                           "path of the module: too long, got %q; expected a shorter path",
+                           loading->prefix);
         count = tn_module_get(self, "num_batches_tracked");
         if (count != NULL && count != TN_NONE && !tn_device_has_memory(tn_tensor_device(count)))
             count = tn_tensor_full(TN_SCALAR_SHAPE, 0, TN_I64, NULL);

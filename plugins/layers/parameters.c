@@ -42,6 +42,6 @@ tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_
 {
     if (!__builtin_mul_overflow(size, by, out))
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: %s is %lld; expected %lld at most", tn_module_type(self),
-                   option, (long long)size, (long long)(INT64_MAX / by));
+    return tn_fail(TN_ERR_VALUE, "%s: %s: too large, got %lld; expected at most %lld",
+                   tn_module_type(self), option, (long long)size, (long long)(INT64_MAX / by));
 }

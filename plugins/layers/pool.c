@@ -79,8 +79,9 @@ static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int6
 {
     if (row.count == 1 || row.count == dims)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them; got %lld",
-                   tn_module_type(self), option, (long long)dims, (long long)row.count);
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
+                   tn_module_type(self), option, (long long)row.count, (long long)dims);
 }
 
 static tn_status pool_build(tn_module *self)
@@ -116,10 +117,11 @@ static tn_status adaptive_build(tn_module *self)
     s->n_sizes = count;
     if (good)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE,
-                   "%s: output_size: expected one size, or %lld of them; a size is 0 or more, or "
-                   "None for that of the input",
-                   tn_module_type(self), (long long)dims);
+    return tn_fail(
+        TN_ERR_VALUE,
+        "%s: output_size: wrong count or size; expected one size, or %lld of them: 0 or more, or "
+        "None for that of the input",
+        tn_module_type(self), (long long)dims);
 }
 
 static tn_ints output_of(const struct pool *s)
@@ -216,8 +218,8 @@ static tn_tensor *one_tensor(const tn_pack *input)
 {
     if (tn_pack_count(input) == 1)
         return tn_pack_tensor(input, 0);
-    (void)tn_fail(TN_ERR_TYPE, "a pooling layer takes one tensor, got %lld value%s",
-                  (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
+    (void)tn_fail(TN_ERR_TYPE, "inputs: wrong number, got %lld; expected 1",
+                  (long long)tn_pack_count(input));
     return NULL;
 }
 

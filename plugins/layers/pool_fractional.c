@@ -36,22 +36,27 @@ static tn_status build(tn_module *self)
     static const char *const names[] = { "kernel_size", "output_size", "output_ratio" };
 
     if (sized == part)
-        return tn_fail(TN_ERR_VALUE, "%s: expected either output_size or output_ratio, got %s",
-                       type, sized ? "both" : "none");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: output_size or output_ratio: wrong number, got %s; expected one of them", type,
+            sized ? "both" : "none");
     if (s->output_size.count == 0 || s->output_ratio.count == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: %s is empty; expected one number, or %lld of them", type,
+        return tn_fail(TN_ERR_VALUE, "%s: %s: empty; expected one number, or %lld of them", type,
                        s->output_size.count == 0 ? "output_size" : "output_ratio", (long long)dims);
     for (int i = 0; i < 3; i++)
         if (counts[i] != 1 && counts[i] != dims)
-            return tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them", type,
-                           names[i], (long long)dims);
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
+                           type, names[i], (long long)counts[i], (long long)dims);
     for (int64_t i = 0; i < s->kernel_size.count; i++)
         if (s->kernel_size.at[i] < 1)
-            return tn_fail(TN_ERR_VALUE, "%s: kernel_size is %lld; expected 1 or more", type,
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: kernel_size: out of range, got %lld; expected 1 or more", type,
                            (long long)s->kernel_size.at[i]);
     for (int64_t i = 0; i < s->output_size.count; i++)
         if (s->output_size.at[i] < 1)
-            return tn_fail(TN_ERR_VALUE, "%s: output_size is %lld; expected 1 or more", type,
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: output_size: out of range, got %lld; expected 1 or more", type,
                            (long long)s->output_size.at[i]);
     for (int64_t i = 0; i < s->output_ratio.count; i++)
         if (!(s->output_ratio.at[i] > 0 && s->output_ratio.at[i] < 1))
@@ -69,8 +74,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     tn_status status;
 
     if (tn_pack_count(input) != 1)
-        return tn_fail(TN_ERR_TYPE, "%s takes one tensor, got %lld value%s", tn_module_type(self),
-                       (long long)tn_pack_count(input), tn_pack_count(input) == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "%s: inputs: wrong number, got %lld; expected 1",
+                       tn_module_type(self), (long long)tn_pack_count(input));
     x = tn_pack_tensor(input, 0);
     if (x == NULL)
         return tn_error_last_code();

@@ -11,9 +11,10 @@ static const tn_option unpool_options[] = {
 static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
 {
     if (tn_pack_count(input) < 2)
-        return tn_fail(TN_ERR_TYPE, "%s takes input and indices, got %lld value%s",
-                       tn_module_type(self), (long long)tn_pack_count(input),
-                       tn_pack_count(input) == 1 ? "" : "s");
+        return tn_fail(
+            TN_ERR_TYPE,
+            "%s: inputs: wrong number, got %lld; expected 2 or 3, input, indices and output_size",
+            tn_module_type(self), (long long)tn_pack_count(input));
     for (int64_t i = 0; i < 2; i++) {
         in[i] = tn_pack_tensor(input, i);
         if (in[i] == NULL)
@@ -36,13 +37,15 @@ static tn_status requested_size(tn_module *self, const tn_pack *input, int64_t d
         return TN_OK;
     value = tn_pack_at(input, at);
     if ((value.kind != TN_VALUE_LIST && value.kind != TN_VALUE_TUPLE) || value.count < dims)
-        return tn_fail(TN_ERR_TYPE, "%s: output_size: expected %lld sizes or more",
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: output_size: wrong type or count; expected %lld sizes or more",
                        tn_module_type(self), (long long)dims);
     for (int64_t d = 0; d < dims; d++) {
         const tn_value *size = &value.as.list[value.count - dims + d];
 
         if (size->kind != TN_VALUE_INT)
-            return tn_fail(TN_ERR_TYPE, "%s: output_size: expected integers", tn_module_type(self));
+            return tn_fail(TN_ERR_TYPE, "%s: output_size: wrong type; expected integers",
+                           tn_module_type(self));
         room[d] = size->as.i;
     }
     *out = (tn_ints){ room, dims };

@@ -38,15 +38,16 @@ static tn_status check(tn_module *self)
     const struct upsample *s = tn_module_data(self);
 
     if ((s->size.count > 0) == (s->scale_factor.count > 0))
-        return tn_fail(TN_ERR_VALUE, "%s: expected either size or scale_factor, got %s",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: size or scale_factor: wrong number, got %s; expected one of them",
                        tn_module_type(self), s->size.count > 0 ? "both" : "none");
     if (s->size.count == 0 || s->scale_factor.count == 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: %s is empty; expected a number, or one for each dimension",
+        return tn_fail(TN_ERR_VALUE, "%s: %s: empty; expected a number, or one for each dimension",
                        tn_module_type(self), s->size.count == 0 ? "size" : "scale_factor");
     for (int64_t i = 0; i < s->scale_factor.count; i++)
         if (!(s->scale_factor.at[i] > 0))
-            return tn_fail(TN_ERR_VALUE, "%s: scale_factor is %g; expected more than 0",
+            return tn_fail(TN_ERR_VALUE,
+                           "%s: scale_factor: out of range, got %g; expected more than 0",
                            tn_module_type(self), s->scale_factor.at[i]);
     return TN_OK;
 }
@@ -64,10 +65,9 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
     if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
         tn_fail(
             TN_ERR_VALUE,
-            "%s: the input has %d dimension%s; expected [N, C] and one to three, and one %s or one "
-            "for each of them",
-            tn_module_type(self), (int)tn_tensor_ndim(x), tn_tensor_ndim(x) == 1 ? "" : "s",
-            scaled ? "scale_factor" : "size");
+            "%s: input: wrong number of dimensions, got %d; expected [N, C] and one to three, and "
+            "one %s or one for each of them",
+            tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
         return NULL;
     }
     for (int64_t d = 0; d < dims && !scaled; d++)

@@ -80,21 +80,25 @@ static tn_status check(tn_module *self, bool whole)
 
     if (s->input_size < (whole ? 1 : 0) || s->hidden_size < (whole ? 1 : 0) ||
         (whole && s->num_layers < 1))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: input_size, hidden_size or num_layers out of range; "
-                       "expected %s",
-                       type, whole ? "positive" : "0 or more");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: input_size, hidden_size or num_layers: out of range, got %lld, %lld and %lld; "
+            "expected %s",
+            type, (long long)s->input_size, (long long)s->hidden_size, (long long)s->num_layers,
+            whole ? "positive" : "0 or more");
     if (whole && !(s->dropout >= 0 && s->dropout <= 1))
-        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; expected a probability from 0 to 1", type,
-                       s->dropout);
-    if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: proj_size out of range; expected 0 or more, less than hidden_size",
-                       type);
+                       "%s: dropout: out of range, got %g; expected a probability from 0 to 1",
+                       type, s->dropout);
+    if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: proj_size: out of range, got %lld; expected 0 or more, less than hidden_size",
+            type, (long long)s->proj_size);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
-        return tn_fail(TN_ERR_VALUE, "%s: nonlinearity is %q; expected tanh or relu", type,
-                       s->nonlinearity);
+        return tn_fail(TN_ERR_VALUE, "%s: nonlinearity: unknown, got %q; expected tanh or relu",
+                       type, s->nonlinearity);
     return TN_OK;
 }
 
@@ -219,7 +223,7 @@ static tn_status take_lengths(tn_module *self, const tn_pack *input, tn_tensor *
 
     *lengths = TN_NONE;
     if (at < 0 && tn_pack_count(input) > tn_pack_positional(input))
-        return tn_fail(TN_ERR_TYPE, "%s: unknown named argument; expected lengths",
+        return tn_fail(TN_ERR_TYPE, "%s: named argument: unknown; expected lengths",
                        tn_module_type(self));
     if (at < 0)
         return TN_OK;
@@ -232,9 +236,9 @@ static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
     int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_positional(input);
 
     if ((count != 1 && count != 1 + states) || tn_pack_count(input) > count + 1)
-        return tn_fail(TN_ERR_TYPE, "%s takes input%s, got %lld value%s", tn_module_type(self),
-                       states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0",
-                       (long long)count, count == 1 ? "" : "s");
+        return tn_fail(TN_ERR_TYPE, "%s: inputs: wrong number, got %lld; expected input%s",
+                       tn_module_type(self), (long long)count,
+                       states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0");
     in[1] = in[2] = TN_NONE;
     for (int64_t i = 0; i < count; i++) {
         in[i] = tn_pack_tensor(input, i);

@@ -61,16 +61,16 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     int64_t dim = s->dim < 0 ? s->dim + shape.count : s->dim;
     int64_t to[TN_MAX_DIMS];
     if (dim < 0 || dim >= shape.count) {
-        tn_fail(TN_ERR_INDEX, "Unflatten: dimension %lld is out of range for %lld dimension%s",
-                (long long)s->dim, (long long)shape.count, shape.count == 1 ? "" : "s");
+        tn_fail(TN_ERR_INDEX,
+                "Unflatten: dim: out of range, got %lld; the input has %lld dimensions",
+                (long long)s->dim, (long long)shape.count);
         return NULL;
     }
     if (inner.count < 1 || shape.count - 1 + inner.count > TN_MAX_DIMS) {
-        tn_fail(
-            TN_ERR_VALUE,
-            "Unflatten: %lld sizes replace one of %lld dimensions; expected 1 to %d dimensions in "
-            "all",
-            (long long)inner.count, (long long)shape.count, TN_MAX_DIMS);
+        tn_fail(TN_ERR_VALUE,
+                "Unflatten: unflattened_size: wrong count, got %lld for one of %lld dimensions; "
+                "expected 1 to %d dimensions in all",
+                (long long)inner.count, (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }
     memcpy(to, shape.at, (size_t)dim * sizeof *to);

@@ -56,7 +56,8 @@ static tn_status build(tn_module *self, int attentions)
         return tn_fail(TN_ERR_RUNTIME, "%s: activation should be relu/gelu, not %s",
                        tn_module_type(self), s->activation);
     if (!(s->dropout >= 0 && s->dropout <= 1))
-        return tn_fail(TN_ERR_VALUE, "%s: dropout is %g; expected a probability from 0 to 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: dropout: out of range, got %g; expected a probability from 0 to 1",
                        tn_module_type(self), s->dropout);
     for (int i = 0; i < attentions && status == TN_OK; i++)
         status = layers_child(self, names[i],

@@ -62,11 +62,11 @@ static tn_status stack_build(tn_module *self)
     tn_status status;
 
     if (s->num_layers < 1)
-        return tn_fail(TN_ERR_VALUE, "%s: num_layers is %lld; expected 1 or more",
+        return tn_fail(TN_ERR_VALUE, "%s: num_layers: out of range, got %lld; expected 1 or more",
                        tn_module_type(self), (long long)s->num_layers);
     first = layers_module(&s->layer);
     if (first == NULL)
-        return tn_error_prefix("%s, layers: ", tn_module_type(self));
+        return tn_error_prefix("%s: layers: ", tn_module_type(self));
     list = tn_module_new("ModuleList()");
     status = list == NULL ? tn_error_last_code() : add_copies(list, first, s->num_layers);
     if (status == TN_OK)

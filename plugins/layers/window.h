@@ -37,8 +37,9 @@ static inline tn_status window_counts(tn_module *self, tn_ints row, const char *
 {
     return row.count == 1 || row.count == dims
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "%s: %s: expected one number, or %lld of them",
-                         tn_module_type(self), name, (long long)dims);
+               : tn_fail(TN_ERR_VALUE,
+                         "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
+                         tn_module_type(self), name, (long long)row.count, (long long)dims);
 }
 
 /* What all three have. MaxUnpool's stride is that of the pooling, which None leaves to the

@@ -260,7 +260,7 @@ START_TEST(a_module_dict_keeps_its_order)
     ck_assert_int_eq(tn_dict_clear(m), TN_OK);
     ck_assert_int_eq(tn_dict_count(m), 0);
     ck_assert_ptr_null(tn_module_parse("ModuleDict(ReLU())"));
-    PROBLEM("entry 0 has no key");
+    PROBLEM("entry 0: no key");
     ck_assert_int_eq(tn_list_append(m, tanh), TN_ERR_TYPE);
     PROBLEM("wrong type, got ModuleDict; expected a layer with TN_LAYER_LIST");
     tn_module_drop(both);

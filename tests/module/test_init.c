@@ -148,7 +148,8 @@ START_TEST(fans_and_gains)
     refused(tn_init(t, "xavier_normal(gain='odd')"), TN_ERR_VALUE, "Unsupported nonlinearity odd");
     refused(tn_init(t, "xavier_normal(gain=('leaky_relu', True))"), TN_ERR_VALUE,
             "not a valid number");
-    refused(tn_init(t, "xavier_normal(gain=True)"), TN_ERR_TYPE, "gain is a number");
+    refused(tn_init(t, "xavier_normal(gain=True)"), TN_ERR_TYPE,
+            "gain: wrong type; expected a number");
     TN_PROVES("INI-013");
 }
 END_TEST

@@ -89,7 +89,8 @@ START_TEST(activations_and_shapes_compute_what_they_say_lay_010_lay_011)
     tn_module_drop(m);
     m = parsed("Unflatten(7, (2, 2))");
     ck_assert_ptr_null(tn_module_call(m, wide));
-    expect_failure(TN_ERR_INDEX, "in Unflatten: dimension 7 is out of range for 4 dimensions");
+    expect_failure(TN_ERR_INDEX,
+                   "in Unflatten: dim: out of range, got 7; the input has 4 dimensions");
     tn_module_drop(m);
 }
 END_TEST

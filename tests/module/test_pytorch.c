@@ -237,33 +237,37 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
             "in_channels 3 must be divisible by groups 2");
     refused("Conv2d(4, 3, 3, groups=2)", TN_ERR_VALUE,
             "out_channels 3 must be divisible by groups 2");
-    refused("Conv2d(4, 4, 3, padding_mode='odd')", TN_ERR_VALUE, "padding_mode is \"odd\"");
+    refused("Conv2d(4, 4, 3, padding_mode='odd')", TN_ERR_VALUE,
+            "padding_mode: unknown, got \"odd\"");
     refused("Conv2d(4, 4, 3, padding='odd')", TN_ERR_VALUE, "'same' or 'valid'");
-    refused("Conv2d(4, 4, 3, stride=2, padding='same')", TN_ERR_VALUE, "stride of 1");
+    refused("Conv2d(4, 4, 3, stride=2, padding='same')", TN_ERR_VALUE,
+            "stride: not possible with padding='same', got 2");
     refused("Conv2d(4, 4, (3, 3, 3))", TN_ERR_VALUE,
-            "kernel_size: expected one number, or 2 of them");
-    refused("Conv2d(4, 4, 0)", TN_ERR_VALUE, "kernel_size is 0");
+            "kernel_size: wrong count, got 3; expected one number, or 2 of them");
+    refused("Conv2d(4, 4, 0)", TN_ERR_VALUE, "kernel_size: out of range, got 0");
     refused("ConvTranspose2d(4, 4, 3, padding='same')", TN_ERR_VALUE,
-            "padding: expected one number");
+            "padding: wrong value; expected one number");
     refused("GroupNorm(3, 4)", TN_ERR_VALUE, "num_channels 4 must be divisible by num_groups 3");
     refused("Dropout(1.5)", TN_ERR_VALUE, "between 0 and 1, but got 1.5");
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");
     refused("Embedding(3, 2, sparse=True)", TN_ERR_NOT_IMPLEMENTED,
-            "there are no sparse tensors; expected False");
+            "sparse: not supported, got True; expected False");
     refused("EmbeddingBag(3, 2, scale_grad_by_freq=True)", TN_ERR_NOT_IMPLEMENTED,
             "divide the gradient of weight by how often");
     refused("MSELoss(reduction='most')", TN_ERR_VALUE, "expected none, mean or sum");
     refused("Conv2d(1, 2)", TN_ERR_VALUE, "kernel_size");
-    refused("RReLU(0.5, 0.25)", TN_ERR_VALUE, "lower is 0.5, upper 0.25");
-    refused("FractionalMaxPool2d(2)", TN_ERR_VALUE, "either output_size or output_ratio");
+    refused("RReLU(0.5, 0.25)", TN_ERR_VALUE, "lower or upper: out of range, got 0.5 and 0.25");
+    refused("FractionalMaxPool2d(2)", TN_ERR_VALUE,
+            "output_size or output_ratio: wrong number, got none");
     refused("FractionalMaxPool2d(2, 3, 0.5)", TN_ERR_VALUE, "got both");
-    refused("FractionalMaxPool2d(0, 3)", TN_ERR_VALUE, "kernel_size is 0");
+    refused("FractionalMaxPool2d(0, 3)", TN_ERR_VALUE, "kernel_size: out of range, got 0");
     refused("FractionalMaxPool3d((2, 2), 3)", TN_ERR_VALUE, "one number, or 3 of them");
     refused("FractionalMaxPool3d(2, output_ratio=1.5)", TN_ERR_VALUE, "between 0 and 1");
     refused("TransformerEncoderLayer(4, 3)", TN_ERR_VALUE, "divisible by num_heads");
     refused("TransformerEncoderLayer(4, 2, activation='tanh')", TN_ERR_RUNTIME,
             "activation should be relu/gelu, not tanh");
-    refused("TransformerDecoderLayer(4, 2, dropout=1.5)", TN_ERR_VALUE, "dropout is 1.5");
+    refused("TransformerDecoderLayer(4, 2, dropout=1.5)", TN_ERR_VALUE,
+            "dropout: out of range, got 1.5");
     ck_assert_ptr_null(tn_module_call(module, tn_tensor_full(TN_SHAPE(2, 3, 4), 0, TN_F32, NULL)));
     FAILED(TN_ERR_VALUE, "expected 4D input (got 3D input)");
     tn_module_drop(module);
@@ -339,24 +343,24 @@ START_TEST(layers_of_a_transformer_say_what_is_wrong_with_a_call)
     tn_tensor *x = tn_tensor_full(TN_SHAPE(3, 2, 4), 1, TN_F32, NULL);
     tn_pack *input = tn_pack_new();
 
-    call_refused(encoder, input, TN_ERR_TYPE, "src must be a tensor; it is missing");
+    call_refused(encoder, input, TN_ERR_TYPE, "src: missing; expected a tensor");
     tn_pack_add(input, NULL, tn_value_tensor(x));
-    call_refused(decoder, input, TN_ERR_TYPE, "memory must be a tensor; it is missing");
+    call_refused(decoder, input, TN_ERR_TYPE, "memory: missing; expected a tensor");
     tn_pack_add(input, "is_causal", tn_value_bool(true));
     call_refused(encoder, input, TN_ERR_RUNTIME, "Need attn_mask");
-    call_refused(decoder, input, TN_ERR_TYPE, "takes no argument \"is_causal\"");
+    call_refused(decoder, input, TN_ERR_TYPE, "argument \"is_causal\": unknown name");
     tn_pack_add(input, "src", tn_value_tensor(x));
-    call_refused(encoder, input, TN_ERR_TYPE, "argument \"src\" was given twice");
+    call_refused(encoder, input, TN_ERR_TYPE, "argument \"src\": given twice");
     tn_pack_drop(input);
     input = tn_pack_new();
     tn_pack_add(input, NULL, tn_value_tensor(x));
     tn_pack_add(input, "is_causal", tn_value_int(1));
-    call_refused(encoder, input, TN_ERR_TYPE, "is_causal must be True or False");
+    call_refused(encoder, input, TN_ERR_TYPE, "is_causal: wrong type; expected True or False");
     tn_pack_drop(input);
     input = tn_pack_new();
     for (int i = 0; i < 5; i++)
         tn_pack_add(input, NULL, tn_value_tensor(x));
-    call_refused(encoder, input, TN_ERR_TYPE, "too many values: takes 4 at most, got 5");
+    call_refused(encoder, input, TN_ERR_TYPE, "inputs: too many, got 5; expected at most 4");
     tn_pack_drop(input);
     tn_module_drop(encoder);
     tn_module_drop(decoder);
@@ -368,7 +372,8 @@ START_TEST(a_convolutional_network_of_the_standard_layers_learns)
 {
     TN_SCOPE;
     tn_module *net = tn_module_new(
-        "Sequential(Conv2d(1, 4, 3, padding=1), BatchNorm2d(4), ReLU(), MaxPool2d(2), Dropout(0.1), "
+        "Sequential(Conv2d(1, 4, 3, padding=1), BatchNorm2d(4), ReLU(), MaxPool2d(2), "
+        "Dropout(0.1), "
         "Conv2d(4, 8, 3), GELU(), AdaptiveAvgPool2d(1), Flatten(), Linear(8, 2))");
     tn_optimizer *opt;
     double first = 0, last = 0;
