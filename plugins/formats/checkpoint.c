@@ -145,10 +145,11 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
     if (status == TN_OK && storage->size > 0 &&
         !formats_are_bools(bytes, storage->size, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
                            tn_tensor_offset(tensor), &visits))
-        status = tn_fail(TN_ERR_VALUE,
-                         "%s: tensor %q is bool and has a byte that is neither 0 nor 1; expected a "
-                         "comparison such as x != 0",
-                         w->path, name);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "%s: tensor %q: wrong byte in a bool; expected 0 or 1, as a comparison such as x != 0 "
+            "gives",
+            w->path, name);
     tn_free(copied);
     tn_scope_end(scope);
     return status;
@@ -159,8 +160,10 @@ static tn_status put_tensor(struct writing *w, const char *name, tn_tensor *tens
     tn_ints shape = tn_tensor_shape(tensor), strides = tn_tensor_strides(tensor);
     uint64_t storage = 0;
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
-        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", w->path,
-                       name, tn_device_name(tn_tensor_device(tensor)));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: tensor %q: no values to save, got one on %s; expected a device with memory",
+            w->path, name, tn_device_name(tn_tensor_device(tensor)));
     tn_status status = storage_of(w, tensor, &storage);
     if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
         status = check_bools(w, name, tensor, &w->storages[storage]);
@@ -181,13 +184,13 @@ static tn_status put_value(struct writing *w, const char *name, const tn_value *
 {
     uint64_t bits = 0;
     if (depth > DEPTH_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: entry %q: lists more than %d deep", w->path, name,
-                       DEPTH_MAX);
+        return tn_fail(TN_ERR_VALUE, "%s: entry %q: lists too deep; expected at most %d levels",
+                       w->path, name, DEPTH_MAX);
     if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_BYTES ||
         value->kind == TN_VALUE_OPAQUE)
-        return tn_fail(TN_ERR_TYPE, "%s: entry %q contains a %s, which cannot be stored in a file",
-                       w->path, name,
-                       value->kind == TN_VALUE_MODULE ? "module" : "value of unknown kind");
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: entry %q: cannot be stored in a file, got a %s; expected data", w->path,
+                       name, value->kind == TN_VALUE_MODULE ? "module" : "value of unknown kind");
     tn_status status = put_number(w, value->kind);
     if (status != TN_OK || value->kind == TN_VALUE_NONE)
         return status;

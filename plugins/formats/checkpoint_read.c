@@ -37,7 +37,7 @@ static tn_status bad(const struct reading *r, const char *what)
 static tn_status take_number(struct reading *r, uint64_t *number)
 {
     if (r->end - r->at < 8)
-        return bad(r, "the header ends in the middle of a number");
+        return bad(r, "number: cut off by the end of the header");
     memcpy(number, r->at, 8);
     r->at += 8;
     return TN_OK;
@@ -49,7 +49,7 @@ static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
 {
     tn_status status = take_number(r, count);
     if (status == TN_OK && *count > (uint64_t)(r->end - r->at) / least)
-        status = bad(r, "a count is larger than the rest of the header");
+        status = bad(r, "count: larger than the rest of the header");
     return status;
 }
 
@@ -73,7 +73,7 @@ static tn_status take_text(struct reading *r, char **text)
     tn_status status = take_bytes(r, &bytes, &length);
     *text = NULL;
     if (status == TN_OK && memchr(bytes, '\0', length) != NULL)
-        return bad(r, "a string contains a NUL byte");
+        return bad(r, "string: contains a NUL byte");
     if (status != TN_OK)
         return status;
     *text = tn_malloc(length + 1);
@@ -94,7 +94,7 @@ static tn_status check_padding(const struct reading *r, uint64_t at, size_t coun
     tn_status status = r->source->read(r->source->user, r->data + at, bytes, count);
     if (status == TN_OK && memcmp(bytes, zeros, count) != 0)
         status = tn_fail(TN_ERR_FORMAT,
-                         "%s: checkpoint, byte %llu: the padding after a storage is not zero",
+                         "%s: checkpoint, byte %llu: padding after a storage: not zero; expected 0",
                          r->source->path, (unsigned long long)(r->data + at));
     return status;
 }
@@ -117,7 +117,7 @@ static tn_status take_storages(struct reading *r)
         if (status == TN_OK)
             status = take_number(r, &s->sum);
         if (status == TN_OK && (s->place != at || at > available || s->size > available - at))
-            status = bad(r, "the offset of a storage is out of order or beyond the end");
+            status = bad(r, "offset of a storage: out of order or beyond the end");
         if (status != TN_OK)
             break;
         size_t padding = (size_t)((ALIGNMENT - s->size % ALIGNMENT) % ALIGNMENT);
@@ -126,9 +126,10 @@ static tn_status take_storages(struct reading *r)
         at += s->size + padding;
     }
     if (status == TN_OK && at != available)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: checkpoint: the storages need %llu bytes, the file has %llu",
-                         r->source->path, (unsigned long long)at, (unsigned long long)available);
+        status = tn_fail(
+            TN_ERR_FORMAT,
+            "%s: checkpoint: wrong size, got %llu bytes; expected %llu for the storages",
+            r->source->path, (unsigned long long)available, (unsigned long long)at);
     return status;
 }
 
@@ -142,15 +143,14 @@ static tn_status check_sum(const struct reading *r, const struct storage *s, boo
         return tn_error_last_code();
     if (checkpoint_sum(bytes, (size_t)s->size) == s->sum)
         return TN_OK;
-    return tn_fail(TN_ERR_FORMAT,
-                   "%s: checkpoint: the %llu bytes of a storage are damaged (wrong checksum)",
+    return tn_fail(TN_ERR_FORMAT, "%s: checkpoint: storage of %llu bytes: damaged (wrong checksum)",
                    r->source->path, (unsigned long long)s->size);
 }
 
 static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **bytes)
 {
     if (number >= r->count)
-        return bad(r, "a tensor uses a storage that does not exist");
+        return bad(r, "tensor: uses a storage that does not exist");
     struct storage *s = &r->storages[number];
     tn_status status = TN_OK;
     if (s->bytes == NULL) {
@@ -184,12 +184,12 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
                               : r->source->read(r->source->user, r->data + s->place, bytes,
                                                 (size_t)s->size);
     if (status == TN_OK && !formats_are_bools(bytes, s->size, shape, strides, offset, &visits))
-        status = bad(r, "a bool tensor has a byte that is neither 0 nor 1");
+        status = bad(r, "bool tensor: wrong byte; expected 0 or 1");
     if (!direct)
         tn_free(bytes);
     /* Each byte is looked at a few times in a file that somebody saved, not once per entry. */
     if (status == TN_OK && visits > r->visits)
-        status = bad(r, "too many bool tensors share their bytes");
+        status = bad(r, "bool tensors: too many share their bytes");
     r->visits -= visits < r->visits ? visits : r->visits;
     return status;
 }
@@ -209,9 +209,9 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
     if (status != TN_OK)
         return status;
     if (dtype >= TN_DTYPE_COUNT)
-        return bad(r, "an unknown element type");
+        return bad(r, "element type: unknown");
     if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
-        return bad(r, "a tensor has too many dimensions or a wrong offset");
+        return bad(r, "tensor: too many dimensions or a wrong offset");
     memcpy(dims, r->at, (size_t)ndim * 16);
     r->at += ndim * 16;
     status = open_storage(r, storage, &bytes);
@@ -254,7 +254,7 @@ static tn_status take_row(struct reading *r, int depth, uint32_t kind, tn_value 
     uint64_t count = 0;
     tn_status status = take_count(r, 8, &count);
     if (status == TN_OK && count > UINT32_MAX)
-        status = bad(r, "a list is too long");
+        status = bad(r, "list: too long");
     if (status != TN_OK)
         return status;
     tn_value *row = tn_calloc((size_t)count + 1, sizeof *row);
@@ -272,7 +272,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     char *text = NULL;
     tn_status status = take_number(r, &kind);
     if (status == TN_OK && depth > DEPTH_MAX)
-        status = bad(r, "lists are nested too deep");
+        status = bad(r, "lists: nested too deep");
     if (status != TN_OK)
         return status;
     *out = (tn_value){ .kind = (uint32_t)kind };
@@ -284,7 +284,7 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     case TN_VALUE_BYTES:
         status = take_bytes(r, &out->as.s, &length);
         out->count = (uint32_t)length;
-        return length > UINT32_MAX ? bad(r, "a byte string is too long") : status;
+        return length > UINT32_MAX ? bad(r, "byte string: too long") : status;
     case TN_VALUE_STRING:
     case TN_VALUE_SPEC:
         status = take_text(r, &text);
@@ -295,10 +295,10 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     case TN_VALUE_FLOAT:
         status = take_number(r, &bits);
         if (status == TN_OK && kind == TN_VALUE_BOOL && bits > 1)
-            return bad(r, "a bool is neither 0 nor 1");
+            return bad(r, "bool: wrong byte; expected 0 or 1");
         memcpy(&out->as, &bits, sizeof bits);
         return status;
-    default: return bad(r, "a value of an unknown kind");
+    default: return bad(r, "value: unknown kind");
     }
 }
 
@@ -311,7 +311,7 @@ static tn_status take_entry(struct reading *r, tn_state *state)
     uint64_t scope = tn_scope_begin();
     tn_status status = take_text(r, &name);
     if (status == TN_OK && tn_state_find(state, name) >= 0)
-        status = bad(r, "a name occurs twice");
+        status = bad(r, "name: occurs twice; expected once");
     if (status == TN_OK)
         status = take_value(r, 0, &value);
     if (status == TN_OK)
@@ -332,7 +332,7 @@ static tn_status take_version(struct reading *r, tn_state *state)
     if (status == TN_OK)
         status = take_number(r, &version);
     if (status == TN_OK && version > INT64_MAX)
-        status = bad(r, "a version is negative");
+        status = bad(r, "version: negative; expected 0 or more");
     if (status == TN_OK)
         status = tn_state_set_version(state, path, (int64_t)version);
     tn_free(path);
@@ -376,7 +376,7 @@ static tn_status take_header(struct reading *r, tn_state *state)
     uint64_t storages = 0;
     tn_status status = take_number(r, &storages);
     if (status == TN_OK && storages > (uint64_t)(r->end - r->start))
-        status = bad(r, "the descriptions of the storages are beyond the end");
+        status = bad(r, "descriptions of the storages: beyond the end");
     if (status != TN_OK)
         return status;
     const unsigned char *entries = r->at, *rows = r->start + storages;
@@ -384,16 +384,18 @@ static tn_status take_header(struct reading *r, tn_state *state)
     status = take_storages(r);
     for (const unsigned char *at = r->at; at < r->end && status == TN_OK; at++)
         if (*at != 0)
-            status = bad(r, "unexpected data after the last storage");
+            status = bad(r, "data after the last storage: unexpected; expected the end");
     const unsigned char *end = r->end;
     r->at = entries;
     r->end = rows;
     if (status == TN_OK && entries > rows)
-        status = bad(r, "the descriptions of the storages are before the entries");
+        status = bad(
+            r,
+            "descriptions of the storages: wrong place, before the entries; expected after them");
     if (status == TN_OK)
         status = take_all(r, state);
     if (status == TN_OK && r->at != r->end)
-        status = bad(r, "unexpected data between the metadata and the storages");
+        status = bad(r, "data between the metadata and the storages: unexpected; expected none");
     r->end = end;
     return status;
 }
@@ -404,28 +406,30 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     unsigned char start[START_SIZE];
     uint32_t version, order;
     if (source->size < START_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: too short for a checkpoint, got %llu bytes",
-                       source->path, (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: too short for a checkpoint, got %llu bytes; expected at least %d",
+                       source->path, (unsigned long long)source->size, START_SIZE);
     tn_status status = source->read(source->user, 0, start, sizeof start);
     if (status != TN_OK)
         return status;
     if (memcmp(start, "TNCKPT\r\n", 8) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: not a checkpoint: wrong magic number", source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: magic number: wrong; expected that of a checkpoint",
+                       source->path);
     memcpy(&version, start + 8, 4);
     memcpy(&order, start + 12, 4);
     memcpy(length, start + 16, 8);
     memcpy(sum, start + 24, 8);
     if (order != 0x01020304)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: checkpoint: wrong byte order (mark %08x); expected this machine's",
+                       "%s: checkpoint: wrong byte order, got mark %08x; expected this machine's",
                        source->path, order);
     if (version != 1)
         return tn_fail(TN_ERR_VERSION, "%s: checkpoint: unknown version, got %u; expected 1",
                        source->path, version);
     if (*length > source->size - START_SIZE || (*length + START_SIZE) % ALIGNMENT != 0)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: checkpoint: truncated: its header has %llu bytes, the file %llu",
-                       source->path, (unsigned long long)*length, (unsigned long long)source->size);
+                       "%s: checkpoint: truncated, got %llu bytes; expected a header of %llu",
+                       source->path, (unsigned long long)source->size, (unsigned long long)*length);
     return TN_OK;
 }
 
@@ -447,7 +451,7 @@ tn_status checkpoint_load(const tn_format_def *self, const tn_source *source, tn
                          .visits = source->size * 64 };
     status = source->read(source->user, START_SIZE, header, (size_t)length);
     if (status == TN_OK && checkpoint_sum(header, (size_t)length) != sum)
-        status = tn_fail(TN_ERR_FORMAT, "%s: checkpoint: the header is damaged (wrong checksum)",
+        status = tn_fail(TN_ERR_FORMAT, "%s: checkpoint: header: damaged (wrong checksum)",
                          source->path);
     if (status == TN_OK)
         status = take_header(&r, state);

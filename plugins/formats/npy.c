@@ -80,18 +80,18 @@ static tn_status take_text(struct cursor *c, char *out, size_t size)
 {
     char quote = peek(c);
     if (quote != '\'' && quote != '"')
-        return bad(c, "expected a quoted string");
+        return bad(c, "string: missing; expected one in quotes");
     const char *from = ++c->at;
     while (c->at < c->end && *c->at != quote) {
         if ((unsigned char)*c->at < ' ' || *c->at == '\\')
-            return bad(c, "a control character or a backslash in a string");
+            return bad(c, "string: contains a control character or a backslash");
         c->at++;
     }
     if (c->at == c->end)
-        return bad(c, "a string is not terminated");
+        return bad(c, "string: not terminated; expected a closing quote");
     size_t length = (size_t)(c->at - from);
     if (length >= size)
-        return bad(c, "a string is too long");
+        return bad(c, "string: too long");
     memcpy(out, from, length);
     out[length] = '\0';
     c->at++;
@@ -102,30 +102,32 @@ static tn_status take_size(struct cursor *c, int64_t *out)
 {
     char digit = peek(c);
     if (digit < '0' || digit > '9')
-        return bad(c, "a size of the shape is not an integer >= 0");
+        return bad(c, "size of the shape: not an integer >= 0");
     *out = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
         if (__builtin_mul_overflow(*out, 10, out) ||
             __builtin_add_overflow(*out, *c->at - '0', out))
-            return bad(c, "a size of the shape is too large");
+            return bad(c, "size of the shape: too large");
     return TN_OK;
 }
 
 static tn_status take_shape(struct cursor *c, struct npy_header *header)
 {
     if (!take(c, '('))
-        return bad(c, "the shape is not a tuple");
+        return bad(c, "shape: wrong type; expected a tuple");
     while (!take(c, ')')) {
         if (header->ndim == TN_MAX_DIMS)
-            return tn_fail(TN_ERR_FORMAT, "%s: npy header: more than %d dimensions, Tenon's limit",
-                           c->source->path, TN_MAX_DIMS);
+            return tn_fail(
+                TN_ERR_FORMAT,
+                "%s: npy header: too many dimensions; expected at most %d, the limit of Tenon",
+                c->source->path, TN_MAX_DIMS);
         tn_status status = take_size(c, &header->shape[header->ndim]);
         if (status != TN_OK)
             return status;
         header->ndim++;
         /* Python: (3) is a number, (3,) a tuple. */
         if (!take(c, ',') && (header->ndim == 1 || peek(c) != ')'))
-            return bad(c, "a comma is missing in the shape");
+            return bad(c, "comma: missing in the shape");
     }
     return TN_OK;
 }
@@ -135,7 +137,7 @@ static tn_status take_descr(struct cursor *c, struct npy_header *header)
     char text[64];
     if (peek(c) == '[')
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy header: an array of records; expected an array of numbers",
+                       "%s: npy header: wrong element type, got records; expected numbers",
                        c->source->path);
     tn_status status = take_text(c, text, sizeof text);
     if (status != TN_OK)
@@ -164,14 +166,15 @@ static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigne
     while (which < 3 && strcmp(key, keys[which]) != 0)
         which++;
     if (which == 3)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy header: unknown key %q; expected descr, fortran_order and shape",
-                       c->source->path, key);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: npy header: unknown key, got %q; expected descr, fortran_order and shape",
+            c->source->path, key);
     if (*seen & 1u << which)
-        return bad(c, "a key occurs twice");
+        return bad(c, "key: occurs twice; expected once");
     *seen |= 1u << which;
     if (!take(c, ':'))
-        return bad(c, "a colon is missing after a key");
+        return bad(c, "colon: missing after a key");
     if (which == 0)
         return take_descr(c, header);
     if (which == 2)
@@ -179,25 +182,26 @@ static tn_status take_entry(struct cursor *c, struct npy_header *header, unsigne
     header->fortran = take_word(c, "True");
     return header->fortran || take_word(c, "False")
                ? TN_OK
-               : bad(c, "fortran_order is neither True nor False");
+               : bad(c, "fortran_order: wrong value; expected True or False");
 }
 
 static tn_status parse(struct cursor *c, struct npy_header *header)
 {
     unsigned seen = 0;
     if (!take(c, '{'))
-        return bad(c, "the header is not a dictionary");
+        return bad(c, "header: wrong type; expected a dictionary");
     while (!take(c, '}')) {
         tn_status status = take_entry(c, header, &seen);
         if (status != TN_OK)
             return status;
         if (!take(c, ',') && peek(c) != '}')
-            return bad(c, "a comma is missing");
+            return bad(c, "comma: missing");
     }
     if (seen != 7)
-        return bad(c, "descr, fortran_order or shape is missing");
+        return bad(c, "descr, fortran_order or shape: missing; expected all");
     peek(c);
-    return c->at == c->end ? TN_OK : bad(c, "unexpected text after the dictionary");
+    return c->at == c->end ? TN_OK
+                           : bad(c, "text after the dictionary: unexpected; expected the end");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -216,13 +220,15 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
 {
     unsigned char start[12] = { 0 };
     if (source->size < sizeof start)
-        return tn_fail(TN_ERR_FORMAT, "%s: too short for an npy file, got %llu bytes", source->path,
-                       (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: too short for an npy file, got %llu bytes; expected at least 12",
+                       source->path, (unsigned long long)source->size);
     tn_status status = source->read(source->user, 0, start, sizeof start);
     if (status != TN_OK)
         return status;
     if (memcmp(start, MAGIC, MAGIC_SIZE) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: not an npy file: wrong magic number", source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: magic number: wrong; expected that of an npy file",
+                       source->path);
     if (start[6] < 1 || start[6] > 3 || start[7] != 0)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: unknown npy version, got %d.%d; expected 1.0, 2.0 or 3.0", source->path,
@@ -234,12 +240,12 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
         header->data = 12;
     }
     if (*length > source->size - header->data)
-        return tn_fail(TN_ERR_FORMAT, "%s: truncated: the npy header has %zu bytes, the file %llu",
-                       source->path, *length, (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: npy: truncated, got %llu bytes; expected a header of %zu", source->path,
+                       (unsigned long long)source->size, *length);
     if (*length > HEADER_MAX)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: the npy header is too large, got %zu bytes; expected at "
-                       "most %d",
+                       "%s: npy header: too large, got %zu bytes; expected at most %d",
                        source->path, *length, HEADER_MAX);
     return TN_OK;
 }
@@ -250,15 +256,16 @@ static tn_status check_size(const tn_source *source, struct npy_header *header)
     uint64_t product = tn_dtype_size(dtypes[header->type].dtype);
     for (int32_t i = 0; i < header->ndim; i++)
         if (__builtin_mul_overflow(product, (uint64_t)header->shape[i], &product))
-            return tn_fail(TN_ERR_FORMAT, "%s: npy header: the product of the shape overflows",
+            return tn_fail(TN_ERR_FORMAT, "%s: npy header: shape: too large, its product overflows",
                            source->path);
     header->bytes = product;
     if (product == source->size - header->data)
         return TN_OK;
-    return tn_fail(TN_ERR_FORMAT,
-                   "%s: npy: its type and shape need %llu bytes of data, the file has %llu",
-                   source->path, (unsigned long long)product,
-                   (unsigned long long)(source->size - header->data));
+    return tn_fail(
+        TN_ERR_FORMAT,
+        "%s: npy: wrong size, got %llu bytes of data; expected %llu for its type and shape",
+        source->path, (unsigned long long)(source->size - header->data),
+        (unsigned long long)product);
 }
 
 static tn_status read_header(const tn_source *source, struct npy_header *header)
@@ -326,11 +333,14 @@ tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
     while (type < DTYPES && dtypes[type].dtype != tn_tensor_dtype(tensor))
         type++;
     if (type == DTYPES)
-        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which npy cannot store", sink->path,
-                       tn_state_name(state, index), tn_dtype_name(tn_tensor_dtype(tensor)));
+        return tn_fail(
+            TN_ERR_TYPE, "%s: tensor %q: wrong dtype, got %s; expected one that npy can store",
+            sink->path, tn_state_name(state, index), tn_dtype_name(tn_tensor_dtype(tensor)));
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
-        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", sink->path,
-                       tn_state_name(state, index), tn_device_name(tn_tensor_device(tensor)));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: tensor %q: no values to save, got one on %s; expected a device with memory",
+            sink->path, tn_state_name(state, index), tn_device_name(tn_tensor_device(tensor)));
     tn_ints shape = tn_tensor_shape(tensor);
     size_t at = MAGIC_SIZE + 4;
     at += (size_t)tn_snprint(out + at, sizeof out - at,
@@ -356,9 +366,10 @@ static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_s
 {
     (void)self;
     if (tn_state_count(state) != 1)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: npy stores one array, got %lld tensors; npz stores several", sink->path,
-                       (long long)tn_state_count(state));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: npy: wrong number of tensors, got %lld; expected one; npz stores several",
+            sink->path, (long long)tn_state_count(state));
     return npy_save(sink, state, 0);
 }
 

@@ -34,7 +34,7 @@ static tn_status load_one(struct zip *zip, const struct zip_member *member, tn_s
     struct zip_reader reader;
     if (!is_array(member->name))
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: member %q is not an array; expected a name that ends in .npy",
+                       "%s: member %q: not an array; expected a name that ends in .npy",
                        zip->source->path, member->name);
     char *name = tn_strdup(member->name);
     if (name == NULL)
@@ -91,11 +91,11 @@ static tn_status save_one(struct zip_writer *writer, const tn_state *state, int6
     if (member == NULL)
         return TN_ERR_MEMORY;
     tn_snprint(member, room, "%s" ENDING, name);
-    tn_status status = *name != '\0' ? zip_writer_add(writer, member, produce, &array)
-                                     : tn_fail(TN_ERR_VALUE,
-                                               "%s: a tensor has an empty name, which npz cannot "
-                                               "store",
-                                               writer->sink->path);
+    tn_status status = *name != '\0'
+                           ? zip_writer_add(writer, member, produce, &array)
+                           : tn_fail(TN_ERR_VALUE,
+                                     "%s: tensor: empty name; expected a name, as npz needs one",
+                                     writer->sink->path);
     tn_free(member);
     return status;
 }

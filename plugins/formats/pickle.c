@@ -12,7 +12,7 @@ static const char *take(struct pickle *pk, uint64_t size)
 {
     if (size > pk->size - pk->at) {
         pk->cut = true;
-        pickle_bad(pk, "it is truncated");
+        pickle_bad(pk, "truncated");
         return NULL;
     }
     const char *at = pk->bytes + pk->at;
@@ -79,7 +79,7 @@ static bool has(struct pickle *pk, int64_t count)
 {
     if (pk->height - floor_of(pk) >= count)
         return true;
-    pickle_bad(pk, "the stack has too few values");
+    pickle_bad(pk, "stack: too few values");
     return false;
 }
 
@@ -93,7 +93,7 @@ static int64_t to_mark(struct pickle *pk)
 {
     if (pk->mark_count > 0)
         return pk->marks[--pk->mark_count];
-    pickle_bad(pk, "there is no mark");
+    pickle_bad(pk, "mark: missing");
     return -1;
 }
 
@@ -223,7 +223,7 @@ static tn_status op_collect(struct pickle *pk, unsigned char op)
     if (begin < 0)
         return TN_ERR_FORMAT;
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
-        return pickle_bad(pk, "a key without a value");
+        return pickle_bad(pk, "key: without a value");
     struct pickle_value *value = pickle_new(pk, kind);
     tn_status status = gather(pk, value, begin);
     return status == TN_OK ? push(pk, value) : status;
@@ -244,13 +244,12 @@ static tn_status op_tuple(struct pickle *pk, unsigned char op)
 static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
 {
     if (begin - 1 < floor_of(pk))
-        return pickle_bad(pk, "the stack has too few values");
+        return pickle_bad(pk, "stack: too few values");
     struct pickle_value *into = pk->stack[begin - 1];
     if (into->kind != kind)
-        return pickle_bad(pk,
-                          "values are appended to something else than a list, set or dictionary");
+        return pickle_bad(pk, "append: wrong type; expected a list, set or dictionary");
     if (kind == PK_DICT && (pk->height - begin) % 2 != 0)
-        return pickle_bad(pk, "a key without a value");
+        return pickle_bad(pk, "key: without a value");
     return gather(pk, into, begin);
 }
 
@@ -277,7 +276,7 @@ static tn_status op_proto(struct pickle *pk, unsigned char op)
     (void)op;
     if (!take_number(pk, 1, &version))
         return TN_ERR_FORMAT;
-    return version <= 5 ? TN_OK : pickle_bad(pk, "the protocol is newer than 5");
+    return version <= 5 ? TN_OK : pickle_bad(pk, "protocol: too new; expected at most 5");
 }
 
 static tn_status op_frame(struct pickle *pk, unsigned char op)
@@ -305,7 +304,7 @@ static tn_status memorize(struct pickle *pk, uint64_t number)
     if (!has(pk, 1))
         return TN_ERR_FORMAT;
     if (number > pk->at)
-        return pickle_bad(pk, "an index of the memo is too large");
+        return pickle_bad(pk, "index of the memo: too large");
     if ((int64_t)number >= pk->memo_size) {
         int64_t size = (int64_t)number * 2 + 64;
         struct pickle_value **grown = tn_realloc(pk->memo, (size_t)size * sizeof *grown);
@@ -338,7 +337,7 @@ static tn_status op_get(struct pickle *pk, unsigned char op)
     if (!take_number(pk, op == 'h' ? 1 : 4, &number))
         return TN_ERR_FORMAT;
     if ((int64_t)number >= pk->memo_size || pk->memo[number] == NULL)
-        return pickle_bad(pk, "an index of the memo is not defined");
+        return pickle_bad(pk, "index of the memo: not defined");
     return push(pk, pk->memo[number]);
 }
 
@@ -359,7 +358,7 @@ static tn_status op_stack_global(struct pickle *pk, unsigned char op)
     if (module == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_TEXT || module->kind != PK_TEXT)
-        return pickle_bad(pk, "a name is not a string");
+        return pickle_bad(pk, "name: wrong type; expected a string");
     return push(pk, pickle_global(pk, module->as.text.at, module->as.text.size, name->as.text.at,
                                   name->as.text.size));
 }
@@ -371,7 +370,7 @@ static tn_status op_reduce(struct pickle *pk, unsigned char op)
     if (name == NULL)
         return TN_ERR_FORMAT;
     if (name->kind != PK_NAME || arguments->kind != PK_TUPLE)
-        return pickle_bad(pk, "a call of something else than a name, or without a tuple");
+        return pickle_bad(pk, "call: wrong type; expected a name and a tuple");
     return push(pk, pickle_call(pk, name, arguments));
 }
 
@@ -471,10 +470,9 @@ static tn_status step(struct pickle *pk, unsigned char op)
     if (opcodes[op].run != NULL)
         return opcodes[op].run(pk, op);
     if (opcodes[op].name == NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: unknown opcode %02x", pk->path, pk->op,
-                       op);
-    return tn_fail(TN_ERR_REFUSED,
-                   "%s: pickle, byte %zu: the opcode %s is not supported; only data are read",
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: unknown opcode, got %02x", pk->path,
+                       pk->op, op);
+    return tn_fail(TN_ERR_REFUSED, "%s: pickle, byte %zu: opcode %s: not supported; expected data",
                    pk->path, pk->op, opcodes[op].name);
 }
 
@@ -496,11 +494,12 @@ tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, si
             return status;
     }
     if (pk->mark_count > 0)
-        return pickle_bad(pk, "a mark is left at its end");
+        return pickle_bad(pk, "mark: left at the end; expected none");
     pk->result = pop(pk);
     if (pk->result == NULL)
         return TN_ERR_FORMAT;
-    return pk->height == 0 ? TN_OK : pickle_bad(pk, "several values are left at its end");
+    return pk->height == 0 ? TN_OK
+                           : pickle_bad(pk, "values: several left at the end; expected one");
 }
 
 void pickle_free(struct pickle *pk)

@@ -114,9 +114,8 @@ struct pickle_value *pickle_global(struct pickle *pk, const char *module, size_t
     }
     int shown = module_size < 200 ? (int)module_size : 200;
     tn_fail(TN_ERR_REFUSED,
-            "%s: pickle, byte %zu: %.*s.%.*s is not data that Tenon knows, and nothing else is "
-            "called; expected tensors, numbers, strings, lists and dictionaries (of a module: its "
-            "state_dict())",
+            "%s: pickle, byte %zu: %.*s.%.*s: not data that Tenon knows, not called; expected "
+            "tensors, numbers, strings, lists and dictionaries (of a module: its state_dict())",
             pk->path, pk->op, shown, module, name_size < 200 ? (int)name_size : 200, name);
     return NULL;
 }
@@ -145,18 +144,21 @@ static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *
     if (count < (with_dtype ? 7u : 4u) || at[0]->kind != PK_STORAGE || at[1]->kind != PK_INT ||
         at[1]->as.i < 0 || !is_sizes(at[2]) || !is_sizes(at[3]) ||
         at[2]->as.list.count != at[3]->as.list.count) {
-        pickle_bad(pk,
-                   "a tensor is not a storage, an offset, at most 16 sizes and as many strides");
+        pickle_bad(
+            pk,
+            "tensor: wrong arguments; expected a storage, an offset, at most 16 sizes and as many "
+            "strides");
         return NULL;
     }
     if (with_dtype && (at[6]->kind != PK_NAME || at[6]->dtype == OTHER)) {
-        pickle_bad(pk, "a tensor has a wrong dtype");
+        pickle_bad(pk, "tensor: wrong dtype");
         return NULL;
     }
     /* Whether its values are to be conjugated or negated, which Tenon would have to compute. */
     if (count > extra && !is_empty(at[extra])) {
-        pickle_bad(pk, "a tensor with a conjugate or negative bit; save tensor.resolve_conj() or "
-                       "resolve_neg()");
+        pickle_bad(
+            pk, "tensor: conjugate or negative bit; expected none: save tensor.resolve_conj() or "
+                "resolve_neg()");
         return NULL;
     }
     struct pickle_value *tensor = pickle_new(pk, PK_TENSOR);
@@ -173,7 +175,8 @@ static struct pickle_value *make_typed(struct pickle *pk, struct pickle_value *a
     struct pickle_value **at = arguments->as.list.at;
     if (arguments->as.list.count < 3 || at[0]->kind != PK_NAME || at[1]->kind != PK_NAME ||
         at[2]->kind != PK_TUPLE || at[0]->as.name->call == CALL_TYPED) {
-        pickle_bad(pk, "a tensor of a subclass is not a function, a type and arguments");
+        pickle_bad(
+            pk, "tensor of a subclass: wrong arguments; expected a function, a type and arguments");
         return NULL;
     }
     return pickle_call(pk, at[0], at[2]);
@@ -185,7 +188,7 @@ static struct pickle_value *make_complex(struct pickle *pk, struct pickle_value 
                                          uint32_t count)
 {
     if (count != 2 || at[0]->kind != PK_FLOAT || at[1]->kind != PK_FLOAT) {
-        pickle_bad(pk, "a complex number is not two numbers");
+        pickle_bad(pk, "complex number: wrong arguments; expected two numbers");
         return NULL;
     }
     struct pickle_value *value = pickle_new(pk, PK_COMPLEX);
@@ -211,14 +214,14 @@ static struct pickle_value *make_dict(struct pickle *pk, struct pickle_value **a
             return NULL;
     }
     if (!good)
-        pickle_bad(pk, "an OrderedDict is not made of pairs");
+        pickle_bad(pk, "OrderedDict: wrong arguments; expected pairs");
     return good ? dict : NULL;
 }
 
 static struct pickle_value *make_set(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
     if (count > 1 || (count == 1 && at[0]->kind != PK_LIST && at[0]->kind != PK_TUPLE)) {
-        pickle_bad(pk, "a set is not made of a list");
+        pickle_bad(pk, "set: wrong arguments; expected a list");
         return NULL;
     }
     struct pickle_value *set = pickle_new(pk, PK_SET);
@@ -244,7 +247,7 @@ static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **
         bytes->as.text = at[0]->as.text;
         bytes->dtype = 1;
     } else if (!good) {
-        pickle_bad(pk, "encode of something else than a string, or to something else than latin1");
+        pickle_bad(pk, "encode: wrong arguments; expected a string and latin1");
     }
     return bytes;
 }
@@ -281,7 +284,7 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
     case CALL_NOTHING:
     case CALL_STORAGE: break;
     }
-    tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: wrong arguments for %s.%s", pk->path, pk->op,
+    tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s.%s: wrong arguments", pk->path, pk->op,
             name->as.name->module, name->as.name->name);
     return NULL;
 }
@@ -290,7 +293,7 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
 tn_status pickle_build(struct pickle *pk, struct pickle_value *object, struct pickle_value *state)
 {
     if (object->kind != PK_DICT || state->kind != PK_DICT || object->as.list.attributes != NULL)
-        return pickle_bad(pk, "attributes of something else than an OrderedDict");
+        return pickle_bad(pk, "attributes: wrong type; expected an OrderedDict");
     object->as.list.attributes = state;
     return TN_OK;
 }
@@ -304,12 +307,14 @@ struct pickle_value *pickle_persistent(struct pickle *pk, const struct pickle_va
     if (count < 5 || count > 6 || !pickle_is_text(at[0], "storage") || at[1]->kind != PK_NAME ||
         at[1]->as.name->call != CALL_STORAGE || at[2]->kind != PK_TEXT || at[4]->kind != PK_INT ||
         at[4]->as.i < 0) {
-        pickle_bad(pk, "an external object is not a storage with type, key and size");
+        pickle_bad(pk,
+                   "external object: wrong arguments; expected a storage with type, key and size");
         return NULL;
     }
     if (count == 6 && at[5]->kind != PK_NONE) {
         pickle_bad(
-            pk, "a view of a storage, as PyTorch wrote before 0.4; save it again with a later one");
+            pk, "storage: a view, as PyTorch before 0.4 wrote; expected a whole one: save it again "
+                "with a later PyTorch");
         return NULL;
     }
     if (pk->storages == NULL)

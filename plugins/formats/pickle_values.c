@@ -27,7 +27,7 @@ static bool has_list(const struct pickle_value *value)
 struct pickle_value *pickle_new(struct pickle *pk, pickle_kind kind)
 {
     if (pk->values == PK_VALUES_MAX) {
-        pickle_bad(pk, "more than 16777216 values");
+        pickle_bad(pk, "values: too many; expected at most 16777216");
         return NULL;
     }
     if (pk->chunks == NULL || pk->used == CHUNK) {
@@ -92,10 +92,13 @@ struct pickle_value *pickle_get(const struct pickle_value *dict, const char *key
 tn_status pickle_visit(struct pickle *pk, int depth)
 {
     if (depth > PK_DEPTH_MAX)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle: values nested more than %d deep, or recursive",
-                       pk->path, PK_DEPTH_MAX);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: pickle: values: nested too deep, or recursive; expected at most %d levels",
+            pk->path, PK_DEPTH_MAX);
     if (pk->values++ >= PK_VALUES_MAX)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle: more than %d values", pk->path, PK_VALUES_MAX);
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle: values: too many; expected at most %d", pk->path,
+                       PK_VALUES_MAX);
     return TN_OK;
 }
 
@@ -226,7 +229,8 @@ static tn_status put_value(struct pickle *pk, struct text *text, const struct pi
         return status == TN_OK ? put(text, dtype, strlen(dtype)) : status;
     }
     return tn_fail(TN_ERR_FORMAT,
-                   "%s: pickle: expected a value, got a storage, a type or a function", pk->path);
+                   "%s: pickle: wrong type, got a storage, a type or a function; expected a value",
+                   pk->path);
 }
 
 tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char **out)
@@ -235,7 +239,7 @@ tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char
     tn_status status = value->kind == PK_TEXT ? put(&text, value->as.text.at, value->as.text.size)
                                               : put_value(pk, &text, value, 0);
     if (status == TN_OK && strlen(text.at) != text.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: a string contains a NUL", pk->path);
+        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL", pk->path);
     if (status == TN_OK)
         *out = text.at;
     else

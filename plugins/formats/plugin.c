@@ -16,11 +16,11 @@ static const tn_option options[] = {
 tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more)
 {
     if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
-        return tn_fail(TN_ERR_REFUSED,
-                       "%s: its %llu bytes expand to more than %lld bytes more; "
-                       "TENON_FORMATS_UNPACKED_MAX sets the limit, for a trusted file",
-                       source->path, (unsigned long long)source->size,
-                       (long long)settings.unpacked_max);
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "%s: unpacked data: too large for %llu bytes; expected at most %lld bytes more; "
+            "TENON_FORMATS_UNPACKED_MAX sets the limit, for a trusted file",
+            source->path, (unsigned long long)source->size, (long long)settings.unpacked_max);
     return TN_OK;
 }
 

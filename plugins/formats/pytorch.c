@@ -43,8 +43,7 @@ static tn_status read_whole(struct zip *zip, const struct zip_member *member, ui
     struct zip_reader reader;
     if (member->size > limit)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: member %q is too large, got %llu bytes; expected at "
-                       "most %llu",
+                       "%s: member %q: too large, got %llu bytes; expected at most %llu",
                        zip->source->path, member->name, (unsigned long long)member->size,
                        (unsigned long long)limit);
     tn_status status = zip_reader_open(zip, member, &reader);
@@ -98,8 +97,7 @@ static tn_status check_facts(struct pytorch_file *file)
     version[strcspn(version, "\n")] = '\0';
     if (version[0] != '\0' && (!tn_read_int(version, &number) || number > VERSION_MAX))
         return tn_fail(TN_ERR_VERSION,
-                       "%s: unknown version of a PyTorch file, got %q; expected at "
-                       "most %d",
+                       "%s: PyTorch file: unknown version, got %q; expected at most %d",
                        file->source->path, version, VERSION_MAX);
     return TN_OK;
 }
@@ -115,7 +113,8 @@ static tn_status load_archive(struct pytorch_file *file, const struct zip_member
         return status;
     status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size);
     if (status == TN_OK && pk.at != pk.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: unexpected data after its pickle", file->source->path);
+        status = tn_fail(TN_ERR_FORMAT, "%s: data after the pickle: unexpected; expected the end",
+                         file->source->path);
     if (status == TN_OK)
         status = pytorch_fill_state(file, &pk);
     pytorch_storages_free(file);
@@ -138,10 +137,10 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     const struct zip_member *pickle = find_pickle(&zip);
     struct pytorch_file file = { .source = source, .state = state, .zip = &zip };
     if (pickle == NULL) {
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: an archive without NAME/data.pkl, or with several; expected one, as "
-                         "PyTorch writes it",
-                         source->path);
+        status = tn_fail(
+            TN_ERR_FORMAT,
+            "%s: archive: no NAME/data.pkl, or several; expected one, as PyTorch writes it",
+            source->path);
     } else {
         size_t size = strlen(pickle->name) - strlen(PICKLE);
         char *folder = tn_strdup(pickle->name);

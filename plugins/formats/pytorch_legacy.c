@@ -43,7 +43,7 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
     tn_status status = read_one(source, bytes, size, all, &all->version);
     if (status == TN_OK &&
         (all->version.result->kind != PK_INT || all->version.result->as.i != PROTOCOL))
-        return tn_fail(TN_ERR_FORMAT, "%s: unknown protocol of a PyTorch file; expected %d",
+        return tn_fail(TN_ERR_FORMAT, "%s: PyTorch file: unknown protocol; expected %d",
                        source->path, PROTOCOL);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->machine);
@@ -125,14 +125,13 @@ static tn_status place_storage(struct pytorch_file *file, const struct pickle_va
             continue;
         if ((uint64_t)storage->size != size || storage->place != 0 || bytes != UINT64_MAX)
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: storage %.*s: its size or type is inconsistent, or it occurs twice",
+                           "%s: storage %.*s: inconsistent size or type, or occurs twice",
                            file->source->path, (int)key->as.text.size, key->as.text.at);
         bytes = size * tn_dtype_size((tn_dtype)dtype);
         storage->place = *at + sizeof count;
     }
     if (bytes > file->source->size - *at - sizeof count)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: storage %.*s: no tensor uses it, or the file is too short for it",
+        return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: unused, or too large for the file",
                        file->source->path, (int)key->as.text.size, key->as.text.at);
     *at += sizeof count + bytes;
     return TN_OK;
@@ -143,23 +142,23 @@ static tn_status place_storages(struct pytorch_file *file, const struct pickles 
     const struct pickle_value *keys = all->keys.result;
     uint64_t at = all->size;
     if (keys->kind != PK_LIST)
-        return tn_fail(TN_ERR_FORMAT, "%s: the keys of the storages are not a list",
+        return tn_fail(TN_ERR_FORMAT, "%s: keys of the storages: wrong type; expected a list",
                        file->source->path);
     tn_status status = list_storages(file, &all->saved);
     for (uint32_t i = 0; i < keys->as.list.count && status == TN_OK; i++)
         status = keys->as.list.at[i]->kind == PK_TEXT
                      ? place_storage(file, keys->as.list.at[i], &at)
-                     : tn_fail(TN_ERR_FORMAT, "%s: the key of a storage is not a string",
+                     : tn_fail(TN_ERR_FORMAT, "%s: key of a storage: wrong type; expected a string",
                                file->source->path);
     for (int64_t i = 0; i < file->count && status == TN_OK; i++)
         if (file->at[i].place == 0)
-            status = tn_fail(TN_ERR_FORMAT, "%s: the bytes of storage %.*s are missing",
+            status = tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: its bytes are missing",
                              file->source->path, (int)file->at[i].key->as.text.size,
                              file->at[i].key->as.text.at);
     if (status == TN_OK && at != file->source->size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: its storages end after %llu of %llu bytes",
-                         file->source->path, (unsigned long long)at,
-                         (unsigned long long)file->source->size);
+        status = tn_fail(
+            TN_ERR_FORMAT, "%s: storages: wrong size, got %llu bytes; expected the file's %llu",
+            file->source->path, (unsigned long long)at, (unsigned long long)file->source->size);
     return status;
 }
 

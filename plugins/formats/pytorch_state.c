@@ -19,11 +19,11 @@ static tn_status enter(struct pytorch_file *file, struct path *path, const char 
 {
     *before = path->size;
     if (memchr(key, '\0', size) != NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: a key below %q contains a NUL", file->source->path,
+        return tn_fail(TN_ERR_FORMAT, "%s: key below %q: contains a NUL", file->source->path,
                        path->at != NULL ? path->at : "");
     if (path->size + size > NAME_MAX_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: a name of more than %d bytes", file->source->path,
-                       NAME_MAX_SIZE);
+        return tn_fail(TN_ERR_FORMAT, "%s: name: too long; expected at most %d bytes",
+                       file->source->path, NAME_MAX_SIZE);
     if (path->size + size + 2 > path->room) {
         size_t room = (path->size + size + 2) * 2;
         char *grown = tn_realloc(path->at, room);
@@ -54,7 +54,8 @@ static tn_status add(struct pytorch_file *file, struct pickle *pk, struct path *
 
 static tn_status twice(const struct pytorch_file *file, const char *name)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: two values have the name %q", file->source->path, name);
+    return tn_fail(TN_ERR_FORMAT, "%s: name %q: occurs twice; expected once", file->source->path,
+                   name);
 }
 
 static tn_status add_tensor(struct pytorch_file *file, const char *name,
@@ -118,7 +119,8 @@ static tn_status enter_key(struct pytorch_file *file, struct path *path,
     if (key->kind == PK_TEXT)
         return enter(file, path, key->as.text.at, key->as.text.size, before);
     if (key->kind != PK_INT)
-        return tn_fail(TN_ERR_FORMAT, "%s: a key below %q is neither a string nor an integer",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: key below %q: wrong type; expected a string or an integer",
                        file->source->path, path->at != NULL ? path->at : "");
     tn_snprint(number, sizeof number, "%lld", (long long)key->as.i);
     return enter(file, path, number, strlen(number), before);

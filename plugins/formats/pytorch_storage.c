@@ -71,11 +71,12 @@ struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
         return NULL;
     if (__builtin_mul_overflow(storage->as.storage.size, (int64_t)have, &bytes) ||
         bytes % (int64_t)wanted != 0) {
-        tn_fail(TN_ERR_FORMAT,
-                "%s: storage %.*s has %lld elements of %zu bytes, which is not a multiple of the "
-                "size of %s",
-                file->source->path, (int)key->as.text.size, key->as.text.at,
-                (long long)storage->as.storage.size, have, tn_dtype_name(dtype));
+        tn_fail(
+            TN_ERR_FORMAT,
+            "%s: storage %.*s: wrong size, got %lld elements of %zu bytes; expected a multiple of "
+            "the size of %s",
+            file->source->path, (int)key->as.text.size, key->as.text.at,
+            (long long)storage->as.storage.size, have, tn_dtype_name(dtype));
         return NULL;
     }
     int64_t *place = place_of(file, file->index, file->index_size, key, dtype);
@@ -88,7 +89,7 @@ struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
     struct pytorch_storage *found = &file->at[*place - 1];
     if (found->size == bytes / (int64_t)wanted)
         return found;
-    tn_fail(TN_ERR_FORMAT, "%s: storage %.*s has an inconsistent size, got %lld and %lld elements",
+    tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: inconsistent size, got %lld and %lld elements",
             file->source->path, (int)key->as.text.size, key->as.text.at, (long long)found->size,
             (long long)(bytes / (int64_t)wanted));
     return NULL;
@@ -109,9 +110,10 @@ static tn_status read_member(struct pytorch_file *file, const struct pytorch_sto
     tn_status status = TN_OK;
     struct zip_reader reader;
     if (member == NULL)
-        status = tn_fail(TN_ERR_FORMAT, "%s: the storage %q is missing", file->source->path, name);
+        status = tn_fail(TN_ERR_FORMAT, "%s: storage %q: missing", file->source->path, name);
     else if (member->size != bytes)
-        status = tn_fail(TN_ERR_FORMAT, "%s: the storage %q has %llu bytes, its tensors need %zu",
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: storage %q: too small, got %llu bytes; expected %zu for its tensors",
                          file->source->path, name, (unsigned long long)member->size, bytes);
     else
         status = zip_reader_open(file->zip, member, &reader);
@@ -143,9 +145,8 @@ static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *
     size_t bytes = (size_t)storage->size * tn_dtype_size(storage->dtype);
     /* Before memory is allocated: deflated members have their own limit. */
     if (file->zip == NULL && place_of_bytes(file, storage) == 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: the bytes of storage %.*s are missing",
-                       file->source->path, (int)storage->key->as.text.size,
-                       storage->key->as.text.at);
+        return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: its bytes are missing", file->source->path,
+                       (int)storage->key->as.text.size, storage->key->as.text.at);
     tn_tensor *values = NULL;
     tn_status status = TN_OK;
     if (file->zip != NULL && bytes > file->source->size)
@@ -187,8 +188,8 @@ static tn_status check_extent(struct pytorch_file *file, const struct pytorch_st
     if (overflow || offset > storage->size || (!empty && last >= storage->size))
         return tn_fail(
             TN_ERR_FORMAT,
-            "%s: tensor %q: its sizes, strides and offset exceed its storage, which has %lld "
-            "elements of %s",
+            "%s: tensor %q: beyond its storage; expected sizes, strides and offset within its "
+            "%lld elements of %s",
             file->source->path, name, (long long)storage->size, tn_dtype_name(storage->dtype));
     return count > storage->size
                ? formats_unpacked(file->source, &file->expanded,

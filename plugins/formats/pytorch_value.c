@@ -24,7 +24,7 @@ static tn_status count_of(struct pytorch_file *file, size_t size)
 {
     file->values_size += size;
     if (file->values_size > VALUES_SIZE_MAX)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle: its values need more than %d bytes",
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle: values: too large; expected at most %d bytes",
                        file->source->path, VALUES_SIZE_MAX);
     return TN_OK;
 }
@@ -83,7 +83,7 @@ static tn_status text_of(struct pickle *pk, const struct pickle_value *value, st
     if (text == NULL)
         return tn_error_last_code();
     if (memchr(value->as.text.at, '\0', size) != NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle: a string contains a NUL", pk->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL", pk->path);
     memcpy(text, value->as.text.at, size);
     text[size] = '\0';
     *out = tn_value_string(text);

@@ -64,19 +64,20 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
                             struct safetensors_tensor *tensor, uint64_t *bytes)
 {
     if (!json_is_array(shape))
-        return bad(source, tensor->name, "its shape is missing or not a list");
+        return bad(source, tensor->name, "shape: missing or wrong type; expected a list");
     size_t ndim = json_array_size(shape);
     if (ndim > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: safetensors header, tensor %q: too many dimensions, got %zu; expected "
-                       "at most %d",
-                       source->path, tensor->name, ndim, TN_MAX_DIMS);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: safetensors header, tensor %q: shape: too many dimensions, got %zu; expected at "
+            "most %d",
+            source->path, tensor->name, ndim, TN_MAX_DIMS);
     uint64_t product = tn_dtype_size(tensor->dtype);
     bool empty = false, overflow = false;
     for (size_t i = 0; i < ndim; i++) {
         uint64_t size = 0;
         if (!read_number(json_array_get(shape, i), &size))
-            return bad(source, tensor->name, "a size in its shape is not an integer >= 0");
+            return bad(source, tensor->name, "shape: a size is not an integer >= 0");
         tensor->shape[i] = (int64_t)size;
         empty = empty || size == 0;
         overflow = overflow || __builtin_mul_overflow(product, size, &product);
@@ -84,7 +85,7 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
     /* A size of 0 may follow sizes whose product overflows; the reference library refuses that
      * too. */
     if (overflow)
-        return bad(source, tensor->name, "the product of its shape overflows");
+        return bad(source, tensor->name, "shape: too large, its product overflows");
     tensor->ndim = (int32_t)ndim;
     *bytes = empty ? 0 : product;
     return TN_OK;
@@ -96,20 +97,22 @@ static tn_status read_offsets(const tn_source *source, const json_t *offsets,
     if (!json_is_array(offsets) || json_array_size(offsets) != 2 ||
         !read_number(json_array_get(offsets, 0), &tensor->begin) ||
         !read_number(json_array_get(offsets, 1), &tensor->end))
-        return bad(source, tensor->name, "its data_offsets are missing or not two integers >= 0");
+        return bad(source, tensor->name,
+                   "data_offsets: missing or wrong type; expected two integers >= 0");
     if (tensor->begin > tensor->end || tensor->end > data_size)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: safetensors header, tensor %q: its data_offsets [%llu, %llu] are not "
-                       "within the %llu bytes of data",
-                       source->path, tensor->name, (unsigned long long)tensor->begin,
-                       (unsigned long long)tensor->end, (unsigned long long)data_size);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: safetensors header, tensor %q: data_offsets: out of range, got [%llu, %llu]; "
+            "expected within the %llu bytes of data",
+            source->path, tensor->name, (unsigned long long)tensor->begin,
+            (unsigned long long)tensor->end, (unsigned long long)data_size);
     if (tensor->end - tensor->begin != bytes)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: safetensors header, tensor %q: its data_offsets span %llu bytes, its "
-                       "dtype and shape need %llu",
-                       source->path, tensor->name,
-                       (unsigned long long)(tensor->end - tensor->begin),
-                       (unsigned long long)bytes);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: safetensors header, tensor %q: data_offsets: wrong size, got %llu bytes; "
+            "expected %llu for its dtype and shape",
+            source->path, tensor->name, (unsigned long long)(tensor->end - tensor->begin),
+            (unsigned long long)bytes);
     return TN_OK;
 }
 
@@ -122,10 +125,10 @@ static tn_status read_tensor(const tn_source *source, const char *name, const js
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     if (dtype == NULL)
         return bad(source, name,
-                   json_is_object(entry) ? "its dtype is missing or not a string"
-                                         : "its entry is not an object");
+                   json_is_object(entry) ? "dtype: missing or wrong type; expected a string"
+                                         : "entry: wrong type; expected an object");
     if (!dtype_of(dtype, &tensor->dtype))
-        return tn_fail(TN_ERR_FORMAT, "%s: safetensors header, tensor %q: unknown dtype %q",
+        return tn_fail(TN_ERR_FORMAT, "%s: safetensors header, tensor %q: dtype: unknown, got %q",
                        source->path, name, dtype);
     uint64_t bytes = 0;
     tn_status status = read_shape(source, json_object_get(entry, "shape"), tensor, &bytes);
@@ -137,14 +140,16 @@ static tn_status read_tensor(const tn_source *source, const char *name, const js
 static tn_status read_meta(const tn_source *source, const json_t *meta, tn_state *state)
 {
     if (!json_is_object(meta))
-        return tn_fail(TN_ERR_FORMAT, "%s: safetensors header: __metadata__ is not an object",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: safetensors header: __metadata__: wrong type; expected an object",
                        source->path);
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)meta, key, value)
     {
         if (!json_is_string(value))
-            return tn_fail(TN_ERR_FORMAT, "%s: safetensors header: __metadata__ %q is not a string",
+            return tn_fail(TN_ERR_FORMAT,
+                           "%s: safetensors header: __metadata__ %q: wrong type; expected a string",
                            source->path, key);
         tn_status status = tn_state_set_meta(state, key, json_string_value(value));
         if (status != TN_OK)
@@ -179,14 +184,15 @@ static tn_status check_cover(const tn_source *source, const struct safetensors_h
     for (int64_t i = 0; i < header->count && status == TN_OK; i++) {
         if (sorted[i]->begin != at)
             status = bad(source, sorted[i]->name,
-                         sorted[i]->begin < at ? "its data overlap those of another tensor"
-                                               : "there is a gap before its data");
+                         sorted[i]->begin < at ? "data: overlap those of another tensor"
+                                               : "data: gap before them; expected none");
         at = sorted[i]->end;
     }
     if (status == TN_OK && at != data_size)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: safetensors: the tensors end after %llu of %llu bytes of data",
-                         source->path, (unsigned long long)at, (unsigned long long)data_size);
+        status = tn_fail(
+            TN_ERR_FORMAT,
+            "%s: safetensors: tensors: wrong size, got %llu bytes; expected all %llu bytes of data",
+            source->path, (unsigned long long)at, (unsigned long long)data_size);
     tn_free(sorted);
     return status;
 }
@@ -217,7 +223,8 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
 {
     unsigned char bytes[LENGTH_SIZE];
     if (source->size < LENGTH_SIZE + 2)
-        return tn_fail(TN_ERR_FORMAT, "%s: too short for a safetensors file, got %llu bytes",
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: too short for a safetensors file, got %llu bytes; expected at least 10",
                        source->path, (unsigned long long)source->size);
     tn_status status = source->read(source->user, 0, bytes, sizeof bytes);
     *length = 0;
@@ -226,12 +233,12 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
     if (status == TN_OK && *length > HEADER_MAX)
         status = tn_fail(
             TN_ERR_FORMAT,
-            "%s: the safetensors header is too large, got %llu bytes; expected at most 100000000",
+            "%s: safetensors header: too large, got %llu bytes; expected at most 100000000",
             source->path, (unsigned long long)*length);
     if (status == TN_OK && *length > source->size - LENGTH_SIZE)
         status = tn_fail(
-            TN_ERR_FORMAT, "%s: truncated: the safetensors header has %llu bytes, the file %llu",
-            source->path, (unsigned long long)*length, (unsigned long long)source->size);
+            TN_ERR_FORMAT, "%s: safetensors: truncated, got %llu bytes; expected a header of %llu",
+            source->path, (unsigned long long)source->size, (unsigned long long)*length);
     return status;
 }
 
@@ -256,7 +263,8 @@ tn_status safetensors_header_read(const tn_source *source, struct safetensors_he
             status = tn_fail(TN_ERR_FORMAT, "%s: safetensors header, byte %d: %s", source->path,
                              error.position, error.text);
         else if (text[0] != '{' || !json_is_object(root))
-            status = tn_fail(TN_ERR_FORMAT, "%s: the safetensors header is not an object",
+            status = tn_fail(TN_ERR_FORMAT,
+                             "%s: safetensors header: wrong type; expected an object",
                              source->path);
     }
     tn_free(text);
@@ -322,14 +330,20 @@ static tn_status check_entry(const tn_state *state, int64_t i, const char *path)
     const char *name = tn_state_name(state, i);
     tn_dtype dtype = tn_tensor_dtype(tn_state_tensor(state, i));
     if (strcmp(name, "__metadata__") == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: safetensors reserves the name %q; rename the tensor",
-                       path, name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: tensor: reserved name, got %q; expected another one: safetensors uses it", path,
+            name);
     if (name_of(dtype) == NULL)
-        return tn_fail(TN_ERR_TYPE, "%s: tensor %q is %s, which safetensors cannot store", path,
-                       name, tn_dtype_name(dtype));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "%s: tensor %q: wrong dtype, got %s; expected one that safetensors can store", path,
+            name, tn_dtype_name(dtype));
     if (!tn_device_has_memory(tn_tensor_device(tn_state_tensor(state, i))))
-        return tn_fail(TN_ERR_VALUE, "%s: tensor %q is on %s and has no values to save", path, name,
-                       tn_device_name(tn_tensor_device(tn_state_tensor(state, i))));
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: tensor %q: no values to save, got one on %s; expected a device with memory", path,
+            name, tn_device_name(tn_tensor_device(tn_state_tensor(state, i))));
     return TN_OK;
 }
 
@@ -342,10 +356,11 @@ static tn_status put(json_t *object, const char *name, json_t *value, const char
         return TN_OK;
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE, "%s: the name %q is not UTF-8, which safetensors requires",
-                       path, name);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: name: not UTF-8, got %q; expected UTF-8, as safetensors requires", path,
+                       name);
     }
-    return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header", path);
+    return tn_fail(TN_ERR_MEMORY, "%s: safetensors header: out of memory", path);
 }
 
 static tn_status fill_header(const tn_state *state, const char *path, const uint64_t *begin,
@@ -360,7 +375,8 @@ static tn_status fill_header(const tn_state *state, const char *path, const uint
             json_t *text = json_string(tn_state_meta(state, key));
             status = text != NULL
                          ? put(meta, key, text, path)
-                         : tn_fail(TN_ERR_VALUE, "%s: the metadata of %q are not UTF-8", path, key);
+                         : tn_fail(TN_ERR_VALUE, "%s: metadata of %q: not UTF-8; expected UTF-8",
+                                   path, key);
         }
         if (status != TN_OK)
             return status;
@@ -382,12 +398,12 @@ static tn_status dump(const json_t *root, const char *path, char **bytes, size_t
     size_t length = json_dumpb(root, NULL, 0, JSON_COMPACT);
     size_t padded = (length + 7) / 8 * 8;
     if (length == 0)
-        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header", path);
+        return tn_fail(TN_ERR_MEMORY, "%s: safetensors header: out of memory", path);
     if (padded > HEADER_MAX)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: the safetensors header is too large, got %zu bytes; expected at most "
-                       "100000000",
-                       path, padded);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: safetensors header: too large, got %zu bytes; expected at most 100000000", path,
+            padded);
     char *out = tn_malloc(LENGTH_SIZE + padded);
     if (out == NULL)
         return TN_ERR_MEMORY;
@@ -396,7 +412,7 @@ static tn_status dump(const json_t *root, const char *path, char **bytes, size_t
     memset(out + LENGTH_SIZE, ' ', padded);
     if (json_dumpb(root, out + LENGTH_SIZE, padded, JSON_COMPACT) != length) {
         tn_free(out);
-        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header", path);
+        return tn_fail(TN_ERR_MEMORY, "%s: safetensors header: out of memory", path);
     }
     *bytes = out;
     *size = LENGTH_SIZE + padded;
@@ -410,8 +426,7 @@ tn_status safetensors_header_write(const tn_state *state, const char *path, int6
     json_t *root = json_object();
     tn_status status = begin != NULL && root != NULL
                            ? TN_OK
-                           : tn_fail(TN_ERR_MEMORY, "%s: out of memory for the safetensors header",
-                                     path);
+                           : tn_fail(TN_ERR_MEMORY, "%s: safetensors header: out of memory", path);
     if (status == TN_OK) {
         lay_out(state, order, begin);
         status = fill_header(state, path, begin, root);

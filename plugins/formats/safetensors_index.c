@@ -19,7 +19,7 @@ static tn_status parse(const tn_source *source, json_t **root)
     *root = NULL;
     if (source->size > SIZE_LIMIT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: the index is too large, got %llu bytes; expected at most 100000000",
+                       "%s: index: too large, got %llu bytes; expected at most 100000000",
                        source->path, (unsigned long long)source->size);
     char *text = tn_malloc((size_t)source->size + 1);
     if (text == NULL)
@@ -54,7 +54,8 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
     const char *key;
     json_t *value;
     if (metadata != NULL && !json_is_object(metadata))
-        return tn_fail(TN_ERR_FORMAT, "%s: index: metadata is not an object", source->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: index: metadata: wrong type; expected an object",
+                       source->path);
     json_object_foreach((json_t *)metadata, key, value)
     {
         char number[32];
@@ -64,7 +65,7 @@ static tn_status read_metadata(const tn_source *source, const json_t *metadata, 
             text = number;
         } else if (text == NULL) {
             return tn_fail(TN_ERR_FORMAT,
-                           "%s: index: metadata %q is neither a string nor an integer",
+                           "%s: index: metadata %q: wrong type; expected a string or an integer",
                            source->path, key);
         }
         tn_status status = tn_state_set_meta(state, key, text);
@@ -82,7 +83,8 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     tn_status status = parse(source, &root);
     const json_t *map = json_object_get(root, "weight_map");
     if (status == TN_OK && !json_is_object(map))
-        status = tn_fail(TN_ERR_FORMAT, "%s: index: weight_map is missing or not an object",
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: index: weight_map: missing or wrong type; expected an object",
                          source->path);
     if (status == TN_OK)
         status = read_metadata(source, json_object_get(root, "metadata"), state);
@@ -92,7 +94,8 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
             const char *file = json_string_value(value);
             status = file != NULL
                          ? tn_state_set_value(state, name, tn_value_string(file))
-                         : tn_fail(TN_ERR_FORMAT, "%s: index: the file of %q is not a string",
+                         : tn_fail(TN_ERR_FORMAT,
+                                   "%s: index: file name of %q: wrong type; expected a string",
                                    source->path, name);
             if (status != TN_OK)
                 break;
@@ -112,12 +115,14 @@ static tn_status put(const char *path, json_t *object, const char *name, json_t 
     if (valid && value != NULL && json_object_set_new(object, name, value) == 0)
         return TN_OK;
     if (valid && value == NULL)
-        return tn_fail(TN_ERR_VALUE, "%s: index: the metadata of %q are not UTF-8", path, name);
+        return tn_fail(TN_ERR_VALUE, "%s: index: metadata of %q: not UTF-8; expected UTF-8", path,
+                       name);
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE, "%s: index: the name %q is not UTF-8", path, name);
+        return tn_fail(TN_ERR_VALUE, "%s: index: name: not UTF-8, got %q; expected UTF-8", path,
+                       name);
     }
-    return tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index", path);
+    return tn_fail(TN_ERR_MEMORY, "%s: index: out of memory", path);
 }
 
 static tn_status fill(const tn_state *state, const char *path, json_t *metadata, json_t *map)
@@ -132,8 +137,8 @@ static tn_status fill(const tn_state *state, const char *path, json_t *metadata,
     for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {
         tn_value value = tn_state_value(state, i);
         if (value.kind != TN_VALUE_STRING)
-            return tn_fail(TN_ERR_TYPE, "%s: index: the file of %q is not a string", path,
-                           tn_state_name(state, i));
+            return tn_fail(TN_ERR_TYPE, "%s: index: file name of %q: wrong type; expected a string",
+                           path, tn_state_name(state, i));
         status = put(path, map, tn_state_name(state, i), json_string(value.as.s));
     }
     return status;
@@ -146,14 +151,14 @@ static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_s
     json_t *root = json_pack("{s:O, s:O}", "metadata", metadata, "weight_map", map);
     tn_status status = root != NULL
                            ? fill(state, sink->path, metadata, map)
-                           : tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index", sink->path);
+                           : tn_fail(TN_ERR_MEMORY, "%s: index: out of memory", sink->path);
     if (status == TN_OK) {
         size_t length = json_dumpb(root, NULL, 0, JSON_INDENT(2));
         char *text = tn_malloc(length + 1);
         if (text == NULL) {
             status = TN_ERR_MEMORY;
         } else if (length == 0 || json_dumpb(root, text, length, JSON_INDENT(2)) != length) {
-            status = tn_fail(TN_ERR_MEMORY, "%s: out of memory for the index", sink->path);
+            status = tn_fail(TN_ERR_MEMORY, "%s: index: out of memory", sink->path);
         } else {
             text[length] = '\n';
             status = sink->write(sink->user, text, length + 1);

@@ -66,8 +66,9 @@ static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *
     uint64_t reach = END_SIZE + COMMENT_MAX;
     size_t size = (size_t)(source->size < reach ? source->size : reach);
     if (size < END_SIZE)
-        return tn_fail(TN_ERR_FORMAT, "%s: too short for a zip archive, got %llu bytes",
-                       source->path, (unsigned long long)source->size);
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: too short for a zip archive, got %llu bytes; expected at least %d",
+                       source->path, (unsigned long long)source->size, END_SIZE);
     unsigned char *tail = tn_malloc(size);
     if (tail == NULL)
         return TN_ERR_MEMORY;
@@ -77,7 +78,8 @@ static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *
         if (memcmp(tail + i, "PK\5\6", 4) == 0 && get2(tail + i + 20) == size - i - END_SIZE)
             found = i;
     if (status == TN_OK && found == size)
-        status = bad(source, "no directory at its end; the file is truncated or not an archive");
+        status = bad(source,
+                     "directory: missing at the end; the file is truncated or not an archive");
     if (status == TN_OK) {
         memcpy(end, tail + found, END_SIZE);
         *at = source->size - size + found;
@@ -100,14 +102,14 @@ static tn_status find_end64(const tn_source *source, uint64_t end_at, struct pla
     uint64_t at = get8(locator + 8);
     if (at != end_at - LOCATOR_SIZE - END64_SIZE || get4(locator + 4) != 0 ||
         get4(locator + 16) > 1)
-        return bad(source, "the zip64 end record is at a wrong offset");
+        return bad(source, "zip64 end record: wrong offset");
     status = source->read(source->user, at, end, sizeof end);
     if (status != TN_OK)
         return status;
     if (memcmp(end, "PK\6\6", 4) != 0 || get8(end + 4) != END64_SIZE - 12)
-        return bad(source, "the zip64 end record is malformed");
+        return bad(source, "zip64 end record: malformed");
     if (get4(end + 16) != 0 || get4(end + 20) != 0 || get8(end + 24) != get8(end + 32))
-        return bad(source, "it has several volumes");
+        return bad(source, "volumes: several; expected one");
     *place = (struct place){ get8(end + 48), get8(end + 40), get8(end + 32), at };
     *found = true;
     return TN_OK;
@@ -125,14 +127,14 @@ static tn_status find_directory(const tn_source *source, struct place *place)
         return status;
     if (!large) {
         if (get2(end + 4) != 0 || get2(end + 6) != 0 || get2(end + 8) != get2(end + 10))
-            return bad(source, "it has several volumes");
+            return bad(source, "volumes: several; expected one");
         *place = (struct place){ get4(end + 16), get4(end + 12), get2(end + 10), at };
     }
     if (place->offset > place->end || place->size != place->end - place->offset ||
         place->count > place->size / ENTRY_SIZE)
-        return bad(source, "the directory is at a wrong offset");
+        return bad(source, "directory: wrong offset");
     if (place->size > DIRECTORY_MAX)
-        return bad(source, "the directory is larger than 256 MiB");
+        return bad(source, "directory: too large; expected at most 256 MiB");
     return TN_OK;
 }
 
@@ -155,7 +157,7 @@ static tn_status read_extra(const tn_source *source, const unsigned char *extra,
                 if (*wanted[i] != UINT32_MAX)
                     continue;
                 if (length - at < 8)
-                    return bad_member(source, member->name, "its zip64 field is too short");
+                    return bad_member(source, member->name, "zip64 field: too short");
                 *wanted[i] = get8(extra + 4 + at);
                 at += 8;
             }
@@ -164,7 +166,7 @@ static tn_status read_extra(const tn_source *source, const unsigned char *extra,
         extra += 4 + length;
         size -= 4 + length;
     }
-    return some ? bad_member(source, member->name, "its zip64 field is missing") : TN_OK;
+    return some ? bad_member(source, member->name, "zip64 field: missing") : TN_OK;
 }
 
 /* One entry; `at` moves behind it. The name gets its NUL where the next entry begins, so it is
@@ -174,10 +176,10 @@ static tn_status read_entry(const tn_source *source, char **at, const char *end,
 {
     unsigned char *entry = (unsigned char *)*at;
     if (end - *at < ENTRY_SIZE || memcmp(entry, "PK\1\2", 4) != 0)
-        return bad(source, "the directory is malformed");
+        return bad(source, "directory: malformed");
     size_t name = get2(entry + 28), extra = get2(entry + 30), comment = get2(entry + 32);
     if ((size_t)(end - *at) - ENTRY_SIZE < name + extra + comment)
-        return bad(source, "the directory is truncated");
+        return bad(source, "directory: truncated");
     uint32_t flags = get2(entry + 8);
     *member = (struct zip_member){ .header = get4(entry + 42),
                                    .packed = get4(entry + 20),
@@ -189,9 +191,9 @@ static tn_status read_entry(const tn_source *source, char **at, const char *end,
     entry[ENTRY_SIZE - 1 + name] = '\0';
     member->name = (const char *)entry + ENTRY_SIZE - 1;
     if (strlen(member->name) != name || name == 0)
-        return bad(source, "a name in the directory is empty or contains a NUL");
+        return bad(source, "name in the directory: empty or contains a NUL");
     if (flags & 1)
-        return bad_member(source, member->name, "it is encrypted");
+        return bad_member(source, member->name, "encrypted; expected one that is not");
     if (member->method != 0 && member->method != 8)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: zip, member %q: unknown compression method, got %d; expected stored "
@@ -226,16 +228,16 @@ static tn_status check_members(struct zip *zip, uint64_t end)
             member->limit - member->header < least ||
             member->limit - member->header - least < member->packed)
             return bad_member(zip->source, member->name,
-                              "its bytes overlap others or are beyond the end");
+                              "bytes: overlap others or are beyond the end");
         if (member->method == 0 ? member->size != member->packed
                                 : member->size > DEFLATE_MAX(member->packed))
             return bad_member(zip->source, member->name,
-                              "its size is not possible for its compressed bytes");
+                              "size: not possible for its compressed bytes");
     }
     qsort(zip->sorted, (size_t)zip->count, sizeof *zip->sorted, by_name);
     for (int64_t i = 1; i < zip->count; i++)
         if (strcmp(zip->sorted[i - 1]->name, zip->sorted[i]->name) == 0)
-            return bad_member(zip->source, zip->sorted[i]->name, "it occurs twice");
+            return bad_member(zip->source, zip->sorted[i]->name, "occurs twice; expected once");
     return TN_OK;
 }
 
@@ -258,7 +260,7 @@ tn_status zip_open(const tn_source *source, struct zip *zip)
     for (uint64_t i = 0; status == TN_OK && i < place.count; i++)
         status = read_entry(source, &at, zip->directory + place.size, &zip->at[zip->count++]);
     if (status == TN_OK && at != zip->directory + place.size)
-        status = bad(source, "the directory is longer than its members");
+        status = bad(source, "directory: longer than its members");
     if (status == TN_OK)
         status = check_members(zip, place.offset);
     if (status != TN_OK)
@@ -322,10 +324,10 @@ static tn_status find_data(const struct zip *zip, const struct zip_member *membe
     if (status != TN_OK)
         return status;
     if (!same)
-        return bad_member(zip->source, member->name, "its local header differs from the directory");
+        return bad_member(zip->source, member->name, "local header: differs from the directory");
     *begin = member->header + LOCAL_SIZE + name + get2(local + 28);
     if (*begin > member->limit || member->packed > member->limit - *begin)
-        return bad_member(zip->source, member->name, "its bytes overlap what follows it");
+        return bad_member(zip->source, member->name, "bytes: overlap what follows");
     return TN_OK;
 }
 
@@ -335,7 +337,7 @@ static tn_status read_member(void *user, uint64_t offset, void *to, size_t bytes
     struct zip_reader *reader = user;
     const tn_source *file = reader->zip->source;
     if (offset > reader->member->size || bytes > reader->member->size - offset)
-        return bad_member(file, reader->member->name, "a read beyond its end");
+        return bad_member(file, reader->member->name, "read: beyond its end");
     if (bytes == 0)
         return TN_OK;
     tn_status status = TN_OK;
@@ -386,8 +388,8 @@ tn_status zip_reader_close(struct zip_reader *reader, tn_status status)
     if (status != TN_OK || reader->summed != member->size || reader->sum == member->crc ||
         (member->crc == 0 && reader->zip->crc_is_absent))
         return status;
-    return tn_fail(TN_ERR_FORMAT,
-                   "%s: zip, member %q: wrong checksum, got %08x; its bytes have %08x: the file is "
-                   "damaged",
-                   reader->source.path, member->name, (unsigned)member->crc, (unsigned)reader->sum);
+    return tn_fail(
+        TN_ERR_FORMAT,
+        "%s: zip, member %q: wrong checksum, got %08x; expected %08x: the file is damaged",
+        reader->source.path, member->name, (unsigned)reader->sum, (unsigned)member->crc);
 }

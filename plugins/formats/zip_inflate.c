@@ -60,7 +60,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
         return TN_ERR_MEMORY;
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
         tn_free(block);
-        return tn_fail(TN_ERR_MEMORY, "%s: out of memory to inflate", source->path);
+        return tn_fail(TN_ERR_MEMORY, "%s: inflating: out of memory", source->path);
     }
     uint64_t left = member->packed, room = member->size;
     int code = Z_OK;
@@ -75,12 +75,12 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
             break; /* the output is larger than the buffer */
     }
     if (status == TN_OK && code == Z_MEM_ERROR)
-        status = tn_fail(TN_ERR_MEMORY, "%s: out of memory to inflate", source->path);
+        status = tn_fail(TN_ERR_MEMORY, "%s: inflating: out of memory", source->path);
     else if (status == TN_OK && code != Z_OK && code != Z_STREAM_END)
-        status = bad(source, member, "its deflated data are damaged");
+        status = bad(source, member, "deflated data: damaged");
     else if (status == TN_OK &&
              (code != Z_STREAM_END || room > 0 || left > 0 || stream.avail_in > 0))
-        status = bad(source, member, "the length of its deflated data differs from the directory");
+        status = bad(source, member, "deflated data: wrong length; expected that in the directory");
     inflateEnd(&stream);
     tn_free(block);
     return status;
@@ -92,10 +92,11 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
                       unsigned char *out)
 {
     (void)offset, (void)out;
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "%s: zip, member %q is deflated, but this Tenon was built without zlib "
-                   "(configure --with-zlib)",
-                   source->path, member->name);
+    return tn_fail(
+        TN_ERR_NOT_IMPLEMENTED,
+        "%s: zip, member %q: deflated; expected stored, since Tenon was built without zlib "
+        "(configure --with-zlib)",
+        source->path, member->name);
 }
 
 #endif

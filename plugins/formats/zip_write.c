@@ -103,7 +103,7 @@ tn_status zip_writer_add(struct zip_writer *writer, const char *name,
             writing = { &second, writer->sink->path, take };
     if (strlen(name) > UINT16_MAX)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: a name is too long for zip, got %zu bytes; expected at most 65535",
+                       "%s: name: too long for zip, got %zu bytes; expected at most 65535",
                        writer->sink->path, strlen(name));
     tn_status status = grow(writer);
     if (status == TN_OK)
@@ -119,7 +119,8 @@ tn_status zip_writer_add(struct zip_writer *writer, const char *name,
     if (status == TN_OK)
         status = produce(&writing, user);
     if (status == TN_OK && second.size != first.size)
-        status = tn_fail(TN_ERR_RUNTIME, "%s: member %q changed while it was written",
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "%s: member %q: changed while it was written; expected the same bytes",
                          writer->sink->path, name);
     return status;
 }

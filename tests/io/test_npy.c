@@ -84,16 +84,18 @@ START_TEST(what_npy_cannot_hold_is_refused_and_nothing_is_written)
     TN_SCOPE;
     tn_state *state = tn_state_new();
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "not.npy: npy stores one array, got 0 tensors");
+    expect_failure(TN_ERR_VALUE, "not.npy: npy: wrong number of tensors, got 0; expected one");
     tn_state_set(state, "a", tn_tensor_full(TN_SHAPE(1), 1, TN_BF16, NULL));
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "not.npy: tensor \"a\" is bfloat16, which npy cannot store");
+    expect_failure(
+        TN_ERR_TYPE,
+        "not.npy: tensor \"a\": wrong dtype, got bfloat16; expected one that npy can store");
     tn_state_set(state, "a", tn_tensor_empty(TN_SHAPE(1), TN_F32, tn_device_find("meta")));
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "\"a\" is on meta:0 and has no values to save");
+    expect_failure(TN_ERR_VALUE, "\"a\": no values to save, got one on meta:0");
     tn_state_set(state, "b", tn_tensor_full(TN_SHAPE(1), 1, TN_F32, NULL));
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "npy stores one array, got 2 tensors");
+    expect_failure(TN_ERR_VALUE, "npy: wrong number of tensors, got 2");
     ck_assert_int_ne(access("not.npy", F_OK), 0);
     tn_state_drop(state);
 }
@@ -139,33 +141,35 @@ START_TEST(hostile_headers_are_refused_with_words)
     header("{\"shape\":(2,1),\"fortran_order\":True,\"descr\":\"=f4\"}", 8, NULL);
     header(F4 "()}", 4, NULL);
     header(F4 "(0,9000000000000000000)}", 0, NULL);
-    header(F4 "(2,)}", 7, "need 8 bytes of data, the file has 7");
-    header(F4 "(2,)}", 9, "need 8 bytes of data, the file has 9");
-    header(F4 "(4294967296,4294967296,4)}", 8, "the product of the shape overflows");
-    header(F4 "(4294967296,1073741824)}", 8, "the product of the shape overflows");
+    header(F4 "(2,)}", 7, "got 7 bytes of data; expected 8");
+    header(F4 "(2,)}", 9, "got 9 bytes of data; expected 8");
+    header(F4 "(4294967296,4294967296,4)}", 8, "shape: too large, its product overflows");
+    header(F4 "(4294967296,1073741824)}", 8, "shape: too large, its product overflows");
     header(F4 "(99999999999999999999,)}", 8, "too large");
     header(F4 "(-2,)}", 8, "not an integer >= 0");
-    header(F4 "(2.0,)}", 8, "a comma is missing in the shape");
-    header(F4 "(2)}", 8, "a comma is missing in the shape");
-    header(F4 "(2 2)}", 16, "a comma is missing in the shape");
+    header(F4 "(2.0,)}", 8, "comma: missing in the shape");
+    header(F4 "(2)}", 8, "comma: missing in the shape");
+    header(F4 "(2 2)}", 16, "comma: missing in the shape");
     header(F4 "(,)}", 4, "not an integer >= 0");
-    header(F4 "[2]}", 8, "the shape is not a tuple");
+    header(F4 "[2]}", 8, "shape: wrong type; expected a tuple");
     header(F4 "(2,", 8, "not an integer >= 0");
-    header(F4 "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4, "more than 16 dimensions");
-    header(F4 "(2,)} x", 8, "unexpected text after the dictionary");
-    header(F4 "(2,),'shape':(2,)}", 8, "a key occurs twice");
-    header(F4 "(2,),'more':(2,)}", 8, "unknown key \"more\"");
-    header(F4 "(2,) 'descr':'<f4'}", 8, "a comma is missing");
-    header(F4 "(2,)", 8, "a comma is missing");
-    header("{'descr':'<f4','shape':(2,)}", 8, "descr, fortran_order or shape is missing");
-    header("{'descr' '<f4'}", 8, "a colon is missing");
-    header("{'descr':'<f4','fortran_order':0,'shape':(2,)}", 8, "neither True nor False");
-    header("{'descr':<f4}", 8, "expected a quoted string");
-    header("{'descr':'<f4}", 8, "a string is not terminated");
+    header(F4 "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
+           "too many dimensions; expected at most 16");
+    header(F4 "(2,)} x", 8, "text after the dictionary: unexpected");
+    header(F4 "(2,),'shape':(2,)}", 8, "key: occurs twice");
+    header(F4 "(2,),'more':(2,)}", 8, "unknown key, got \"more\"");
+    header(F4 "(2,) 'descr':'<f4'}", 8, "comma: missing");
+    header(F4 "(2,)", 8, "comma: missing");
+    header("{'descr':'<f4','shape':(2,)}", 8, "descr, fortran_order or shape: missing");
+    header("{'descr' '<f4'}", 8, "colon: missing");
+    header("{'descr':'<f4','fortran_order':0,'shape':(2,)}", 8, "expected True or False");
+    header("{'descr':<f4}", 8, "string: missing; expected one in quotes");
+    header("{'descr':'<f4}", 8, "string: not terminated");
     header("{'de\\'scr':'<f4'}", 8, "a backslash");
-    header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8, "an array of records");
-    header("[]", 0, "not a dictionary");
-    header("", 2, "not a dictionary");
+    header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8,
+           "wrong element type, got records");
+    header("[]", 0, "expected a dictionary");
+    header("", 2, "expected a dictionary");
     static const char *const types[] = {
         "|O", "<f3", "f4", "|f4", "<U4", "<M8[s]", "", "<", "<f16"
     };
@@ -176,14 +180,14 @@ START_TEST(hostile_headers_are_refused_with_words)
         tn_snprint(words, sizeof words, "unknown element type, got %q", types[i]);
         header(text, 8, words);
     }
-    judge("magic", "\x93NUMPX\1\0\2\0{}", 12, "not an npy file");
+    judge("magic", "\x93NUMPX\1\0\2\0{}", 12, "expected that of an npy file");
     judge("version", "\x93NUMPY\4\0\2\0{}", 12, "npy version, got 4.0; expected 1.0, 2.0 or 3.0");
     judge("minor", "\x93NUMPY\1\1\2\0{}", 12, "npy version, got 1.1");
-    judge("short", "\x93NUMPY\1\0\3\0{}", 12, "has 3 bytes, the file 12");
-    judge("long", "\x93NUMPY\2\0\xff\xff\xff\xff", 12, "has 4294967295 bytes");
+    judge("short", "\x93NUMPY\1\0\3\0{}", 12, "truncated, got 12 bytes; expected a header of 3");
+    judge("long", "\x93NUMPY\2\0\xff\xff\xff\xff", 12, "expected a header of 4294967295");
     char *large = calloc(1, 10 + 10001);
     memcpy(large, "\x93NUMPY\1\0\x11\x27", 10);
-    judge("large", large, 10 + 10001, "the npy header is too large, got 10001 bytes");
+    judge("large", large, 10 + 10001, "npy header: too large, got 10001 bytes");
     free(large);
     TN_PROVES("SER-007"); /* "|O" is the type of pickled objects */
 }

@@ -106,15 +106,17 @@ START_TEST(what_npz_cannot_hold_is_refused_and_nothing_is_written)
     tn_state_set(state, "fine", tn_tensor_full(TN_SHAPE(1), 1, TN_F32, NULL));
     tn_state_set(state, "a", tn_tensor_full(TN_SHAPE(1), 1, TN_BF16, NULL));
     ck_assert_int_eq(tn_state_save(state, "not.npz"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "not.npz: tensor \"a\" is bfloat16, which npy cannot store");
+    expect_failure(
+        TN_ERR_TYPE,
+        "not.npz: tensor \"a\": wrong dtype, got bfloat16; expected one that npy can store");
     tn_state_set(state, "a", tn_tensor_empty(TN_SHAPE(1), TN_F32, tn_device_find("meta")));
     ck_assert_int_eq(tn_state_save(state, "not.npz"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "\"a\" is on meta:0 and has no values to save");
+    expect_failure(TN_ERR_VALUE, "\"a\": no values to save, got one on meta:0");
     tn_state_drop(state);
     state = tn_state_new();
     tn_state_set(state, "", tn_tensor_full(TN_SHAPE(1), 1, TN_F32, NULL));
     ck_assert_int_eq(tn_state_save(state, "not.npz"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "a tensor has an empty name");
+    expect_failure(TN_ERR_VALUE, "tensor: empty name");
     ck_assert_int_ne(access("not.npz", F_OK), 0);
     tn_state_drop(state);
     ck_assert_ptr_null(tn_state_load(FILES "refused-object.npz"));
@@ -155,32 +157,32 @@ static void judge(const char *file, const char *mark, size_t mark_size, size_t s
 
 START_TEST(hostile_archives_are_refused_with_words)
 {
-    JUDGE(END, 0, "PK\5\7", "no directory at its end");
-    JUDGE(END, 4, "\1", "several volumes");
-    JUDGE(END, 10, "\5", "several volumes");
-    JUDGE(END, 8, "\5\0\5", "the directory is at a wrong offset");
-    JUDGE(END, 8, "\3\0\3", "the directory is longer than its members");
-    JUDGE(END, 8, "\xff\xff\xff\xff", "the directory is at a wrong offset");
-    JUDGE(END, 16, "\xff\xff\xff\x7f", "the directory is at a wrong offset");
-    JUDGE(END, 12, "\1", "the directory is at a wrong offset");
-    JUDGE(END, 20, "\1", "no directory at its end");
-    JUDGE(ENTRY, 0, "PK\1\3", "the directory is malformed");
-    JUDGE(ENTRY, 8, "\1", "it is encrypted");
+    JUDGE(END, 0, "PK\5\7", "directory: missing at the end");
+    JUDGE(END, 4, "\1", "volumes: several");
+    JUDGE(END, 10, "\5", "volumes: several");
+    JUDGE(END, 8, "\5\0\5", "directory: wrong offset");
+    JUDGE(END, 8, "\3\0\3", "directory: longer than its members");
+    JUDGE(END, 8, "\xff\xff\xff\xff", "directory: wrong offset");
+    JUDGE(END, 16, "\xff\xff\xff\x7f", "directory: wrong offset");
+    JUDGE(END, 12, "\1", "directory: wrong offset");
+    JUDGE(END, 20, "\1", "directory: missing at the end");
+    JUDGE(ENTRY, 0, "PK\1\3", "directory: malformed");
+    JUDGE(ENTRY, 8, "\1", "encrypted; expected one that is not");
     JUDGE(ENTRY, 10, "\14", "compression method, got 12");
-    JUDGE(ENTRY, 20, "\1", "its size is not possible");
-    JUDGE(ENTRY, 20, "\xff\xff\xff\x7f", "its bytes overlap others or are beyond the end");
-    JUDGE(ENTRY, 20, "\xff\xff\xff\xff", "its zip64 field is missing");
+    JUDGE(ENTRY, 20, "\1", "size: not possible");
+    JUDGE(ENTRY, 20, "\xff\xff\xff\x7f", "bytes: overlap others or are beyond the end");
+    JUDGE(ENTRY, 20, "\xff\xff\xff\xff", "zip64 field: missing");
     JUDGE(ENTRY, 28, "\0", "empty or contains a NUL");
-    JUDGE(ENTRY, 28, "\xff\xff", "the directory is truncated");
+    JUDGE(ENTRY, 28, "\xff\xff", "directory: truncated");
     JUDGE(ENTRY, 46, "n\0", "empty or contains a NUL");
-    JUDGE(ENTRY, 42, "\0\0\0\0", "its bytes overlap others");
-    JUDGE(ENTRY, 46, "nona", "its local header differs");
-    JUDGE(LOCAL, 0, "PK\3\5", "its local header differs");
-    JUDGE(LOCAL, 26, "\7", "its local header differs");
-    JUDGE(LOCAL, 28, "\xff\xff", "its bytes overlap what follows it");
-    JUDGE(ENTRY, 16, "\1\2\3\4", "wrong checksum, got 04030201");
+    JUDGE(ENTRY, 42, "\0\0\0\0", "bytes: overlap others");
+    JUDGE(ENTRY, 46, "nona", "local header: differs");
+    JUDGE(LOCAL, 0, "PK\3\5", "local header: differs");
+    JUDGE(LOCAL, 26, "\7", "local header: differs");
+    JUDGE(LOCAL, 28, "\xff\xff", "bytes: overlap what follows");
+    JUDGE(ENTRY, 16, "\1\2\3\4", "expected 04030201: the file is damaged");
     JUDGE("none.npy", 7, "z", /* in the directory */
-          "is not an array; expected a name that ends in .npy");
+          "not an array; expected a name that ends in .npy");
 }
 END_TEST
 

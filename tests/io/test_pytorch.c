@@ -180,18 +180,18 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
         tn_status code;
         const char *words;
     } cases[] = {
-        { "system.pt", TN_ERR_REFUSED, "posix.system is not data" },
-        { "class.pt", TN_ERR_REFUSED, "__main__.Plain is not data" },
-        { "module.pt", TN_ERR_REFUSED, "torch.nn.modules.container.Sequential is not data" },
-        { "sparse.pt", TN_ERR_REFUSED, "torch._utils._rebuild_sparse_tensor is not data" },
-        { "meta.pt", TN_ERR_REFUSED, "_rebuild_meta_tensor_no_storage is not data" },
-        { "numpy.pt", TN_ERR_REFUSED, ".multiarray.scalar is not data" },
-        { "dtype.pt", TN_ERR_REFUSED, "torch.float8_e4m3fnuz is not data" },
+        { "system.pt", TN_ERR_REFUSED, "posix.system: not data" },
+        { "class.pt", TN_ERR_REFUSED, "__main__.Plain: not data" },
+        { "module.pt", TN_ERR_REFUSED, "torch.nn.modules.container.Sequential: not data" },
+        { "sparse.pt", TN_ERR_REFUSED, "torch._utils._rebuild_sparse_tensor: not data" },
+        { "meta.pt", TN_ERR_REFUSED, "_rebuild_meta_tensor_no_storage: not data" },
+        { "numpy.pt", TN_ERR_REFUSED, ".multiarray.scalar: not data" },
+        { "dtype.pt", TN_ERR_REFUSED, "torch.float8_e4m3fnuz: not data" },
         { "conj.pt", TN_ERR_FORMAT, "save tensor.resolve_conj()" },
         { "big.pt", TN_ERR_FORMAT, "wrong byte order, got \"big\"" },
         { "big-old.pt", TN_ERR_FORMAT, "wrong byte order, got big-endian" },
         { "version.pt", TN_ERR_VERSION,
-          "version of a PyTorch file, got \"11\"; expected at most 10" },
+          "PyTorch file: unknown version, got \"11\"; expected at most 10" },
     };
     for (int64_t i = 0; i < tn__countof(cases); i++) {
         char path[4096];
@@ -262,7 +262,7 @@ START_TEST(texts_that_are_shared_are_counted_as_often_as_they_are_named)
             memcpy(bytes + size, "h\1", 2);
         memcpy(bytes + size, end, sizeof end - 1);
         judge(bytes, size + sizeof end - 1,
-              times == 2 ? NULL : "its values need more than 268435456 bytes");
+              times == 2 ? NULL : "values: too large; expected at most 268435456 bytes");
     }
     free(bytes);
 }
@@ -273,67 +273,69 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE_TENSOR("K\0", "K\2\x85", "K\1\x85", NULL);
     JUDGE_TENSOR("K\1", "K\1\x85", "K\7\x85", NULL);
     JUDGE_TENSOR("K\2", "K\0\x85", "K\1\x85", NULL);
-    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85", "exceed its storage, which has 2 elements");
-    JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "exceed its storage");
-    JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "exceed its storage");
-    JUDGE_TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85", "a tensor is not a storage");
-    JUDGE_TENSOR("K\0", "K\2\x85", "J\xff\xff\xff\xff\x85", "a tensor is not a storage");
-    JUDGE_TENSOR("J\xff\xff\xff\xff", "K\2\x85", "K\1\x85", "a tensor is not a storage");
-    JUDGE_TENSOR("K\0", "K\2\x85", "K\1K\1\x86", "a tensor is not a storage");
-    JUDGE_TENSOR("K\0", "]K\2a", "K\1\x85", "a tensor is not a storage"); /* lists may change */
+    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85",
+                 "beyond its storage; expected sizes, strides and offset within its 2 elements");
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "beyond its storage");
+    JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "beyond its storage");
+    JUDGE_TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85", "tensor: wrong arguments");
+    JUDGE_TENSOR("K\0", "K\2\x85", "J\xff\xff\xff\xff\x85", "tensor: wrong arguments");
+    JUDGE_TENSOR("J\xff\xff\xff\xff", "K\2\x85", "K\1\x85", "tensor: wrong arguments");
+    JUDGE_TENSOR("K\0", "K\2\x85", "K\1K\1\x86", "tensor: wrong arguments");
+    JUDGE_TENSOR("K\0", "]K\2a", "K\1\x85", "tensor: wrong arguments"); /* lists may change */
     JUDGE_TENSOR(
         "K\0",
         "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x86",
-        "K\0K\0\x86", "exceed its storage");
+        "K\0K\0\x86", "beyond its storage");
     /* Elements that share memory: a kilobyte may not expand to a terabyte. */
     JUDGE_TENSOR("K\0", "\x8a\x06\0\0\0\0\0\1\x85", "K\0\x85", "TENON_FORMATS_UNPACKED_MAX");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\1\0\0\0\0\0\0\0\0\0\x80\x3f",
-          "its size or type is inconsistent");
+          "inconsistent size or type");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS "\2\0\0\0\0\0\0\0\0\0\x80",
-          "the file is too short for it");
-    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS DATA "x", "its storages end after");
+          "too large for the file");
+    JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "." KEYS DATA "x", "storages: wrong size");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
                                               "]." DATA,
-          "the bytes of storage k are missing");
+          "storage k: its bytes are missing");
     JUDGE(TENSOR("K\0", "K\2\x85", "K\1\x85") "."
                                               "]X\1\0\0\0kaX\1\0\0\0ka." DATA DATA,
-          "it occurs twice");
-    JUDGE("cos\nsystem\n.].", "os.system is not data");
-    JUDGE("\x8c\2os\x8c\6system\x93.].", "os.system is not data");
-    JUDGE("(cos\nsystem\n.].", "os.system is not data");
-    JUDGE("(ios\nsystem\n.].", "the opcode INST is not supported");
-    JUDGE("(o.].", "the opcode OBJ is not supported");
-    JUDGE("ccollections\nOrderedDict\n)\x81.].", "the opcode NEWOBJ is not supported");
-    JUDGE("I1\n.].", "the opcode INT of protocol 0 is not supported");
-    JUDGE("\xff.].", "unknown opcode ff");
-    JUDGE(".].", "the stack has too few values");
-    JUDGE("K\1K\2.].", "several values are left");
-    JUDGE("(K\1.].", "a mark is left");
-    JUDGE("t.].", "there is no mark");
-    JUDGE("K\1(\x85.].", "the stack has too few values"); /* what is below a mark is out of reach */
-    JUDGE("K\1K\1a.].", "appended to something else than a list");
-    JUDGE(")K\1a.].", "appended to something else than a list");
-    JUDGE("}K\1a.].", "appended to something else than a list");
-    JUDGE("}(K\1u.].", "a key without a value");
-    JUDGE("(K\1d.].", "a key without a value");
-    JUDGE("h\0.].", "an index of the memo is not defined");
-    JUDGE("Nr\xff\xff\xff\xff.].", "an index of the memo is too large");
-    JUDGE("K\1)R.].", "a call of something else than a name");
-    JUDGE("ccollections\nOrderedDict\n]R.].", "a call of something else than a name");
-    JUDGE("ccollections\nOrderedDict\nK\1\x85R.].", "not made of pairs");
-    JUDGE("ctorch\nFloatStorage\n)R.].", "wrong arguments for torch.FloatStorage");
-    JUDGE("]}b.].", "attributes of something else");
-    JUDGE("K\1Q.].", "an external object is not a storage");
+          "occurs twice");
+    JUDGE("cos\nsystem\n.].", "os.system: not data");
+    JUDGE("\x8c\2os\x8c\6system\x93.].", "os.system: not data");
+    JUDGE("(cos\nsystem\n.].", "os.system: not data");
+    JUDGE("(ios\nsystem\n.].", "opcode INST: not supported");
+    JUDGE("(o.].", "opcode OBJ: not supported");
+    JUDGE("ccollections\nOrderedDict\n)\x81.].", "opcode NEWOBJ: not supported");
+    JUDGE("I1\n.].", "opcode INT of protocol 0: not supported");
+    JUDGE("\xff.].", "unknown opcode, got ff");
+    JUDGE(".].", "stack: too few values");
+    JUDGE("K\1K\2.].", "values: several left");
+    JUDGE("(K\1.].", "mark: left");
+    JUDGE("t.].", "mark: missing");
+    JUDGE("K\1(\x85.].", "stack: too few values"); /* what is below a mark is out of reach */
+    JUDGE("K\1K\1a.].", "append: wrong type; expected a list");
+    JUDGE(")K\1a.].", "append: wrong type; expected a list");
+    JUDGE("}K\1a.].", "append: wrong type; expected a list");
+    JUDGE("}(K\1u.].", "key: without a value");
+    JUDGE("(K\1d.].", "key: without a value");
+    JUDGE("h\0.].", "index of the memo: not defined");
+    JUDGE("Nr\xff\xff\xff\xff.].", "index of the memo: too large");
+    JUDGE("K\1)R.].", "call: wrong type; expected a name");
+    JUDGE("ccollections\nOrderedDict\n]R.].", "call: wrong type; expected a name");
+    JUDGE("ccollections\nOrderedDict\nK\1\x85R.].", "OrderedDict: wrong arguments; expected pairs");
+    JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage: wrong arguments");
+    JUDGE("]}b.].", "attributes: wrong type");
+    JUDGE("K\1Q.].", "external object: wrong arguments; expected a storage");
     JUDGE("}K\1ctorch\nfloat32\ns.].", NULL);
-    JUDGE("}K\1ctorch\nTensor\ns.].", "expected a value, got a storage, a type or a function");
-    JUDGE("}NNs.].", "is neither a string nor an integer");
-    JUDGE("}X\1\0\0\0aK\1sX\1\0\0\0aK\1s.].", "two values have the name \"a\"");
+    JUDGE("}K\1ctorch\nTensor\ns.].",
+          "wrong type, got a storage, a type or a function; expected a value");
+    JUDGE("}NNs.].", "expected a string or an integer");
+    JUDGE("}X\1\0\0\0aK\1sX\1\0\0\0aK\1s.].", "name \"a\": occurs twice");
     JUDGE("}X\1\0\0\0\0K\1s.].", "contains a NUL");
-    JUDGE("X\xff\xff\xff\x7f.", "it is truncated");
-    JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "it is truncated");
-    JUDGE("]q\0h\0a.].", "nested more than 64 deep, or recursive");
+    JUDGE("X\xff\xff\xff\x7f.", "truncated");
+    JUDGE("\x8d\xff\xff\xff\xff\xff\xff\xff\xff.", "truncated");
+    JUDGE("]q\0h\0a.].", "nested too deep, or recursive; expected at most 64 levels");
     judge(MAGIC "\x80\2M\xe8\3.", sizeof MAGIC - 1 + 7,
-          "unknown protocol of a PyTorch file; expected 1001");
+          "PyTorch file: unknown protocol; expected 1001");
 }
 END_TEST
 
@@ -347,7 +349,7 @@ START_TEST(values_that_are_shared_do_not_unfold_without_end)
         size += 5;
     }
     memcpy(bytes + size, ".].", 3);
-    judge(bytes, size + 3, "more than 16777216 values");
+    judge(bytes, size + 3, "values: too many; expected at most 16777216");
 }
 END_TEST
 

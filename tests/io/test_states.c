@@ -112,7 +112,7 @@ START_TEST(a_file_goes_to_the_device_that_is_there)
         ck_assert_str_eq(tn_device_name(tn_tensor_device(entry(got, "z.weight"))), "meta:0");
         ck_assert_int_eq(tn_tensor_size(entry(got, "z.weight"), 1), 3);
         ck_assert_int_eq(tn_state_save(got, "none.safetensors"), TN_ERR_VALUE);
-        expect_failure(TN_ERR_VALUE, "has no values to save");
+        expect_failure(TN_ERR_VALUE, "no values to save");
         tn_state_drop(got);
     }
     ck_assert_ptr_null(tn_device_find("warp:3"));
@@ -207,7 +207,7 @@ START_TEST(what_no_file_can_hold_is_refused_by_name)
     tn_state_set_value(state, "m", (tn_value){ .kind = TN_VALUE_MODULE, .as = { .module = m } });
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(tn_state_save(state, paths[i]), TN_ERR_TYPE);
-        expect_failure(TN_ERR_TYPE, "entry \"m\" ");
+        expect_failure(TN_ERR_TYPE, "entry \"m\":");
         ck_assert_int_ne(access(paths[i], F_OK), 0);
     }
     tn_state_set_value(state, "m", tn_value_int(1));

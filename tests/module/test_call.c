@@ -118,7 +118,7 @@ START_TEST(losses_take_input_and_target)
     ck_assert_str_eq(
         tn_error_text(),
         "in CrossEntropyLoss: a loss takes two tensors, input and target, got 1 value");
-    expect_failure(TN_ERR_TYPE, "in CrossEntropyLoss: a loss takes two tensors");
+    expect_failure(TN_ERR_TYPE, "in CrossEntropyLoss: inputs: wrong number");
     tn_pack_add(in, "target", tn_value_tensor(y));
     ck_assert_msg(tn_module_call_pack(loss, in, out) == TN_OK, "%s", tn_error_text());
     ck_assert_double_eq_tol(tn_item(tn_pack_tensor(out, 0)), 0.40760596 + 1.40760596, 1e-5);

@@ -212,7 +212,7 @@ START_TEST(a_module_list_has_places_and_no_forward)
     expect_children(slice, "0=Linear 1=Tanh 2=Tanh");
     TN_PROVES("CTR-010");
     ck_assert_ptr_null(tn_module_parse("ModuleList(a=ReLU())"));
-    PROBLEM("a list numbers its entries");
+    PROBLEM("expected no name");
     tn_module *holder = parsed("Sequential(linears=ModuleList(Linear(2, 3), Linear(3, 4)))");
     ck_assert_ptr_nonnull(tn_module_find_parameter(holder, "linears.0.weight"));
     tn_state *state = tn_module_state(holder);

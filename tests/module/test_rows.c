@@ -226,7 +226,7 @@ START_TEST(linear_and_convolution)
     ck_assert_ptr_null(tn_module_parse("Conv2d(3, 4, 3, groups=2)"));
     PROBLEM("in_channels 3 must be divisible by groups 2");
     ck_assert_ptr_null(tn_module_parse("Conv2d(4, 4, 3, stride=2, padding='same')"));
-    PROBLEM("needs a stride of 1");
+    PROBLEM("stride: not possible with padding='same'");
     TN_PROVES("LAY-004");
 }
 END_TEST
