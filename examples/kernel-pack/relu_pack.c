@@ -50,7 +50,9 @@ static tn_status relu_run(const tn_call *call)
 {
     const struct strict_api *api = find_api();
     if (!api)
-        return tn_fail(TN_ERR_RUNTIME, "the strict device does not publish %s", STRICT_API_ID);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "strict: API %s: not published; expected a device that publishes it",
+                       STRICT_API_ID);
     int64_t count = atomic_fetch_add(&calls, 1) + 1;
     tn_log(TN_LOG_INFO, "relu pack: call %lld", (long long)count);
     return api->enqueue(call, relu_body, NULL);

@@ -239,7 +239,7 @@ static tn_status find(struct strict_work *work, const char *name)
             work->whole[0] = i;
             return TN_OK;
         }
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: there is no function %s", name);
+    return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: function %s: missing", name);
 }
 
 static tn_status fill_function(const tn_call *call, struct strict_work *work)

@@ -22,7 +22,8 @@ static tn_status bad(const char *part)
 {
     return tn_fail(
         TN_ERR_VALUE,
-        "option fail: %q is not one of alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N",
+        "option fail: unknown, got %q; expected alloc:N, memory:BYTES, lost:N, slow:MICROS or "
+        "kernel:OP:N",
         part);
 }
 

@@ -32,8 +32,8 @@ static bool target(struct strict_work *work, const struct strict_view *targets, 
         return true;
     if (*status == TN_OK)
         *status = tn_fail(TN_ERR_INDEX,
-                          "%s: target %lld at index %lld is out of range for %lld classes",
-                          work->op, (long long)*c, (long long)n, (long long)classes);
+                          "%s: target[%lld]: out of range, got %lld; expected 0 to %lld", work->op,
+                          (long long)n, (long long)*c, (long long)classes - 1);
     return false;
 }
 

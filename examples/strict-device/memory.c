@@ -57,7 +57,7 @@ tn_status strict_alloc(size_t bytes, uint64_t *handle)
     }
     pthread_mutex_unlock(&lock);
     if (at == MAP_FAILED)
-        return tn_fail(TN_ERR_MEMORY, "strict: no %zu bytes are left%s", bytes,
+        return tn_fail(TN_ERR_MEMORY, "strict: no memory for %zu bytes%s", bytes,
                        refused ? " (injected)" : "");
     return TN_OK;
 }
@@ -157,9 +157,8 @@ static void *element(struct strict_work *work, const struct strict_view *view, i
     uint64_t size = tn_dtype_size(view->dtype), offset = view->offset + (uint64_t)at * size;
     void *bytes = at < 0 ? NULL : strict_bytes(view->memory, offset, size);
     if (!bytes && work->status == TN_OK)
-        work->status = tn_fail(TN_ERR_DEVICE,
-                               "strict: %s touches element %lld, outside of its memory", work->op,
-                               (long long)at);
+        work->status = tn_fail(TN_ERR_DEVICE, "strict: %s: element %lld: outside of its memory",
+                               work->op, (long long)at);
     return bytes;
 }
 

@@ -81,7 +81,8 @@ static tn_status run_copy(struct item *item)
     if (item->kind != COPY_IN)
         from = strict_bytes(item->memory[1], item->offset[1], item->bytes);
     if (!to || !from)
-        return tn_fail(TN_ERR_DEVICE, "strict: a copy of %zu bytes leaves its memory", item->bytes);
+        return tn_fail(TN_ERR_DEVICE, "strict: copy of %zu bytes: outside of its memory",
+                       item->bytes);
     memcpy(to, from, item->bytes);
     return TN_OK;
 }
@@ -201,7 +202,7 @@ tn_status strict_open(const tn_backend_def *self, int32_t index, void **out)
     int error = pthread_create(&device->thread, NULL, work, device);
     if (error != 0) {
         tn_free(device);
-        return tn_fail_native(TN_ERR_DEVICE, error, "strict: no thread can be started");
+        return tn_fail_native(TN_ERR_DEVICE, error, "strict: cannot start a thread");
     }
     *out = device;
     return TN_OK;
@@ -397,11 +398,15 @@ static tn_status check_range(void *memory, uint64_t offset, size_t bytes)
 {
     uint64_t size = 0;
     if (!strict_region((uint64_t)(uintptr_t)memory, &size))
-        return tn_fail(TN_ERR_DEVICE, "strict: %p is no memory of this device", memory);
+        return tn_fail(TN_ERR_DEVICE,
+                       "strict: memory: wrong address, got %p; expected memory of this device",
+                       memory);
     if (offset > size || bytes > size - offset)
-        return tn_fail(TN_ERR_DEVICE, "strict: bytes %llu to %llu are outside of memory of %llu",
-                       (unsigned long long)offset, (unsigned long long)(offset + bytes),
-                       (unsigned long long)size);
+        return tn_fail(
+            TN_ERR_DEVICE,
+            "strict: copy: out of range, got bytes %llu to %llu; expected within memory of %llu",
+            (unsigned long long)offset, (unsigned long long)(offset + bytes),
+            (unsigned long long)size);
     return TN_OK;
 }
 
@@ -486,18 +491,20 @@ static tn_status check_view(const tn_call *call, const char *what, int64_t index
         count *= view->shape[i];
         last += (view->shape[i] - 1) * view->strides[i];
         if (view->shape[i] < 0 || view->strides[i] < 0)
-            return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld has a negative size or stride",
+            return tn_fail(TN_ERR_DEVICE,
+                           "strict: %s: %s %lld: negative size or stride; expected 0 or more",
                            call->op, what, (long long)index);
     }
     if (count == 0)
         return TN_OK;
     if (!strict_region(out->memory, &size))
         return tn_fail(TN_ERR_DEVICE,
-                       "strict: %s: %s %lld is at %p, which is no memory of this device", call->op,
-                       what, (long long)index, view->data);
+                       "strict: %s: %s %lld: wrong address, got %p; expected memory of this device",
+                       call->op, what, (long long)index, view->data);
     uint64_t item = tn_dtype_size(out->dtype);
     if (out->offset > size || ((uint64_t)last + 1) * item > size - out->offset)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld reaches beyond its memory of %llu bytes",
+        return tn_fail(TN_ERR_DEVICE,
+                       "strict: %s: %s %lld: too large; expected within its memory of %llu bytes",
                        call->op, what, (long long)index, (unsigned long long)size);
     return TN_OK;
 }
@@ -506,7 +513,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *))
 {
     if (call->n_in + call->n_out > STRICT_MAX_VIEWS)
-        return tn_fail(TN_ERR_DEVICE, "strict: %s has too many operands", call->op);
+        return tn_fail(TN_ERR_DEVICE, "strict: %s: too many operands", call->op);
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
         return TN_ERR_MEMORY;

@@ -15,7 +15,8 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
         /* a 0-d tensor has the dimensions 0 and -1 */
         int64_t most = ndim > 0 ? ndim : 1, dim = dims.at[i] < 0 ? dims.at[i] + most : dims.at[i];
         if (dim < 0 || dim >= most)
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimensions",
+            return tn_fail(TN_ERR_INDEX,
+                           "%s: dim: out of range, got %lld; the tensor has %d dimensions",
                            call->op, (long long)dims.at[i], (int)ndim);
         work->whole[0] |= 1 << dim;
     }

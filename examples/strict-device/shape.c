@@ -25,7 +25,7 @@ static tn_status fill_narrow_grad(const tn_call *call, struct strict_work *work)
     int32_t ndim = call->out[0]->ndim;
     int64_t dim = options->dim < 0 ? options->dim + ndim : options->dim;
     if (dim < 0 || dim >= ndim)
-        return tn_fail(TN_ERR_INDEX, "narrow_grad: dimension %lld is out of range",
+        return tn_fail(TN_ERR_INDEX, "narrow_grad: dim: out of range, got %lld",
                        (long long)options->dim);
     work->whole[0] = dim;
     work->whole[1] = options->start < 0 ? options->start + call->out[0]->shape[dim]

@@ -161,8 +161,9 @@ static inline tn_status strict_dim(const tn_call *call, struct strict_work *work
     int64_t ndim = call->in[0]->ndim > 0 ? call->in[0]->ndim : 1;
     work->whole[0] = dim < 0 ? dim + ndim : dim;
     if (work->whole[0] < 0 || work->whole[0] >= ndim)
-        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %lld dimensions",
-                       call->op, (long long)dim, (long long)ndim);
+        return tn_fail(TN_ERR_INDEX,
+                       "%s: dim: out of range, got %lld; the tensor has %lld dimensions", call->op,
+                       (long long)dim, (long long)ndim);
     return TN_OK;
 }
 

@@ -97,7 +97,7 @@ static tn_status device_alloc(void *device, size_t bytes, void **memory)
 {
     (void)device;
     if (bytes > SIZE_MAX - 2 * ALIGNMENT)
-        return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %zu bytes", bytes);
+        return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %zu bytes; expected fewer", bytes);
     char *block = tn_malloc(bytes + ALIGNMENT + sizeof(void *));
     if (!block)
         return TN_ERR_MEMORY;

@@ -81,12 +81,12 @@ static tn_status choose_variant(const char *wanted)
         }
     }
     if (known)
-        return tn_fail(TN_ERR_UNAVAILABLE,
-                       "TENON_CPU_ISA=%s: not supported by this processor; auto selects the best",
-                       wanted);
+        return tn_fail(
+            TN_ERR_UNAVAILABLE,
+            "TENON_CPU_ISA: not supported by this processor, got %s; auto selects the best",
+            wanted);
     return tn_fail(TN_ERR_VALUE,
-                   "TENON_CPU_ISA=%s is unknown; expected auto, baseline, avx2 or "
-                   "avx512",
+                   "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2 or avx512",
                    wanted);
 }
 

@@ -15,11 +15,11 @@ tn_status cuda_enter(struct cuda_device *device)
     if (device->pid != (int64_t)getpid())
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s was opened before fork; CUDA does not work in the child. Open devices after fork",
+            "%s: opened before fork; CUDA does not work in the child: open devices after fork",
             device->name);
     if (device->lost)
         return tn_fail_native(TN_ERR_LOST, device->lost,
-                              "%s is lost since %s (%d); restart the process to use it again",
+                              "%s: lost since %s (%d); restart the process to use it again",
                               device->name, cu_api_error_name(device->lost), (int)device->lost);
     error = cu.cuCtxPushCurrent(device->context);
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "entering the context");

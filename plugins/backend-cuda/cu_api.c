@@ -23,16 +23,16 @@ tn_status cu_api_open(const char *library)
     if (!handle) {
         const char *why = dlerror();
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "the CUDA driver %s cannot be opened (it comes with the NVIDIA driver): %s",
-                       library, why ? why : "no reason given");
+                       "CUDA: cannot open %s, which comes with the NVIDIA driver: %s", library,
+                       why ? why : "no reason given");
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s lacks %s: it is older than CUDA 11, or no CUDA driver", library,
-                           symbols[i].name);
+                           "%s: function %s missing; expected the driver of CUDA 11 or newer",
+                           library, symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
     cu = all;
@@ -62,8 +62,8 @@ tn_status cu_api_fail(CUresult error, const char *what, const char *device)
     if (cu_api_sticky(error))
         return tn_fail_native(
             TN_ERR_LOST, error,
-            "%s on %s failed: %s (%d); the device is lost to this process, its tensors are gone",
-            what, device, cu_api_error_name(error), (int)error);
-    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device,
+            "%s: %s failed: %s (%d); the device is lost to this process, its tensors are gone",
+            device, what, cu_api_error_name(error), (int)error);
+    return tn_fail_native(code, error, "%s: %s failed: %s (%d)", device, what,
                           cu_api_error_name(error), (int)error);
 }

@@ -20,20 +20,20 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 
     device_count = 0;
     if (error == CUDA_ERROR_NO_DEVICE)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "no GPU found by the CUDA driver: %s (%d)",
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "CUDA: the driver found no GPU: %s (%d)",
                               cu_api_error_name(error), (int)error);
     if (error != CUDA_SUCCESS)
-        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "the CUDA driver does not start: %s (%d)",
+        return tn_fail_native(TN_ERR_UNAVAILABLE, error, "CUDA: the driver does not start: %s (%d)",
                               cu_api_error_name(error), (int)error);
     cu.cuDriverGetVersion(&version);
     if (version < OLDEST_DRIVER)
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "the CUDA driver is too old, got CUDA %d.%d; expected 11.2 or newer",
+                       "CUDA: driver: too old, got CUDA %d.%d; expected 11.2 or newer",
                        version / 1000, version % 1000 / 10);
     error = cu.cuDeviceGetCount(&n);
     if (error != CUDA_SUCCESS || n == 0)
         return tn_fail_native(TN_ERR_UNAVAILABLE, error,
-                              "the CUDA driver found no GPU that this process may use");
+                              "CUDA: the driver found no GPU that this process may use");
     device_count = n;
     *count = n;
     return TN_OK;

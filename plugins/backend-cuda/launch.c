@@ -20,7 +20,7 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
     if (x == 0 || z == 0)
         return TN_OK;
     if (blocks > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: too many elements for one CUDA kernel, got %lld",
+        return tn_fail(TN_ERR_VALUE, "%s: result: too many elements for one CUDA kernel, got %lld",
                        call->op, (long long)x);
     status = cuda_enter(device);
     if (status)

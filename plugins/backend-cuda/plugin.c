@@ -32,7 +32,7 @@ static tn_status activate(const tn_plugin *self)
 
     if (!cuda_kernels_found())
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "built without CUDA kernels: configure found no nvcc. Configure with "
+                       "CUDA: built without kernels, since configure found no nvcc; configure with "
                        "--with-cuda=yes, or set TENON_CUDA_KERNELS=FOLDER to load them from files");
     status = cu_api_open(cuda_options.driver ? cuda_options.driver : "libcuda.so.1");
     if (!status)

@@ -56,8 +56,8 @@ static tn_status image_read(const char *path, void **out)
     if (!image)
         return tn_fail(
             TN_ERR_IO,
-            "kernels cannot be read from %q; TENON_CUDA_KERNELS names a folder with NAME.fatbin "
-            "files",
+            "CUDA: kernels: cannot read them from %q; expected a folder with NAME.fatbin files in "
+            "TENON_CUDA_KERNELS",
             path);
     image[size] = '\0';
     *out = image;
@@ -93,9 +93,8 @@ static tn_status module_load(struct cuda_device *device, enum gpu_text text)
         cu.cuDriverGetVersion(&version);
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "the kernels of %s do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): "
-            "%s (%d); "
-            "a newer driver, or a build with another nvcc, would work",
+            "kernels of %s: do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): "
+            "%s (%d); use a newer driver, or build with another nvcc",
             texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
             version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);
     }
@@ -112,7 +111,7 @@ tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_d
     CUresult error;
 
     if ((size_t)type >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "no kernel of this device takes an unknown type");
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown; expected one that the device has kernels for");
     *out = atomic_load_explicit(&device->functions[kernel][type], memory_order_acquire);
     if (*out)
         return TN_OK;

@@ -58,8 +58,9 @@ static void device_free(void *device, void *memory, size_t bytes)
 
 static tn_status no_values(void)
 {
-    return tn_fail(TN_ERR_RUNTIME,
-                   "a tensor on meta has shape and dtype but no values; make it on another device");
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "tensor on meta: no values, only a shape and a dtype; make it on another device");
 }
 
 static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,

@@ -58,7 +58,7 @@ tn_status cl_api_open(const char *library)
     if (!handle) {
         const char *why = dlerror();
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "the OpenCL loader %s cannot be opened (Debian: ocl-icd-libopencl1): %s",
+                       "OpenCL: cannot open the loader %s: %s (Debian package ocl-icd-libopencl1)",
                        library, why ? why : "no reason given");
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -66,8 +66,8 @@ tn_status cl_api_open(const char *library)
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s lacks %s: it is older than OpenCL 1.2, or no OpenCL loader", library,
-                           symbols[i].name);
+                           "%s: function %s missing; expected a loader of OpenCL 1.2 or newer",
+                           library, symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
     cl = all;
@@ -90,6 +90,6 @@ tn_status cl_api_fail(cl_int error, const char *what, const char *device)
         code = TN_ERR_MEMORY;
     else if (error == CL_DEVICE_NOT_AVAILABLE)
         code = TN_ERR_LOST;
-    return tn_fail_native(code, error, "%s on %s failed: %s (%d)", what, device,
+    return tn_fail_native(code, error, "%s: %s failed: %s (%d)", device, what,
                           cl_api_error_name(error), (int)error);
 }

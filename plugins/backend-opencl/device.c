@@ -85,7 +85,7 @@ tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
     if (error != CL_SUCCESS || n_platforms == 0)
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "the OpenCL loader found no driver: install one (for the processor, Debian: "
+            "OpenCL: the loader found no driver; install one (for the processor: Debian package "
             "pocl-opencl-icd)");
     for (cl_uint p = 0; p < n_platforms && p < MAX_PLATFORMS; p++) {
         cl_device_id ids[MAX_DEVICES];
@@ -99,8 +99,10 @@ tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
             found_add_if_usable(platforms[p], ids[i], place++);
     }
     if (found_count == 0)
-        return tn_fail(TN_ERR_UNAVAILABLE, "%u OpenCL platforms, but no device that can be used",
-                       (unsigned)n_platforms);
+        return tn_fail(
+            TN_ERR_UNAVAILABLE,
+            "OpenCL: no device can be used, got %u platforms; expected one with a device",
+            (unsigned)n_platforms);
     *count = found_count;
     return TN_OK;
 }
@@ -228,9 +230,8 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
         bytes = 1;
     if (device->max_alloc && bytes > device->max_alloc)
         return tn_fail(TN_ERR_MEMORY,
-                       "%s: allocation too large: at most %llu bytes at once, got "
-                       "%zu",
-                       device->name, (unsigned long long)device->max_alloc, bytes);
+                       "%s: allocation: too large, got %zu bytes; expected at most %llu",
+                       device->name, bytes, (unsigned long long)device->max_alloc);
     memory = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (memory) {
         pthread_mutex_lock(&device->lock);
@@ -246,7 +247,7 @@ static tn_status device_alloc(void *handle, size_t bytes, void **out)
         cl.clReleaseMemObject(memory);
     }
     return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
-                          "%s has no memory for %zu bytes: %s (%d)", device->name, bytes,
+                          "%s: no memory for %zu bytes: %s (%d)", device->name, bytes,
                           cl_api_error_name(error), (int)error);
 }
 

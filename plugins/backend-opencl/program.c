@@ -34,8 +34,8 @@ static tn_status build_failed(struct opencl_device *device, cl_program program, 
     if (log)
         tn_log(TN_LOG_DEBUG, "compile log of %s.cl for %s: %s", names[text], device->name, log);
     status = tn_fail_native(TN_ERR_DEVICE, error,
-                            "%s.cl for %s does not compile on %s: %s (%d)\n%.600s", names[text],
-                            gpu_type_name(type), device->name, cl_api_error_name(error), (int)error,
+                            "%s: %s.cl for %s does not compile: %s (%d)\n%.600s", device->name,
+                            names[text], gpu_type_name(type), cl_api_error_name(error), (int)error,
                             log && *log ? log : "(the driver returned no log)");
     tn_free(log);
     return status;
@@ -99,7 +99,7 @@ tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn
     tn_status status;
 
     if ((size_t)type >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "no kernel of this device takes an unknown type");
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown; expected one that the device has kernels for");
     if (stream->kernels[kernel][type]) {
         *out = stream->kernels[kernel][type];
         return TN_OK;

@@ -20,7 +20,9 @@ tn_status gpu_same_types(const tn_call *call)
     for (int64_t i = 0; i < call->n_in; i++)
         if (tn_view_dtype(call->in[i]) != out)
             return tn_fail(
-                TN_ERR_TYPE, "%s: input %lld is %s and the result %s; expected one dtype", call->op,
-                (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])), tn_dtype_name(out));
+                TN_ERR_TYPE,
+                "%s: input %lld: wrong dtype, got %s with a result of %s; expected one dtype",
+                call->op, (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])),
+                tn_dtype_name(out));
     return TN_OK;
 }

@@ -138,7 +138,8 @@ tn_status gpu_run_nonzero(const tn_call *call)
         return call->make_output(call, 0, (tn_ints){ shape, 2 });
     if (!work)
         return tn_fail(TN_ERR_ASSERT,
-                       "%s: called without the requested workspace; please report this", call->op);
+                       "%s: workspace: missing; expected the requested one; please report this",
+                       call->op);
     memset(&walk, 0, sizeof walk);
     walk.count = gpu_count(x);
     walk.ndim = x->ndim;

@@ -24,9 +24,10 @@ void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype ty
 tn_status gpu_error_fail(const gpu_error *error, const char *device)
 {
     if (error->op == GPU_ERROR_DIVISION)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "ZeroDivisionError on %s: element %lld divides a whole number by zero",
-                       device, (long long)error->place);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "ZeroDivisionError on %s: element %lld: divisor is zero; expected none in integers",
+            device, (long long)error->place);
 
     static const char *const ops[] = { "an operator", "nll_loss", "nll_loss_grad", "div",
                                        "gather",      "scatter",  "scatter_add" };
@@ -40,8 +41,7 @@ tn_status gpu_error_fail(const gpu_error *error, const char *device)
             (long long)error->bound, (long long)(error->bound - 1));
     return tn_fail(
         TN_ERR_INDEX,
-        "%s on %s: target[%lld] is %lld, which is out of range for %lld classes (0 to %lld, or "
-        "ignore_index)",
-        ops[op], device, (long long)error->place, (long long)error->index, (long long)error->bound,
+        "%s on %s: target[%lld]: out of range, got %lld; expected 0 to %lld or ignore_index",
+        ops[op], device, (long long)error->place, (long long)error->index,
         (long long)(error->bound - 1));
 }

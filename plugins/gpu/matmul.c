@@ -33,7 +33,8 @@ tn_status gpu_run_bmm(const tn_call *call)
 
     if (tn_view_dtype(a) != dtype || tn_view_dtype(b) != dtype)
         return tn_fail(
-            TN_ERR_TYPE, "bmm: operands are %s and %s, the result is %s; expected one dtype",
+            TN_ERR_TYPE,
+            "bmm: operands: wrong dtype, got %s and %s with a result of %s; expected one dtype",
             tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)), tn_dtype_name(dtype));
     for (int d = 0; d < 3; d++) {
         plan.stride_y[d] = y->strides[d];

@@ -134,7 +134,7 @@ static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_ker
 
         if (!work)
             return tn_fail(TN_ERR_ASSERT,
-                           "%s: called without the requested workspace; please report this",
+                           "%s: workspace: missing; expected the requested one; please report this",
                            call->op);
         offset = (int64_t)work->byte_offset / size;
         plan_second(&second, &plan, offset);

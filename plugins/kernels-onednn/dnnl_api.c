@@ -25,23 +25,25 @@ tn_status dnnl_api_open(const char *library)
 
     if (!handle) {
         const char *why = dlerror();
-        return tn_fail(TN_ERR_UNAVAILABLE, "oneDNN cannot be opened (Debian: libdnnl2): %s",
-                       why ? why : library);
+        return tn_fail(TN_ERR_UNAVAILABLE, "oneDNN: cannot open %s: %s (Debian package libdnnl2)",
+                       library, why ? why : "no reason given");
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s lacks %s: expected oneDNN %d with the OpenMP runtime", library,
-                           symbols[i].name, DNNL_VERSION_MAJOR);
+                           "%s: function %s missing; expected oneDNN %d with the OpenMP runtime",
+                           library, symbols[i].name, DNNL_VERSION_MAJOR);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
     const dnnl_version_t *version = all.dnnl_version();
     if (version->major != DNNL_VERSION_MAJOR || version->minor < DNNL_VERSION_MINOR)
-        return tn_fail(TN_ERR_UNAVAILABLE,
-                       "%s is oneDNN %d.%d; this was compiled with the headers of %d.%d", library,
-                       version->major, version->minor, DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
+        return tn_fail(
+            TN_ERR_UNAVAILABLE,
+            "%s: wrong version, got oneDNN %d.%d; expected %d.%d, whose headers this was compiled "
+            "with",
+            library, version->major, version->minor, DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
     dnnl_status_t error = all.dnnl_engine_create(&all.engine, dnnl_cpu, 0);
     if (error != dnnl_success)
         return dnnl_api_fail(error, "making an engine");

@@ -77,7 +77,8 @@ START_TEST(rule_19_an_absent_loader_is_unavailable_with_its_name)
     options->library = "/nowhere/libOpenCL.so.1";
     expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "/nowhere/libOpenCL.so.1");
     options->library = "libm.so.6";
-    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "libm.so.6 lacks clGetPlatformIDs");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE,
+           "libm.so.6: function clGetPlatformIDs missing");
     *options = before;
     /* what was open stays usable */
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
@@ -289,7 +290,8 @@ START_TEST(an_index_error_stays_with_its_queue)
     ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
     CALL(&d, "nll_loss", &options, in, out);
     ck_assert_int_eq(d.backend->stream_sync(d.device, second), TN_OK);
-    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_INDEX, "target[1] is -7");
+    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_INDEX,
+           "target[1]: out of range, got -7");
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
     d.backend->stream_drop(d.device, second);
     array_drop(x);
@@ -360,7 +362,7 @@ START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
         struct array *const in[] = { a, a }, *const out[] = { a };
 
         expect(call_into(&other, "mul", NULL, in, 2, out, 1), TN_ERR_DEVICE,
-               "arithmetic.cl for i16 does not compile on");
+               "arithmetic.cl for i16 does not compile");
         call_into(&other, "mul", NULL, in, 2, out, 1);
         expect(tn_error_last_code(), TN_ERR_DEVICE, "no_such_function");
     }

@@ -121,15 +121,17 @@ tn_status tn__blas_open(const char *wanted)
         return TN_OK;
     if (wanted && strcmp(wanted, "auto") != 0) {
         if (wanted[0] != '/')
-            return tn_fail(TN_ERR_VALUE,
-                           "TENON_CPU_BLAS=%s is unknown; expected auto, none or the absolute path "
-                           "of a library",
-                           wanted);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "TENON_CPU_BLAS: unknown value, got %s; expected auto, none or the absolute path "
+                "of a library",
+                wanted);
         if (!try_open(wanted, why, sizeof why))
-            return tn_fail(TN_ERR_UNAVAILABLE,
-                           "TENON_CPU_BLAS=%s cannot be used: %s; auto searches for a library, "
-                           "none uses built-in code",
-                           wanted, why);
+            return tn_fail(
+                TN_ERR_UNAVAILABLE,
+                "TENON_CPU_BLAS: cannot be used, got %s: %s; auto searches for a library, none "
+                "uses built-in code",
+                wanted, why);
         tn__blas.narrow = false; /* the user named it */
         return TN_OK;
     }

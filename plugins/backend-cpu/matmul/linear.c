@@ -69,7 +69,8 @@ static tn_status compute(const tn_call *call, struct layer *l)
     if (!as_rows(x, &x_rows, &x_stride))
         return compute_copied(call, l, &l->finished);
     if (!as_rows(y, &y_rows, &y_stride))
-        return tn_fail(TN_ERR_RUNTIME, "%s: the rows of the result must have one stride", call->op);
+        return tn_fail(TN_ERR_RUNTIME, "%s: result: wrong strides; expected rows with one stride",
+                       call->op);
     struct tn__product p = {
         .batch = 1, .m = x_rows, .n = weight->shape[0], .k = weight->shape[1], .finish = l->finish
     };

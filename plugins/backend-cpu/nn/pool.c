@@ -115,7 +115,8 @@ static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
 
 static tn_status out_of_range(int64_t place, int64_t most)
 {
-    return tn_fail(TN_ERR_INDEX, "max_pool_grad: index %lld is out of range for %lld elements",
+    return tn_fail(TN_ERR_INDEX,
+                   "max_pool_grad: index: out of range, got %lld; the image has %lld elements",
                    (long long)place, (long long)most);
 }
 

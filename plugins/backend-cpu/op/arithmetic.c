@@ -54,10 +54,9 @@ static tn_status check_divisor(const tn_call *call)
             found = number == 0;
         }
     }
-    return found
-               ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b (%s) has a zero; expected none",
-                         call->op, tn_dtype_name(dtype))
-               : TN_OK;
+    return found ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b: zero in %s; expected none",
+                           call->op, tn_dtype_name(dtype))
+                 : TN_OK;
 }
 
 static tn_status run_div(const tn_call *call)

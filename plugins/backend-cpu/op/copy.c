@@ -311,13 +311,16 @@ static tn_status run_narrow_grad(const tn_call *call)
     const tn_view *gx = call->out[0], *gy = call->in[0];
     int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
     if (dim < 0 || dim >= gx->ndim || gy->ndim != gx->ndim)
-        return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimension%s",
-                       call->op, (long long)options->dim, (int)gx->ndim, gx->ndim == 1 ? "" : "s");
+        return tn_fail(TN_ERR_INDEX,
+                       "%s: dim: out of range, got %lld; the tensor has %d dimensions", call->op,
+                       (long long)options->dim, (int)gx->ndim);
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     if (start < 0 || start > gx->shape[dim] - gy->shape[dim])
-        return tn_fail(TN_ERR_INDEX, "%s: start %lld and length %lld exceed size %lld", call->op,
-                       (long long)options->start, (long long)gy->shape[dim],
-                       (long long)gx->shape[dim]);
+        return tn_fail(
+            TN_ERR_INDEX,
+            "%s: start or length: out of range, got %lld and %lld; expected within size %lld",
+            call->op, (long long)options->start, (long long)gy->shape[dim],
+            (long long)gx->shape[dim]);
     tn_status status = tn__copy_zero(gx);
     if (status != TN_OK)
         return status;

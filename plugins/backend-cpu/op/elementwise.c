@@ -97,7 +97,7 @@ static TN_ATTR(noinline) tn_status
                        .inputs = inputs,
                        .size = (int64_t)tn__dtype_ct_size(ct) };
     if (!job.loop)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: no CPU kernel for %s", call->op,
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: dtype: no CPU kernel, got %s", call->op,
                        tn_dtype_name(dtype));
     const tn_view *views[3] = { call->out[0], call->in[0], inputs > 1 ? call->in[1] : NULL };
     tn__span_make(&job.span, inputs + 1, views, false);

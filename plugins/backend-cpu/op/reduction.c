@@ -22,8 +22,9 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
             continue;
         if (dim < 0 || dim >= ndim)
-            return tn_fail(TN_ERR_INDEX, "%s: dimension %lld is out of range for %d dimension%s",
-                           call->op, (long long)dims.at[k], (int)ndim, ndim == 1 ? "" : "s");
+            return tn_fail(TN_ERR_INDEX,
+                           "%s: dim: out of range, got %lld; the tensor has %d dimensions",
+                           call->op, (long long)dims.at[k], (int)ndim);
         goes[dim] = true;
     }
     return TN_OK;
@@ -116,7 +117,7 @@ static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
     if (status != TN_OK)
         return status;
     if (members(call->in[0], goes, &kept) == 0 && kept > 0)
-        return tn_fail(TN_ERR_VALUE, "%s: x has no elements; expected at least one", call->op);
+        return tn_fail(TN_ERR_VALUE, "%s: x: empty; expected at least one element", call->op);
     return tn__reduction_strided(&r, call->in[0], call->out[0], goes);
 }
 
