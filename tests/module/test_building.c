@@ -278,14 +278,14 @@ START_TEST(modules_nest_a_thousand_deep_and_no_deeper)
     expect_nesting(inner);
     tn_module *more = level();
     ck_assert_int_eq(tn_module_add_child(more, "0", inner), TN_ERR_VALUE);
-    ck_assert_str_eq(tn_error_text(), "modules: nested too deep; expected at most 1000");
+    ck_assert_str_eq(tn_error_text(), "modules: nested too deep; expected at most 1000 levels");
     tn_error_clear();
     tn_module_drop(more);
     tn_module_drop(inner);
     /* From above. */
     tn_module *root = level();
     ck_assert_int_eq(go_down(root, 5000), TN__MODULE_DEPTH);
-    ck_assert_str_eq(tn_error_text(), "modules: nested too deep; expected at most 1000");
+    ck_assert_str_eq(tn_error_text(), "modules: nested too deep; expected at most 1000 levels");
     tn_error_clear();
     expect_nesting(root);
     /* What is taken out and put in again higher up may have children again. */

@@ -197,7 +197,7 @@ START_TEST(a_child_is_called_by_its_name)
     tn_error_clear();
     ck_assert_int_eq(tn_module_reserve_child(m, "later"), TN_OK);
     ck_assert_ptr_null(tn_module_call_child(m, "later", x));
-    ck_assert_str_eq(tn_error_text(), "Sequential: child slot 'later': empty");
+    ck_assert_str_eq(tn_error_text(), "Sequential: child slot 'later': empty; expected a module");
     ck_assert_ptr_null(tn_module_call_child(m, "act", NULL)); /* the failure goes through */
     ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
     tn_error_clear();

@@ -397,7 +397,7 @@ START_TEST(a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_re
     }
     tn_module *next = bare();
     ck_assert_int_eq(tn_module_add_child(at, "x", next), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "modules: nested too deep; expected at most 1000");
+    expect_failure(TN_ERR_VALUE, "modules: nested too deep; expected at most 1000 levels");
     tn_module_drop(next);
     tn_module_drop(at);
     /* What came below `top` from above is not counted when `top` itself gets a holder. */
@@ -408,7 +408,7 @@ START_TEST(a_very_deep_tree_is_freed_and_refused_with_words_where_walks_would_re
         top = next;
     }
     ck_assert_int_eq(tn_module_parameter_count(top), -1);
-    expect_failure(TN_ERR_RUNTIME, "modules: nested too deep; expected at most 1000");
+    expect_failure(TN_ERR_RUNTIME, "modules: nested too deep; expected at most 1000 levels");
     tn_module_drop(top);
 }
 END_TEST
