@@ -109,7 +109,8 @@ static tn_status copy_values(const char *key, tn_tensor *to, tn_tensor *from)
         return TN_OK;
     }
     if (!tn_device_has_memory(here))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "tensor to copy from: on %s, which has no values",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "the tensor to copy from is on %s, which has no values",
                        tn_device_name(here));
     return tn__copy(to, from);
 }

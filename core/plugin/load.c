@@ -128,8 +128,8 @@ static bool abi_fits(tn__plugin *plugin, const tn_head *head, const char *what)
     if (head->abi_major == TN_ABI_MAJOR && (!newer || TN_ABI_MAJOR > 0))
         return true;
     tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                       "its %s was compiled for ABI %u.%u, this Tenon %s has ABI %u.%u: %s", what,
-                       head->abi_major, head->abi_minor, tn_version(), TN_ABI_MAJOR, TN_ABI_MINOR,
+                       "%s: wrong ABI, got %u.%u; Tenon %s has %u.%u: %s", what, head->abi_major,
+                       head->abi_minor, tn_version(), TN_ABI_MAJOR, TN_ABI_MINOR,
                        newer ? "a newer Tenon would load it" : "compile it again");
     return false;
 }

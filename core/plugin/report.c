@@ -178,7 +178,7 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
 void tn__report_take_words(uint64_t mark, char *words, size_t size)
 {
     tn_snprint(words, size, "%s",
-               tn__error_count() > mark ? tn_error_last()->message : "it failed without a message");
+               tn__error_count() > mark ? tn_error_last()->message : "failed without a message");
     tn_error_restore(mark);
 }
 
@@ -187,7 +187,7 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
     const tn_error *error = tn_error_last();
     const char *words = status != TN_OK && error && error->code != TN_OK
                             ? error->message
-                            : "it failed without a message";
+                            : "failed without a message";
     if (!plugin->private)
         return;
     tn__plugins_lock();

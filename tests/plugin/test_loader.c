@@ -162,8 +162,7 @@ END_TEST
 START_TEST(a_short_contribution_is_refused_alone_rule_4)
 {
     place("good", "short_layer", NULL);
-    expect("short_layer.so", OK, TN_STAGE_VERSION,
-           "3 contributions were refused: tn_layer_def is ");
+    expect("short_layer.so", OK, TN_STAGE_VERSION, "3 contributions were refused: tn_layer_def: ");
     tn_plugin_report report = line_of("short_layer.so");
     ck_assert_int_eq(report.contributions, 1);
     ck_assert_int_eq(report.refused, 3);

@@ -225,7 +225,7 @@ START_TEST(shapes_that_differ_are_named)
     ck_assert_int_eq(tn__copy(tn_tensor_full(TN_SHAPE(2, 3), 0, TN_F32, NULL),
                               tn_tensor_full(TN_SHAPE(3, 2), 0, TN_I8, NULL)),
                      TN_ERR_VALUE);
-    said("copy of int8[3, 2] on cpu:0 to float32[2, 3] on cpu:0");
+    said("copy: shapes differ, got int8[3, 2] on cpu:0; expected float32[2, 3] on cpu:0");
     ck_assert_int_eq(tn__copy(NULL, NULL), TN_ERR_RUNTIME);
     tn_error_clear();
     room_close();
