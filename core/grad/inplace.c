@@ -155,6 +155,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
     if (status != TN_OK)
         return status;
     if (into->requires_grad && autograd->node == NULL)
+        /* PyTorch's words */
         return tn_fail(
             TN_ERR_RUNTIME,
             "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
@@ -168,6 +169,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
         if (autograd->blind_view)
             return made_blind(who, suffix);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
+            /* PyTorch's words */
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "a view of a leaf Variable that requires grad is being used in an in-place "

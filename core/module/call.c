@@ -260,6 +260,7 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
         return status;
     if ((hook->flags & TN_HOOK_NAMED) == 0) {
         if (tn_pack_positional(replaced) < tn_pack_count(replaced))
+            /* PyTorch's words */
             status = tn_fail(TN_ERR_RUNTIME,
                              "forward pre-hook must return None or a tuple of new_args, but got "
                              "%q by name: only hooks with TN_HOOK_NAMED replace named arguments",

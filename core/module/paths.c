@@ -13,6 +13,7 @@ static void not_found(tn_module *at, const char *atom, const char *path, uint32_
         return;
     }
     if (kind != 0) {
+        /* in PyTorch's form */
         tn_fail(TN_ERR_ATTR, "`%s` of %s is not a %s but a %s (looking for %q)", atom, at->type,
                 tn__slot_word(wanted), tn__slot_word(kind), path);
         return;
@@ -28,6 +29,7 @@ static void not_found(tn_module *at, const char *atom, const char *path, uint32_
                                                  : "children");
         tn__slots_list(slots, &text);
     }
+    /* in PyTorch's form */
     tn_fail(TN_ERR_ATTR, "%s has no attribute `%s` (looking for %q)%s", at->type, atom, path,
             text.at != NULL ? text.at : "");
     tn__text_free(&text);

@@ -22,6 +22,7 @@ static tn_status name_form(uint32_t kind, const char *name)
         return tn_fail(TN_ERR_KEY, "%s name can't contain \".\", got: %q", tn__slot_word(kind),
                        name);
     if (name[0] == '\0')
+        /* PyTorch's words */
         return tn_fail(TN_ERR_KEY, "%s name can't be empty string \"\"", tn__slot_word(kind));
     return TN_OK;
 }
@@ -147,6 +148,7 @@ static tn_status no_attribute(tn_module *module, const char *name)
         }
     }
     const tn__slot *child = tn__slots_find(&module->children, name);
+    /* in PyTorch's form */
     tn_status status = tn_fail(TN_ERR_ATTR, "'%s' object has no parameter or buffer '%s'%s%s",
                                module->type, name,
                                child != NULL ? ": this is the name of a child, a module" : "",
@@ -300,6 +302,7 @@ tn_module *tn_module_child(tn_module *module, const char *name)
     if (slot == NULL) {
         tn__text text = { 0 };
         tn__slots_list(&module->children, &text);
+        /* in PyTorch's form */
         tn_fail(TN_ERR_ATTR, "'%s' object has no child '%s'%s%s", module->type, name,
                 text.at != NULL ? "; children: " : "", text.at != NULL ? text.at : "");
         tn__text_free(&text);
@@ -359,6 +362,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
             return TN_OK;
         }
     }
+    /* PyTorch's words */
     return tn_fail(TN_ERR_ATTR, "'%s' object has no attribute '%s' to remove", module->type, name);
 }
 

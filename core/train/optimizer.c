@@ -41,6 +41,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
                                  int64_t count)
 {
     if (count <= 0)
+        /* PyTorch's words */
         return tn_fail(TN_ERR_VALUE, "optimizer %s got an empty parameter list",
                        optimizer->def->name);
     optimizer->params = tn_calloc((size_t)count, sizeof *optimizer->params);
