@@ -401,8 +401,8 @@ sub wrapper
     if ($list && @fill) {
         my $failed = $outs != 1 ? 'TN_ERR_VALUE' : 'NULL';
         $text .= "    if (n_$list < 0 || n_$list > TN_MAX_DIMS) {\n";
-        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: %lld tensors in $list, "
-            . "at most %d are possible\",\n"
+        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: $list: too many tensors, "
+            . "got %lld; expected at most %d\",\n"
             . "                      (long long)n_$list, TN_MAX_DIMS);\n"
             . "        return $failed;\n    }\n";
     }
