@@ -22,6 +22,7 @@ static tn_status check(tn_module *self)
     return s->p >= 0 && s->p <= 1
                ? TN_OK
                : tn_fail(TN_ERR_VALUE,
+                         /* PyTorch's words */
                          "%s: dropout probability has to be between 0 and 1, but got %g",
                          tn_module_type(self), s->p);
 }

@@ -120,7 +120,8 @@ static tn_status only_matrix(const tn_tensor *tensor)
 {
     return tn_tensor_ndim(tensor) == 2
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, "Only tensors with 2 dimensions are supported; this has %d",
+               : tn_fail(TN_ERR_VALUE, /* PyTorch's words */
+                         "Only tensors with 2 dimensions are supported; this has %d",
                          (int)tn_tensor_ndim(tensor));
 }
 
@@ -166,10 +167,12 @@ static tn_status dirac(const tn_init_def *self, const void *data, tn_tensor *ten
 
     if (shape.count < 3 || shape.count > 5)
         return tn_fail(TN_ERR_VALUE,
+                       /* PyTorch's words */
                        "Only tensors with 3, 4, or 5 dimensions are supported; this has %lld",
                        (long long)shape.count);
     if (s->groups < 1 || shape.at[0] % s->groups != 0)
-        return tn_fail(TN_ERR_VALUE, "dim 0 (%lld) must be divisible by groups (%lld)",
+        return tn_fail(TN_ERR_VALUE,
+                       /* PyTorch's words */ "dim 0 (%lld) must be divisible by groups (%lld)",
                        (long long)shape.at[0], (long long)s->groups);
     if (!has_values(tensor))
         return TN_OK;
@@ -241,7 +244,9 @@ static tn_status orthogonal(const tn_init_def *self, const void *data, tn_tensor
     if (status != TN_OK)
         return status;
     if (tn_tensor_ndim(tensor) < 2)
-        return tn_fail(TN_ERR_VALUE, "Only tensors with 2 or more dimensions are supported");
+        return tn_fail(
+            TN_ERR_VALUE,
+            /* PyTorch's words */ "Only tensors with 2 or more dimensions are supported");
     if (!has_values(tensor))
         return TN_OK;
     rows = tn_tensor_size(tensor, 0);

@@ -36,6 +36,7 @@ tn_status layers_check_reduction(tn_module *self, const char *word)
     if (strcmp(word, "mean") == 0 || strcmp(word, "sum") == 0 || strcmp(word, "none") == 0)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
+                   /* PyTorch's words */
                    "%s: %q is not a valid value for reduction; expected none, mean or sum",
                    tn_module_type(self), word);
 }
@@ -49,6 +50,7 @@ static tn_status check(tn_module *self)
         strcmp(s->reduction, "none") == 0 || (batch && strcmp(s->reduction, "batchmean") == 0))
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
+                   /* PyTorch's words */
                    "%s: %q is not a valid value for reduction; expected none, mean%s or sum",
                    tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }

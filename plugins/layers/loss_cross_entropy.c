@@ -37,8 +37,10 @@ static tn_status check(tn_module *self)
     if (status != TN_OK)
         return status;
     if (!(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
-        return tn_fail(TN_ERR_VALUE, "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
-                       tn_module_type(self), s->label_smoothing);
+        return tn_fail(
+            TN_ERR_VALUE,
+            /* PyTorch's words */ "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
+            tn_module_type(self), s->label_smoothing);
     return TN_OK;
 }
 

@@ -60,8 +60,10 @@ static tn_status build(tn_module *self)
                            (long long)s->output_size.at[i]);
     for (int64_t i = 0; i < s->output_ratio.count; i++)
         if (!(s->output_ratio.at[i] > 0 && s->output_ratio.at[i] < 1))
-            return tn_fail(TN_ERR_VALUE, "%s: output_ratio must be between 0 and 1, but got %g",
-                           type, s->output_ratio.at[i]);
+            return tn_fail(
+                TN_ERR_VALUE,
+                /* PyTorch's words */ "%s: output_ratio must be between 0 and 1, but got %g", type,
+                s->output_ratio.at[i]);
     return TN_OK;
 }
 

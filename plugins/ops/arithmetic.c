@@ -12,6 +12,7 @@ static tn_status scaled_infer(tn_infer *infer, double alpha)
     if (alpha != 1.0 && status == TN_OK && alpha != floor(alpha) &&
         ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(infer->out[0].dtype)))
         return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */
                        "For integral input tensors, argument alpha must not be a floating point "
                        "number (it is %g)",
                        alpha);

@@ -53,7 +53,8 @@ static tn_status linspace_infer(tn_infer *infer)
     tn_dtype dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
 
     if (o->steps < 0)
-        return tn_fail(TN_ERR_RUNTIME, "number of steps must be non-negative, not %lld",
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "number of steps must be non-negative, not %lld",
                        (long long)o->steps);
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
         return tn_fail(TN_ERR_TYPE, "dtype: wrong kind, got %s; expected a float dtype",
@@ -91,8 +92,10 @@ static tn_status eye_infer(tn_infer *infer)
     int64_t m = o->m == INT64_MIN ? o->n : o->m;
 
     if (o->n < 0 || m < 0)
-        return tn_fail(TN_ERR_RUNTIME, "n and m must be greater or equal to 0, not %lld and %lld",
-                       (long long)o->n, (long long)m);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's words */ "n and m must be greater or equal to 0, not %lld and %lld",
+            (long long)o->n, (long long)m);
     infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = o->n;
@@ -143,12 +146,14 @@ static tn_status one_hot_decompose(const tn_decompose *call)
         most = (int64_t)tn_tensor_item(high);
     }
     if (least < 0)
-        return tn_fail(TN_ERR_RUNTIME, "one_hot: Class values must be non-negative, not %lld",
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "one_hot: Class values must be non-negative, not %lld",
                        (long long)least);
     if (classes < 0)
         classes = most + 1;
     if (most >= classes)
         return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */
                        "one_hot: Class values must be smaller than classes: %lld, of %lld classes",
                        (long long)most, (long long)classes);
     return tn__common_given(
@@ -161,7 +166,8 @@ static tn_status triangle_infer(tn_infer *infer)
     const tn_view *x = infer->in[0];
 
     if (x->ndim < 2)
-        return tn_fail(TN_ERR_RUNTIME, "input tensor must have at least 2 dimensions, not %d",
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "input tensor must have at least 2 dimensions, not %d",
                        (int)x->ndim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     return TN_OK;

@@ -120,8 +120,10 @@ static tn_status row_of_indices(const tn_view *index)
 {
     if (index->ndim <= 1)
         return TN_OK;
-    return tn_fail(TN_ERR_INDEX, "index is supposed to be a vector, but it has %d dimensions",
-                   (int)index->ndim);
+    return tn_fail(
+        TN_ERR_INDEX,
+        /* PyTorch's words */ "index is supposed to be a vector, but it has %d dimensions",
+        (int)index->ndim);
 }
 
 static tn_status index_select_infer(tn_infer *infer)
@@ -243,8 +245,8 @@ static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t
     tn_status status;
 
     if (n < 1 || n > x->ndim)
-        return tn_fail(TN_ERR_INDEX, "too many indices, got %lld for a tensor of %d dimension%s",
-                       (long long)n, (int)x->ndim, x->ndim == 1 ? "" : "s");
+        return tn_fail(TN_ERR_INDEX, "indices: wrong number, got %lld; expected 1 to %d",
+                       (long long)n, (int)x->ndim);
     status = tn__common_broadcast(&all);
     for (int32_t d = 0; d < n && status == TN_OK; d++)
         if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)

@@ -193,14 +193,12 @@ static tn_status bilinear_infer(tn_infer *infer)
     for (int32_t d = 0; fits && d + 1 < a->ndim; d++)
         fits = a->shape[d] == b->shape[d];
     if (!fits)
-        return tn__matmul_shapes(a, b,
-                                 "expected a and b of the same shape except the last "
-                                 "dimension");
+        return tn__matmul_shapes(a, b, "a and b of the same shape except the last dimension");
     if (w->ndim != 3 || w->shape[1] != a->shape[a->ndim - 1] ||
         w->shape[2] != b->shape[b->ndim - 1])
-        return tn__matmul_shapes(a, w, "expected weight [out, last of a, last of b]");
+        return tn__matmul_shapes(a, w, "weight [out, last of a, last of b]");
     if (bias != NULL && (bias->ndim != 1 || bias->shape[0] != w->shape[0]))
-        return tn__matmul_shapes(w, bias, "expected bias [out]");
+        return tn__matmul_shapes(w, bias, "bias [out]");
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[a->ndim - 1] = w->shape[0];
     return tn__matmul_all_same_dtype(infer);

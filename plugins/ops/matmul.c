@@ -22,7 +22,7 @@ static tn_status bmm_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (a->ndim != 3 || b->ndim != 3 || a->shape[0] != b->shape[0] || a->shape[2] != b->shape[1])
-        return shapes_differ(a, b, "[B, M, K] and [B, K, N] are");
+        return shapes_differ(a, b, "expected [B, M, K] and [B, K, N]");
     meta->dtype = tn_view_dtype(a);
     meta->ndim = 3;
     meta->shape[0] = a->shape[0];
@@ -53,7 +53,7 @@ static tn_status plan(const tn_view *a, const tn_view *b, product *p)
     int32_t batch_a = a->ndim > 2 ? a->ndim - 2 : 0, batch_b = b->ndim > 2 ? b->ndim - 2 : 0;
 
     if (a->ndim == 0 || b->ndim == 0)
-        return shapes_differ(a, b, "both arguments need to be at least 1-d");
+        return shapes_differ(a, b, "expected at least 1 dimension in both");
     p->a_vector = a->ndim == 1;
     p->b_vector = b->ndim == 1;
     p->m = p->a_vector ? 1 : a->shape[a->ndim - 2];
@@ -70,7 +70,7 @@ static tn_status plan(const tn_view *a, const tn_view *b, product *p)
         int64_t size_a = at_a >= 0 ? a->shape[at_a] : 1, size_b = at_b >= 0 ? b->shape[at_b] : 1;
 
         if (size_a != size_b && size_a != 1 && size_b != 1)
-            return shapes_differ(a, b, "their batch dimensions do not broadcast");
+            return shapes_differ(a, b, "expected batch dimensions that broadcast");
         p->batch[d] = size_a == 1 ? size_b : size_a;
     }
     return TN_OK;
@@ -144,7 +144,7 @@ static tn_status outer_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *b = infer->in[1];
 
     if (a->ndim != 1 || b->ndim != 1)
-        return tn__matmul_shapes(a, b, "expected two vectors");
+        return tn__matmul_shapes(a, b, "two vectors");
     infer->out[0].dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(a);
     infer->out[0].ndim = 2;
     infer->out[0].shape[0] = a->shape[0];
@@ -162,7 +162,7 @@ static tn_status dot_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *b = infer->in[1];
 
     if (a->ndim != 1 || b->ndim != 1 || a->shape[0] != b->shape[0])
-        return tn__matmul_shapes(a, b, "expected two vectors of the same length");
+        return tn__matmul_shapes(a, b, "two vectors of the same length");
     tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ NULL, 0 });
     return tn__matmul_all_same_dtype(infer);
 }
@@ -177,7 +177,7 @@ static tn_status mv_infer(tn_infer *infer)
     const tn_view *a = infer->in[0], *x = infer->in[1];
 
     if (a->ndim != 2 || x->ndim != 1 || a->shape[1] != x->shape[0])
-        return tn__matmul_shapes(a, x, "expected [M, K] and [K]");
+        return tn__matmul_shapes(a, x, "[M, K] and [K]");
     tn__common_plain(&infer->out[0], tn_view_dtype(a), (tn_ints){ a->shape, 1 });
     return tn__matmul_all_same_dtype(infer);
 }
@@ -193,9 +193,8 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
         return status;
     if (!fits || a->shape[ndim - 1] != b->shape[ndim - 2] ||
         (ndim == 3 && a->shape[0] != b->shape[0]))
-        return tn__matmul_shapes(a, b,
-                                 ndim == 2 ? "expected a [M, K] and b [K, N]"
-                                           : "expected a [B, M, K] and b [B, K, N]");
+        return tn__matmul_shapes(
+            a, b, ndim == 2 ? "a [M, K] and b [K, N]" : "a [B, M, K] and b [B, K, N]");
     if ((TN_MASK_INT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
         return tn_fail(TN_ERR_RUNTIME,
                        "beta or alpha: not an integer, got %g and %g; expected integers for "
@@ -205,7 +204,7 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
     meta->shape[ndim - 1] = b->shape[ndim - 1];
     for (int32_t d = 0; d < x->ndim; d++)
         fits &= x->shape[d] == 1 || x->shape[d] == meta->shape[d + ndim - x->ndim];
-    return fits ? TN_OK : tn__matmul_shapes(x, a, "expected x to broadcast to the product's shape");
+    return fits ? TN_OK : tn__matmul_shapes(x, a, "x to broadcast to the product's shape");
 }
 
 static tn_tensor *added(tn_tensor *x, tn_tensor *y, double beta, double alpha)

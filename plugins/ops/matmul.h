@@ -20,9 +20,9 @@ static inline tn_status tn__matmul_shapes(const tn_view *a, const tn_view *b, co
 {
     char text_a[TN__TEXT], text_b[TN__TEXT];
 
-    return tn_fail(TN_ERR_RUNTIME, "%s, got %s and %s", rule,
+    return tn_fail(TN_ERR_RUNTIME, "inputs: wrong shape, got %s and %s; expected %s",
                    tn__common_text(text_a, tn__common_shape(a)),
-                   tn__common_text(text_b, tn__common_shape(b)));
+                   tn__common_text(text_b, tn__common_shape(b)), rule);
 }
 
 static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)

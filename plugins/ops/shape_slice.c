@@ -10,21 +10,26 @@ static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t len
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME, "it cannot be applied to a 0-dim tensor.");
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "it cannot be applied to a 0-dim tensor.");
     status = tn__common_dim(dim, x->ndim, at);
     if (status != TN_OK)
         return status;
     if (length < 0)
-        return tn_fail(TN_ERR_RUNTIME, "length must be non-negative, not %lld", (long long)length);
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "length must be non-negative, not %lld",
+                       (long long)length);
     if (start < -x->shape[*at] || start > x->shape[*at])
         return tn_fail(TN_ERR_INDEX,
+                       /* PyTorch's words */
                        "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
                        (long long)-x->shape[*at], (long long)x->shape[*at], (long long)start);
     *first = start < 0 ? start + x->shape[*at] : start;
     if (*first > x->shape[*at] - length)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "start (%lld) + length (%lld) exceeds dimension size (%lld).",
-                       (long long)*first, (long long)length, (long long)x->shape[*at]);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's words */ "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+            (long long)*first, (long long)length, (long long)x->shape[*at]);
     return TN_OK;
 }
 
@@ -112,12 +117,14 @@ static tn_status select_range(const tn_view *x, const tn_select_options *o, int3
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_INDEX, "expected at least one dimension, got a 0-dim tensor");
+        return tn_fail(TN_ERR_INDEX,
+                       "x: too few dimensions, got a 0-dim tensor; expected at least one");
     status = tn__common_dim(o->dim, x->ndim, dim);
     if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
-        return tn_fail(TN_ERR_INDEX,
-                       "index %lld out of range for tensor of size %lld at dimension %d",
-                       (long long)o->index, (long long)x->shape[*dim], (int)*dim);
+        return tn_fail(
+            TN_ERR_INDEX,
+            /* PyTorch's words */ "index %lld out of range for tensor of size %lld at dimension %d",
+            (long long)o->index, (long long)x->shape[*dim], (int)*dim);
     return status;
 }
 
@@ -201,10 +208,12 @@ static tn_status slice_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME, "it cannot be applied to a 0-dim tensor.");
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "it cannot be applied to a 0-dim tensor.");
     status = tn__common_dim(o->dim, x->ndim, &dim);
     if (status == TN_OK && o->step <= 0)
-        return tn_fail(TN_ERR_VALUE, "slice step must be positive, not %lld", (long long)o->step);
+        return tn_fail(TN_ERR_VALUE, /* PyTorch's words */ "slice step must be positive, not %lld",
+                       (long long)o->step);
     if (status == TN_OK)
         status = tn__common_view_of(infer, x->ndim);
     if (status != TN_OK)
@@ -312,6 +321,7 @@ static tn_status unfold_infer(tn_infer *infer)
         size = x->shape[dim];
     if (o->window < 0 || o->window > size)
         return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */
                        "maximum size for tensor at dimension %d is %lld but size is %lld", (int)dim,
                        (long long)size, (long long)o->window);
     if (o->step <= 0)
