@@ -32,8 +32,7 @@ typedef struct summary {
     bool failed;
 } summary;
 
-/* ---- calls -------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Multiply-adds since the last time belong to the innermost module. */
 static void settle(summary *s)
@@ -116,8 +115,7 @@ static void module_end(void *user, uint64_t token, const tn_module_event *event)
     s->depth--;
 }
 
-/* ---- results -----------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static size_t put(char *out, size_t at, const char *text)
 {
@@ -164,8 +162,7 @@ static tn_status after_forward(void *user, tn_module *module, const tn_pack *inp
     return TN_OK;
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------
- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 typedef struct request {
     const char *spec;
@@ -228,8 +225,7 @@ static char *read_spec(const char *spec)
     return NULL;
 }
 
-/* ---- the answer --------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 typedef struct totals {
     int64_t parameters, trainable, buffers, parameter_bytes, buffer_bytes, input_bytes,
@@ -356,8 +352,7 @@ static void answer_text(const summary *s, const totals *t)
     free(names);
 }
 
-/* ---- without a call: what the tree itself says -------------------------------------------------
- */
+/* ---- without a call: what the tree itself says ----------------------------------------------- */
 
 typedef struct tree {
     table table;
@@ -457,8 +452,7 @@ static int answer_tree(tn_module *module, bool json)
     return EXIT_NOT_OK;
 }
 
-/* ---- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static tn_status is_unshaped(void *user, const char *path, tn_module *module)
 {

@@ -42,7 +42,7 @@ int64_t tn__observers(const tn_observer_def **out)
     return listening(out, true);
 }
 
-/* From inside the allocator, where no plugin can be activated. */
+/* Called inside the allocator, where no plugin may be activated: inactive observers are skipped. */
 static void memory_changed(const tn_device *device, int64_t bytes)
 {
     const tn_memory_event event = { TN_HEAD(tn_memory_event), .device = device, .bytes = bytes };

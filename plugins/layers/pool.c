@@ -7,7 +7,7 @@
 struct pool {
     double norm_type;
     tn_ints kernel_size;
-    tn_ints stride; /* count -1: the kernel */
+    tn_ints stride; /* not given (count <= 0): the kernel's size */
     tn_ints padding;
     tn_ints dilation;
     tn_value output_size;

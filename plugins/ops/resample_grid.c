@@ -87,7 +87,7 @@ enum padding { ZEROS, BORDER, REFLECTION };
 
 struct sampler {
     tn_tensor *flat;          /* the image, [N, C, all] */
-    int64_t dims, size[MOST]; /* from the last dimension on, as the grid counts */
+    int64_t dims, size[MOST]; /* size[0] is the last dimension, W: grid[..., 0] is x */
     enum padding padding;
     bool corners;
 };

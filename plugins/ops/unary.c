@@ -35,8 +35,6 @@ static tn_tensor *one_plus_square(tn_tensor *x)
     return add_number(tn_mul(x, x), 1.0);
 }
 
-/* The same, by parts for complex numbers where a device has no kernel for those. */
-
 /* Of complex numbers x / |x|, 0 at 0. */
 static tn_tensor *direction(tn_tensor *x)
 {

@@ -297,7 +297,8 @@ static bool move_state(const rule *r, const trainer *from, trainer *to, int i)
     return well || say(r, "the state of parameter %d cannot be moved: %s", i, tn_error_text());
 }
 
-/* Parameters, state and steps are everything that a step depends on. */
+/* A second optimizer that gets the parameters, the state and the steps of the first continues with
+ * the same numbers. */
 static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer whole, first = { { NULL }, NULL }, second = { { NULL }, NULL };
@@ -350,8 +351,7 @@ static bool check_rule(const rule *r)
     return well;
 }
 
-/* ---- cases: `optimizer SPEC`, `parameter` and `gradient` with numbers, `after` for each step ----
- */
+/* ---- cases: `optimizer SPEC`, `parameter` and `gradient`, `after` for each step -------------- */
 
 typedef struct numbers_case {
     char spec[512];

@@ -47,7 +47,7 @@ static inline bool reference_is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* The kernels of the two files. */
+/* The kernels of the three files. */
 tn_status reference_each(const tn_call *call); /* element by element */
 tn_status reference_fold(const tn_call *call); /* sums and the like */
 tn_status reference_move(const tn_call *call); /* copies, indices, products, random numbers */

@@ -364,8 +364,7 @@ START_TEST(float64_functions_are_right_with_the_baseline_instructions)
 }
 END_TEST
 
-/* ---- roots ------------------------------------------------------------------------------------
- */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 /* The numbers whose square roots are nearest to the middle of two numbers: x = m^2 - c for an odd m
  * of 54 bits and a small c, where x has no more than 53 bits. Such m are roots of c modulo a power

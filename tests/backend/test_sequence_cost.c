@@ -49,8 +49,7 @@ static tn_tensor *indices(const tn_device *device, int64_t size, int64_t value)
     return put(device, TN_I64, TN_SHAPE(size), values, DENSE);
 }
 
-/* ---- what is measured: each gives a number that depends on all steps
- * ----------------------------------- */
+/* ---- what is measured: each gives a number that depends on all steps ------------------------- */
 
 static tn_tensor *all_of(tn_tensor *sum, tn_tensor *more)
 {
@@ -137,8 +136,7 @@ static tn_tensor *embed_each(const tn_device *device, int64_t length)
     return tn_sum(y, NULL);
 }
 
-/* ---- the measure
- * ----------------------------------------------------------------------------------------- */
+/* ---- the measure ----------------------------------------------------------------------------- */
 
 struct cost {
     double bytes, launches, items;

@@ -20,7 +20,7 @@ static void try_file(const uint8_t *data, size_t size)
 
     fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    /* Words exactly where it says no. */
+    /* A reason is written exactly when the file is refused. */
     tn_outcome outcome = tn__file_check_elf(path, words, sizeof words);
     fuzz_require((outcome == TN_OUTCOME_OK) == (words[0] == 0));
     close(fd);

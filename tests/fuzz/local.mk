@@ -24,7 +24,7 @@ else
 TN_FUZZ_MAIN = %D%/fuzz_main.c
 TN_FUZZ_LINK =
 check_PROGRAMS += $(TN_FUZZERS)
-TESTS += %D%/corpus.sh
+TESTS += %D%/run_corpus.sh
 endif
 
 %C%_fuzz_checkpoint_SOURCES = %D%/fuzz_checkpoint.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
@@ -72,5 +72,5 @@ endif
 fuzzers: all
 	$(MAKE) $(AM_MAKEFLAGS) $(TN_FUZZERS)
 
-EXTRA_DIST += %D%/corpus.sh %D%/fuzz_main.c %D%/corpus
+EXTRA_DIST += %D%/run_corpus.sh %D%/fuzz_main.c %D%/corpus
 CLEANFILES += $(TN_FUZZERS)

@@ -4,7 +4,7 @@
 
 TN_GPU_RUNS = %D%/kernels_opencl.sh %D%/kernels_oclgrind.sh %D%/kernels_cuda.sh \
 	%D%/kernels_cuda_blas.sh
-EXTRA_DIST += tests/folders.h docs/plugins/backend-opencl.md docs/plugins/backend-cuda.md tests/device/run \
+EXTRA_DIST += tests/folders.h tests/device/run \
 	tests/device/pack tests/device/steps tests/device/test_run.sh $(TN_GPU_RUNS)
 TESTS += tests/device/test_run.sh
 CLEANFILES += %D%/oclgrind.log

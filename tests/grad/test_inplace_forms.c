@@ -113,8 +113,7 @@ START_TEST(what_is_read_in_another_order_may_not_be_what_is_written)
 }
 END_TEST
 
-/* ---- derivatives -------------------------------------------------------------------------------
- */
+/* ---- derivatives ----------------------------------------------------------------------------- */
 
 static tn_tensor *input(double first)
 {

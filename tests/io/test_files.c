@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a format: "TEST" and then one byte for each tensor
- * ------------------------------------------ */
+/* ---- a format: "TEST" and then one byte for each tensor -------------------------------------- */
 
 static int fail_after = -1; /* tensors */
 

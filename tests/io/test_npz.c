@@ -124,8 +124,7 @@ START_TEST(what_npz_cannot_hold_is_refused_and_nothing_is_written)
 }
 END_TEST
 
-/* ---- hostile archives --------------------------------------------------------------------------
- */
+/* ---- hostile archives ------------------------------------------------------------------------ */
 
 /* A file of NumPy with some bytes changed at the last occurrence of `mark`. */
 static void judge(const char *file, const char *mark, size_t mark_size, size_t skip,

@@ -8,8 +8,7 @@
 #include "tests/io/state_values.h"
 #include "tests/spec/proves.h"
 
-/* ---- what PyTorch wrote ------------------------------------------------------------------------
- */
+/* ---- what PyTorch wrote ---------------------------------------------------------------------- */
 
 static void expect_all(const tn_state *state)
 {
@@ -170,8 +169,7 @@ START_TEST(a_network_takes_the_weights_of_its_file)
 }
 END_TEST
 
-/* ---- what is refused ---------------------------------------------------------------------------
- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
 {
@@ -207,8 +205,7 @@ START_TEST(whatever_is_not_data_is_refused_by_name_and_nothing_is_called)
 }
 END_TEST
 
-/* ---- hostile pickles, in a legacy file: magic, version 1001, facts, the pickle, keys, storages
- * ---- */
+/* ---- hostile pickles in a legacy file -------------------------------------------------------- */
 
 #define MAGIC "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 #define START                                                                                      \

@@ -108,8 +108,7 @@ static TN_ATTR(unused) float grad(tn_tensor *x)
     return first(tn_tensor_grad(x));
 }
 
-/* ---- Mix(a, words, b): 2a and ab and a string; "cut" ignores its input; "named" gives by name
- * -------- */
+/* ---- Mix(a, words, b): 2a, ab and a text; "cut" ignores its input ---------------------------- */
 
 static TN_ATTR(unused) tn_status mix_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {

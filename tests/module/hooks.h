@@ -9,8 +9,7 @@
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
-/* ---- hooks that write their letter
- * --------------------------------------------------------------- */
+/* ---- hooks that write their letter ----------------------------------------------------------- */
 
 static char trace[256];
 static int released;
@@ -117,8 +116,7 @@ static tn_status on_forward(void *user, tn_module *module, const tn_pack *input,
         trace[0] = '\0';                                                                           \
     } while (0)
 
-/* ---- Scale(): input times the parameter "weight" (3), plus the named argument "bias" if it is
- * given - */
+/* ---- Scale(): input times "weight" (3), plus the named argument "bias" ----------------------- */
 
 static tn_status scale_build(tn_module *self)
 {

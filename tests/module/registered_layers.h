@@ -7,8 +7,7 @@
 
 #include "tests/module/suite.h"
 
-/* ---- Probe(size, fail=False): a parameter, two buffers, forward adds one in training
- * ------------- */
+/* ---- Probe(size, fail=False): a parameter, two buffers, forward adds one in training --------- */
 
 struct probe {
     int64_t size;
@@ -61,8 +60,7 @@ static const tn_layer_def probe = {
     .forward = probe_forward,
 };
 
-/* ---- Pair(): packs in and out: (a, b=...) gives (a + b, b, "words")
- * ------------------------------- */
+/* ---- Pair(): packs in and out: (a, b=...) gives (a + b, b, "words") -------------------------- */
 
 static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
@@ -81,8 +79,7 @@ static tn_status pair_call(tn_module *self, const tn_pack *input, tn_pack *outpu
 
 static const tn_layer_def pair = { TN_HEAD(tn_layer_def), .name = "Pair", .call = pair_call };
 
-/* ---- layers that misbehave
- * ------------------------------------------------------------------------ */
+/* ---- layers that misbehave ------------------------------------------------------------------- */
 
 static tn_tensor *silent_forward(tn_module *self, tn_tensor *input)
 {
@@ -120,8 +117,7 @@ static const tn_layer_def giver = { TN_HEAD(tn_layer_def),    .name = "Giver",
                                     .options = probe_options, .data_size = sizeof(struct probe),
                                     .build = probe_build,     .forward = weight_forward };
 
-/* ---- Block(features): makes children of its own
- * --------------------------------------------------- */
+/* ---- Block(features): makes children of its own ---------------------------------------------- */
 
 struct block {
     int64_t features;

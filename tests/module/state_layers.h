@@ -7,8 +7,7 @@
 #include "tests/module/suite.h"
 #include "tests/spec/proves.h"
 
-/* ---- Noted: extra state, a value of the test's choice
- * -------------------------------------------- */
+/* ---- Noted: extra state, a value of the test's choice ---------------------------------------- */
 
 struct noted {
     tn_pack *held; /* what was set last; NULL: the value `noted_gives` is given */
@@ -72,8 +71,7 @@ static const tn_layer_def only_sets = {
     .destroy = noted_destroy, .forward = same,    .set_extra_state = noted_set
 };
 
-/* ---- Custom: PyTorch's example, a parameter saved as "serialized", one more ---------------------
- */
+/* ---- Custom: PyTorch's example, a parameter saved as "serialized", one more ------------------ */
 
 static int64_t custom_version = -2;
 
@@ -119,8 +117,7 @@ static const tn_layer_def custom = {
     .load_state = custom_load
 };
 
-/* ---- what tests ask
- * ------------------------------------------------------------------------------ */
+/* ---- what tests ask -------------------------------------------------------------------------- */
 
 static inline void register_state_layers(void)
 {

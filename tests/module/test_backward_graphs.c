@@ -132,8 +132,7 @@ START_TEST(global_backward_hooks_see_every_call_before_the_modules_own)
 }
 END_TEST
 
-/* ---- memory runs out
- * ------------------------------------------------------------------------------ */
+/* ---- memory runs out ------------------------------------------------------------------------- */
 
 /* A call with hooks of every kind, and its backward. */
 static void use(void)
@@ -191,8 +190,7 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
 }
 END_TEST
 
-/* ---- one graph, several backwards at a time
- * ------------------------------------------------------- */
+/* ---- one graph, several backwards at a time -------------------------------------------------- */
 
 static _Atomic int counted, wrong;
 

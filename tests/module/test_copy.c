@@ -122,8 +122,7 @@ START_TEST(plain_buffers_take_their_gradient_along_and_results_cannot_be_copied)
 }
 END_TEST
 
-/* ---- data of layers
- * ------------------------------------------------------------------------------------- */
+/* ---- data of layers -------------------------------------------------------------------------- */
 
 struct box {
     const char *name;
@@ -198,8 +197,7 @@ START_TEST(a_layers_copy_makes_anew_what_its_data_point_to)
 }
 END_TEST
 
-/* ---- computed slots
- * --------------------------------------------------------------------------------------- */
+/* ---- computed slots -------------------------------------------------------------------------- */
 
 static int values;
 
@@ -258,8 +256,7 @@ START_TEST(computed_slots_are_copied_with_what_they_need)
 }
 END_TEST
 
-/* ---- shared memory
- * ------------------------------------------------------------------------------------------ */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 START_TEST(a_forked_process_and_this_one_see_the_same_tensors_cnv_027)
 {

@@ -11,8 +11,7 @@
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 
-/* ---- a call
- * ------------------------------------------------------------------------------------------- */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 /* The first result, in eval mode and with the same random numbers each time. */
 static tn_tensor *called(tn_module *module, const struct subject *s)
@@ -41,8 +40,7 @@ static void expect_same(tn_tensor *a, tn_tensor *b, const char *what)
     free(y);
 }
 
-/* ---- the questions
- * ------------------------------------------------------------------------------------ */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 static tn_status expect_in_state(void *user, const tn_visit *what)
 {
@@ -175,8 +173,7 @@ static void ask_all(const struct subject *s)
     ck_assert_msg(!tn_failed(), "%s: %s", spec, tn_error_text());
 }
 
-/* ---- layers of the plugin
- * ------------------------------------------------------------------------------ */
+/* ---- layers of the plugin -------------------------------------------------------------------- */
 
 START_TEST(every_layer_of_the_plugin_answers_plg_001_plg_002_plg_004)
 {
@@ -184,8 +181,7 @@ START_TEST(every_layer_of_the_plugin_answers_plg_001_plg_002_plg_004)
 }
 END_TEST
 
-/* ---- layers that this program registers
- * ---------------------------------------------------------------- */
+/* ---- layers that this program registers ------------------------------------------------------ */
 
 struct mix {
     double scale;
@@ -259,8 +255,7 @@ START_TEST(a_layer_from_outside_answers_the_same_and_takes_any_values_plg_003)
 }
 END_TEST
 
-/* ---- a device from outside
- * ------------------------------------------------------------------------------- */
+/* ---- a device from outside ------------------------------------------------------------------- */
 
 static int taken;
 

@@ -8,8 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* ---- a ledger of the library's memory, so that a leak shows without a sanitizer, too ------------
- */
+/* ---- a ledger of the library's memory, so that a leak shows without a sanitizer, too --------- */
 
 static _Atomic int64_t ledger;
 

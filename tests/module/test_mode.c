@@ -10,8 +10,7 @@ static tn_tensor *ones(int64_t rows, int64_t columns)
     return tn_tensor_full(TN_SHAPE(rows, columns), 1.0, TN_F32, NULL);
 }
 
-/* ---- a layer that keeps its first child in eval mode
- * ------------------------------------------------ */
+/* ---- a layer that keeps its first child in eval mode ----------------------------------------- */
 
 static int told;
 

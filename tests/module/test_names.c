@@ -391,8 +391,7 @@ START_TEST(a_child_is_replaced_in_its_place_and_may_have_many_names_reg_024_reg_
 }
 END_TEST
 
-/* ---- any sequence of changes
- * ---------------------------------------------------------------------- */
+/* ---- any sequence of changes ----------------------------------------------------------------- */
 
 START_TEST(after_any_changes_a_name_is_in_one_map_at_most_reg_026)
 {
@@ -449,8 +448,7 @@ START_TEST(an_option_that_a_layer_does_not_have_is_refused_reg_028)
 }
 END_TEST
 
-/* ---- computed slots
- * -------------------------------------------------------------------------------- */
+/* ---- computed slots -------------------------------------------------------------------------- */
 
 static int computed, released;
 

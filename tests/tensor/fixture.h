@@ -2,10 +2,11 @@
  *
  * Devices for the tests of core/tensor, so that these need no plugin:
  *
- *   cpu     memory of the host; works after fork
- *   vault   two devices with opaque handles, streams whose work the test holds up, and copy_peer;
- * its own alignment brick   opaque handles and nothing else: no kernels, no streams ghost   no
- * memory
+ * - cpu: memory of the host; works after fork
+ * - vault: two devices with opaque handles, streams whose work the test holds up, copy_peer, and an
+ *   alignment of their own
+ * - brick: opaque handles and nothing else, no kernels, no streams
+ * - ghost: no memory
  *
  * Every access of vault and brick is checked against its allocation. */
 #ifndef TESTS_TENSOR_FIXTURE_H

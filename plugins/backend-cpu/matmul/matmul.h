@@ -8,7 +8,7 @@
 #include "base/elementwise.h"
 #include "base/span.h"
 
-/* y[m, n] = x[m, k] . w[k, n] (+ bias[n]), each with its own type and strides in elements. */
+/* One operand of y[m, n] = a[m, k] . b[k, n] (+ bias[n]). */
 struct tn__matrix {
     char *at;
     int64_t row, column; /* strides in bytes */

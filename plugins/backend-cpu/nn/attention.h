@@ -94,8 +94,7 @@ void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int6
                         int64_t keys, char *to);
 void tn__attention_multiply_row(const struct attention *a, int64_t n, const char *by, char *x);
 
-/* ---- attention_grad.c: for tn_parallel_for ----------------------------------------------------
- */
+/* ---- attention_grad.c: for tn_parallel_for --------------------------------------------------- */
 
 /* Whole heads; or blocks of keys, then blocks of queries. */
 tn_status tn__attention_backward(void *user, int64_t begin, int64_t end);

@@ -42,7 +42,7 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 #include "simd/gemm_tile_template.h"
 #undef T
 #undef NAME
-#define TEMPLATE "simd/gemm_strips_template.h"
+#define TEMPLATE "simd/gemm_all_strips_template.h"
 #include "base/for_floats.h"
 #define TEMPLATE "simd/gemm_template.h"
 #include "base/for_floats.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalisation, as nn/norm.c passes it to the functions of an instruction set, simd/norm.c. */
-#ifndef TN_BACKEND_CPU_NORMS_H
-#define TN_BACKEND_CPU_NORMS_H
+#ifndef TN_BACKEND_CPU_NORM_H
+#define TN_BACKEND_CPU_NORM_H
 
 #include "simd/simd.h"
 
@@ -17,7 +17,8 @@ struct tn__norm_layout {
     bool channels_last;
 };
 
-enum { TN__NORM_ROWS = 256 }; /* strided: rows that are summed in the type itself */
+/* Strided: rows of a block that is summed in the type itself; blocks are added in double. */
+enum { TN__NORM_ROWS = 256 };
 
 struct tn__norm_work {
     struct tn__norm_layout layout;
