@@ -100,6 +100,8 @@ sub contract {
             }
         } elsif ($tag eq 'null-through' && !defined $names) {
             $tags{null_through} = 1;
+        } elsif ($tag eq 'since' && defined $names && $names =~ /^\d+$/) {
+            $tags{since} = $names + 0;
         } else {
             complain($file, $line, "the tag [$tag] is not in the list of base.h");
         }
@@ -191,6 +193,14 @@ sub read_header {
     for my $s (sort { $a->{f}{line} <=> $b->{f}{line} } values %said) {
         complain($shown, $s->{f}{line}, "$s->{f}{name}: [$s->{tag}: $s->{name}] names no parameter") unless $s->{found};
     }
+    # A function that is newer than one after it would move that one's place in the table.
+    my $newest = 0;
+    for my $f (@functions) {
+        my $since = since($f);
+        complain($shown, $f->{line}, "$f->{name} is in ABI minor $since and follows one of $newest: new functions are declared last")
+            if $since < $newest;
+        $newest = $since if $since > $newest;
+    }
     my %have = map { $_->{name} => 1 } @functions;
     for my $f (grep { $_->{variadic} } @functions) {
         complain($shown, $f->{line}, "$f->{name} takes `...` and has no sibling $f->{name}v with a va_list")
@@ -235,6 +245,21 @@ sub write_file {
     rename "$path.tmp", $path or die "$path: $!\n";
 }
 
+# The ABI minor that added a function; 0: the first.
+sub since { return $_[0]{tags}{since} // 0 }
+
+# The size of a table that a plugin for TN_TARGET needs: that of the functions which are not newer.
+sub needed_size {
+    my ($interface) = @_;
+    my @functions = in_table($interface);
+    my $text = "sizeof(struct tn_$interface->{short}_table)";
+    for my $i (reverse 1 .. $#functions) {
+        my $since = since($functions[$i]);
+        $text = "TN_TARGET < $since ? $i * sizeof(void (*)(void)) : $text" if $since > since($functions[ $i - 1 ]);
+    }
+    return "(uint32_t)($text)";
+}
+
 sub in_table { return grep { !$_->{variadic} && !$_->{program} } @{ $_[0]{functions} } }
 sub for_plugins { return grep { !$_->{program} } @{ $_[0]{functions} } }
 sub list_of { my ($f) = @_; return @{ $f->{parameters} } ? join(', ', map { $_->{text} } @{ $f->{parameters} }) : 'void' }
@@ -274,24 +299,26 @@ END
         $text .= "/* ---- $interface->{id} ---- */\n\n";
         for my $f (for_plugins($interface)) {
             my $void = $f->{result} eq 'void';
-            my $head = 'TN_API ' . spaced($f->{result}) . "$f->{name}(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ")\n{\n";
+            my $since = since($f);
+            my $declared = 'TN_API ' . spaced($f->{result}) . "$f->{name}(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ')';
             my $call = "tn_host_links.$interface->{short}->$f->{name}";
-            if (!$f->{variadic}) {
-                $text .= $head . '    ' . ($void ? '' : 'return ') . "$call(" . names_of($f) . ");\n}\n";
-                next;
+            $text .= "#if TN_TARGET < $since /* newer than what the plugin is for */\n#pragma GCC poison $f->{name}\n#else\n" if $since;
+            if ($f->{variadic}) {
+                my $last = $f->{parameters}[-1]{name};
+                $text .= "$declared\n{\n    va_list args_;\n";
+                $text .= '    ' . spaced($f->{result}) . "result_;\n" unless $void;
+                $text .= "    va_start(args_, $last);\n    " . ($void ? '' : 'result_ = ') . "${call}v(" . names_of($f) . ", args_);\n";
+                $text .= "    va_end(args_);\n" . ($void ? '' : "    return result_;\n") . "}\n";
+            } else {
+                $text .= "$declared\n{\n    " . ($void ? '' : 'return ') . "$call(" . names_of($f) . ");\n}\n";
             }
-            my $last = $f->{parameters}[-1]{name};
-            $text .= $head . "    va_list args_;\n";
-            $text .= '    ' . spaced($f->{result}) . "result_;\n" unless $void;
-            $text .= "    va_start(args_, $last);\n    " . ($void ? '' : 'result_ = ') . "${call}v(" . names_of($f) . ", args_);\n";
-            $text .= "    va_end(args_);\n" . ($void ? '' : "    return result_;\n") . "}\n";
+            $text .= "#endif\n" if $since;
         }
         $text .= "\n";
     }
     $text .= "/* What this plugin was compiled against. */\nTN_API const tn_interface_need *tn_plugin_needs(void)\n{\n";
     $text .= "    static const tn_interface_need needs[] = {\n";
-    $text .= "        { \"$_->{id}\", $_->{revision}, $_->{revision}, (uint32_t)sizeof(struct tn_$_->{short}_table), 0 },\n"
-        for @interfaces;
+    $text .= "        { \"$_->{id}\", $_->{revision}, $_->{revision}, " . needed_size($_) . ", 0 },\n" for @interfaces;
     $text .= "        { NULL, 0, 0, 0, 0 }\n    };\n    return needs;\n}\n";
     $text .= <<'END';
 
@@ -504,6 +531,7 @@ sub tags_of {
     my @arrays = grep { $f->{known}{$_} } sort keys %{ $f->{tags}{array} };
     push @tags, '[array: ' . join(', ', map { "$_ $f->{tags}{array}{$_}" } @arrays) . ']' if @arrays;
     push @tags, '[null-through]' if $f->{tags}{null_through};
+    push @tags, "[since: $f->{tags}{since}]" if $f->{tags}{since};
     push @tags, '[program]' if $f->{program};
     return join ' ', @tags;
 }
@@ -547,7 +575,7 @@ sub api_json {
                 name => $f->{name}, result => $f->{result}, header => $f->{file}, line => $f->{line} + 0, help => $f->{words},
                 variadic => $f->{variadic} ? JSON::PP::true : JSON::PP::false,
                 program  => $f->{program} ? JSON::PP::true : JSON::PP::false,
-                thread => $f->{tags}{thread}, ownership => $f->{tags}{ownership},
+                since => since($f), thread => $f->{tags}{thread}, ownership => $f->{tags}{ownership},
                 parameters => [ map { {
                     name => $_->{name}, type => $_->{type}, declaration => $_->{text},
                     null    => nullable($f, $_) ? JSON::PP::true : JSON::PP::false,

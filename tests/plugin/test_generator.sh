@@ -71,4 +71,53 @@ done
 if grep -q 'user != NULL' "$work/out/core/library/host_tables.c"; then
     echo "a [null-ok] argument is checked"; bad=1; fi
 grep -q '^tn_x$' "$work/out/core/libtenon.sym" || { echo "libtenon.sym lacks tn_x"; bad=1; }
+
+expect 'x\.h:6: tn_y is in ABI minor 2 and follows one of 3' <<'END'
+/* Does x. [since: 3] */
+TN_API void tn_x(int *y);
+/* Does y. [since: 2] */
+TN_API void tn_y(int *y);
+END
+
+# What a plugin for an older minor needs and can call.
+{
+    printf '/* x\n * tenon-interface: tenon.x 1 */\n'
+    cat <<'END'
+/* Does x. */
+TN_API void tn_x(int *y);
+/* Does y. [since: 2] */
+TN_API int tn_y(int *y);
+/* Does z. [since: 3] */
+TN_API void tn_zv(int n, va_list args);
+TN_API void tn_z(int n, ...);
+END
+} >"$header"
+run || { cat "$work/said"; bad=1; }
+cat >"$work/age.c" <<'END'
+#define TN_BUILD_PLUGIN 1
+#include <tenon/query.h>
+#define TENON_PLUGIN_H
+#include "sdk/include/tenon/x.h"
+#include "out/sdk/include/tenon/host.h"
+struct tn_host_links tn_host_links;
+#ifdef CALLS
+int calls(int *y) { return tn_y(y); }
+#endif
+int main(void) { return (int)(tn_plugin_needs()[0].size / sizeof(void *)); }
+END
+compiled() {
+    # shellcheck disable=SC2086
+    $CC ${TN_SANITIZE-} -w "$@" -I"$work" -I"$abs_builddir/sdk/include" \
+        -I"$abs_srcdir/sdk/include" -o "$work/age" "$work/age.c" >"$work/said" 2>&1
+}
+for age in 1:1 2:2 3:3 4:3; do
+    compiled "-DTN_TARGET=${age%:*}" || { cat "$work/said"; bad=1; }
+    "$work/age"
+    needed=$?
+    test $needed -eq "${age#*:}" || {
+        echo "for minor ${age%:*} a table of $needed functions is needed, not ${age#*:}"; bad=1; }
+done
+compiled -DTN_TARGET=2 -DCALLS || { cat "$work/said"; bad=1; }
+if compiled -DTN_TARGET=1 -DCALLS; then echo "a call of a newer function compiles"; bad=1; fi
+grep -q 'poisoned' "$work/said" || { cat "$work/said"; bad=1; }
 exit $bad

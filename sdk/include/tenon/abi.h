@@ -42,6 +42,13 @@
 #define TN_ABI_MAJOR 0
 #define TN_ABI_MINOR 1
 
+/* The ABI minor that a plugin is written for. A plugin that is compiled with -DTN_TARGET=1 against
+ * newer headers cannot call what came later (the names are poisoned), and loads in every host from
+ * minor 1 on. */
+#ifndef TN_TARGET
+#define TN_TARGET TN_ABI_MINOR
+#endif
+
 TN_BEGIN_DECLS
 
 /* What kind of struct a tn_head introduces. Numbers are never reused. */

@@ -12,7 +12,8 @@
  *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
  *              [array: NAME COUNT, ...] COUNT elements, may be NULL where COUNT is 0 ·
  *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a
- *              new error */
+ *              new error
+ *   age        [since: N] the ABI minor that added it (TN_TARGET); without it: the first */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
 
