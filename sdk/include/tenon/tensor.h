@@ -36,6 +36,8 @@ enum {
     TN_U64 = 14,
     TN_F8_E4M3 = 15,
     TN_F8_E5M2 = 16,
+    /* 17 to 31 are reserved: i4, u4, i2, u2, f4_e2m1, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz and later
+     * ones. A view has no less than 8 bits per element: packed types are uint8 tensors. */
     TN_DTYPE_COUNT,
     TN_DTYPE_AUTO = 255 /* as an argument: the default, or the input's */
 };
