@@ -227,6 +227,32 @@ START_TEST(observers_see_begin_and_end_of_every_module_call)
 }
 END_TEST
 
+static void watch_op(void *user, uint64_t given, const tn_op_event *event)
+{
+    (void)user;
+    ck_assert_uint_eq(given, 0);
+    if (event->kernel == NULL)
+        return;
+    ck_assert_str_eq(event->kernel->op, event->op->name);
+    strcat(strcat(watched, event->module != NULL ? tn_module_type(event->module) : "-"), " ");
+}
+
+static const tn_observer_def op_watcher = { TN_HEAD(tn_observer_def), .name = "test.op_watcher",
+                                            .op_end = watch_op };
+
+START_TEST(observers_of_operators_know_the_module_and_the_kernel)
+{
+    TN_SCOPE;
+    ck_assert_int_eq(tn_register(&op_watcher), TN_OK);
+    tn_module *m = parsed("Sequential(ReLU(), Sigmoid())");
+    tn_tensor *x = filled(1);
+    watched[0] = '\0';
+    ck_assert_ptr_nonnull(tn_module_call(m, tn_relu(x)));
+    ck_assert_str_eq(watched, "- ReLU Sigmoid ");
+    tn_module_drop(m);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void *call_often(void *user)
@@ -269,6 +295,7 @@ int main(void)
         a_forward_that_fails_without_words_gets_some,
         null_goes_through_and_the_first_failure_stays,
         observers_see_begin_and_end_of_every_module_call,
+        observers_of_operators_know_the_module_and_the_kernel,
         one_module_in_eval_mode_serves_several_threads,
         NULL,
     };
