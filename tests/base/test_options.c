@@ -399,7 +399,7 @@ START_TEST(a_pack_refuses_with_words)
     for (int i = 1; i < 80; i++)
         deep[i] = (tn_value){ .kind = TN_VALUE_TUPLE, .count = 1, .as.list = &deep[i - 1] };
     ck_assert_int_eq(tn_pack_add(pack, "b", deep[79]), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "64 deep");
+    expect_failure(TN_ERR_VALUE, "at most 64 levels");
     ck_assert_int_eq(tn_pack_at(pack, 5).kind, TN_VALUE_NONE);
     expect_failure(TN_ERR_INDEX, "pack: index out of range, got 5; expected less than 1");
     ck_assert_int_eq(tn_pack_set(pack, -1, tn_value_int(1)), TN_ERR_INDEX);
