@@ -27,8 +27,8 @@ static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
 static const word words[] = {
     { "--level", "LEVEL", "last level to test: contract, ops, grad, layers or all; default: all",
       &level, NULL, NULL },
-    { "--only", "GLOB", "runs only tests that match, such as 'ops/conv*'", &chosen.only, NULL,
-      NULL },
+    { "--only", "GLOBS", "runs only tests that match, such as 'ops/conv*,grad/conv*'", &chosen.only,
+      NULL, NULL },
     { "--device", "NAME", "where operators run if the plugin provides no device; default: cpu",
       &chosen.device, NULL, NULL },
     { "--cases", "PATH", "a file or folder of cases, instead of the installed ones", &chosen.cases,

@@ -22,7 +22,7 @@ typedef struct conform_options {
     const char *device; /* for plugins without a device: where their operators run; layers are
                            checked on several: cpu,opencl */
     const char *cases;  /* a file, or a folder of them */
-    const char *only;   /* a glob of test names; NULL: all */
+    const char *only;   /* globs of test names, with commas between; NULL: all */
     int level;          /* tests up to this one */
     uint64_t seed;
     int jobs;

@@ -273,6 +273,23 @@ static void wait_for(const conform_options *o, running *r)
         ;
 }
 
+/* Whether a test is to run: its name matches one of the globs, which commas separate. */
+static bool is_wanted(const char *globs, const char *name)
+{
+    char glob[256];
+    size_t length;
+
+    if (globs == NULL)
+        return true;
+    for (; *globs != '\0'; globs += length + (globs[length] == ',')) {
+        length = strcspn(globs, ",");
+        snprintf(glob, sizeof glob, "%.*s", (int)length, globs);
+        if (fnmatch(glob, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The plan: names in the order in which the process reported them. */
 static bool make_plan(conform_report *report)
 {
@@ -300,8 +317,7 @@ static bool make_plan(conform_report *report)
             report->host = true;
         else if (strncmp(line, "device ", 7) == 0)
             snprintf(report->device, sizeof report->device, "%.63s", line + 7);
-        if (strncmp(line, "test ", 5) != 0 ||
-            (o->only != NULL && fnmatch(o->only, line + 5, 0) != 0))
+        if (strncmp(line, "test ", 5) != 0 || !is_wanted(o->only, line + 5))
             continue;
         more = realloc(report->outcome, (size_t)(report->n_outcomes + 1) * sizeof *more);
         if (more == NULL)

@@ -199,6 +199,9 @@ check "$place/text.so"; test $code -eq 1 && grep -q "does not load" "$place/out"
     fail "no plugin at all: $code"
 check "$place/right.so" --only 'ops/nothing*'; test $code -eq 1 &&
     grep -q "no test named" "$place/out" || fail "no such test: $code"
+check "$place/right.so" --list --only 'contract/a*,nothing,*/relu'; test $code -eq 0 &&
+    test "$(grep / "$place/out" | paste -sd,)" = contract/activates,ops/relu,grad/relu ||
+    { fail "several globs: $code"; cat "$place/out"; }
 check "$place/right.so" --list --cases "$cases"; test $code -eq 0 &&
     grep -qx ops/relu "$place/out" || fail "--list: $code"
 check "$place/right.so" --level contract --tap - --cases "$cases"
