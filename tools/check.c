@@ -113,19 +113,6 @@ static int take(int count, char **given)
     return 0;
 }
 
-/* The installed cases of this program, also when its prefix was moved. */
-static const char *installed_cases(void)
-{
-    static char beside[4096 + sizeof TN_CONFORM_BESIDE];
-    ssize_t length = readlink("/proc/self/exe", beside, 4095);
-    char *slash = length > 0 ? (beside[length] = 0, strrchr(beside, '/')) : NULL;
-
-    if (slash == NULL)
-        return TN_CONFORM_DIR;
-    strcpy(slash + 1, TN_CONFORM_BESIDE);
-    return access(beside, R_OK) == 0 ? beside : TN_CONFORM_DIR;
-}
-
 static int run(int count, char **given, bool only_help)
 {
     static const char *const levels[] = { "contract", "ops", "grad", "layers", "all" };
@@ -163,7 +150,7 @@ static int run(int count, char **given, bool only_help)
         return EXIT_USAGE;
     }
     if (chosen.cases == NULL)
-        chosen.cases = installed_cases();
+        chosen.cases = installed_folder(TN_CONFORM_BESIDE, TN_CONFORM_DIR);
     chosen.seed = (uint64_t)seed;
     chosen.jobs = (int)jobs;
     chosen.seconds = (int)seconds;

@@ -12,6 +12,8 @@ tools_tenon_SOURCES = \
 	%D%/env.c \
 	%D%/info.c \
 	%D%/inspect.c \
+	%D%/installed.c \
+	%D%/new.c \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/show.c \
@@ -21,7 +23,8 @@ tools_tenon_SOURCES = \
 	%D%/tool.h \
 	%D%/why.c
 tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(conformdir)"' \
-	-DTN_CONFORM_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(conformdir)`'"'
+	-DTN_CONFORM_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(conformdir)`'"' \
+	-DTN_TEMPLATE_DIR='"$(templatedir)"' -DTN_TEMPLATE_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(templatedir)`'"'
 tools_tenon_CFLAGS = $(AM_CFLAGS)
 # The library of its own prefix goes before that of the place it was built for.
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`

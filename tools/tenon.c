@@ -35,7 +35,8 @@ static const command version_command = { "version",
 static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
                                            &ops_command,     &env_command,     &info_command,
                                            &inspect_command, &convert_command, &summary_command,
-                                           &check_command,   &help_command,    &version_command };
+                                           &check_command,   &new_command,     &help_command,
+                                           &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -65,7 +66,8 @@ static void command_help(const command *c)
 static void list_help(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nInspects the plugins, devices and "
-                "operators of Tenon, files of tensors and networks.\n\n");
+                "operators of Tenon, files of tensors and networks;\nbegins "
+                "and tests plugins.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);

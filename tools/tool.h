@@ -31,13 +31,16 @@ typedef struct command {
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
-    info_command, inspect_command, convert_command, check_command, summary_command;
+    info_command, inspect_command, convert_command, check_command, summary_command, new_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
 int tool_fail(const char *what);
 /* The same for a failure that the tool itself detected. */
 int tool_refuse(tn_status code, const char *words);
+/* A folder that was installed with this program: at `relative` from the folder of the program, so
+ * that a prefix can be moved; where that cannot be read, `compiled`. Valid until the next call. */
+const char *installed_folder(const char *relative, const char *compiled);
 /* Whether --json was given. */
 extern bool tool_json;
 

@@ -78,6 +78,6 @@ EXTRA_%C%_test_reserved_DEPENDENCIES = tests/plugin/fixtures.stamp
 EXTRA_%C%_test_threads_DEPENDENCIES = tests/plugin/fixtures.stamp
 endif
 
-EXTRA_DIST += %D%/test_generator.sh %D%/test_tool.sh
-TESTS += %D%/test_generator.sh %D%/test_tool.sh
+EXTRA_DIST += %D%/new.sh %D%/test_generator.sh %D%/test_tool.sh
+TESTS += %D%/new.sh %D%/test_generator.sh %D%/test_tool.sh
 %D%/test_tool.log: tests/plugin/fixtures.stamp tools/tenon
