@@ -70,14 +70,16 @@ void tn__observers_shutdown(void)
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
 }
 
-/* The kernel that ran last in this thread, for the event of the innermost operator. */
-static _Thread_local const tn_kernel_def *ran TN__TLS_NEAR;
-static _Thread_local void *ran_on TN__TLS_NEAR;
+/* The event of the innermost operator that this thread is calling. */
+static _Thread_local tn_op_event *innermost TN__TLS_NEAR;
 
-void tn__observer_kernel(const tn_call *call)
+/* Casts and copies on the way run kernels of other operators, which have no event of their own. */
+void tn__observer_kernel(const tn_op *op, const tn_call *call)
 {
-    ran = call->kernel;
-    ran_on = call->stream;
+    if (innermost == NULL || innermost->op != &op->def)
+        return;
+    innermost->kernel = call->kernel;
+    innermost->stream = call->stream;
 }
 
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
@@ -86,6 +88,7 @@ tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
     int64_t count = tn__observers(observers);
+    tn_op_event *outer = innermost;
     tn_op_event event = { TN_HEAD(tn_op_event),
                           .op = &op->def,
                           .options = options,
@@ -101,16 +104,11 @@ tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         tokens[i] = observers[i]->op_begin != NULL
                         ? observers[i]->op_begin(observers[i]->user, &event)
                         : 0;
-    ran = NULL;
-    ran_on = NULL;
+    innermost = &event;
     event.status = tn__call_plain(op, in, n_in, options, out, n_out, into);
+    innermost = outer;
     event.out = out;
     event.n_out = event.status == TN_OK ? n_out : 0;
-    event.kernel = ran;
-    event.stream = ran_on;
-    /* A kernel is of the innermost operator: those around it were decomposed. */
-    ran = NULL;
-    ran_on = NULL;
     for (int64_t i = count - 1; i >= 0; i--)
         if (observers[i]->op_end != NULL)
             observers[i]->op_end(observers[i]->user, tokens[i], &event);

@@ -97,7 +97,7 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 
 /* Every operator, sorted, and whether any observer listens. */
 /* Remembers for the event of the operator which kernel runs. */
-void tn__observer_kernel(const tn_call *call);
+void tn__observer_kernel(const tn_op *op, const tn_call *call);
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */

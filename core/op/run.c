@@ -164,7 +164,7 @@ static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *e
     if (tn__unlikely(status != TN_OK))
         return status;
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        tn__observer_kernel(call);
+        tn__observer_kernel(work->op, call);
     tn__stream_lock(stream);
     status = entry->kernel.run(call);
     tn__stream_unlock(stream);

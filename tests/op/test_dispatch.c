@@ -452,6 +452,29 @@ START_TEST(observers_see_calls_and_their_outcome)
 }
 END_TEST
 
+/* A cast on the way, or a step of a decomposition, is no kernel of the operator. */
+START_TEST(an_observer_is_told_the_operators_own_kernel)
+{
+    TN_SCOPE;
+    static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "test.own_kernel",
+                                              .op_begin = saw_begin, .op_end = saw_end };
+    tn_op_def def = { TEST_OP("test_seen_twice") };
+    tn_tensor *x = VEC(1, 2), *wide = tn_cast(VEC(0, 0), TN_F64);
+    tn_tensor *in[] = { x, x };
+
+    ck_assert_int_eq(tn_register(&observer), TN_OK);
+    ck_assert_ptr_nonnull(tn_add(x, wide, NULL)); /* x is cast first */
+    ck_assert_str_eq(last_kernel->op, "add");
+    ck_assert_int_eq(tn_op_call_into(tn_op_find("add", 0), in, 2, NULL, wide), TN_OK);
+    ck_assert(last_kernel == NULL || strcmp(last_kernel->op, "add") == 0);
+    def.decompose = twice;
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_ptr_nonnull(call_op("test_seen_twice", x));
+    ck_assert_ptr_null(last_kernel);
+    tn__observers_shutdown();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dispatch");
@@ -467,6 +490,7 @@ int main(void)
     tcase_add_test(tests, an_operator_without_derivative_is_an_error_in_backward);
     tcase_add_test(tests, nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted);
     tcase_add_test(tests, observers_see_calls_and_their_outcome);
+    tcase_add_test(tests, an_observer_is_told_the_operators_own_kernel);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
