@@ -11,44 +11,12 @@
 #define STRIP_KIND strip_rows
 #define A_AT(i) a[i * step]
 #define A_PACE 1
-#define VECTORS 1
-#define MOST_ROWS TILE_MR
-#include "simd/gemm_strip_rows_template.h"
-#define VECTORS 2
-#define MOST_ROWS TILE_MR
-#include "simd/gemm_strip_rows_template.h"
-#if STRIP_VECTORS == 4
-#define VECTORS 3
-#define MOST_ROWS 6
-#include "simd/gemm_strip_rows_template.h"
-#define VECTORS 4
-#define MOST_ROWS 6
-#include "simd/gemm_strip_rows_template.h"
-#endif
-#undef STRIP_KIND
-#undef A_AT
-#undef A_PACE
+#include "simd/gemm_strip_widths_template.h"
 
 #define STRIP_KIND strip_columns
 #define A_AT(i) a[i]
 #define A_PACE step
-#define VECTORS 1
-#define MOST_ROWS TILE_MR
-#include "simd/gemm_strip_rows_template.h"
-#define VECTORS 2
-#define MOST_ROWS TILE_MR
-#include "simd/gemm_strip_rows_template.h"
-#if STRIP_VECTORS == 4
-#define VECTORS 3
-#define MOST_ROWS 6
-#include "simd/gemm_strip_rows_template.h"
-#define VECTORS 4
-#define MOST_ROWS 6
-#include "simd/gemm_strip_rows_template.h"
-#endif
-#undef STRIP_KIND
-#undef A_AT
-#undef A_PACE
+#include "simd/gemm_strip_widths_template.h"
 
 #undef STRIP_PASTE
 #undef STRIP
