@@ -277,6 +277,16 @@ tn_status tn__error_refuse_null(const char *what)
     return tn_fail(TN_ERR_VALUE, "%s: it is NULL; expected a pointer", what);
 }
 
+tn_status tn__error_reserved(const void *const *words, int64_t count, const char *what)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (words[i] != NULL)
+            return tn_fail(TN_ERR_VERSION,
+                           "%s: reserved[%lld]: reserved in Tenon %s, got %p; expected NULL", what,
+                           (long long)i, tn_version(), words[i]);
+    return TN_OK;
+}
+
 tn_status tn__error_null_input(const char *what)
 {
     if (mine()->first.code != TN_OK)

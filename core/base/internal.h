@@ -197,6 +197,9 @@ void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says
  * why; TN_ERR_RUNTIME with a record when none is held. */
 tn_status tn__error_null_input(const char *what);
+/* A failure unless the `count` reserved pointers of a struct that somebody else wrote are NULL
+ * (rule 23); `what` names the struct. */
+tn_status tn__error_reserved(const void *const *words, int64_t count, const char *what);
 /* Refuses a pointer that its header does not allow to be NULL: TN_ERR_VALUE "tn_grad: inputs: it is
  * NULL ...". `what` is function and argument. */
 tn_status tn__error_refuse_null(const char *what);

@@ -357,6 +357,9 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
+    if (status == TN_OK)
+        status = tn__error_reserved((const void *const *)function->reserved,
+                                    tn__countof(function->reserved), "tn_function");
     if (status == TN_OK && (function->forward == NULL || (wanted && function->backward == NULL)))
         status = tn_fail(TN_ERR_VALUE, "function %s: %s: it is NULL; expected a function", ctx.name,
                          function->forward == NULL ? "forward" : "backward");

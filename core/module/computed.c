@@ -29,7 +29,10 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
     if (how->get == NULL)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_add_computed: get: it is NULL; expected a function");
-    tn_status status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
+    tn_status status = tn__error_reserved((const void *const *)how->reserved,
+                                          tn__countof(how->reserved), "tn_computed");
+    if (status == TN_OK)
+        status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
     if (status != TN_OK)
         return status;
     struct tn__computed *made = tn_calloc(1, sizeof *made);

@@ -161,24 +161,38 @@ static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at,
     return !wrong;
 }
 
-static bool requirements_known(const tn_plugin *own)
+/* The failure that was just recorded, as the plugin's outcome. */
+static bool refused_by(tn__plugin *plugin, uint64_t mark)
 {
-    for (const tn_requirement *row = own->requires_; row && row->id; row++)
-        if (row->reserved) {
-            tn_fail(TN_ERR_VERSION,
-                    "tn_plugin: requirement %q: reserved: reserved in Tenon %s, got %p; expected "
-                    "NULL",
-                    row->id, tn_version(), row->reserved);
-            return false;
-        }
-    return true;
+    char words[800];
+    tn__report_take_words(mark, words, sizeof words);
+    tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s", words);
+    return false;
+}
+
+/* Reserved members of what the query gave, beyond the flags that tn__reserved_check knows. */
+static bool reserved_null(tn__plugin *plugin, const tn_plugin_info *info, const tn_plugin *own)
+{
+    uint64_t mark = tn_error_mark();
+    tn_status status = TN_OK;
+
+    if (TN_HAS(info, tn_plugin_info, reserved))
+        status = tn__error_reserved(info->reserved, tn__countof(info->reserved), "tn_plugin_info");
+    if (status == TN_OK && info->build)
+        status = tn__error_reserved((const void *const *)info->build->reserved,
+                                    tn__countof(info->build->reserved), "tn_build_facts");
+    for (const tn_requirement *row = own->requires_; row && row->id && status == TN_OK; row++) {
+        char what[128];
+        tn_snprint(what, sizeof what, "tn_plugin: requirement %q", row->id);
+        status = tn__error_reserved((const void *const *)&row->reserved, 1, what);
+    }
+    return status == TN_OK || refused_by(plugin, mark);
 }
 
 static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
 {
     tn_plugin *own = &plugin->private->descriptor;
     uint64_t mark = tn_error_mark();
-    char words[800];
     if (!theirs || theirs->head.kind != TN_KIND_tn_plugin) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_FORMAT,
                            "query: returned no tn_plugin; expected a struct that begins with "
@@ -188,18 +202,9 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     if (!abi_fits(plugin, &theirs->head, "tn_plugin"))
         return false;
     if (tn__load_copy_struct(own, sizeof *own, LEAST(tn_plugin, n_contributions), &theirs->head,
-                             "tn_plugin") != TN_OK) {
-        tn__report_take_words(mark, words, sizeof words);
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
-                           words);
-        return false;
-    }
-    if (tn__reserved_check(&own->head, "tn_plugin") != TN_OK || !requirements_known(own)) {
-        tn__report_take_words(mark, words, sizeof words);
-        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION, "%s",
-                           words);
-        return false;
-    }
+                             "tn_plugin") != TN_OK ||
+        tn__reserved_check(&own->head, "tn_plugin") != TN_OK)
+        return refused_by(plugin, mark);
     if (!id_acceptable(own->id) || !own->version || !isdigit((unsigned char)own->version[0]) ||
         strlen(own->version) > 31) {
         tn__plugin_outcome(
@@ -241,14 +246,6 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
             build->compiler ? build->compiler : "compiler unknown");
         return false;
     }
-    for (int i = 0; build && i < tn__countof(build->reserved); i++)
-        if (build->reserved[i]) {
-            tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                               "tn_build_facts: reserved[%d]: reserved in Tenon %s, got %p; "
-                               "expected NULL",
-                               i, tn_version(), (const void *)build->reserved[i]);
-            return false;
-        }
     plugin->private->build = build;
     if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
         tn_log(TN_LOG_WARNING,
@@ -330,8 +327,8 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     plugin->private->query = query;
     plugin->report.stage = TN_STAGE_QUERY;
     if (!query_answered(plugin, query, &info) || !abi_fits(plugin, &info.head, "query") ||
-        !descriptor_taken(plugin, info.plugin) || !build_fits(plugin, info.build) ||
-        !needs_fit(plugin, info.needs))
+        !descriptor_taken(plugin, info.plugin) || !reserved_null(plugin, &info, plugin->plugin) ||
+        !build_fits(plugin, info.build) || !needs_fit(plugin, info.needs))
         return;
     tn__plugin *other = tn__plugin_by_id(plugin->id);
     if (other) {

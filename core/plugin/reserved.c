@@ -10,16 +10,20 @@
 /* A member that holds flags, or that must be 0 (`known` 0). */
 struct member {
     uint16_t kind;
-    uint16_t width; /* bytes: 2, 4 or 8 */
+    uint8_t width; /* bytes: 4 or 8 */
+    bool dtypes;   /* a mask of dtypes */
     uint32_t offset;
     uint64_t known;
     const char *name;
 };
 
-#define MEMBER(type, member_, known_)                                                              \
+#define MEMBER_OF(type, member_, dtypes_, known_)                                                  \
     {                                                                                              \
-        TN_KIND_##type, sizeof(((type *)0)->member_), offsetof(type, member_), known_, #member_    \
+        TN_KIND_##type, sizeof(((type *)0)->member_), dtypes_, offsetof(type, member_), known_,    \
+            #member_                                                                               \
     }
+#define MEMBER(type, member, known) MEMBER_OF(type, member, false, known)
+#define MEMBER_DTYPES(type, member) MEMBER_OF(type, member, true, TN_MASK_ALL)
 
 enum {
     BACKEND_FLAGS = TN_BACKEND_HOST_MEMORY | TN_BACKEND_NO_MEMORY | TN_BACKEND_ASYNC |
@@ -31,8 +35,7 @@ enum {
                   TN_LAYER_COLLAPSE,
     FORMAT_FLAGS = TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX,
     OPERAND_FLAGS = TN_OPERAND_OPTIONAL | TN_OPERAND_NO_GRAD | TN_OPERAND_NO_PROMOTE |
-                    TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART | TN_OPERAND_WRITTEN,
-    DTYPES = (1 << TN_DTYPE_COUNT) - 1
+                    TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART | TN_OPERAND_WRITTEN
 };
 
 static const struct member members[] = {
@@ -41,12 +44,12 @@ static const struct member members[] = {
     MEMBER(tn_op_def, flags, OP_FLAGS),
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
-    MEMBER(tn_layer_def, reserved32, 0),
-    MEMBER(tn_kernel_def, reserved, 0),
-    MEMBER(tn_format_def, reserved, 0),
-    MEMBER(tn_op_def, decompose_dtypes, DTYPES),
-    MEMBER(tn_kernel_def, dtypes, DTYPES),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
+    MEMBER(tn_kernel_def, reserved, 0),
+    MEMBER(tn_layer_def, reserved32, 0),
+    MEMBER(tn_format_def, reserved, 0),
+    MEMBER_DTYPES(tn_op_def, decompose_dtypes),
+    MEMBER_DTYPES(tn_kernel_def, dtypes),
 };
 
 static tn_status refused(const char *what, const char *member, uint64_t value, uint64_t known)
@@ -103,8 +106,8 @@ static tn_status operands_known(const tn_operand *rows, int64_t count, bool newe
         tn_snprint(name, sizeof name, "%s: %s %lld", what, which, (long long)i + 1);
         if (rows[i].flags & ~(uint64_t)OPERAND_FLAGS)
             return refused(name, "flags", rows[i].flags, OPERAND_FLAGS);
-        if (!newer && rows[i].dtypes & ~(uint64_t)DTYPES)
-            return refused(name, "dtypes", rows[i].dtypes, DTYPES);
+        if (!newer && rows[i].dtypes & ~TN_MASK_ALL)
+            return refused(name, "dtypes", rows[i].dtypes, TN_MASK_ALL);
     }
     return TN_OK;
 }
@@ -116,7 +119,7 @@ tn_status tn__reserved_check(const tn_head *copy, const char *what)
     for (size_t i = 0; i < sizeof members / sizeof *members && status == TN_OK; i++) {
         const struct member *member = &members[i];
         uint64_t value = member->kind == copy->kind ? member_value(copy, member) : 0;
-        bool ignored = member->known == DTYPES && is_newer(copy);
+        bool ignored = member->dtypes && is_newer(copy);
         if (value & ~member->known && !ignored)
             status = refused(what, member->name, value, member->known);
     }

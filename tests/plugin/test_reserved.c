@@ -153,18 +153,50 @@ END_TEST
 START_TEST(words_of_the_plugin_itself_are_refused)
 {
     place("good", "flag_of_plugin", "word_of_plugin", "word_of_requirement", "word_of_facts",
-          "word_of_need", NULL);
+          "word_of_need", "word_of_info", NULL);
     expect("flag_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "tn_plugin: flags: bits 0x80 are unknown");
     expect("word_of_plugin.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "tn_plugin: head.reserved: reserved in Tenon");
     expect("word_of_requirement.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
-           "tn_plugin: requirement \"org.tenon.test.good\": reserved");
+           "tn_plugin: requirement \"org.tenon.test.good\": reserved[0]");
     expect("word_of_facts.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "tn_build_facts: reserved[3]: reserved in Tenon");
+    expect("word_of_info.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
+           "tn_plugin_info: reserved[2]: reserved in Tenon");
     expect("word_of_need.so", TN_OUTCOME_REFUSED, TN_STAGE_VERSION,
            "interface tenon.base: reserved: reserved in Tenon");
     expect_good_beside();
+}
+END_TEST
+
+static tn_status nothing(tn_function_ctx *ctx, void *user, tn_tensor *const *in, tn_tensor **out)
+{
+    (void)ctx, (void)user, (void)in, (void)out;
+    return TN_ERR_RUNTIME;
+}
+
+static tn_tensor *no_tensor(void *user, tn_module *module, const char *name)
+{
+    (void)user, (void)module, (void)name;
+    return NULL;
+}
+
+START_TEST(structs_that_calls_take_are_looked_at_too)
+{
+    TN_SCOPE;
+    tn_function function = { .name = "f", .forward = nothing, .reserved = { NULL, &function } };
+    tn_computed computed = { .get = no_tensor, .reserved = { NULL, NULL, NULL, &computed } };
+    tn_module *module = tn_module_new("ReLU()");
+    tn_tensor *out = NULL;
+
+    ck_assert_msg(module != NULL, "%s", tn_error_text());
+    expect_failure(tn_function_call(&function, NULL, NULL, 0, &out, 1), TN_ERR_VERSION,
+                   "tn_function: reserved[1]: reserved in Tenon");
+    expect_failure(tn_module_add_computed(module, "c", &computed, NULL), TN_ERR_VERSION,
+                   "tn_computed: reserved[3]: reserved in Tenon");
+    ck_assert_uint_eq(tn_module_slot_kind(module, "c"), 0);
+    tn_module_drop(module);
 }
 END_TEST
 
@@ -178,6 +210,9 @@ static Suite *reserved(void)
     tcase_add_test(all, operands_of_operators_are_looked_at);
     tcase_add_test(all, a_newer_abi_may_name_dtypes_that_this_one_lacks);
     tcase_add_test(all, words_of_the_plugin_itself_are_refused);
+    TCase *calls = tcase_create("calls"); /* with the plugins of the build */
+    tcase_add_test(calls, structs_that_calls_take_are_looked_at_too);
+    suite_add_tcase(suite, calls);
     suite_add_tcase(suite, all);
     return suite;
 }
