@@ -4,13 +4,15 @@ EXTRA_DIST += \
 	%D%/fixtures/build.sh \
 	%D%/fixtures/crafted.c \
 	%D%/fixtures/faulty.c \
+	%D%/fixtures/misbehaving.c \
 	%D%/fixtures/plain.c \
 	%D%/suite.h \
 	%D%/stubs.h
 
 # The bad plugins that the tests look at, and good ones.
 tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \
-		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c $(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
+		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c $(srcdir)/%D%/fixtures/misbehaving.c \
+		$(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
 	$(AM_V_GEN)$(MKDIR_P) tests/plugin && $(SHELL) $(srcdir)/%D%/fixtures/build.sh \
 	    '$(CC) $(TN_SDK_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(TN_SANITIZE)' '$(srcdir)/%D%/fixtures' tests/plugin/built && touch $@
 CLEANFILES += tests/plugin/fixtures.stamp
