@@ -496,8 +496,9 @@ static void print_missing(FILE *table)
 }
 
 static const char usage[] =
-    "usage: ops TABLE [--op GLOB] [--size small|cache|memory|fixed|large|all] [--dtype NAME] [--threads N]\n"
-    "           [--seconds S] [--peer PYTHON SCRIPT] [--again N] [--reasons FILE] [--markdown]\n";
+    "usage: ops TABLE [--op GLOB] [--size small|cache|memory|fixed|large|all] [--dtype NAME]\n"
+    "           [--threads N] [--seconds S] [--peer PYTHON SCRIPT] [--again N]\n"
+    "           [--reasons FILE] [--markdown]\n";
 
 int main(int argc, char **argv)
 {
@@ -583,10 +584,9 @@ int main(int argc, char **argv)
     if (!fine || !any)
         fprintf(stderr, "ops: %s\n", any ? "a line of the table cannot be read" : "no such size");
     if (b.ask != NULL) {
-        printf(
-            "\n%s, %d threads: %d lines, %d beside PyTorch; slower than it by more than 5 %% in the "
-            "least of %d times %d turns:\n",
-            tn_dtype_name(b.dtype), tn_num_threads(), b.n_rows, b.n_compared, again + 1, ROUNDS);
+        printf("\n%s, %d threads: %d lines, %d compared with PyTorch; slower than it by more than "
+               "5 %% in the least of %d times %d turns:\n",
+               tn_dtype_name(b.dtype), tn_num_threads(), b.n_rows, b.n_compared, again + 1, ROUNDS);
         printf("%d of them\n",
                bench_slow_print(reasons, tn_dtype_name(b.dtype), tn_num_threads(), markdown));
     }

@@ -20,8 +20,8 @@ struct model {
 };
 
 static const char lenet5[] =
-    "Sequential(Conv2d(1, 6, 5), Tanh(), AvgPool2d(2), Conv2d(6, 16, 5), Tanh(), AvgPool2d(2), Flatten(), "
-    "Linear(400, 120), Tanh(), Linear(120, 84), Tanh(), Linear(84, 10))";
+    "Sequential(Conv2d(1, 6, 5), Tanh(), AvgPool2d(2), Conv2d(6, 16, 5), Tanh(), AvgPool2d(2), "
+    "Flatten(), Linear(400, 120), Tanh(), Linear(120, 84), Tanh(), Linear(84, 10))";
 
 #define CONV(in, out, stride)                                                                      \
     "conv1=Conv2d(" #in ", " #out ", 3, stride=" #stride ", padding=1, bias=False), "              \
@@ -32,23 +32,26 @@ static const char lenet5[] =
 #define DOWN(in, out)                                                                              \
     "Residual(" CONV(in, out, 2) ", shortcut=Sequential(Conv2d(" #in ", " #out                     \
                                  ", 1, stride=2, bias=False), BatchNorm2d(" #out ")))"
+/* clang-format off */
 static const char resnet18[] =
-    "Sequential(conv1=Conv2d(3, 4, 7, stride=2, padding=3, bias=False), bn1=BatchNorm2d(4), relu=ReLU(), "
-    "maxpool=MaxPool2d(3, stride=2, padding=1), "
-    "layer1=Sequential(" SAME(4) ", " SAME(4) "), layer2=Sequential(" DOWN(4, 8) ", " SAME(
-        8) "), "
-           "layer3=Sequential(" DOWN(8, 16) ", " SAME(16) "), layer4=Sequential(" DOWN(16, 32) ", " SAME(
-               32) "), "
-                   "avgpool=AdaptiveAvgPool2d((1, 1)), flatten=Flatten(), fc=Linear(32, 10))";
+    "Sequential(conv1=Conv2d(3, 4, 7, stride=2, padding=3, bias=False), bn1=BatchNorm2d(4), "
+    "relu=ReLU(), maxpool=MaxPool2d(3, stride=2, padding=1), "
+    "layer1=Sequential(" SAME(4) ", " SAME(4) "), "
+    "layer2=Sequential(" DOWN(4, 8) ", " SAME(8) "), "
+    "layer3=Sequential(" DOWN(8, 16) ", " SAME(16) "), "
+    "layer4=Sequential(" DOWN(16, 32) ", " SAME(32) "), "
+    "avgpool=AdaptiveAvgPool2d((1, 1)), flatten=Flatten(), fc=Linear(32, 10))";
+/* clang-format on */
 
 static const char transformer[] =
-    "Sequential(Embedding(20, 16), TransformerEncoder(TransformerEncoderLayer(16, 4, dim_feedforward=32, dropout=0.0, "
-    "batch_first=True), 2), Flatten(0, 1), Linear(16, 20))";
+    "Sequential(Embedding(20, 16), TransformerEncoder("
+    "TransformerEncoderLayer(16, 4, dim_feedforward=32, dropout=0.0, batch_first=True), 2), "
+    "Flatten(0, 1), Linear(16, 20))";
 
 /* An LSTM gives three tensors, so that a program puts the parts together. */
 static const char tagger[] =
-    "ModuleDict(table=Embedding(17, 8), lstm=LSTM(8, 12, num_layers=2, bidirectional=True, batch_first=True), "
-    "head=Linear(24, 5), flat=Flatten(0, 1))";
+    "ModuleDict(table=Embedding(17, 8), lstm=LSTM(8, 12, num_layers=2, bidirectional=True, "
+    "batch_first=True), head=Linear(24, 5), flat=Flatten(0, 1))";
 
 /* The result of a call with several tensors, or the first of several results. */
 static tn_tensor *call_with(tn_module *module, tn_tensor *a, tn_tensor *b)

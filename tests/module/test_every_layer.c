@@ -9,6 +9,7 @@
 
 #include "tests/module/every_layer.h"
 #include "tests/module/registered_layers.h"
+#include "tests/op/toy_device.h"
 #include "tests/spec/proves.h"
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -259,79 +260,27 @@ END_TEST
 
 static int taken;
 
-static tn_status toy_enumerate(const tn_backend_def *self, int32_t *count)
+static tn_status count_two(const tn_backend_def *self, int32_t *count)
 {
     (void)self;
     *count = 2;
     return TN_OK;
 }
 
-static tn_status toy_open(const tn_backend_def *self, int32_t index, void **device)
+static tn_status counted_alloc(void *device, size_t bytes, void **memory)
 {
-    (void)self;
-    static int devices[2];
-    *device = &devices[index];
-    return TN_OK;
-}
-
-static void toy_close(void *device)
-{
-    (void)device;
-}
-
-static tn_status toy_alloc(void *device, size_t bytes, void **memory)
-{
-    (void)device;
     taken++;
-    *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    return *memory != NULL ? TN_OK : tn_fail(TN_ERR_MEMORY, "toy: none left");
+    return toy_alloc(device, bytes, memory);
 }
-
-static void toy_free(void *device, void *memory, size_t bytes)
-{
-    (void)device;
-    (void)bytes;
-    free(memory);
-}
-
-static tn_status toy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from,
-                        size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status toy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                         size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy(to, (char *)memory + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                          uint64_t from_offset, size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
-    return TN_OK;
-}
-
-static const tn_backend_def toy = {
-    TN_HEAD(tn_backend_def),    .type = "toy",    .help = "a device of this test",
-    .enumerate = toy_enumerate, .open = toy_open, .close = toy_close,
-    .alloc = toy_alloc,         .free = toy_free, .copy_in = toy_in,
-    .copy_out = toy_out,        .copy = toy_copy,
-};
 
 START_TEST(any_device_is_a_target_of_the_same_calls_plg_005)
 {
     TN_SCOPE;
-    ck_assert_int_eq(tn_register(&toy), TN_OK);
+    tn_backend_def two = toy; /* that the host cannot read */
+    two.flags = 0;
+    two.enumerate = count_two;
+    two.alloc = counted_alloc;
+    ck_assert_int_eq(tn_register(&two), TN_OK);
     tn_module *m = tn_module_new("Sequential(Linear(2, 2), BatchNorm1d(2))");
     tn_tensor *w = tn_module_find_tensor(m, "0.weight");
     float before[4], after[4];
