@@ -92,22 +92,22 @@ static tn_status info(void *handle, tn_device_info *out)
     CALL(d->slot, info, d->real, out);
 }
 
-static tn_status alloc(void *handle, size_t bytes, void **memory)
+static tn_status alloc(void *handle, tn_memory *memory)
 {
     struct device *d = handle;
-    CALL(d->slot, alloc, d->real, bytes, memory);
+    CALL(d->slot, alloc, d->real, memory);
 }
 
-static void free_memory(void *handle, void *memory, size_t bytes)
+static void free_memory(void *handle, const tn_memory *memory)
 {
     struct device *d = handle;
-    d->slot->real.free(d->real, memory, bytes);
+    d->slot->real.free(d->real, memory);
 }
 
-static tn_status stream_new(void *handle, void **stream)
+static tn_status stream_new(void *handle, const tn_stream_args *args, void **stream)
 {
     struct device *d = handle;
-    CALL(d->slot, stream_new, d->real, stream);
+    CALL(d->slot, stream_new, d->real, args, stream);
 }
 
 static void stream_drop(void *handle, void *stream)
@@ -122,10 +122,10 @@ static tn_status stream_sync(void *handle, void *stream)
     CALL(d->slot, stream_sync, d->real, stream);
 }
 
-static tn_status event_new(void *handle, void **event)
+static tn_status event_new(void *handle, const tn_event_args *args, void **event)
 {
     struct device *d = handle;
-    CALL(d->slot, event_new, d->real, event);
+    CALL(d->slot, event_new, d->real, args, event);
 }
 
 static void event_drop(void *handle, void *event)
@@ -158,39 +158,51 @@ static tn_status event_query(void *handle, void *event, bool *done)
     CALL(d->slot, event_query, d->real, event, done);
 }
 
-static tn_status copy_in(void *handle, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
+static tn_status event_elapsed(void *handle, void *from, void *to, double *milliseconds)
 {
     struct device *d = handle;
-    CALL(d->slot, copy_in, d->real, stream, memory, offset, from, bytes);
+    CALL(d->slot, event_elapsed, d->real, from, to, milliseconds);
 }
 
-static tn_status copy_out(void *handle, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
+static bool overlaps(const tn_copy_args *args)
 {
-    struct device *d = handle;
-    CALL(d->slot, copy_out, d->real, stream, to, memory, offset, bytes);
+    return args->to.device == args->from.device && args->to.memory == args->from.memory &&
+           args->to.offset < args->from.offset + args->bytes &&
+           args->from.offset < args->to.offset + args->bytes;
 }
 
-static tn_status copy(void *handle, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
+static tn_status copy(void *handle, const tn_copy_args *args)
 {
-    struct device *d = handle;
-    if (to == from && bytes && to_offset < from_offset + bytes && from_offset < to_offset + bytes)
+    struct device *d = handle, *to = args->to.device, *from = args->from.device;
+    tn_copy_args inner = *args;
+    if (overlaps(args))
         return tn_fail(
             TN_ERR_ASSERT,
             "checked boundary: the core asked plugin %q to copy between ranges that overlap; "
             "please "
             "report this",
             d->slot->plugin->id);
-    CALL(d->slot, copy, d->real, stream, to, to_offset, from, from_offset, bytes);
+    inner.to.device = to ? to->real : NULL;
+    inner.from.device = from ? from->real : NULL;
+    CALL(d->slot, copy, d->real, &inner);
 }
 
-static tn_status copy_peer(void *to_handle, void *to, uint64_t to_offset, void *from_handle,
-                           void *stream, void *from, uint64_t from_offset, size_t bytes)
+static tn_status fill(void *handle, const tn_fill_args *args)
 {
-    struct device *t = to_handle, *f = from_handle;
-    CALL(f->slot, copy_peer, t->real, to, to_offset, f->real, stream, from, from_offset, bytes);
+    struct device *d = handle;
+    CALL(d->slot, fill, d->real, args);
+}
+
+static tn_status peer(void *handle, void *other, bool *direct)
+{
+    struct device *d = handle, *o = other;
+    CALL(d->slot, peer, d->real, o->real, direct);
+}
+
+static tn_status properties(void *handle, tn_pack *out)
+{
+    struct device *d = handle;
+    CALL(d->slot, properties, d->real, out);
 }
 
 static const void *native(void *handle, const char *id)
@@ -233,10 +245,11 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
     WRAP(event_wait, event_wait);
     WRAP(event_sync, event_sync);
     WRAP(event_query, event_query);
-    WRAP(copy_in, copy_in);
-    WRAP(copy_out, copy_out);
     WRAP(copy, copy);
-    WRAP(copy_peer, copy_peer);
+    WRAP(event_elapsed, event_elapsed);
+    WRAP(fill, fill);
+    WRAP(peer, peer);
+    WRAP(properties, properties);
     WRAP(native, native);
     WRAP(native_stream, native_stream);
 #undef WRAP

@@ -27,7 +27,7 @@ struct member {
 
 enum {
     BACKEND_FLAGS = TN_BACKEND_HOST_MEMORY | TN_BACKEND_NO_MEMORY | TN_BACKEND_ASYNC |
-                    TN_BACKEND_AFTER_FORK,
+                    TN_BACKEND_AFTER_FORK | TN_BACKEND_PEER | TN_BACKEND_STREAM_ORDERED,
     OP_FLAGS = TN_OP_PRIMITIVE | TN_OP_VIEW | TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT | TN_OP_INPLACE |
                TN_OP_RANDOM | TN_OP_INTO,
     KERNEL_FLAGS = TN_KERNEL_OVERRIDE | TN_KERNEL_DETERMINISTIC,
@@ -45,6 +45,7 @@ static const struct member members[] = {
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
+    MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),
     MEMBER(tn_layer_def, reserved32, 0),
     MEMBER(tn_format_def, reserved, 0),

@@ -282,7 +282,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     pthread_mutex_lock(&allocator->lock);
     block = take(allocator, cache, stream, size, size_class, batch);
     if (block == NULL) {
-        status = tn__segment_add(allocator, size);
+        status = tn__segment_add(allocator, stream, size);
         if (status == TN_ERR_MEMORY) {
             pthread_mutex_unlock(&allocator->lock);
             atomic_fetch_add_explicit(&allocator->trims, 1, memory_order_relaxed);
@@ -291,7 +291,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
             pthread_mutex_lock(&allocator->lock);
             /* What was joined may do now; else the device is asked again. */
             block = tn__segment_block_take(allocator, stream, size);
-            status = block != NULL ? TN_OK : tn__segment_add(allocator, size);
+            status = block != NULL ? TN_OK : tn__segment_add(allocator, stream, size);
         }
         if (status == TN_OK && block == NULL)
             block = take(allocator, cache, stream, size, size_class, batch);
@@ -485,21 +485,11 @@ static void watch_fork(void)
 struct tn__allocator *tn__allocator_new(tn_device *device)
 {
     struct tn__allocator *allocator = tn_calloc(1, sizeof *allocator);
-    tn_device_info info = { TN_HEAD(tn_device_info) };
-    tn_status status = TN_OK;
+    tn_device_info info;
 
     if (allocator == NULL)
         return NULL;
-    info.alignment = 64;
-    if (tn__backend(device)->info != NULL)
-        status = tn__device_result(device, tn__backend(device)->info(device->handle, &info),
-                                   "info");
-    if (status == TN_OK &&
-        (info.alignment < 1 || info.alignment > (1 << 20) || info.alignment & (info.alignment - 1)))
-        status = tn_fail(TN_ERR_DEVICE,
-                         "%s: alignment: wrong, got %lld; expected a power of two up to 2^20",
-                         device->name, (long long)info.alignment);
-    if (status != TN_OK) {
+    if (tn__device_info(device, &info) != TN_OK) {
         tn_free(allocator);
         return NULL;
     }

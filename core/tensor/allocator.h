@@ -95,8 +95,8 @@ uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t 
  * device must be asked. */
 tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream,
                                   uint64_t size);
-/* Asks the device. */
-tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size);
+/* Asks the device, for that stream. */
+tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
 /* Takes a block back: to its bin, or to the pending list while other streams use it. */
 void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block);
 /* Blocks that a stream is done with may be used by all; joined with their neighbours. NULL: all

@@ -148,20 +148,6 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
     }
 }
 
-tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, void **memory)
-{
-    const tn_device *device = allocator->device;
-    tn_status status = tn__device_result(
-        device, tn__backend(device)->alloc(device->handle, (size_t)bytes, memory), "alloc");
-
-    if (status == TN_OK && *memory == NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0)
-        return tn_fail(TN_ERR_DEVICE,
-                       "backend of %s: returned TN_OK and no memory for %llu bytes; expected "
-                       "TN_ERR_MEMORY",
-                       device->name, (unsigned long long)bytes);
-    return status;
-}
-
 tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t bytes,
                                       uint64_t mark)
 {

@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
+#include "core/tensor/pinned.h"
 #include "core/tensor/thread.h"
 
 #define CHUNK ((uint64_t)4 << 20)
@@ -22,75 +23,72 @@ static void *host_at(const tn_tensor *tensor)
 
 /* ---- calls of the backend ---- */
 
-/* A copy call of the backend with the current stream, which the memory is then used on. */
-struct copy_call {
-    const tn_device *owner;
-    const tn_backend_def *backend;
-    tn_stream *lock;
-    void *device, *stream; /* as the backend knows them */
-};
+static tn_copy_end end_of(const tn_tensor *tensor, uint64_t offset)
+{
+    return (tn_copy_end){ tensor->device->handle, tensor->view.data,
+                          tensor->view.byte_offset + offset };
+}
 
-/* Locks the stream if it succeeds. */
-static tn_status call_begin(struct copy_call *call, const tn_tensor *tensor)
+static tn_copy_end host_end(const void *at)
+{
+    return (tn_copy_end){ NULL, (void *)(uintptr_t)at, 0 };
+}
+
+/* On the current stream of `device`. */
+static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end from,
+                            uint64_t bytes, uint32_t flags)
+{
+    tn_stream *stream = tn__stream_current(device);
+    tn_copy_args args = { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes,
+                          .flags = flags };
+    tn_status status;
+
+    tn__stream_lock(stream);
+    args.stream = tn__stream_handle(stream);
+    status = tn__backend(device)->copy(device->handle, &args);
+    tn__stream_unlock(stream);
+    return tn__device_result(device, status, "copy");
+}
+
+/* The memory of the tensor is used on the current stream of its device from now on. */
+static tn_status use(const tn_tensor *tensor)
 {
     tn_status status = tn__device_usable(tensor->device);
 
-    call->owner = tensor->device;
-    call->backend = tn__backend(call->owner);
-    call->lock = tn__stream_current(call->owner);
-    call->device = call->owner->handle;
-    if (status == TN_OK)
-        status = tn__storage_use(tensor->storage, call->lock);
-    if (status != TN_OK)
-        return status;
-    tn__stream_lock(call->lock);
-    call->stream = tn__stream_handle(call->lock);
-    return TN_OK;
-}
-
-static tn_status call_end(struct copy_call *call, tn_status status, const char *what)
-{
-    tn__stream_unlock(call->lock);
-    return tn__device_result(call->owner, status, what);
+    return status == TN_OK ? tn__storage_use(tensor->storage, tn__stream_current(tensor->device))
+                           : status;
 }
 
 /* Bytes of a contiguous tensor, from `offset` of its first element on. */
-static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes)
+static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes,
+                          uint32_t flags)
 {
-    struct copy_call c;
-    tn_status status = call_begin(&c, to);
+    tn_status status = use(to);
 
-    if (status != TN_OK)
-        return status;
-    status = c.backend->copy_in(c.device, c.stream, to->view.data, to->view.byte_offset + offset,
-                                from, (size_t)bytes);
-    return call_end(&c, status, "copy_in");
+    return status == TN_OK
+               ? copy_bytes(to->device, end_of(to, offset), host_end(from), bytes, flags)
+               : status;
 }
 
-static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes)
+static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes,
+                           uint32_t flags)
 {
-    struct copy_call c;
-    tn_status status = call_begin(&c, from);
+    tn_status status = use(from);
 
-    if (status != TN_OK)
-        return status;
-    status = c.backend->copy_out(c.device, c.stream, to, from->view.data,
-                                 from->view.byte_offset + offset, (size_t)bytes);
-    return call_end(&c, status, "copy_out");
+    return status == TN_OK
+               ? copy_bytes(from->device, host_end(to), end_of(from, offset), bytes, flags)
+               : status;
 }
 
 static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
 {
-    struct copy_call c;
-    tn_status status = tn__storage_use(from->storage, tn__stream_current(from->device));
+    tn_status status = use(from);
 
     if (status == TN_OK)
-        status = call_begin(&c, to);
-    if (status != TN_OK)
-        return status;
-    status = c.backend->copy(c.device, c.stream, to->view.data, to->view.byte_offset,
-                             from->view.data, from->view.byte_offset, (size_t)bytes_of(from));
-    return call_end(&c, status, "copy");
+        status = use(to);
+    return status == TN_OK
+               ? copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0)
+               : status;
 }
 
 /* What `later` does from now on comes after what `first` was asked to do, on their current
@@ -102,7 +100,7 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
 
     if ((first->flags & TN_BACKEND_ASYNC) == 0)
         return TN_OK;
-    event = tn_event_record(first, NULL);
+    event = tn_event_record(first, NULL, 0);
     status = event != NULL ? tn_event_wait(event, tn__stream_current(later)) : tn_error_last_code();
     tn_event_drop(event);
     return status;
@@ -112,21 +110,14 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
  * what it does next. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
-    struct copy_call c;
-    tn_status status = tn__device_usable(to->device);
+    tn_status status = use(to);
 
-    if (status == TN_OK)
-        status = tn__storage_use(to->storage, tn__stream_current(to->device));
     if (status == TN_OK)
         status = in_order(to->device, from->device);
     if (status == TN_OK)
-        status = call_begin(&c, from);
-    if (status != TN_OK)
-        return status;
-    status = c.backend->copy_peer(to->device->handle, to->view.data, to->view.byte_offset, c.device,
-                                  c.stream, from->view.data, from->view.byte_offset,
-                                  (size_t)bytes_of(from));
-    status = call_end(&c, status, "copy_peer");
+        status = use(from);
+    if (status == TN_OK)
+        status = copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0);
     return status == TN_OK ? in_order(from->device, to->device) : status;
 }
 
@@ -192,20 +183,20 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
     tn_status status = TN_OK;
     char *stage;
 
-    if (to->device->type == from->device->type && tn__backend(to->device)->copy_peer != NULL)
+    if (to->device->type == from->device->type && to->device->flags & TN_BACKEND_PEER)
         return bytes_peer(to, from);
     if (tn_device_is_host(from->device) && (from->device->flags & TN_BACKEND_ASYNC) == 0)
-        return bytes_in(to, 0, host_at(from), bytes);
+        return bytes_in(to, 0, host_at(from), bytes, 0);
     if (tn_device_is_host(to->device) && (to->device->flags & TN_BACKEND_ASYNC) == 0)
-        return bytes_out(host_at(to), from, 0, bytes);
+        return bytes_out(host_at(to), from, 0, bytes, 0);
     stage = tn__memory_alloc_aligned((size_t)size, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
     for (uint64_t done = 0; done < bytes && status == TN_OK; done += size) {
         uint64_t part = bytes - done < size ? bytes - done : size;
-        status = bytes_out(stage, from, done, part);
+        status = bytes_out(stage, from, done, part, 0);
         if (status == TN_OK)
-            status = bytes_in(to, done, stage, part);
+            status = bytes_in(to, done, stage, part, 0);
     }
     tn__memory_free_aligned(stage, (size_t)size, 64);
     return status;
@@ -268,9 +259,36 @@ static tn_status no_values(const tn_tensor *from)
                    from->device->name);
 }
 
-tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
+/* Whether the device copies by itself between its memory and that of the host. */
+static bool copies_alone(const tn_tensor *on_device, const tn_tensor *on_host)
 {
+    return tn__pinned_serves(on_host, on_device->device) &&
+           on_device->device->flags & TN_BACKEND_ASYNC && on_device->contiguous &&
+           on_host->contiguous && on_device->dtype == on_host->dtype;
+}
+
+static tn_status copy_async(tn_tensor *to, const tn_tensor *from, bool *done)
+{
+    bool in = copies_alone(to, from);
+    const tn_device *device = in ? to->device : from->device;
+    const tn_tensor *host = in ? from : to;
     tn_status status;
+
+    *done = in || copies_alone(from, to);
+    if (!*done)
+        return TN_OK;
+    status = tn__pinned_begin(host, device);
+    if (status != TN_OK)
+        return status;
+    status = in ? bytes_in(to, 0, host_at(from), bytes_of(from), TN_COPY_ASYNC)
+                : bytes_out(host_at(to), from, 0, bytes_of(from), TN_COPY_ASYNC);
+    return tn__pinned_end(host, device, status);
+}
+
+static tn_status copy(tn_tensor *to, const tn_tensor *from, bool async)
+{
+    bool done = false;
+    tn_status status = TN_OK;
 
     if (!tn__tensor_ok(to) || !tn__tensor_ok(from))
         return tn__tensor_bad(!tn__tensor_ok(to) ? to : from, "copy");
@@ -292,12 +310,25 @@ tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
     if (to->numel > 0 && tn_device_has_memory(to->device)) {
         if (!tn_device_has_memory(from->device))
             return no_values(from);
-        status = to->device == from->device ? copy_inside(to, from) : copy_between(to, from);
+        if (async)
+            status = copy_async(to, from, &done);
+        if (status == TN_OK && !done)
+            status = to->device == from->device ? copy_inside(to, from) : copy_between(to, from);
         if (status != TN_OK)
             return status;
     }
     tn__tensor_written(to);
     return TN_OK;
+}
+
+tn_status tn__copy(tn_tensor *to, const tn_tensor *from)
+{
+    return copy(to, from, false);
+}
+
+tn_status tn_tensor_copy_async(tn_tensor *to, const tn_tensor *from)
+{
+    return copy(to, from, true);
 }
 
 /* ---- memory of the program ---- */
@@ -348,7 +379,7 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
         return tn_error_last_code();
     status = kernel_copy(dense, tensor);
     if (status == TN_OK)
-        status = bytes_out(data, dense, 0, bytes_of(dense));
+        status = bytes_out(data, dense, 0, bytes_of(dense), 0);
     tn_tensor_drop(dense);
     if (status != TN_ERR_NOT_IMPLEMENTED)
         return status;
@@ -356,7 +387,7 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
     stage = tn__memory_alloc_aligned((size_t)reach, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
-    status = bytes_out(stage, tensor, 0, reach);
+    status = bytes_out(stage, tensor, 0, reach, 0);
     if (status == TN_OK)
         tn__convert_gather(data, stage, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
                            tensor->view.strides);
@@ -373,7 +404,7 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
 
     if (dense == NULL)
         return tn_error_last_code();
-    status = bytes_in(dense, 0, data, bytes_of(dense));
+    status = bytes_in(dense, 0, data, bytes_of(dense), 0);
     if (status == TN_OK)
         status = kernel_copy(tensor, dense);
     tn_tensor_drop(dense);
@@ -383,11 +414,11 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
     stage = tn__memory_alloc_aligned((size_t)reach, 64);
     if (stage == NULL)
         return TN_ERR_MEMORY;
-    status = bytes_out(stage, tensor, 0, reach);
+    status = bytes_out(stage, tensor, 0, reach, 0);
     if (status == TN_OK) {
         tn__convert_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
                             tensor->view.strides);
-        status = bytes_in(tensor, 0, stage, reach);
+        status = bytes_in(tensor, 0, stage, reach, 0);
     }
     tn__memory_free_aligned(stage, (size_t)reach, 64);
     return status;
@@ -411,6 +442,8 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
         return no_values(tensor);
     if (is_quiet_host(tensor->device)) {
         status = tn__device_usable(tensor->device);
+        if (status == TN_OK)
+            status = tn__pinned_wait(tensor->storage);
         if (status == TN_OK && tensor->contiguous)
             memcpy(data, host_at(tensor), bytes);
         else if (status == TN_OK)
@@ -418,7 +451,7 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
                                tn__shape(tensor), tensor->view.strides);
         return status;
     }
-    return tensor->contiguous ? bytes_out(data, tensor, 0, bytes) : out_strided(tensor, data);
+    return tensor->contiguous ? bytes_out(data, tensor, 0, bytes, 0) : out_strided(tensor, data);
 }
 
 tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
@@ -429,6 +462,8 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
         status = tn__tensor_writable(tensor);
     if (status == TN_OK)
         status = tn__device_usable(tensor->device);
+    if (status == TN_OK)
+        status = tn__pinned_wait(tensor->storage);
     if (status != TN_OK)
         return status;
     if (bytes > 0 && tn_device_has_memory(tensor->device)) {
@@ -438,7 +473,7 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
             tn__convert_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype),
                                 tn__shape(tensor), tensor->view.strides);
         else
-            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes)
+            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes, 0)
                                         : in_strided(tensor, data);
         if (status != TN_OK)
             return status;
@@ -449,7 +484,26 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
 
 /* ---- one value everywhere ---- */
 
-/* For devices that have no kernel for it: in pieces from the host. */
+/* By the backend, for a device that has no kernel for it. */
+static tn_status fill_by_backend(tn_tensor *tensor, double value)
+{
+    tn_stream *stream = tn__stream_current(tensor->device);
+    tn_fill_args args = { TN_HEAD(tn_fill_args), .memory = tensor->view.data,
+                          .offset = tensor->view.byte_offset, .bytes = bytes_of(tensor),
+                          .pattern_bytes = (uint32_t)tn_dtype_size((tn_dtype)tensor->dtype) };
+    tn_status status = use(tensor);
+
+    if (status != TN_OK)
+        return status;
+    tn__convert_write((char *)args.pattern, (tn_dtype)tensor->dtype, value);
+    tn__stream_lock(stream);
+    args.stream = tn__stream_handle(stream);
+    status = tn__backend(tensor->device)->fill(tensor->device->handle, &args);
+    tn__stream_unlock(stream);
+    return tn__device_result(tensor->device, status, "fill");
+}
+
+/* For devices that have neither: in pieces from the host. */
 static tn_status fill_from_host(tn_tensor *tensor, double value)
 {
     size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
@@ -462,7 +516,7 @@ static tn_status fill_from_host(tn_tensor *tensor, double value)
     for (uint64_t at = 0; at < size; at += item)
         tn__convert_write(piece + at, (tn_dtype)tensor->dtype, value);
     for (uint64_t done = 0; done < bytes && status == TN_OK; done += size)
-        status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size);
+        status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size, 0);
     tn__memory_free_aligned(piece, (size_t)size, 64);
     return status;
 }
@@ -490,7 +544,8 @@ tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_
                         : TN_ERR_NOT_IMPLEMENTED;
     if (status == TN_ERR_NOT_IMPLEMENTED) {
         tn_error_restore(mark);
-        status = fill_from_host(tensor, value);
+        status = tn__backend(tensor->device)->fill != NULL ? fill_by_backend(tensor, value)
+                                                           : fill_from_host(tensor, value);
     }
     return status == TN_OK ? tensor : NULL;
 }

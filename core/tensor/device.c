@@ -43,8 +43,6 @@ static const char *missing(const tn_backend_def *b)
         { "close", b->close != NULL },
         { "alloc", b->alloc != NULL || b->flags & TN_BACKEND_NO_MEMORY },
         { "free", b->free != NULL || b->flags & TN_BACKEND_NO_MEMORY },
-        { "copy_in", b->copy_in != NULL || b->flags & TN_BACKEND_NO_MEMORY },
-        { "copy_out", b->copy_out != NULL || b->flags & TN_BACKEND_NO_MEMORY },
         { "copy", b->copy != NULL || b->flags & TN_BACKEND_NO_MEMORY },
         { "stream_drop", b->stream_new == NULL || b->stream_drop != NULL },
         { "stream_sync", b->stream_new == NULL || b->stream_sync != NULL },
@@ -177,7 +175,7 @@ static tn_status make_devices(tn__device_type *type, int32_t count)
         device->type = type;
         device->index = i;
         device->ordinal = n_devices + i;
-        device->flags = type->backend.flags;
+        device->flags = (uint32_t)type->backend.flags;
         tn_snprint(device->name, sizeof device->name, "%s:%d", type->backend.type, (int)i);
     }
     n_devices += count;
@@ -508,6 +506,37 @@ tn_status tn__device_result(const tn_device *device, tn_status status, const cha
     if (status == TN_ERR_LOST)
         atomic_store((_Atomic int32_t *)(uintptr_t)&device->lost, 1);
     return tn__error_status_of(status, what);
+}
+
+/* ---- memory and events of the backend ---- */
+
+tn_status tn__device_alloc(const tn_device *device, tn_memory *memory)
+{
+    uint64_t bytes = memory->bytes;
+    tn_status status = tn__device_result(device, tn__backend(device)->alloc(device->handle, memory),
+                                         "alloc");
+
+    if (status == TN_OK && memory->handle == NULL && (device->flags & TN_BACKEND_NO_MEMORY) == 0)
+        return tn_fail(TN_ERR_DEVICE,
+                       "backend of %s: returned TN_OK and no memory for %llu bytes; expected "
+                       "TN_ERR_MEMORY",
+                       device->name, (unsigned long long)bytes);
+    return status;
+}
+
+void tn__device_free(const tn_device *device, void *handle, uint64_t bytes)
+{
+    const tn_memory memory = { TN_HEAD(tn_memory), .bytes = bytes, .handle = handle };
+
+    tn__backend(device)->free(device->handle, &memory);
+}
+
+tn_status tn__device_event(const tn_device *device, uint32_t flags, void **event)
+{
+    const tn_event_args args = { TN_HEAD(tn_event_args), .flags = flags };
+
+    return tn__device_result(device, tn__backend(device)->event_new(device->handle, &args, event),
+                             "event_new");
 }
 
 /* ---- the end ---- */

@@ -19,6 +19,14 @@ tn_stream *tn__streams_first(const tn_device *device);
 /* Waits for the stream without telling: a failure is kept for the next tn_stream_sync. False
  * when the stream stayed busy in another thread. */
 bool tn__stream_drain(tn_stream *stream);
+/* What the device says of itself, checked, with the defaults for what it does not say. */
+tn_status tn__device_info(const tn_device *device, tn_device_info *out);
+/* Memory from the backend: a failure has a message, and a success has memory. */
+tn_status tn__device_alloc(const tn_device *device, tn_memory *memory);
+/* Memory of kind DEVICE back to it. */
+void tn__device_free(const tn_device *device, void *handle, uint64_t bytes);
+/* An event of the backend. */
+tn_status tn__device_event(const tn_device *device, uint32_t flags, void **event);
 /* Gives back what can be given back before the device closes; whether nothing of it is in use. */
 bool tn__allocator_idle(struct tn__allocator *allocator);
 /* The preference list in force, and what has been resolved from it, are forgotten. */

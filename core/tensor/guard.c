@@ -18,38 +18,36 @@ struct tn__guarded {
 
 /* ---- memory that may not be the host's ---- */
 
-static tn_status write_to(const tn__guarded *g, uint64_t offset, const void *from, uint64_t size)
+/* On the default stream. */
+static tn_status copy(const tn_device *device, tn_copy_end to, tn_copy_end from, uint64_t bytes)
 {
-    const tn_device *device = g->storage.device;
+    const tn_copy_args args = { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes,
+                                .stream = tn__stream_handle(device->stream) };
     tn_status status;
 
     tn__stream_lock(device->stream);
-    status = tn__device_result(device,
-                               tn__backend(device)->copy_in(device->handle,
-                                                            tn__stream_handle(device->stream),
-                                                            g->storage.memory, offset, from, size),
-                               "copy_in");
+    status = tn__device_result(device, tn__backend(device)->copy(device->handle, &args), "copy");
     tn__stream_unlock(device->stream);
     return status;
+}
+
+static tn_status write_to(const tn__guarded *g, uint64_t offset, const void *from, uint64_t size)
+{
+    return copy(g->storage.device,
+                (tn_copy_end){ g->storage.device->handle, g->storage.memory, offset },
+                (tn_copy_end){ NULL, (void *)(uintptr_t)from, 0 }, size);
 }
 
 static tn_status read_from(const tn__guarded *g, uint64_t offset, void *to, uint64_t size)
 {
     const tn_device *device = g->storage.device;
-    tn_status status = TN_OK;
 
     if (device->flags & TN_BACKEND_HOST_MEMORY) {
         memcpy(to, (char *)g->storage.memory + offset, size);
         return TN_OK;
     }
-    tn__stream_lock(device->stream);
-    status = tn__device_result(device,
-                               tn__backend(device)->copy_out(device->handle,
-                                                             tn__stream_handle(device->stream), to,
-                                                             g->storage.memory, offset, size),
-                               "copy_out");
-    tn__stream_unlock(device->stream);
-    return status;
+    return copy(device, (tn_copy_end){ NULL, to, 0 },
+                (tn_copy_end){ device->handle, g->storage.memory, offset }, size);
 }
 
 static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
@@ -173,9 +171,19 @@ static void drain(const tn_device *device)
         tn__stream_drain(stream);
 }
 
+/* It is painted on the default stream. */
+static tn_status ask(tn__guarded *g)
+{
+    tn_memory memory = { TN_HEAD(tn_memory), .bytes = g->whole,
+                         .stream = tn__stream_handle(g->storage.device->stream) };
+    tn_status status = tn__device_alloc(g->storage.device, &memory);
+
+    g->storage.memory = memory.handle;
+    return status;
+}
+
 tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
 {
-    const tn_backend_def *b = tn__backend(allocator->device);
     tn__guarded *g = tn_calloc(1, sizeof *g);
     uint64_t mark = tn_error_mark();
     tn_status status;
@@ -194,7 +202,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     if (tn__add_overflow(bytes, 2 * g->guard, &g->whole) || g->whole > (uint64_t)INT64_MAX / 2)
         status = tn_fail(TN_ERR_MEMORY, "size: too large; expected less than 2^62 bytes");
     else
-        status = tn__allocator_ask(allocator, g->whole, &g->storage.memory);
+        status = ask(g);
     if (status != TN_OK) {
         if (status == TN_ERR_MEMORY)
             tn__allocator_out_of_memory(allocator, bytes, mark);
@@ -203,7 +211,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
     }
     if (paint_fresh(g) != TN_OK) {
         drain(allocator->device);
-        b->free(allocator->device->handle, g->storage.memory, (size_t)g->whole);
+        tn__device_free(allocator->device, g->storage.memory, g->whole);
         tn_free(g);
         return NULL;
     }
@@ -253,7 +261,7 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
             (void)paint(g, 0, g->whole, FREED_BYTE);
         }
     }
-    tn__backend(device)->free(device->handle, storage->memory, (size_t)g->whole);
+    tn__device_free(device, storage->memory, g->whole);
     tn_free(g);
 }
 

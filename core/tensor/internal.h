@@ -81,7 +81,8 @@ enum {
     TN__STORAGE_READ_ONLY = 1,
     TN__STORAGE_FOREIGN = 2,
     TN__STORAGE_INFERENCE = 4, /* made in inference mode: never part of a graph */
-    TN__STORAGE_SHARED = 8     /* with forked processes */
+    TN__STORAGE_SHARED = 8,    /* with forked processes */
+    TN__STORAGE_PINNED = 16    /* pinned.c */
 };
 /* Inference mode of the thread (core/grad sets it). */
 extern __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
@@ -115,6 +116,8 @@ tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta);
 tn_tensor *tn__tensor_alias(const tn_tensor *tensor);
 /* The meta of a tensor (strided, with offset). */
 void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
+/* The row-major meta of a shape; TN_DTYPE_AUTO: the default type. */
+tn_status tn__tensor_meta_of(tn_meta *meta, tn_ints shape, tn_dtype dtype);
 /* Size and stride checks behind all of these: bytes that the storage needs. */
 tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes);
 /* Gives the reference to the innermost scope; on failure drops it and returns NULL. */
@@ -235,8 +238,6 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
 /* Writes what holds the memory of a device to a text, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
-/* Memory from the backend: a failure has a message, and a success has memory. */
-tn_status tn__allocator_ask(struct tn__allocator *allocator, uint64_t bytes, void **memory);
 /* The whole of that error; what the device said, the last failure, goes into it and takes its place
  * since `mark`. */
 tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t bytes,

@@ -17,6 +17,8 @@ libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/mode.c \
 	%D%/mode.h \
+	%D%/pinned.c \
+	%D%/pinned.h \
 	%D%/print.c \
 	%D%/query.c \
 	%D%/random.c \

@@ -3,6 +3,7 @@
  * What is asked of a tensor. */
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
+#include "core/tensor/pinned.h"
 #include "core/base/dtype.h"
 
 #include <math.h>
@@ -124,6 +125,8 @@ void *tn_tensor_data(tn_tensor *tensor)
     if (tn__device_usable(device) != TN_OK)
         return NULL;
     if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
+        return NULL;
+    if (tn__pinned_wait(tensor->storage) != TN_OK)
         return NULL;
     return (char *)tensor->view.data + tensor->view.byte_offset;
 }

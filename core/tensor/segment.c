@@ -245,7 +245,7 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
     mark = tn_error_mark();
     if (stream->handle == NULL) {
         done = true; /* it was waited for when it was dropped */
-    } else if (b->event_new(device, &event) == TN_OK) {
+    } else if (tn__device_event(allocator->device, 0, &event) == TN_OK) {
         if (b->event_record(device, event, stream->handle) != TN_OK ||
             b->event_query(device, event, &done) != TN_OK)
             done = false;
@@ -274,7 +274,7 @@ static bool user_done(struct tn__allocator *allocator, tn__block *block, int use
             return false;
         if (stream->handle == NULL) {
             done = true;
-        } else if (b->event_new(device, &block->events[user]) == TN_OK &&
+        } else if (tn__device_event(allocator->device, 0, &block->events[user]) == TN_OK &&
                    b->event_record(device, block->events[user], stream->handle) != TN_OK) {
             b->event_drop(device, block->events[user]);
             block->events[user] = NULL;
@@ -388,23 +388,28 @@ static void poison(const struct tn__allocator *allocator, const tn__segment *seg
         TN__UNPOISON(segment->memory, segment->size);
 }
 
-static tn_status segment_try(struct tn__allocator *allocator, uint64_t size, int pool)
+static tn_status segment_try(struct tn__allocator *allocator, tn_stream *stream, uint64_t size,
+                             int pool)
 {
+    tn_memory memory = { TN_HEAD(tn_memory), .bytes = size, .stream = tn__stream_handle(stream) };
     tn__segment *segment = tn_calloc(1, sizeof *segment);
     tn__block *block = segment != NULL ? block_object(allocator) : NULL;
     tn_status status = TN_ERR_MEMORY;
 
     if (block == NULL)
         goto failed;
-    status = tn__allocator_ask(allocator, size, &segment->memory);
+    status = tn__device_alloc(allocator->device, &memory);
     if (status != TN_OK)
         goto failed;
+    segment->memory = memory.handle;
     segment->size = size;
     segment->pool = pool;
     segment->first = block;
     segment->next = allocator->segments;
     allocator->segments = segment;
     block_place(allocator, block, segment, 0, size);
+    if (allocator->device->flags & TN_BACKEND_STREAM_ORDERED)
+        block->storage.stream = stream;
     bin_add(allocator, block);
     poison(allocator, segment, true);
     atomic_fetch_add_explicit(&allocator->reserved, (int64_t)size, memory_order_relaxed);
@@ -417,7 +422,7 @@ failed:
     return status;
 }
 
-tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size)
+tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
 {
     int pool = pool_of(size);
     uint64_t whole = pool == 0                  ? SMALL_SEGMENT
@@ -427,18 +432,17 @@ tn_status tn__segment_add(struct tn__allocator *allocator, uint64_t size)
     tn_status status;
 
     whole = round_up(whole, allocator->quantum);
-    status = segment_try(allocator, whole, pool);
+    status = segment_try(allocator, stream, whole, pool);
     if (status == TN_ERR_MEMORY && whole > size) {
         /* A device that is nearly full may have room for what is needed. */
         tn_error_restore(mark);
-        status = segment_try(allocator, size, pool);
+        status = segment_try(allocator, stream, size, pool);
     }
     return status;
 }
 
 void tn__segments_trim(struct tn__allocator *allocator)
 {
-    const tn_backend_def *b = tn__backend(allocator->device);
     tn__segment **at = &allocator->segments, *segment;
 
     if (!tn__device_survived(allocator->device))
@@ -456,7 +460,7 @@ void tn__segments_trim(struct tn__allocator *allocator)
         poison(allocator, segment, false);
         atomic_fetch_sub_explicit(&allocator->reserved, (int64_t)segment->size,
                                   memory_order_relaxed);
-        b->free(allocator->device->handle, segment->memory, segment->size);
+        tn__device_free(allocator->device, segment->memory, segment->size);
         tn_free(segment);
     }
 }

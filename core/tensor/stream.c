@@ -6,19 +6,24 @@
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
+#include <math.h>
 #include <time.h>
 
 struct tn_event {
     const tn_device *device;
     void *handle; /* NULL: reached from the beginning */
+    bool timing;
+    struct timespec at; /* of timing without a handle */
 };
+
+static const tn_stream_args usual_stream = { TN_HEAD(tn_stream_args) };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of streams */
 static _Atomic uint64_t next_id = 1;
 
 /* ---- making ---- */
 
-static tn_status open_stream(tn_device *device, tn_stream *stream)
+static tn_status open_stream(tn_device *device, tn_stream *stream, const tn_stream_args *args)
 {
     const tn_backend_def *b = tn__backend(device);
     pthread_mutexattr_t
@@ -38,7 +43,8 @@ static tn_status open_stream(tn_device *device, tn_stream *stream)
             pthread_mutex_init(stream->lock, &recursive);
             pthread_mutexattr_destroy(&recursive);
         }
-        status = tn__device_result(device, b->stream_new(device->handle, &handle), "stream_new");
+        status = tn__device_result(device, b->stream_new(device->handle, args, &handle),
+                                   "stream_new");
     }
     if (status == TN_OK) {
         atomic_store(&stream->id, atomic_fetch_add(&next_id, 1));
@@ -67,7 +73,7 @@ tn_status tn__streams_open(tn_device *device)
 
     if (stream == NULL)
         return TN_ERR_MEMORY;
-    status = open_stream(device, stream);
+    status = open_stream(device, stream, &usual_stream);
     if (status != TN_OK) {
         free_stream(stream);
         return status;
@@ -91,13 +97,47 @@ void tn__streams_close(tn_device *device)
     device->stream = device->streams = NULL;
 }
 
-tn_stream *tn_stream_new(const tn_device *asked)
+/* A copy of what the program asked for, which may be shorter, once the device can do it. */
+static tn_status stream_args(const tn_device *device, const tn_stream_args *asked,
+                             tn_stream_args *args)
+{
+    tn_device_info info;
+    tn_status status;
+
+    *args = usual_stream;
+    if (asked == NULL)
+        return TN_OK;
+    if (asked->head.kind != TN_KIND_tn_stream_args || asked->head.size < sizeof asked->head)
+        return tn_fail(TN_ERR_VALUE, "tn_stream_new: args: begins with no head of tn_stream_args; "
+                                     "expected TN_HEAD(tn_stream_args)");
+    memcpy(args, asked, asked->head.size < sizeof *args ? asked->head.size : sizeof *args);
+    args->head = usual_stream.head;
+    if (args->reserved != 0)
+        return tn_fail(TN_ERR_VERSION,
+                       "tn_stream_new: args.reserved: reserved in Tenon %s, got %u; expected 0",
+                       tn_version(), args->reserved);
+    if (args->external != NULL && tn__backend(device)->native_stream == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "tn_stream_new: external: device %s takes no streams of the program",
+                       device->name);
+    status = tn__device_info(device, &info);
+    if (status == TN_OK &&
+        (args->priority < info.priority_highest || args->priority > info.priority_lowest))
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_stream_new: priority: out of range, got %d; expected %d to %d on %s",
+                       (int)args->priority, (int)info.priority_highest, (int)info.priority_lowest,
+                       device->name);
+    return status;
+}
+
+tn_stream *tn_stream_new(const tn_device *asked, const tn_stream_args *wanted)
 {
     tn_device *device = (tn_device *)(uintptr_t)asked;
+    tn_stream_args args;
     tn_stream *stream;
     bool again = false;
 
-    if (tn__device_usable(device) != TN_OK)
+    if (tn__device_usable(device) != TN_OK || stream_args(device, wanted, &args) != TN_OK)
         return NULL;
     pthread_mutex_lock(&lock);
     for (stream = device->streams; stream != NULL && !stream->ended; stream = stream->next)
@@ -109,7 +149,7 @@ tn_stream *tn_stream_new(const tn_device *asked)
     pthread_mutex_unlock(&lock);
     if (stream == NULL && (stream = tn_calloc(1, sizeof *stream)) == NULL)
         return NULL;
-    if (open_stream(device, stream) != TN_OK) {
+    if (open_stream(device, stream, &args) != TN_OK) {
         if (again) {
             pthread_mutex_lock(&lock);
             stream->ended = true;
@@ -204,6 +244,26 @@ tn_stream *tn__stream_begun(const tn_device *device)
         if (thread->streams[i] != NULL && thread->streams[i]->device == device)
             return thread->streams[i];
     return device->stream;
+}
+
+tn_stream *tn_stream_current(const tn_device *device)
+{
+    return tn__device_usable(device) == TN_OK ? tn__stream_current(device) : NULL;
+}
+
+void *tn_stream_native(tn_stream *stream)
+{
+    const tn_backend_def *b;
+
+    if (stream == NULL) {
+        tn_fail(TN_ERR_VALUE, "tn_stream_native: stream: it is NULL");
+        return NULL;
+    }
+    b = tn__backend(stream->device);
+    if (stream->handle == NULL || b->native_stream == NULL ||
+        tn__device_usable(stream->device) != TN_OK)
+        return NULL;
+    return b->native_stream(stream->device->handle, stream->handle);
 }
 
 /* ---- waiting ---- */
@@ -311,7 +371,7 @@ tn_status tn_device_sync(const tn_device *device)
 
 /* ---- events ---- */
 
-tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
+tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t flags)
 {
     const tn_backend_def *b;
     tn_event *event;
@@ -326,15 +386,28 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
                 stream->device->name, device->name);
         return NULL;
     }
+    b = tn__backend(device);
+    if (flags & ~(uint32_t)TN_EVENT_TIMING) {
+        tn_fail(TN_ERR_VALUE, "tn_event_record: flags: unknown, got 0x%x; expected bits of 0x%x",
+                flags, TN_EVENT_TIMING);
+        return NULL;
+    }
+    if (flags & TN_EVENT_TIMING && stream->handle != NULL && b->event_elapsed == NULL) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED, "tn_event_record: device %s does not time its events",
+                device->name);
+        return NULL;
+    }
     event = tn_calloc(1, sizeof *event);
     if (event == NULL)
         return NULL;
     event->device = device;
-    b = tn__backend(device);
+    event->timing = (flags & TN_EVENT_TIMING) != 0;
     atomic_fetch_add((_Atomic int32_t *)(uintptr_t)&device->handles, 1);
-    if (stream->handle == NULL)
+    if (stream->handle == NULL) {
+        clock_gettime(CLOCK_MONOTONIC, &event->at);
         return event;
-    status = tn__device_result(device, b->event_new(device->handle, &event->handle), "event_new");
+    }
+    status = tn__device_event(device, flags, &event->handle);
     if (status == TN_OK) {
         tn__stream_lock(stream);
         status = tn__device_result(
@@ -352,8 +425,7 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream)
 /* A backend that copies between its devices lets their streams wait for each other. */
 static bool knows_events_of(const tn_device *device, const tn_device *other)
 {
-    return device == other ||
-           (device->type == other->type && tn__backend(device)->copy_peer != NULL);
+    return device == other || (device->type == other->type && device->flags & TN_BACKEND_PEER);
 }
 
 tn_status tn_event_wait(tn_event *event, tn_stream *stream)
@@ -414,6 +486,45 @@ tn_status tn_event_sync(tn_event *event)
     return tn__device_result(
         event->device, tn__backend(event->device)->event_sync(event->device->handle, event->handle),
         "event_sync");
+}
+
+static tn_status elapsed(tn_event *from, tn_event *to, double *milliseconds)
+{
+    const tn_device *device;
+    tn_status status;
+
+    if (from == NULL || to == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: %s: it is NULL",
+                       from == NULL ? "from" : "to");
+    if (!from->timing || !to->timing)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_event_elapsed: %s: recorded without TN_EVENT_TIMING; expected with it",
+                       from->timing ? "to" : "from");
+    device = from->device;
+    if (to->device != device)
+        return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: to: wrong device, got %s; expected %s",
+                       to->device->name, device->name);
+    if (from->handle == NULL || to->handle == NULL) {
+        *milliseconds = (double)(to->at.tv_sec - from->at.tv_sec) * 1e3 +
+                        (double)(to->at.tv_nsec - from->at.tv_nsec) / 1e6;
+        return TN_OK;
+    }
+    status = tn_event_sync(from);
+    if (status == TN_OK)
+        status = tn_event_sync(to);
+    if (status != TN_OK)
+        return status;
+    return tn__device_result(
+        device,
+        tn__backend(device)->event_elapsed(device->handle, from->handle, to->handle, milliseconds),
+        "event_elapsed");
+}
+
+double tn_event_elapsed(tn_event *from, tn_event *to)
+{
+    double milliseconds = 0;
+
+    return elapsed(from, to, &milliseconds) == TN_OK ? milliseconds : (double)NAN;
 }
 
 void tn_event_drop(tn_event *event)

@@ -356,6 +356,11 @@ static tn_status make_meta(tn_meta *meta, tn_ints shape, tn_dtype dtype, const t
     return TN_OK;
 }
 
+tn_status tn__tensor_meta_of(tn_meta *meta, tn_ints shape, tn_dtype dtype)
+{
+    return make_meta(meta, shape, dtype, NULL);
+}
+
 tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *device)
 {
     tn_meta meta;

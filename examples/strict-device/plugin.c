@@ -38,24 +38,40 @@ static tn_status info(void *device, tn_device_info *out)
     out->memory_free = -1;
     out->compute_units = 1;
     out->alignment = 16;
+    out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED);
     out->dtypes = TN_MASK_INT | TN_BIT(TN_BOOL) | TN_BIT(TN_F32) | TN_BIT(TN_F64);
     return TN_OK;
 }
 
-static tn_status device_alloc(void *device, size_t bytes, void **memory)
+/* Pinned memory is the host's: the device's thread copies from it and to it. */
+static tn_status alloc_pinned(tn_memory *memory)
+{
+    memory->host = memory->handle = tn_malloc((size_t)memory->bytes);
+    return memory->host ? TN_OK : TN_ERR_MEMORY;
+}
+
+static tn_status device_alloc(void *device, tn_memory *memory)
 {
     uint64_t handle = 0;
     if (strict_lost(device))
         return tn_fail(TN_ERR_LOST, "strict: the device is lost");
-    tn_status status = strict_alloc(bytes, &handle);
-    *memory = (void *)(uintptr_t)handle;
+    if (memory->kind == TN_MEMORY_PINNED)
+        return alloc_pinned(memory);
+    if (memory->kind != TN_MEMORY_DEVICE)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: memory of kind %u is not there",
+                       memory->kind);
+    tn_status status = strict_alloc((size_t)memory->bytes, &handle);
+    memory->handle = (void *)(uintptr_t)handle;
     return status;
 }
 
-static void device_free(void *device, void *memory, size_t bytes)
+static void device_free(void *device, const tn_memory *memory)
 {
-    (void)device, (void)bytes;
-    strict_free((uint64_t)(uintptr_t)memory);
+    (void)device;
+    if (memory->kind == TN_MEMORY_PINNED)
+        tn_free(memory->handle);
+    else
+        strict_free((uint64_t)(uintptr_t)memory->handle);
 }
 
 static void counts(uint64_t *kernels, uint64_t *violations, uint64_t *bytes)
@@ -97,8 +113,6 @@ static const tn_backend_def strict = {
     .event_wait = strict_event_wait,
     .event_sync = strict_event_sync,
     .event_query = strict_event_query,
-    .copy_in = strict_copy_in,
-    .copy_out = strict_copy_out,
     .copy = strict_copy,
     .native = native,
 };

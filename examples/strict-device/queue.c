@@ -238,8 +238,9 @@ uint64_t strict_kernels_run(void)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-tn_status strict_stream_new(void *handle, void **out)
+tn_status strict_stream_new(void *handle, const tn_stream_args *args, void **out)
 {
+    (void)args;
     struct device *device = handle;
     struct stream *stream = tn_calloc(1, sizeof *stream);
     if (!stream)
@@ -325,10 +326,10 @@ static tn_status push(struct stream *stream, struct item *item)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-tn_status strict_event_new(void *device, void **out)
+tn_status strict_event_new(void *device, const tn_event_args *args, void **out)
 {
     struct event *event = tn_calloc(1, sizeof *event);
-    (void)device;
+    (void)device, (void)args;
     if (!event)
         return TN_ERR_MEMORY;
     event->refs = 1;
@@ -394,13 +395,13 @@ tn_status strict_event_query(void *handle, void *which, bool *done)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static tn_status check_range(void *memory, uint64_t offset, size_t bytes)
+static tn_status check_range(const tn_copy_end *end, uint64_t bytes)
 {
-    uint64_t size = 0;
-    if (!strict_region((uint64_t)(uintptr_t)memory, &size))
+    uint64_t size = 0, offset = end->offset;
+    if (!strict_region((uint64_t)(uintptr_t)end->memory, &size))
         return tn_fail(TN_ERR_DEVICE,
                        "strict: memory: wrong address, got %p; expected memory of this device",
-                       memory);
+                       end->memory);
     if (offset > size || bytes > size - offset)
         return tn_fail(
             TN_ERR_DEVICE,
@@ -410,63 +411,65 @@ static tn_status check_range(void *memory, uint64_t offset, size_t bytes)
     return TN_OK;
 }
 
-tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
+/* From the host: `from` is copied into the piece of work, unless it stays as it is meanwhile. */
+static tn_status copy_in(const tn_copy_args *args)
 {
-    (void)device;
-    tn_status status = bytes == 0 ? TN_OK : check_range(memory, offset, bytes);
-    if (status != TN_OK || bytes == 0)
-        return status;
-    struct item *item = tn_malloc(sizeof *item + bytes);
+    bool later = (args->flags & TN_COPY_ASYNC) != 0;
+    char *from = (char *)args->from.memory + args->from.offset;
+    struct item *item = tn_malloc(sizeof *item + (later ? 0 : (size_t)args->bytes));
     if (!item)
         return TN_ERR_MEMORY;
     memset(item, 0, sizeof *item);
     item->kind = COPY_IN;
-    item->memory[0] = (uint64_t)(uintptr_t)memory;
-    item->offset[0] = offset;
-    item->bytes = bytes;
-    item->host = item + 1;
-    memcpy(item->host, from, bytes);
-    return push(stream, item);
+    item->memory[0] = (uint64_t)(uintptr_t)args->to.memory;
+    item->offset[0] = args->to.offset;
+    item->bytes = (size_t)args->bytes;
+    item->host = later ? (void *)from : item + 1;
+    if (!later)
+        memcpy(item->host, from, item->bytes);
+    return push(args->stream, item);
 }
 
-tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
+static tn_status copy_out(void *device, const tn_copy_args *args)
 {
-    tn_status status = bytes == 0 ? TN_OK : check_range(memory, offset, bytes);
-    if (status != TN_OK || bytes == 0)
-        return status;
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
         return TN_ERR_MEMORY;
     item->kind = COPY_OUT;
-    item->memory[1] = (uint64_t)(uintptr_t)memory;
-    item->offset[1] = offset;
-    item->bytes = bytes;
-    item->host = to;
-    status = push(stream, item);
-    return status == TN_OK ? strict_stream_sync(device, stream) : status;
+    item->memory[1] = (uint64_t)(uintptr_t)args->from.memory;
+    item->offset[1] = args->from.offset;
+    item->bytes = (size_t)args->bytes;
+    item->host = (char *)args->to.memory + args->to.offset;
+    tn_status status = push(args->stream, item);
+    return status == TN_OK && !(args->flags & TN_COPY_ASYNC)
+               ? strict_stream_sync(device, args->stream)
+               : status;
 }
 
-tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
+static tn_status copy_inside(const tn_copy_args *args)
 {
-    (void)device;
-    tn_status status = bytes == 0 ? TN_OK : check_range(to, to_offset, bytes);
-    if (status == TN_OK && bytes > 0)
-        status = check_range(from, from_offset, bytes);
-    if (status != TN_OK || bytes == 0)
-        return status;
     struct item *item = tn_calloc(1, sizeof *item);
     if (!item)
         return TN_ERR_MEMORY;
     item->kind = COPY;
-    item->memory[0] = (uint64_t)(uintptr_t)to;
-    item->memory[1] = (uint64_t)(uintptr_t)from;
-    item->offset[0] = to_offset;
-    item->offset[1] = from_offset;
-    item->bytes = bytes;
-    return push(stream, item);
+    item->memory[0] = (uint64_t)(uintptr_t)args->to.memory;
+    item->memory[1] = (uint64_t)(uintptr_t)args->from.memory;
+    item->offset[0] = args->to.offset;
+    item->offset[1] = args->from.offset;
+    item->bytes = (size_t)args->bytes;
+    return push(args->stream, item);
+}
+
+tn_status strict_copy(void *device, const tn_copy_args *args)
+{
+    tn_status status = args->to.device ? check_range(&args->to, args->bytes) : TN_OK;
+    if (status == TN_OK && args->from.device)
+        status = check_range(&args->from, args->bytes);
+    if (status != TN_OK)
+        return status;
+    if (!args->from.device)
+        return copy_in(args);
+    return args->to.device ? copy_inside(args) : copy_out(device, args);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -95,21 +95,16 @@ bool strict_inject_kernel(const char *op);
 
 tn_status strict_open(const tn_backend_def *self, int32_t index, void **device);
 void strict_close(void *device);
-tn_status strict_stream_new(void *device, void **stream);
+tn_status strict_stream_new(void *device, const tn_stream_args *args, void **stream);
 void strict_stream_drop(void *device, void *stream);
 tn_status strict_stream_sync(void *device, void *stream);
-tn_status strict_event_new(void *device, void **event);
+tn_status strict_event_new(void *device, const tn_event_args *args, void **event);
 void strict_event_drop(void *device, void *event);
 tn_status strict_event_record(void *device, void *event, void *stream);
 tn_status strict_event_wait(void *device, void *event, void *stream);
 tn_status strict_event_sync(void *device, void *event);
 tn_status strict_event_query(void *device, void *event, bool *done);
-tn_status strict_copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes);
-tn_status strict_copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes);
-tn_status strict_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes);
+tn_status strict_copy(void *device, const tn_copy_args *args);
 tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
 bool strict_lost(void *device);

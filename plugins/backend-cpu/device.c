@@ -93,49 +93,32 @@ static void note_start(void *from, void *to)
     }
 }
 
-static tn_status device_alloc(void *device, size_t bytes, void **memory)
+static tn_status device_alloc(void *device, tn_memory *memory)
 {
     (void)device;
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT)
-        return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %zu bytes; expected fewer", bytes);
-    char *block = tn_malloc(bytes + ALIGNMENT + sizeof(void *));
+    if (memory->bytes > SIZE_MAX - 2 * ALIGNMENT)
+        return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %llu bytes; expected fewer",
+                       (unsigned long long)memory->bytes);
+    char *block = tn_malloc((size_t)memory->bytes + ALIGNMENT + sizeof(void *));
     if (!block)
         return TN_ERR_MEMORY;
     uintptr_t start = (uintptr_t)block + sizeof(void *) + ALIGNMENT - 1;
     char *at = block + ((start & ~(uintptr_t)(ALIGNMENT - 1)) - (uintptr_t)block);
     memcpy(at - sizeof(void *), &block, sizeof block);
     note_start(NULL, block);
-    *memory = at;
+    memory->handle = at;
     return TN_OK;
 }
 
-static void device_free(void *device, void *memory, size_t bytes)
+static void device_free(void *device, const tn_memory *memory)
 {
     char *block;
-    (void)device, (void)bytes;
-    if (!memory)
+    (void)device;
+    if (!memory->handle)
         return;
-    memcpy(&block, (char *)memory - sizeof(void *), sizeof block);
+    memcpy(&block, (char *)memory->handle - sizeof(void *), sizeof block);
     note_start(block, NULL);
     tn_free(block);
-}
-
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
-{
-    (void)device, (void)stream;
-    if (bytes)
-        memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)device, (void)stream;
-    if (bytes)
-        memcpy(to, (char *)memory + offset, bytes);
-    return TN_OK;
 }
 
 struct move {
@@ -152,12 +135,12 @@ static tn_status move_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
+static tn_status copy(void *device, const tn_copy_args *args)
 {
-    struct move move = { (char *)to + to_offset, (char *)from + from_offset, bytes };
-    (void)device, (void)stream;
-    return tn_parallel_for((int64_t)(bytes / ALIGNMENT + (bytes % ALIGNMENT != 0)),
+    struct move move = { (char *)args->to.memory + args->to.offset,
+                         (char *)args->from.memory + args->from.offset, (size_t)args->bytes };
+    (void)device;
+    return tn_parallel_for((int64_t)(move.bytes / ALIGNMENT + (move.bytes % ALIGNMENT != 0)),
                            MOVED / ALIGNMENT, move_part, &move);
 }
 
@@ -173,7 +156,5 @@ const tn_backend_def tn__backend_cpu = {
     .info = info,
     .alloc = device_alloc,
     .free = device_free,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
     .copy = copy,
 };

@@ -10,6 +10,8 @@ CU_FUNCTION(cuGetErrorName, "cuGetErrorName", (CUresult error, const char **name
 CU_FUNCTION(cuDeviceGetCount, "cuDeviceGetCount", (int *count))
 CU_FUNCTION(cuDeviceGet, "cuDeviceGet", (CUdevice *device, int index))
 CU_FUNCTION(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))
+CU_FUNCTION(cuDeviceGetUuid, "cuDeviceGetUuid", (CUuuid *uuid, CUdevice device))
+CU_FUNCTION(cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *id, int size, CUdevice device))
 CU_FUNCTION(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *bytes, CUdevice device))
 CU_FUNCTION(cuDeviceGetAttribute, "cuDeviceGetAttribute",
             (int *value, int attribute, CUdevice device))
@@ -26,6 +28,8 @@ CU_FUNCTION(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr *at, size_t bytes))
 CU_FUNCTION(cuMemFree, "cuMemFree_v2", (CUdeviceptr at))
 CU_FUNCTION(cuMemHostAlloc, "cuMemHostAlloc", (void **at, size_t bytes, unsigned flags))
 CU_FUNCTION(cuMemFreeHost, "cuMemFreeHost", (void *at))
+CU_FUNCTION(cuMemAllocManaged, "cuMemAllocManaged",
+            (CUdeviceptr *at, size_t bytes, unsigned flags))
 CU_FUNCTION(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2",
             (CUdeviceptr *to, void *at, unsigned flags))
 CU_FUNCTION(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
@@ -37,7 +41,15 @@ CU_FUNCTION(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2",
 CU_FUNCTION(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",
             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t
             bytes, CUstream stream))
-CU_FUNCTION(cuStreamCreate, "cuStreamCreate", (CUstream *stream, unsigned flags))
+CU_FUNCTION(cuMemsetD8Async, "cuMemsetD8Async",
+            (CUdeviceptr at, unsigned char value, size_t count, CUstream stream))
+CU_FUNCTION(cuMemsetD16Async, "cuMemsetD16Async",
+            (CUdeviceptr at, unsigned short value, size_t count, CUstream stream))
+CU_FUNCTION(cuMemsetD32Async, "cuMemsetD32Async",
+            (CUdeviceptr at, unsigned value, size_t count, CUstream stream))
+CU_FUNCTION(cuCtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange", (int *lowest, int *highest))
+CU_FUNCTION(cuStreamCreateWithPriority, "cuStreamCreateWithPriority",
+            (CUstream *stream, unsigned flags, int priority))
 CU_FUNCTION(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))
 CU_FUNCTION(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))
 CU_FUNCTION(cuStreamWaitEvent, "cuStreamWaitEvent",
@@ -47,6 +59,8 @@ CU_FUNCTION(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))
 CU_FUNCTION(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))
 CU_FUNCTION(cuEventSynchronize, "cuEventSynchronize", (CUevent event))
 CU_FUNCTION(cuEventQuery, "cuEventQuery", (CUevent event))
+CU_FUNCTION(cuEventElapsedTime, "cuEventElapsedTime",
+            (float *milliseconds, CUevent from, CUevent to))
 CU_FUNCTION(cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image))
 CU_FUNCTION(cuModuleUnload, "cuModuleUnload", (CUmodule module))
 CU_FUNCTION(cuModuleGetFunction, "cuModuleGetFunction",

@@ -55,6 +55,7 @@ struct cuda_stream {
     CUstream stream;
     gpu_error *error; /* pinned, mapped into the device */
     CUdeviceptr error_at;
+    bool external; /* the program's: used, not destroyed */
     bool may_fail; /* a kernel that can write to it was started since it was last read */
     struct cuda_stage stages[CUDA_STAGES];
 };

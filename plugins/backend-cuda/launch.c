@@ -46,12 +46,20 @@ tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int
 tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
                          uint64_t from_offset, size_t bytes)
 {
-    return cuda_backend.copy(call->device, call->stream, to, to_offset, from, from_offset, bytes);
+    const tn_copy_args args = { TN_HEAD(tn_copy_args), .to = { call->device, to, to_offset },
+                                .from = { call->device, from, from_offset }, .bytes = bytes,
+                                .stream = call->stream };
+
+    return bytes > 0 ? cuda_backend.copy(call->device, &args) : TN_OK;
 }
 
 tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes)
 {
-    return cuda_backend.copy_out(call->device, call->stream, to, from, offset, bytes);
+    const tn_copy_args args = { TN_HEAD(tn_copy_args), .to = { NULL, to, 0 },
+                                .from = { call->device, from, offset }, .bytes = bytes,
+                                .stream = call->stream };
+
+    return bytes > 0 ? cuda_backend.copy(call->device, &args) : TN_OK;
 }
 
 void *gpu_error_memory(const tn_call *call)

@@ -2,8 +2,9 @@
  *
  * The device "meta": shapes and types without memory. Operators infer what they would return and
  * stop there: the core asks a device with TN_BACKEND_NO_MEMORY for no memory, copies nothing and
- * runs no kernels, so there are none here. This is also the smallest complete backend: copy it to
- * begin a new one; docs/plugins/backends.md explains it step by step. */
+ * runs no kernels, so there are none here. This is also the smallest complete backend;
+ * docs/plugins/backends.md explains it step by step. `tenon new backend` begins one that has
+ * memory. */
 #include <tenon/plugin.h>
 
 /* How many devices there are. One that looks for hardware returns tn_fail(TN_ERR_UNAVAILABLE,
@@ -44,47 +45,6 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-static tn_status device_alloc(void *device, size_t bytes, void **memory)
-{
-    (void)device, (void)bytes;
-    *memory = NULL;
-    return TN_OK;
-}
-
-static void device_free(void *device, void *memory, size_t bytes)
-{
-    (void)device, (void)memory, (void)bytes;
-}
-
-static tn_status no_values(void)
-{
-    return tn_fail(
-        TN_ERR_RUNTIME,
-        "tensor on meta: no values, only a shape and a dtype; make it on another device");
-}
-
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
-{
-    (void)device, (void)stream, (void)memory, (void)offset, (void)from, (void)bytes;
-    return TN_OK;
-}
-
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)device, (void)stream, (void)to, (void)memory, (void)offset;
-    return bytes == 0 ? TN_OK : no_values();
-}
-
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
-{
-    (void)device, (void)stream, (void)to, (void)to_offset, (void)from, (void)from_offset,
-        (void)bytes;
-    return TN_OK;
-}
-
 static const tn_backend_def meta = {
     TN_HEAD(tn_backend_def),
     .type = "meta",
@@ -94,11 +54,6 @@ static const tn_backend_def meta = {
     .open = device_open,
     .close = device_close,
     .info = info,
-    .alloc = device_alloc,
-    .free = device_free,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
-    .copy = copy,
 };
 
 static const void *const contributions[] = { &meta };

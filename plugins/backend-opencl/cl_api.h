@@ -15,6 +15,7 @@
 #define CL_FUNCTIONS(X) \
     X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) \
     X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue) X(clReleaseCommandQueue) \
+    X(clRetainCommandQueue) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) \
     X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueWriteBuffer) X(clEnqueueReadBuffer) \
     X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clCreateProgramWithSource) X(clBuildProgram) \
     X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) \

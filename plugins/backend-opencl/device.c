@@ -210,6 +210,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
     out->memory_total = (int64_t)memory;
     out->memory_free = -1;
     out->compute_units = units;
+    out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED);
     out->alignment = align_bits >= 64 ? align_bits / 8 : 8;
     out->dtypes = (TN_MASK_FLOAT & ~(device->fp64 ? 0 : TN_BIT(TN_F64))) | GPU_MASK_INT |
                   GPU_MASK_BOOL;
@@ -219,45 +220,76 @@ static tn_status device_info(void *handle, tn_device_info *out)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Most drivers allocate memory when it is first used, and fail only then. So this writes to it. */
-static tn_status device_alloc(void *handle, size_t bytes, void **out)
+static cl_int buffer_touch(struct opencl_device *device, cl_mem buffer, uint64_t bytes)
 {
-    struct opencl_device *device = handle;
     const char zero = 0;
-    cl_int error = CL_SUCCESS;
-    cl_mem memory;
+    cl_int error;
 
-    if (bytes == 0)
-        bytes = 1;
-    if (device->max_alloc && bytes > device->max_alloc)
-        return tn_fail(TN_ERR_MEMORY,
-                       "%s: allocation: too large, got %zu bytes; expected at most %llu",
-                       device->name, bytes, (unsigned long long)device->max_alloc);
-    memory = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-    if (memory) {
-        pthread_mutex_lock(&device->lock);
-        error = cl.clEnqueueFillBuffer(device->queue, memory, &zero, 1, bytes - 1, 1, 0, NULL,
-                                       NULL);
-        if (error == CL_SUCCESS)
-            error = cl.clFinish(device->queue);
-        pthread_mutex_unlock(&device->lock);
-        if (error == CL_SUCCESS) {
-            *out = memory;
-            return TN_OK;
-        }
-        cl.clReleaseMemObject(memory);
-    }
-    return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
-                          "%s: no memory for %zu bytes: %s (%d)", device->name, bytes,
-                          cl_api_error_name(error), (int)error);
+    pthread_mutex_lock(&device->lock);
+    error = cl.clEnqueueFillBuffer(device->queue, buffer, &zero, 1, bytes - 1, 1, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        error = cl.clFinish(device->queue);
+    pthread_mutex_unlock(&device->lock);
+    return error;
 }
 
-static void device_free(void *handle, void *memory, size_t bytes)
+/* Pinned memory is a buffer that the driver keeps in the host's memory and that stays mapped. */
+static cl_int buffer_map(struct opencl_device *device, cl_mem buffer, tn_memory *memory)
+{
+    cl_int error = CL_SUCCESS;
+
+    pthread_mutex_lock(&device->lock);
+    memory->host = cl.clEnqueueMapBuffer(device->queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                         0, memory->bytes, 0, NULL, NULL, &error);
+    pthread_mutex_unlock(&device->lock);
+    return error;
+}
+
+static tn_status device_alloc(void *handle, tn_memory *memory)
+{
+    struct opencl_device *device = handle;
+    bool pinned = memory->kind == TN_MEMORY_PINNED;
+    cl_int error = CL_SUCCESS;
+    cl_mem buffer;
+
+    if (memory->kind != TN_MEMORY_DEVICE && !pinned)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: memory: kind %u is not there; expected device or pinned memory",
+                       device->name, memory->kind);
+    if (device->max_alloc && memory->bytes > device->max_alloc)
+        return tn_fail(
+            TN_ERR_MEMORY, "%s: allocation: too large, got %llu bytes; expected at most %llu",
+            device->name, (unsigned long long)memory->bytes, (unsigned long long)device->max_alloc);
+    buffer = cl.clCreateBuffer(device->context,
+                               CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0),
+                               memory->bytes, NULL, &error);
+    if (buffer) {
+        error = pinned ? buffer_map(device, buffer, memory)
+                       : buffer_touch(device, buffer, memory->bytes);
+        if (error == CL_SUCCESS) {
+            memory->handle = buffer;
+            return TN_OK;
+        }
+        cl.clReleaseMemObject(buffer);
+    }
+    return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
+                          "%s: no memory for %llu bytes: %s (%d)", device->name,
+                          (unsigned long long)memory->bytes, cl_api_error_name(error), (int)error);
+}
+
+static void device_free(void *handle, const tn_memory *memory)
 {
     struct opencl_device *device = handle;
 
-    (void)bytes;
-    if (memory && device->pid == (int64_t)getpid())
-        cl.clReleaseMemObject(memory);
+    if (!memory->handle || device->pid != (int64_t)getpid())
+        return;
+    if (memory->host) {
+        pthread_mutex_lock(&device->lock);
+        cl.clEnqueueUnmapMemObject(device->queue, memory->handle, memory->host, 0, NULL, NULL);
+        cl.clFinish(device->queue);
+        pthread_mutex_unlock(&device->lock);
+    }
+    cl.clReleaseMemObject(memory->handle);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -281,7 +313,7 @@ static void stream_drop(void *handle, void *stream_)
     tn_free(stream);
 }
 
-static tn_status stream_new(void *handle, void **out)
+static tn_status stream_new(void *handle, const tn_stream_args *args, void **out)
 {
     struct opencl_device *device = handle;
     struct opencl_stream *stream = tn_calloc(1, sizeof *stream);
@@ -291,7 +323,10 @@ static tn_status stream_new(void *handle, void **out)
     if (!stream)
         return TN_ERR_MEMORY;
     stream->device = device;
-    stream->queue = cl.clCreateCommandQueue(device->context, device->id, 0, &error);
+    if (!args->external)
+        stream->queue = cl.clCreateCommandQueue(device->context, device->id, 0, &error);
+    else if ((error = cl.clRetainCommandQueue(args->external)) == CL_SUCCESS)
+        stream->queue = args->external;
     if (stream->queue)
         stream->error = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, sizeof none, NULL,
                                           &error);
@@ -347,9 +382,9 @@ struct opencl_event {
     cl_event event; /* NULL: not recorded yet, which counts as done */
 };
 
-static tn_status event_new(void *handle, void **out)
+static tn_status event_new(void *handle, const tn_event_args *args, void **out)
 {
-    (void)handle;
+    (void)handle, (void)args;
     *out = tn_calloc(1, sizeof(struct opencl_event));
     return *out ? TN_OK : TN_ERR_MEMORY;
 }
@@ -429,50 +464,78 @@ static tn_status event_query(void *handle, void *event_, bool *done)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static tn_status copy_in(void *handle, void *stream_, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
+/* From or to the host: one that waits, unless the host's memory stays as it is meanwhile. A failure
+ * of the work that computed the values is returned by one that waits, too. */
+static tn_status copy(void *handle, const tn_copy_args *args)
 {
     struct opencl_device *device = handle;
-    struct opencl_stream *stream = stream_;
+    struct opencl_stream *stream = args->stream;
+    cl_bool wait = args->flags & TN_COPY_ASYNC ? CL_FALSE : CL_TRUE;
+    size_t bytes = (size_t)args->bytes;
     cl_int error;
 
-    if (bytes == 0)
-        return TN_OK;
-    error = cl.clEnqueueWriteBuffer(stream->queue, memory, CL_TRUE, offset, bytes, from, 0, NULL,
-                                    NULL);
-    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "copying to the device", device->name);
-}
-
-/* A failure of the work that computed the values is returned here, too. */
-static tn_status copy_out(void *handle, void *stream_, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    struct opencl_device *device = handle;
-    struct opencl_stream *stream = stream_;
-    cl_int error;
-
-    if (bytes == 0)
-        return TN_OK;
-    error = cl.clEnqueueReadBuffer(stream->queue, memory, CL_TRUE, offset, bytes, to, 0, NULL,
-                                   NULL);
+    if (!args->from.device)
+        error = cl.clEnqueueWriteBuffer(stream->queue, args->to.memory, wait, args->to.offset,
+                                        bytes, (char *)args->from.memory + args->from.offset, 0,
+                                        NULL, NULL);
+    else if (!args->to.device)
+        error = cl.clEnqueueReadBuffer(stream->queue, args->from.memory, wait, args->from.offset,
+                                       bytes, (char *)args->to.memory + args->to.offset, 0, NULL,
+                                       NULL);
+    else
+        error = cl.clEnqueueCopyBuffer(stream->queue, args->from.memory, args->to.memory,
+                                       args->from.offset, args->to.offset, bytes, 0, NULL, NULL);
     if (error != CL_SUCCESS)
-        return cl_api_fail(error, "copying from the device", device->name);
-    return opencl_check_errors(stream);
+        return cl_api_fail(error,
+                           !args->from.device ? "copying to the device"
+                           : !args->to.device ? "copying from the device"
+                                              : "copying inside the device",
+                           device->name);
+    return !args->to.device && wait ? opencl_check_errors(stream) : TN_OK;
 }
 
-static tn_status copy(void *handle, void *stream_, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
+static tn_status fill(void *handle, const tn_fill_args *args)
 {
     struct opencl_device *device = handle;
-    struct opencl_stream *stream = stream_;
-    cl_int error;
+    struct opencl_stream *stream = args->stream;
+    cl_int error = cl.clEnqueueFillBuffer(stream->queue, args->memory, args->pattern,
+                                          args->pattern_bytes, args->offset, (size_t)args->bytes, 0,
+                                          NULL, NULL);
 
-    if (bytes == 0)
-        return TN_OK;
-    error = cl.clEnqueueCopyBuffer(stream->queue, from, to, from_offset, to_offset, bytes, 0, NULL,
-                                   NULL);
-    return error == CL_SUCCESS ? TN_OK
-                               : cl_api_fail(error, "copying inside the device", device->name);
+    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "filling memory", device->name);
+}
+
+/* ---- what else there is to know -------------------------------------------------------------- */
+
+static tn_status properties(void *handle, tn_pack *out)
+{
+    struct opencl_device *device = handle;
+    static const struct {
+        const char *name;
+        cl_device_info query;
+    } texts[] = { { "vendor", CL_DEVICE_VENDOR },
+                  { "opencl_version", CL_DEVICE_VERSION },
+                  { "opencl_extensions", CL_DEVICE_EXTENSIONS } };
+    cl_uint clock = 0;
+    cl_ulong shared = 0;
+    size_t group = 0;
+    tn_status status = TN_OK;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && status == TN_OK; i++) {
+        char text[8192] = "";
+
+        cl.clGetDeviceInfo(device->id, texts[i].query, sizeof text - 1, text, NULL);
+        status = tn_pack_add(out, texts[i].name, tn_value_string(text));
+    }
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof clock, &clock, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof shared, &shared, NULL);
+    cl.clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group, &group, NULL);
+    if (status == TN_OK)
+        status = tn_pack_add(out, "clock_mhz", tn_value_int(clock));
+    if (status == TN_OK)
+        status = tn_pack_add(out, "shared_memory_per_group", tn_value_int((int64_t)shared));
+    return status == TN_OK ? tn_pack_add(out, "group_size_max", tn_value_int((int64_t)group))
+                           : status;
 }
 
 static const void *native(void *handle, const char *id)
@@ -500,6 +563,7 @@ const tn_backend_def opencl_backend = {
     .info = device_info,
     .alloc = device_alloc,
     .free = device_free,
+    .copy = copy,
     .stream_new = stream_new,
     .stream_drop = stream_drop,
     .stream_sync = stream_sync,
@@ -509,9 +573,8 @@ const tn_backend_def opencl_backend = {
     .event_wait = event_wait,
     .event_sync = event_sync,
     .event_query = event_query,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
-    .copy = copy,
+    .fill = fill,
+    .properties = properties,
     .native = native,
     .native_stream = native_stream,
 };

@@ -198,8 +198,9 @@ static void plan(conform *c, conform_plugin *plugin)
         backend = backend || (owner != NULL && strcmp(owner, plugin->id) == 0);
     }
     for (const conform_test *t = conform_contract_tests; t->name != NULL; t++)
-        if (backend || !t->for_backends)
-            fprintf(c->to, "test contract/%s\n", t->name);
+        fprintf(c->to, "test contract/%s\n", t->name);
+    for (const conform_test *t = conform_device_tests; backend && t->name != NULL; t++)
+        fprintf(c->to, "test contract/%s\n", t->name);
     if (plugin->options->level < CONFORM_OPS || !find_device(c, plugin))
         return;
     fprintf(c->to, "device %s\n%s", tn_device_name(plugin->device),
@@ -222,14 +223,22 @@ static void plan(conform *c, conform_plugin *plugin)
             plan_kind(c, plugin, &kinds[k]);
 }
 
+static const conform_test *test_named(const conform_test *tests, const char *name)
+{
+    while (tests->name != NULL && strcmp(tests->name, name) != 0)
+        tests++;
+    return tests->name != NULL ? tests : NULL;
+}
+
 static void perform(conform *c, conform_plugin *plugin)
 {
-    const conform_test *t = conform_contract_tests;
+    const conform_test *t = NULL;
 
     if (strncmp(c->name, "contract/", 9) == 0) {
-        while (t->name != NULL && strcmp(t->name, c->subject) != 0)
-            t++;
-        if (t->name == NULL) {
+        t = test_named(conform_contract_tests, c->subject);
+        if (t == NULL)
+            t = test_named(conform_device_tests, c->subject);
+        if (t == NULL) {
             conform_fail(c, "test: unknown name");
             return;
         }

@@ -71,7 +71,9 @@ typedef struct conform_test {
     bool for_backends; /* needs a device type of the plugin's own */
     void (*run)(conform *c);
 } conform_test;
-extern const conform_test conform_contract_tests[]; /* a NULL name ends */
+/* Of every plugin, and of those with a device type; a NULL name ends them. */
+extern const conform_test conform_contract_tests[];
+extern const conform_test conform_device_tests[];
 /* How signals are handled before the plugin is loaded. */
 void conform_remember_process(void);
 /* Of one operator, by c->subject. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level contract of tenon check: the requirements of docs/plugins/writing.md and
- * docs/plugins/backends.md for every plugin, and of a device type, before anything is computed. */
+ * The level contract of tenon check: the requirements of docs/plugins/writing.md for every
+ * plugin. Those of device types are in device.c. */
 #include "conform.h"
+#include "device.h"
 
 #include <elf.h>
 #include <dirent.h>
@@ -214,32 +215,6 @@ static void exports_one_name(conform *c)
 
 /* ---- host memory that runs out ---- */
 
-static tn_tensor *numbers(const tn_device *device, int64_t count)
-{
-    float *values = malloc((size_t)count * sizeof *values);
-    tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), TN_F32, device);
-
-    for (int64_t i = 0; values != NULL && i < count; i++)
-        values[i] = (float)(i % 1000) * 0.5F;
-    if (values == NULL || to == NULL ||
-        tn_tensor_copy_in(to, values, (size_t)count * sizeof *values) != TN_OK)
-        to = NULL;
-    free(values);
-    return to;
-}
-
-static bool doubled(tn_tensor *y, int64_t count)
-{
-    float *values = malloc((size_t)count * sizeof *values);
-    bool same = values != NULL &&
-                tn_tensor_copy_out(y, values, (size_t)count * sizeof *values) == TN_OK;
-
-    for (int64_t i = 0; same && i < count; i++)
-        same = values[i] == (float)(i % 1000);
-    free(values);
-    return same;
-}
-
 static void bears_scarce_memory(conform *c)
 {
     enum { COUNT = 300, MOST = 400 };
@@ -249,7 +224,8 @@ static void bears_scarce_memory(conform *c)
     { /* once without failures, so that one-time allocations are done */
         uint64_t scope = tn_scope_begin();
 
-        if (tn_add(numbers(device, COUNT), numbers(device, COUNT), NULL) == NULL)
+        if (tn_add(conform_device_numbers(device, COUNT), conform_device_numbers(device, COUNT),
+                   NULL) == NULL)
             conform_skip(c, "it cannot add: %s", tn_error_text());
         tn_error_clear();
         tn_scope_end(scope);
@@ -263,7 +239,7 @@ static void bears_scarce_memory(conform *c)
         bool broke;
 
         conform_memory_fails(at, true);
-        x = numbers(device, count);
+        x = conform_device_numbers(device, count);
         if (x != NULL)
             y = tn_add(x, x, NULL);
         if (y != NULL && tn_device_sync(device) != TN_OK)
@@ -274,7 +250,7 @@ static void bears_scarce_memory(conform *c)
             conform_fail(c, "allocation %lld: failed, and no error was reported", (long long)at);
         if (y == NULL && !broke)
             conform_fail(c, "after an earlier failure: %s", tn_error_text());
-        if (y != NULL && !doubled(y, count))
+        if (y != NULL && !conform_device_doubled(y, count))
             conform_fail(c, "allocation %lld: failed, and the result is wrong", (long long)at);
         tn_error_clear();
         tn_scope_end(scope);
@@ -285,283 +261,6 @@ static void bears_scarce_memory(conform *c)
         conform_skip(c, "it allocates no memory with the host's allocator");
 }
 
-/* ---- device types ---- */
-
-static void describes_itself(conform *c)
-{
-    tn_device_info info;
-
-    memset(&info, 0x55, sizeof info);
-    info.head.size = sizeof info;
-    if (tn_device_describe(c->plugin->device, &info) != TN_OK) {
-        conform_fail(c, "info: %s", tn_error_text());
-        return;
-    }
-    if (memchr(info.name, '\0', sizeof info.name) == NULL || info.name[0] == '\0')
-        conform_fail(c, "info: name: missing");
-    if (memchr(info.driver, '\0', sizeof info.driver) == NULL)
-        conform_fail(c, "info: driver: not terminated");
-    if (info.alignment < 1 || (info.alignment & (info.alignment - 1)) != 0)
-        conform_fail(c, "info: alignment: wrong, got %lld; expected a power of two",
-                     (long long)info.alignment);
-    if ((info.dtypes & TN_BIT(TN_F32)) == 0)
-        conform_fail(c, "info: float32 is not among the dtypes; expected it");
-    if (info.memory_total < 0 || info.memory_free < -1)
-        conform_fail(c, "info: wrong memory, got memory_total %lld, memory_free %lld",
-                     (long long)info.memory_total, (long long)info.memory_free);
-    c->checks += 5;
-}
-
-static void keeps_bytes(conform *c)
-{
-    static const int64_t sizes[] = { 1, 2, 3, 63, 64, 65, 4095, 4097, 1 << 20, (1 << 20) + 7 };
-
-    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-        uint64_t scope = tn_scope_begin();
-        int64_t n = sizes[k];
-        unsigned char *in = malloc((size_t)n), *out = calloc(1, (size_t)n + 2);
-        tn_tensor *x = tn_tensor_empty(TN_SHAPE(n), TN_U8, c->plugin->device), *middle;
-
-        for (int64_t i = 0; in != NULL && i < n; i++)
-            in[i] = (unsigned char)(i * 31 + 7);
-        if (in == NULL || out == NULL || x == NULL ||
-            tn_tensor_copy_in(x, in, (size_t)n) != TN_OK) {
-            conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
-        } else {
-            out[n + 1] = 0x5a;
-            if (tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
-                conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
-            else if (memcmp(in, out + 1, (size_t)n) != 0)
-                conform_fail(c, "%lld bytes: changed on the way in and out", (long long)n);
-            else if (out[0] != 0 || out[n + 1] != 0x5a)
-                conform_fail(c, "copy_out: %lld bytes: writes beyond them", (long long)n);
-            /* a part: the bytes before and after it stay */
-            if (n >= 64) {
-                middle = tn_narrow(x, 0, 5, n - 12);
-                memset(out + 1, 0xEE, (size_t)n);
-                if (middle == NULL || tn_tensor_copy_in(middle, out + 1, (size_t)n - 12) != TN_OK ||
-                    tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
-                    conform_fail(c, "part of %lld bytes: %s", (long long)n, tn_error_text());
-                else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
-                    conform_fail(c, "copy_in: part of %lld bytes: changes bytes outside it",
-                                 (long long)n);
-                else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
-                    conform_fail(c,
-                                 "copy_in: part of %lld bytes: does not write its first or last "
-                                 "byte",
-                                 (long long)n);
-            }
-        }
-        c->checks += 3;
-        free(in);
-        free(out);
-        tn_error_clear();
-        tn_scope_end(scope);
-    }
-}
-
-static void refuses_what_is_too_large(conform *c)
-{
-    static const int64_t sizes[] = { INT64_C(1) << 46, INT64_C(1) << 56 };
-    uint64_t scope = tn_scope_begin();
-
-    for (int i = 0; i < 4; i++, c->checks++) {
-        if (tn_tensor_empty(TN_SHAPE(sizes[i % 2]), TN_F32, c->plugin->device) != NULL)
-            conform_fail(c, "memory for %lld floats: allocated; expected a failure",
-                         (long long)sizes[i % 2]);
-        else if (tn_error_code() != TN_ERR_MEMORY || tn_error_text()[0] == '\0')
-            conform_fail(c,
-                         "memory for %lld floats: wrong error, got %s: %s; expected TN_ERR_MEMORY "
-                         "with a message",
-                         (long long)sizes[i % 2], tn_status_name(tn_error_code()), tn_error_text());
-        tn_error_clear();
-    }
-    if (numbers(c->plugin->device, 100) == NULL)
-        conform_fail(c, "allocation after refused ones: fails: %s", tn_error_text());
-    tn_error_clear();
-    tn_scope_end(scope);
-}
-
-static void gives_memory_back(conform *c)
-{
-    const tn_device *device = c->plugin->device;
-    tn_memory_stats before, after;
-
-    if (tn_device_memory(device, &before) != TN_OK) {
-        conform_fail(c, "%s", tn_error_text());
-        return;
-    }
-    for (int turn = 0; turn < 20; turn++) {
-        uint64_t scope = tn_scope_begin();
-        tn_tensor *x = numbers(device, 1000 + turn * 777);
-
-        if (x == NULL || (tn_mul_scalar(x, 2) == NULL && tn_error_code() != TN_ERR_NOT_IMPLEMENTED))
-            conform_fail(c, "%s", tn_error_text());
-        tn_error_clear();
-        tn_scope_end(scope);
-    }
-    if (tn_device_sync(device) != TN_OK || tn_device_trim(device) != TN_OK ||
-        tn_device_memory(device, &after) != TN_OK)
-        conform_fail(c, "%s", tn_error_text());
-    else if (after.live != before.live)
-        conform_fail(c, "memory: in use after all tensors were freed, got %lld bytes; expected 0",
-                     (long long)(after.live - before.live));
-    else if (after.cached > before.cached)
-        conform_fail(c, "cache: not empty after a trim, got %lld bytes; expected 0",
-                     (long long)(after.cached - before.cached));
-    c->checks += 2;
-}
-
-static void keeps_the_order_of_work(conform *c)
-{
-    const tn_device *device = c->plugin->device;
-    uint64_t scope = tn_scope_begin();
-    tn_tensor *x = numbers(device, 5000);
-    char words[400] = "";
-    float first = -1;
-    bool chain;
-
-    /* a long chain, then a copy out: all of it must be complete */
-    for (int i = 0; x != NULL && i < 60; i++)
-        x = tn_add_scalar(x, 1);
-    chain = x != NULL || tn_error_code() != TN_ERR_NOT_IMPLEMENTED;
-    if (!chain)
-        snprintf(words, sizeof words, "%.390s", tn_error_text());
-    else if (x == NULL || tn_tensor_copy_out(tn_narrow(x, 0, 0, 1), &first, sizeof first) != TN_OK)
-        conform_fail(c, "%s", tn_error_text());
-    else if (first != 60)
-        conform_fail(c,
-                     "60 kernels that add 1 to 0, then copy_out: wrong value, got %g; expected 60",
-                     (double)first);
-    tn_error_clear();
-    c->checks++;
-    for (int i = 0; i < 8 && c->verdict == CONFORM_PASS; i++, c->checks++) {
-        tn_event *event = tn_event_record(device, NULL);
-
-        if (event == NULL) {
-            conform_fail(c, "event_record: %s", tn_error_text());
-            break;
-        }
-        if (tn_event_sync(event) != TN_OK)
-            conform_fail(c, "waiting for an event: %s", tn_error_text());
-        else if (!tn_event_done(event))
-            conform_fail(c, "event: not done after a wait for it");
-        tn_event_drop(event);
-    }
-    if (!chain)
-        conform_skip(c, "events are in order; it cannot add yet: %s", words);
-    tn_error_clear();
-    tn_scope_end(scope);
-}
-
-typedef struct worker {
-    const tn_device *device;
-    int which;
-    bool lacks; /* the device has no kernel for it */
-    char words[200];
-} worker;
-
-static void *works(void *user)
-{
-    worker *w = user;
-
-    for (int i = 0; i < 40 && w->words[0] == '\0'; i++) {
-        uint64_t scope = tn_scope_begin();
-        int64_t count = 100 + (w->which * 37 + i * 11) % 900;
-        tn_tensor *x = numbers(w->device, count), *y = x != NULL ? tn_add(x, x, NULL) : NULL;
-
-        if (y == NULL) {
-            w->lacks = x != NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED;
-            snprintf(w->words, sizeof w->words, "%.199s", tn_error_text());
-        }
-        if (y != NULL && !doubled(y, count))
-            snprintf(w->words, sizeof w->words, "iteration %d of thread %d: wrong sums %.100s", i,
-                     w->which, tn_error_text());
-        tn_error_clear();
-        tn_scope_end(scope);
-    }
-    return NULL;
-}
-
-static void serves_several_threads(conform *c)
-{
-    enum { THREADS = 4 };
-    pthread_t thread[THREADS];
-    worker workers[THREADS];
-    int started = 0;
-
-    for (; started < THREADS; started++) {
-        workers[started] = (worker){ c->plugin->device, started, false, "" };
-        if (pthread_create(&thread[started], NULL, works, &workers[started]) != 0)
-            break;
-    }
-    for (int i = 0; i < started; i++) {
-        pthread_join(thread[i], NULL);
-        if (workers[i].lacks)
-            conform_skip(c, "it cannot add yet: %s", workers[i].words);
-        else if (workers[i].words[0] != '\0')
-            conform_fail(c, "%s", workers[i].words);
-        c->checks++;
-    }
-}
-
-static void survives_wrong_indices(conform *c)
-{
-    static const int64_t wrong[] = { 7, -1, INT64_MAX, INT64_MIN };
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++, c->checks++) {
-        uint64_t scope = tn_scope_begin();
-        tn_tensor *x = numbers(c->plugin->device, 6);
-        tn_tensor *index = tn_tensor_empty(TN_SHAPE(1), TN_I64, c->plugin->device), *y;
-        tn_status status = TN_OK;
-
-        if (x == NULL || index == NULL ||
-            tn_tensor_copy_in(index, &wrong[i], sizeof wrong[i]) != TN_OK) {
-            conform_fail(c, "%s", tn_error_text());
-        } else {
-            y = tn_gather(x, index, 0);
-            status = y == NULL ? tn_error_code() : tn_device_sync(c->plugin->device);
-            if (status == TN_ERR_NOT_IMPLEMENTED)
-                conform_skip(c, "%s", tn_error_text());
-            else if (status == TN_OK)
-                conform_fail(c, "gather: index %lld of 6 elements: accepted; expected a failure",
-                             (long long)wrong[i]);
-            else if (tn_error_text()[0] == '\0')
-                conform_fail(c, "gather: index %lld: fails without a message", (long long)wrong[i]);
-            tn_error_clear();
-            if (c->verdict == CONFORM_PASS) {
-                y = tn_add(x, x, NULL);
-                if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
-                    conform_skip(c, "it cannot add yet: %s", tn_error_text());
-                else if (y == NULL || !doubled(y, 6))
-                    conform_fail(c, "after a wrong index: no longer works: %s", tn_error_text());
-            }
-        }
-        tn_error_clear();
-        tn_scope_end(scope);
-    }
-}
-
-static void opens_again_and_again(conform *c)
-{
-    const tn_backend_def *backend = (const void *)tn_registry_find(
-        TN_KIND_tn_backend_def, tn_device_type(c->plugin->device));
-    int32_t first = 0, second = 0;
-
-    if (backend == NULL) {
-        conform_fail(c, "%s", tn_error_text());
-        return;
-    }
-    if (backend->enumerate(backend, &first) != TN_OK ||
-        backend->enumerate(backend, &second) != TN_OK)
-        conform_fail(c, "enumerate: second call: %s", tn_error_text());
-    else if (first != second || first < 1)
-        conform_fail(c, "enumerate: different numbers, got %d devices, then %d", (int)first,
-                     (int)second);
-    c->checks++;
-    tn_error_clear();
-}
-
 const conform_test conform_contract_tests[] = {
     { "complete", false, is_complete },
     { "activates", false, activates },
@@ -570,13 +269,5 @@ const conform_test conform_contract_tests[] = {
     { "process-left-alone", false, leaves_the_process_alone },
     { "one-exported-name", false, exports_one_name },
     { "scarce-memory", false, bears_scarce_memory },
-    { "describes-itself", true, describes_itself },
-    { "enumerates", true, opens_again_and_again },
-    { "keeps-bytes", true, keeps_bytes },
-    { "too-large", true, refuses_what_is_too_large },
-    { "gives-memory-back", true, gives_memory_back },
-    { "order-of-work", true, keeps_the_order_of_work },
-    { "threads", true, serves_several_threads },
-    { "wrong-indices", true, survives_wrong_indices },
     { NULL, false, NULL },
 };

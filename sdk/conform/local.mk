@@ -12,6 +12,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
+	sdk/conform/device.c \
+	sdk/conform/device.h \
 	sdk/conform/files.c \
 	sdk/conform/formats.c \
 	sdk/conform/json.c \

@@ -242,46 +242,27 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-static tn_status alloc(void *device, size_t bytes, void **memory)
+static tn_status alloc(void *device, tn_memory *memory)
 {
     (void)device;
-    *memory = calloc(1, bytes);
-    return *memory != NULL
+    memory->handle = calloc(1, memory->bytes);
+    return memory->handle != NULL
                ? TN_OK
-               : tn_fail(TN_ERR_MEMORY, "reference: out of memory for %zu bytes", bytes);
+               : tn_fail(TN_ERR_MEMORY, "reference: out of memory for %llu bytes",
+                         (unsigned long long)memory->bytes);
 }
 
-static void give_back(void *device, void *memory, size_t bytes)
+static void give_back(void *device, const tn_memory *memory)
 {
     (void)device;
-    (void)bytes;
-    free(memory);
+    free(memory->handle);
 }
 
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
+static tn_status copy(void *device, const tn_copy_args *args)
 {
     (void)device;
-    (void)stream;
-    memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy(to, (const char *)memory + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy((char *)to + to_offset, (const char *)from + from_offset, bytes);
+    memcpy((char *)args->to.memory + args->to.offset,
+           (const char *)args->from.memory + args->from.offset, args->bytes);
     return TN_OK;
 }
 
@@ -296,8 +277,6 @@ static const tn_backend_def backend = {
     .info = info,
     .alloc = alloc,
     .free = give_back,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
     .copy = copy,
 };
 

@@ -5,7 +5,7 @@
 #define TESTS_BACKEND_CUDA_DRIVER_H
 
 #include "tests/fake-cuda/fake.h"
-#include "tests/gpu/direct.h"
+#include "tests/gpu/optional.h"
 
 #define PLUGIN TN_TEST_BUILDDIR "/plugins/.libs/backend-cuda.so"
 #define DRIVER TN_TEST_BUILDDIR "/tests/.libs/fake-cuda.so"

@@ -11,11 +11,11 @@ START_TEST(out_of_memory_is_an_error_like_any_other)
 {
     void *memory = NULL;
 
-    expect(d.backend->alloc(d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY,
+    expect(direct_alloc(d.backend, d.device, (size_t)3 << 30, &memory), TN_ERR_MEMORY,
            "Fake GPU 0: allocating 3221225472 bytes failed");
     ck_assert_ptr_null(memory);
-    ck_assert_int_eq(d.backend->alloc(d.device, 1 << 20, &memory), TN_OK);
-    d.backend->free(d.device, memory, 1 << 20);
+    ck_assert_int_eq(direct_alloc(d.backend, d.device, 1 << 20, &memory), TN_OK);
+    direct_free(d.backend, d.device, memory, 1 << 20);
     close_clean();
 }
 END_TEST
@@ -46,7 +46,7 @@ START_TEST(a_lost_device_stays_lost_and_can_be_closed)
     void *memory, *event;
     bool done;
 
-    ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
+    ck_assert_int_eq(direct_event_new(d.backend, d.device, 0, &event), TN_OK);
     fake->fail_function = "cuStreamSynchronize";
     fake->fail_after = 1;
     fake->fail_code = 700;
@@ -54,8 +54,9 @@ START_TEST(a_lost_device_stays_lost_and_can_be_closed)
            "CUDA_ERROR_ILLEGAL_ADDRESS (700); the device is lost");
     expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_LOST,
            "lost since CUDA_ERROR_ILLEGAL_ADDRESS");
-    expect(d.backend->alloc(d.device, 10, &memory), TN_ERR_LOST, "lost");
-    expect(d.backend->copy_in(d.device, d.stream, a->memory, 0, "x", 1), TN_ERR_LOST, "lost");
+    expect(direct_alloc(d.backend, d.device, 10, &memory), TN_ERR_LOST, "lost");
+    expect(direct_copy_in(d.backend, d.device, d.stream, a->memory, 0, "x", 1), TN_ERR_LOST,
+           "lost");
     expect(d.backend->event_query(d.device, event, &done), TN_ERR_LOST, "lost");
     d.backend->event_drop(d.device, event);
     array_drop(a);
@@ -71,8 +72,10 @@ START_TEST(memory_out_of_bounds_loses_the_device)
     struct array *a = ones(10), *y = array_new(&d, TN_F32, 1, many, PLAIN);
     float x = 1;
 
-    ck_assert_int_eq(d.backend->copy(d.device, d.stream, y->memory, 0, a->memory, 0, 400), TN_OK);
-    expect(d.backend->copy_out(d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
+    ck_assert_int_eq(direct_copy(d.backend, d.stream, (tn_copy_end){ d.device, y->memory, 0 },
+                                 (tn_copy_end){ d.device, a->memory, 0 }, 400),
+                     TN_OK);
+    expect(direct_copy_out(d.backend, d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
            "CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "lost since");
     array_drop(a);
@@ -112,14 +115,24 @@ END_TEST
  * error, no crash, and no leak. */
 START_TEST(every_call_of_the_driver_may_fail)
 {
-    static const char *const functions[] = {
-        "cuStreamCreate",    "cuMemHostAlloc",      "cuMemHostGetDevicePointer",
-        "cuEventCreate",     "cuMemAlloc",          "cuMemcpyHtoDAsync",
-        "cuEventRecord",     "cuModuleLoadData",    "cuModuleGetFunction",
-        "cuLaunchKernel",    "cuMemcpyDtoHAsync",   "cuEventSynchronize",
-        "cuCtxPushCurrent",  "cuStreamSynchronize", "cuStreamWaitEvent",
-        "cuMemcpyDtoDAsync", "cuEventQuery",        "cuMemGetInfo"
-    };
+    static const char *const functions[] = { "cuStreamCreateWithPriority",
+                                             "cuMemHostAlloc",
+                                             "cuMemHostGetDevicePointer",
+                                             "cuEventCreate",
+                                             "cuMemAlloc",
+                                             "cuMemcpyHtoDAsync",
+                                             "cuEventRecord",
+                                             "cuModuleLoadData",
+                                             "cuModuleGetFunction",
+                                             "cuLaunchKernel",
+                                             "cuMemcpyDtoHAsync",
+                                             "cuEventSynchronize",
+                                             "cuCtxPushCurrent",
+                                             "cuStreamSynchronize",
+                                             "cuStreamWaitEvent",
+                                             "cuMemcpyDtoDAsync",
+                                             "cuEventQuery",
+                                             "cuMemGetInfo" };
     const tn_status wanted = TN_ERR_MEMORY;
     int failed = 0;
 
@@ -133,15 +146,17 @@ START_TEST(every_call_of_the_driver_may_fail)
             fake->fail_function = functions[f];
             fake->fail_after = nth;
             fake->fail_code = 2;
-            status = d.backend->stream_new(d.device, &stream);
+            status = direct_stream_new(d.backend, d.device, &stream);
             if (!status)
-                status = d.backend->event_new(d.device, &event);
+                status = direct_event_new(d.backend, d.device, 0, &event);
             if (!status)
-                status = d.backend->alloc(d.device, sizeof bytes, &memory);
+                status = direct_alloc(d.backend, d.device, sizeof bytes, &memory);
             if (!status)
-                status = d.backend->copy_in(d.device, stream, memory, 0, bytes, sizeof bytes);
+                status = direct_copy_in(d.backend, d.device, stream, memory, 0, bytes,
+                                        sizeof bytes);
             if (!status)
-                status = d.backend->copy(d.device, stream, memory, 0, memory, 32, 16);
+                status = direct_copy(d.backend, stream, (tn_copy_end){ d.device, memory, 0 },
+                                     (tn_copy_end){ d.device, memory, 32 }, 16);
             if (!status)
                 status = d.backend->event_record(d.device, event, stream);
             if (!status)
@@ -149,7 +164,8 @@ START_TEST(every_call_of_the_driver_may_fail)
             if (!status)
                 status = d.backend->event_query(d.device, event, &done);
             if (!status)
-                status = d.backend->copy_out(d.device, stream, bytes, memory, 0, sizeof bytes);
+                status = direct_copy_out(d.backend, d.device, stream, bytes, memory, 0,
+                                         sizeof bytes);
             if (!status)
                 status = d.backend->stream_sync(d.device, stream);
             if (!status)
@@ -161,7 +177,7 @@ START_TEST(every_call_of_the_driver_may_fail)
             tn_error_clear();
             fake->fail_after = 0;
             d.backend->event_drop(d.device, event);
-            d.backend->free(d.device, memory, sizeof bytes);
+            direct_free(d.backend, d.device, memory, sizeof bytes);
             d.backend->stream_drop(d.device, stream);
         }
     ck_assert_int_gt(failed, 15);
@@ -178,10 +194,10 @@ START_TEST(after_fork_the_child_gets_an_error_and_the_parent_goes_on)
     if (child == 0) {
         long calls = fake->calls;
         void *memory = NULL;
-        bool fine = d.backend->alloc(d.device, 10, &memory) == TN_ERR_RUNTIME &&
+        bool fine = direct_alloc(d.backend, d.device, 10, &memory) == TN_ERR_RUNTIME &&
                     strstr(tn_error_text(), "before fork");
 
-        d.backend->free(d.device, a->memory, a->bytes);
+        direct_free(d.backend, d.device, a->memory, a->bytes);
         d.backend->stream_drop(d.device, d.stream);
         d.backend->close(d.device);
         _exit(fine && fake->calls == calls ? 0 : 1);

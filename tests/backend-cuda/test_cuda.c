@@ -278,18 +278,22 @@ START_TEST(copies_of_any_length_go_through_pinned_memory)
 
         for (size_t j = 0; j < bytes; j++)
             from[j] = (unsigned char)(j * 131 + j / 251);
-        ck_assert_int_eq(d.backend->alloc(d.device, bytes + 7, &memory), TN_OK);
-        ck_assert_int_eq(d.backend->alloc(d.device, bytes + 11, &other), TN_OK);
-        ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, memory, 7, from, bytes), TN_OK);
+        ck_assert_int_eq(direct_alloc(d.backend, d.device, bytes + 7, &memory), TN_OK);
+        ck_assert_int_eq(direct_alloc(d.backend, d.device, bytes + 11, &other), TN_OK);
+        ck_assert_int_eq(direct_copy_in(d.backend, d.device, d.stream, memory, 7, from, bytes),
+                         TN_OK);
         /* the call has read it before it returned */
         memset(from, 0, bytes);
-        ck_assert_int_eq(d.backend->copy(d.device, d.stream, other, 11, memory, 7, bytes), TN_OK);
-        ck_assert_int_eq(d.backend->copy_out(d.device, d.stream, to, other, 11, bytes), TN_OK);
+        ck_assert_int_eq(direct_copy(d.backend, d.stream, (tn_copy_end){ d.device, other, 11 },
+                                     (tn_copy_end){ d.device, memory, 7 }, bytes),
+                         TN_OK);
+        ck_assert_int_eq(direct_copy_out(d.backend, d.device, d.stream, to, other, 11, bytes),
+                         TN_OK);
         for (size_t j = 0; j < bytes; j++)
             from[j] = (unsigned char)(j * 131 + j / 251);
         ck_assert_msg(memcmp(from, to, bytes) == 0, "%zu bytes", bytes);
-        d.backend->free(d.device, memory, bytes + 7);
-        d.backend->free(d.device, other, bytes + 11);
+        direct_free(d.backend, d.device, memory, bytes + 7);
+        direct_free(d.backend, d.device, other, bytes + 11);
         free(from);
         free(to);
     }
@@ -305,8 +309,8 @@ START_TEST(events_order_streams)
     void *first = d.stream, *second, *event;
     bool done = true;
 
-    ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
-    ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
+    ck_assert_int_eq(direct_stream_new(d.backend, d.device, &second), TN_OK);
+    ck_assert_int_eq(direct_event_new(d.backend, d.device, 0, &event), TN_OK);
     ck_assert_int_eq(d.backend->event_query(d.device, event, &done), TN_OK);
     ck_assert(done);
     CALL(&d, "add", NULL, in, out); /* y = 2 on the first stream */
@@ -333,6 +337,102 @@ START_TEST(events_order_streams)
 }
 END_TEST
 
+START_TEST(pinned_memory_is_copied_in_the_order_of_the_stream)
+{
+    copies_with_pinned_memory(&d);
+    close_clean();
+}
+END_TEST
+
+START_TEST(memory_is_filled_with_patterns_of_every_size)
+{
+    fills_with_patterns(&d);
+    close_clean();
+}
+END_TEST
+
+START_TEST(a_stream_of_the_program_is_used_and_stays)
+{
+    uses_a_stream_of_the_program(&d);
+    close_clean();
+}
+END_TEST
+
+START_TEST(a_stream_has_the_priority_that_is_asked_for)
+{
+    tn_stream_args args = { TN_HEAD(tn_stream_args), .priority = -5 };
+    void *stream;
+
+    ck_assert_int_eq(d.info.priority_highest, -5);
+    ck_assert_int_eq(d.info.priority_lowest, 0);
+    ck_assert_int_eq(d.backend->stream_new(d.device, &args, &stream), TN_OK);
+    ck_assert_int_eq(fake->priority, -5);
+    d.backend->stream_drop(d.device, stream);
+    close_clean();
+}
+END_TEST
+
+START_TEST(events_with_timing_have_a_time)
+{
+    struct array *a = ones(10);
+    void *from, *to;
+    double time = -1;
+
+    ck_assert_int_eq(direct_event_new(d.backend, d.device, TN_EVENT_TIMING, &from), TN_OK);
+    ck_assert_int_eq(direct_event_new(d.backend, d.device, TN_EVENT_TIMING, &to), TN_OK);
+    ck_assert_int_eq(d.backend->event_record(d.device, from, d.stream), TN_OK);
+    array_up(a);
+    array_up(a);
+    ck_assert_int_eq(d.backend->event_record(d.device, to, d.stream), TN_OK);
+    ck_assert_int_eq(d.backend->event_sync(d.device, to), TN_OK);
+    ck_assert_int_eq(d.backend->event_elapsed(d.device, from, to, &time), TN_OK);
+    ck_assert_double_eq(time, 0.5);
+    d.backend->event_drop(d.device, from);
+    d.backend->event_drop(d.device, to);
+    array_drop(a);
+    close_clean();
+}
+END_TEST
+
+START_TEST(a_device_tells_whom_it_reaches)
+{
+    void *other;
+    bool direct = false;
+
+    ck_assert_int_eq(d.backend->open(d.backend, 1, &other), TN_OK);
+    ck_assert_int_eq(d.backend->peer(d.device, other, &direct), TN_OK);
+    ck_assert(direct);
+    fake->no_peers = 1;
+    ck_assert_int_eq(d.backend->peer(d.device, other, &direct), TN_OK);
+    ck_assert(!direct);
+    d.backend->close(other);
+    close_clean();
+}
+END_TEST
+
+static const char *text_of(const tn_pack *pack, const char *name)
+{
+    int64_t at = tn_pack_find(pack, name);
+
+    ck_assert_int_ge(at, 0);
+    return tn_pack_at(pack, at).as.s;
+}
+
+START_TEST(a_device_has_properties_of_its_hardware)
+{
+    tn_pack *pack = tn_pack_new();
+
+    ck_assert_int_eq(d.backend->properties(d.device, pack), TN_OK);
+    ck_assert_str_eq(text_of(pack, "pci"), "0000:F0:00.0");
+    ck_assert_str_eq(text_of(pack, "uuid"), "000102030405060708090a0b0c0d0e0f");
+    ck_assert_str_eq(text_of(pack, "compute_capability"), "8.6");
+    ck_assert_int_eq(tn_pack_at(pack, tn_pack_find(pack, "numa_node")).as.i, -1);
+    ck_assert_int_eq(tn_pack_at(pack, tn_pack_find(pack, "clock_mhz")).as.i, 1980);
+    tn_pack_drop(pack);
+    close_clean();
+}
+END_TEST
+
 /* Twice from the first device to the second. */
 static void copy_twice_to_another_device(void)
 {
@@ -340,18 +440,20 @@ static void copy_twice_to_another_device(void)
     float from[4] = { 1, 2, 3, 4 }, to[4] = { 0 };
 
     ck_assert_int_eq(d.backend->open(d.backend, 1, &other), TN_OK);
-    ck_assert_int_eq(d.backend->stream_new(other, &stream), TN_OK);
-    ck_assert_int_eq(d.backend->alloc(d.device, sizeof from, &memory), TN_OK);
-    ck_assert_int_eq(d.backend->alloc(other, sizeof from, &there), TN_OK);
-    ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, memory, 0, from, sizeof from), TN_OK);
+    ck_assert_int_eq(direct_stream_new(d.backend, other, &stream), TN_OK);
+    ck_assert_int_eq(direct_alloc(d.backend, d.device, sizeof from, &memory), TN_OK);
+    ck_assert_int_eq(direct_alloc(d.backend, other, sizeof from, &there), TN_OK);
+    ck_assert_int_eq(direct_copy_in(d.backend, d.device, d.stream, memory, 0, from, sizeof from),
+                     TN_OK);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(d.backend->copy_peer(other, there, 4, d.device, d.stream, memory, 0, 12),
+        ck_assert_int_eq(direct_copy(d.backend, d.stream, (tn_copy_end){ other, there, 4 },
+                                     (tn_copy_end){ d.device, memory, 0 }, 12),
                          TN_OK);
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);
-    ck_assert_int_eq(d.backend->copy_out(other, stream, to, there, 4, 12), TN_OK);
+    ck_assert_int_eq(direct_copy_out(d.backend, other, stream, to, there, 4, 12), TN_OK);
     ck_assert_float_eq(to[2], 3);
-    d.backend->free(d.device, memory, sizeof from);
-    d.backend->free(other, there, sizeof from);
+    direct_free(d.backend, d.device, memory, sizeof from);
+    direct_free(d.backend, other, there, sizeof from);
     d.backend->stream_drop(other, stream);
     d.backend->close(other);
     close_clean();
@@ -409,7 +511,7 @@ START_TEST(an_index_error_stays_with_its_stream)
     array_set(t, 1, -7);
     array_up(t);
     array_up(x);
-    ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
+    ck_assert_int_eq(direct_stream_new(d.backend, d.device, &second), TN_OK);
     CALL(&d, "nll_loss", &options, in, out);
     ck_assert_int_eq(d.backend->stream_sync(d.device, second), TN_OK);
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_INDEX,
@@ -450,6 +552,13 @@ int main(void)
     tcase_add_test(opened, work_is_not_done_before_somebody_waits);
     tcase_add_test(opened, copies_of_any_length_go_through_pinned_memory);
     tcase_add_test(opened, events_order_streams);
+    tcase_add_test(opened, pinned_memory_is_copied_in_the_order_of_the_stream);
+    tcase_add_test(opened, memory_is_filled_with_patterns_of_every_size);
+    tcase_add_test(opened, a_stream_of_the_program_is_used_and_stays);
+    tcase_add_test(opened, a_stream_has_the_priority_that_is_asked_for);
+    tcase_add_test(opened, events_with_timing_have_a_time);
+    tcase_add_test(opened, a_device_tells_whom_it_reaches);
+    tcase_add_test(opened, a_device_has_properties_of_its_hardware);
     tcase_add_test(opened, memory_goes_straight_to_another_device);
     tcase_add_test(opened, peer_access_that_somebody_enabled_before_is_used);
     tcase_add_test(opened, without_peer_access_the_driver_copies_through_the_host);

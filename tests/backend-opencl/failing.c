@@ -32,7 +32,8 @@ static int fails(const char *step)
 /* clang-format off */
 #define FORWARDED(X) \
     X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) \
-    X(clCreateContext) X(clReleaseContext) X(clReleaseCommandQueue) X(clReleaseMemObject) \
+    X(clCreateContext) X(clReleaseContext) X(clReleaseCommandQueue) \
+    X(clRetainCommandQueue) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clReleaseMemObject) \
     X(clEnqueueReadBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) \
     X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) \
     X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) \

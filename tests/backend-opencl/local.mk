@@ -3,7 +3,7 @@
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_opencl
 TESTS += %D%/test_opencl
-%C%_test_opencl_SOURCES = %D%/test_opencl.c tests/gpu/direct.h
+%C%_test_opencl_SOURCES = %D%/test_opencl.c tests/gpu/direct.h tests/gpu/optional.h
 %C%_test_opencl_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_opencl_LDADD = $(TN_LINK_TEST_CORE)
 check_LTLIBRARIES += %D%/failing.la

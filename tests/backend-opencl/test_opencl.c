@@ -2,7 +2,7 @@
  *
  * The host side of backend-opencl on the driver that the loader finds (PoCL in CI): queues, events,
  * offsets into a cl_mem, compile logs, allocations that fail, late failures, several threads. */
-#include "tests/gpu/direct.h"
+#include "tests/gpu/optional.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -103,14 +103,14 @@ START_TEST(a_queue_that_cannot_be_made_is_an_error_and_leaves_none)
         void *stream = NULL;
 
         setenv("TENON_TEST_OPENCL_FAILS", rows[i].step, 1);
-        tn_status status = d.backend->stream_new(d.device, &stream);
+        tn_status status = direct_stream_new(d.backend, d.device, &stream);
         unsetenv("TENON_TEST_OPENCL_FAILS");
         ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "making a queue"));
         expect(status, rows[i].status, rows[i].words);
         ck_assert_ptr_null(stream);
     }
     void *stream = NULL;
-    ck_assert_msg(d.backend->stream_new(d.device, &stream) == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(direct_stream_new(d.backend, d.device, &stream) == TN_OK, "%s", tn_error_text());
     d.backend->stream_drop(d.device, stream);
     *options = before;
     ck_assert_int_eq(d.plugin->activate(d.plugin), TN_OK);
@@ -210,12 +210,13 @@ START_TEST(copies_take_offsets_on_both_sides)
     char back[16] = "";
 
     array_up(b);
-    ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, a->memory, 5, text, sizeof text),
+    ck_assert_int_eq(direct_copy_in(d.backend, d.device, d.stream, a->memory, 5, text, sizeof text),
                      TN_OK);
-    ck_assert_int_eq(d.backend->copy(d.device, d.stream, b->memory, 30, a->memory, 7, 5), TN_OK);
-    ck_assert_int_eq(d.backend->copy_out(d.device, d.stream, back, b->memory, 29, 7), TN_OK);
+    ck_assert_int_eq(direct_copy(d.backend, d.stream, (tn_copy_end){ d.device, b->memory, 30 },
+                                 (tn_copy_end){ d.device, a->memory, 7 }, 5),
+                     TN_OK);
+    ck_assert_int_eq(direct_copy_out(d.backend, d.device, d.stream, back, b->memory, 29, 7), TN_OK);
     ck_assert_mem_eq(back, "\x5atenon\x5a", 7);
-    ck_assert_int_eq(d.backend->copy_in(d.device, d.stream, a->memory, 0, text, 0), TN_OK);
     array_drop(a);
     array_drop(b);
 }
@@ -225,11 +226,29 @@ START_TEST(memory_that_is_not_there_is_an_error_with_sizes)
 {
     void *memory = NULL;
 
-    expect(d.backend->alloc(d.device, (size_t)1 << 60, &memory), TN_ERR_MEMORY,
+    expect(direct_alloc(d.backend, d.device, (size_t)1 << 60, &memory), TN_ERR_MEMORY,
            "1152921504606846976");
     ck_assert_ptr_null(memory);
-    ck_assert_int_eq(d.backend->alloc(d.device, 100, &memory), TN_OK);
-    d.backend->free(d.device, memory, 100);
+    ck_assert_int_eq(direct_alloc(d.backend, d.device, 100, &memory), TN_OK);
+    direct_free(d.backend, d.device, memory, 100);
+}
+END_TEST
+
+START_TEST(pinned_memory_is_copied_in_the_order_of_the_stream)
+{
+    copies_with_pinned_memory(&d);
+}
+END_TEST
+
+START_TEST(memory_is_filled_with_patterns_of_every_size)
+{
+    fills_with_patterns(&d);
+}
+END_TEST
+
+START_TEST(a_queue_of_the_program_is_used_and_stays)
+{
+    uses_a_stream_of_the_program(&d);
 }
 END_TEST
 
@@ -243,8 +262,8 @@ START_TEST(events_order_queues)
     void *first = d.stream, *second, *event;
     bool done = false;
 
-    ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
-    ck_assert_int_eq(d.backend->event_new(d.device, &event), TN_OK);
+    ck_assert_int_eq(direct_stream_new(d.backend, d.device, &second), TN_OK);
+    ck_assert_int_eq(direct_event_new(d.backend, d.device, 0, &event), TN_OK);
     /* waiting for an event that was never recorded returns at once */
     ck_assert_int_eq(d.backend->event_query(d.device, event, &done), TN_OK);
     ck_assert(done);
@@ -287,7 +306,7 @@ START_TEST(an_index_error_stays_with_its_queue)
     array_set(t, 1, -7);
     array_up(t);
     array_up(x);
-    ck_assert_int_eq(d.backend->stream_new(d.device, &second), TN_OK);
+    ck_assert_int_eq(direct_stream_new(d.backend, d.device, &second), TN_OK);
     CALL(&d, "nll_loss", &options, in, out);
     ck_assert_int_eq(d.backend->stream_sync(d.device, second), TN_OK);
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_INDEX,
@@ -309,7 +328,7 @@ static void *double_it(void *failed)
     struct array *a;
     int64_t n = 64;
 
-    if (mine.backend->stream_new(mine.device, &mine.stream)) {
+    if (direct_stream_new(mine.backend, mine.device, &mine.stream)) {
         *(bool *)failed = true;
         return NULL;
     }
@@ -356,7 +375,7 @@ START_TEST(a_text_that_does_not_compile_gives_text_type_and_log)
 
     options->build = "-Dget_global_id=no_such_function";
     ck_assert_int_eq(other.backend->open(other.backend, 0, &other.device), TN_OK);
-    ck_assert_int_eq(other.backend->stream_new(other.device, &other.stream), TN_OK);
+    ck_assert_int_eq(direct_stream_new(other.backend, other.device, &other.stream), TN_OK);
     a = array_new(&other, TN_I16, 1, &n, PLAIN);
     {
         struct array *const in[] = { a, a }, *const out[] = { a };
@@ -402,6 +421,9 @@ int main(void)
     tcase_add_test(tcase, three_views_in_one_piece_of_memory);
     tcase_add_test(tcase, copies_take_offsets_on_both_sides);
     tcase_add_test(tcase, memory_that_is_not_there_is_an_error_with_sizes);
+    tcase_add_test(tcase, pinned_memory_is_copied_in_the_order_of_the_stream);
+    tcase_add_test(tcase, memory_is_filled_with_patterns_of_every_size);
+    tcase_add_test(tcase, a_queue_of_the_program_is_used_and_stays);
     tcase_add_test(tcase, events_order_queues);
     tcase_add_test(tcase, an_index_error_stays_with_its_queue);
     tcase_add_test(tcase, threads_with_queues_of_their_own_do_not_disturb_each_other);

@@ -196,12 +196,12 @@ START_TEST(slow_work_is_waited_for_and_streams_wait_for_events)
     TN_SCOPE;
     tn_tensor *x = ones();
     ok(tn_device_sync(strict()));
-    tn_stream *other = tn_stream_new(strict());
+    tn_stream *other = tn_stream_new(strict(), NULL);
     there(other);
     ok(api()->inject("slow:5000"));
     for (int i = 0; i < 5; i++)
         x = tn_add(x, x, NULL); /* on the default stream: 32 */
-    tn_event *event = tn_event_record(strict(), NULL);
+    tn_event *event = tn_event_record(strict(), NULL, 0);
     there(event);
     ok(tn_event_wait(event, other));
     tn_stream_begin(other);
@@ -219,7 +219,7 @@ END_TEST
 
 START_TEST(memory_that_other_streams_use_is_not_given_away_early)
 {
-    tn_stream *other = tn_stream_new(strict());
+    tn_stream *other = tn_stream_new(strict(), NULL);
     there(other);
     {
         TN_SCOPE;

@@ -39,40 +39,28 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-static tn_status alloc(void *device, size_t bytes, void **memory)
+static tn_status alloc(void *device, tn_memory *memory)
+{
+    uint64_t bytes = memory->bytes;
+
+    (void)device;
+    memory->handle = bytes < (uint64_t)1 << 40 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    return memory->handle != NULL
+               ? TN_OK
+               : tn_fail(TN_ERR_MEMORY, "bare: no %llu bytes", (unsigned long long)bytes);
+}
+
+static void free_memory(void *device, const tn_memory *memory)
 {
     (void)device;
-    *memory = bytes < (size_t)1 << 40 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
-    return *memory != NULL ? TN_OK : tn_fail(TN_ERR_MEMORY, "bare: no %zu bytes", bytes);
+    free(memory->handle);
 }
 
-static void free_memory(void *device, void *memory, size_t bytes)
+static tn_status copy(void *device, const tn_copy_args *args)
 {
-    (void)device, (void)bytes;
-    free(memory);
-}
-
-static tn_status copy_in(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes)
-{
-    (void)device, (void)stream;
-    memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status copy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)device, (void)stream;
-    memcpy(to, (char *)memory + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes)
-{
-    (void)device, (void)stream;
-    memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
+    (void)device;
+    memcpy((char *)args->to.memory + args->to.offset, (char *)args->from.memory + args->from.offset,
+           args->bytes);
     return TN_OK;
 }
 
@@ -86,7 +74,5 @@ static const tn_backend_def backend = { TN_HEAD(tn_backend_def),
                                         .info = info,
                                         .alloc = alloc,
                                         .free = free_memory,
-                                        .copy_in = copy_in,
-                                        .copy_out = copy_out,
                                         .copy = copy };
 TN_PLUGIN("org.example.bare", "1.0.0", &backend);

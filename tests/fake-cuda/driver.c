@@ -141,6 +141,29 @@ CUresult fake_cuDeviceGetName(char *name, int size, CUdevice device)
     return fake_leave(CUDA_SUCCESS);
 }
 
+CUresult fake_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    BEGIN("cuDeviceGetUuid", false)
+    for (int i = 0; i < 16; i++)
+        uuid->bytes[i] = (unsigned char)(16 * device + i);
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
+{
+    BEGIN("cuDeviceGetPCIBusId", false)
+    snprintf(id, (size_t)size, "0000:F%d:00.0", (int)device);
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuCtxGetStreamPriorityRange(int *lowest, int *highest)
+{
+    BEGIN("cuCtxGetStreamPriorityRange", true)
+    *lowest = 0;
+    *highest = -5;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 CUresult fake_cuDeviceTotalMem(size_t *bytes, CUdevice device)
 {
     (void)device;
@@ -155,6 +178,8 @@ CUresult fake_cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     BEGIN("cuDeviceGetAttribute", false)
     *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 4
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
+             : attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY           ? 0
+             : attribute == CU_DEVICE_ATTRIBUTE_CLOCK_RATE               ? 1980000
                                                                          : 6;
     return fake_leave(CUDA_SUCCESS);
 }

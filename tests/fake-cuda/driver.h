@@ -56,6 +56,7 @@ struct CUstream_st {
 struct CUevent_st {
     struct CUstream_st *stream; /* NULL: never recorded */
     long count;
+    bool timing;
     struct CUevent_st *next; /* all that are: a lost device's are never destroyed */
 };
 

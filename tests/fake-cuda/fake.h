@@ -38,6 +38,7 @@ struct fake_cuda {
     size_t used[FAKE_DEVICES];
     unsigned char peers[FAKE_DEVICES][FAKE_DEVICES]; /* access was enabled, from one to the other */
     long direct, staged; /* copies between devices: with that access, and through the host */
+    int priority;        /* of the newest stream */
     long launches;
     long items;          /* work items of all of them */
     long queued;         /* queued work that is not done yet */

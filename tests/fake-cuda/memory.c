@@ -129,6 +129,59 @@ CUresult fake_cuMemHostGetDevicePointer(CUdeviceptr *to, void *at, unsigned flag
                                               : fake_misuse("not pinned memory", INVALID_VALUE));
 }
 
+/* The fake GPU has no managed memory, and says so among its attributes. */
+CUresult fake_cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags)
+{
+    (void)at, (void)bytes, (void)flags;
+    BEGIN("cuMemAllocManaged", true)
+    return fake_leave(fake_misuse("managed memory, which there is none of", INVALID_VALUE));
+}
+
+struct fill {
+    uint64_t at;
+    uint32_t value;
+    size_t count, item;
+};
+
+static int fill_run(void *data)
+{
+    struct fill f;
+    char *at;
+
+    memcpy(&f, data, sizeof f);
+    at = fake_memory(f.at, f.count * f.item);
+    for (size_t i = 0; at && i < f.count; i++)
+        memcpy(at + i * f.item, &f.value, f.item);
+    return at ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static CUresult fill(CUdeviceptr at, uint32_t value, size_t count, size_t item, CUstream stream)
+{
+    const struct fill f = { at, value, count, item };
+
+    if (at % item != 0)
+        return fake_misuse("memory to fill that is not aligned", INVALID_VALUE);
+    return fake_queue(stream, fill_run, &f, sizeof f);
+}
+
+CUresult fake_cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t count, CUstream stream)
+{
+    BEGIN("cuMemsetD8Async", true)
+    return fake_leave(fill(at, value, count, 1, stream));
+}
+
+CUresult fake_cuMemsetD16Async(CUdeviceptr at, unsigned short value, size_t count, CUstream stream)
+{
+    BEGIN("cuMemsetD16Async", true)
+    return fake_leave(fill(at, value, count, 2, stream));
+}
+
+CUresult fake_cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t count, CUstream stream)
+{
+    BEGIN("cuMemsetD32Async", true)
+    return fake_leave(fill(at, value, count, 4, stream));
+}
+
 struct transfer {
     uint64_t to, from;
     size_t bytes;

@@ -70,10 +70,13 @@ int fake_enqueue(void *stream, int (*run)(void *data), const void *data, size_t 
     return fake_leave(result);
 }
 
-CUresult fake_cuStreamCreate(CUstream *stream, unsigned flags)
+CUresult fake_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     (void)flags;
-    BEGIN("cuStreamCreate", true)
+    BEGIN("cuStreamCreateWithPriority", true)
+    if (priority > 0 || priority < -5)
+        return fake_leave(fake_misuse("a priority out of range", INVALID_VALUE));
+    fake_cuda.priority = priority;
     *stream = calloc(1, sizeof **stream);
     if (!*stream)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
@@ -121,11 +124,11 @@ CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 
 CUresult fake_cuEventCreate(CUevent *event, unsigned flags)
 {
-    (void)flags;
     BEGIN("cuEventCreate", true)
     *event = calloc(1, sizeof **event);
     if (!*event)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    (*event)->timing = !(flags & CU_EVENT_DISABLE_TIMING);
     (*event)->next = events;
     events = *event;
     fake_cuda.live_events++;
@@ -157,6 +160,18 @@ CUresult fake_cuEventSynchronize(CUevent event)
 {
     BEGIN("cuEventSynchronize", true)
     return fake_leave(event->stream ? fake_stream_run(event->stream, event->count) : CUDA_SUCCESS);
+}
+
+/* Each piece of work takes a quarter of a millisecond. */
+CUresult fake_cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
+{
+    BEGIN("cuEventElapsedTime", true)
+    if (!from->timing || !to->timing || !from->stream || !to->stream)
+        return fake_leave(fake_misuse("events that have no time", INVALID_VALUE));
+    if (from->stream->done < from->count || to->stream->done < to->count)
+        return fake_leave(CUDA_ERROR_NOT_READY);
+    *milliseconds = (float)(to->count - from->count) * 0.25f;
+    return fake_leave(CUDA_SUCCESS);
 }
 
 /* The first query reports that the work is not done, and does it. */

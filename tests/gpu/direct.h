@@ -68,6 +68,66 @@ static inline void direct_close(struct direct *d)
     d->device = NULL;
 }
 
+/* ---- the backend's functions, with their arguments in a row ---- */
+
+static inline tn_status direct_alloc(const tn_backend_def *backend, void *device, size_t bytes,
+                                     void **out)
+{
+    tn_memory memory = { TN_HEAD(tn_memory), .bytes = bytes > 0 ? bytes : 1 };
+    tn_status status = backend->alloc(device, &memory);
+
+    *out = memory.handle;
+    return status;
+}
+
+static inline void direct_free(const tn_backend_def *backend, void *device, void *handle,
+                               size_t bytes)
+{
+    const tn_memory memory = { TN_HEAD(tn_memory), .bytes = bytes, .handle = handle };
+
+    backend->free(device, &memory);
+}
+
+static inline tn_status direct_copy(const tn_backend_def *backend, void *stream, tn_copy_end to,
+                                    tn_copy_end from, size_t bytes)
+{
+    const tn_copy_args args = { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes,
+                                .stream = stream };
+
+    return backend->copy(from.device ? from.device : to.device, &args);
+}
+
+static inline tn_status direct_copy_in(const tn_backend_def *backend, void *device, void *stream,
+                                       void *memory, uint64_t offset, const void *from,
+                                       size_t bytes)
+{
+    return direct_copy(backend, stream, (tn_copy_end){ device, memory, offset },
+                       (tn_copy_end){ NULL, (void *)(uintptr_t)from, 0 }, bytes);
+}
+
+static inline tn_status direct_copy_out(const tn_backend_def *backend, void *device, void *stream,
+                                        void *to, void *memory, uint64_t offset, size_t bytes)
+{
+    return direct_copy(backend, stream, (tn_copy_end){ NULL, to, 0 },
+                       (tn_copy_end){ device, memory, offset }, bytes);
+}
+
+static inline tn_status direct_stream_new(const tn_backend_def *backend, void *device,
+                                          void **stream)
+{
+    const tn_stream_args args = { TN_HEAD(tn_stream_args) };
+
+    return backend->stream_new(device, &args, stream);
+}
+
+static inline tn_status direct_event_new(const tn_backend_def *backend, void *device,
+                                         uint32_t flags, void **event)
+{
+    const tn_event_args args = { TN_HEAD(tn_event_args), .flags = flags };
+
+    return backend->event_new(device, &args, event);
+}
+
 /* Activates and opens device `index`; TN_ERR_UNAVAILABLE when there is none. */
 static inline tn_status direct_open(struct direct *d, int32_t index)
 {
@@ -79,7 +139,7 @@ static inline tn_status direct_open(struct direct *d, int32_t index)
     if (!status)
         status = d->backend->open(d->backend, index, &d->device);
     if (!status)
-        status = d->backend->stream_new(d->device, &d->stream);
+        status = direct_stream_new(d->backend, d->device, &d->stream);
     d->info = (tn_device_info){ TN_HEAD(tn_device_info) };
     return status ? status : d->backend->info(d->device, &d->info);
 }
@@ -138,14 +198,14 @@ static inline struct array *array_new(struct direct *d, tn_dtype dtype, int ndim
     a->view.shape = a->shape;
     a->view.strides = a->strides;
     a->view.byte_offset = layout == GAPS ? (uint64_t)(3 * a->item) : 0;
-    ck_assert_int_eq(d->backend->alloc(d->device, a->bytes, &a->memory), TN_OK);
+    ck_assert_int_eq(direct_alloc(d->backend, d->device, a->bytes, &a->memory), TN_OK);
     a->view.data = a->memory;
     return a;
 }
 
 static inline void array_drop(struct array *a)
 {
-    a->d->backend->free(a->d->device, a->memory, a->bytes);
+    direct_free(a->d->backend, a->d->device, a->memory, a->bytes);
     free(a->host);
     free(a);
 }
@@ -252,13 +312,14 @@ static inline void array_set(struct array *a, int64_t linear, double value)
 static inline void array_up(struct array *a)
 {
     ck_assert_int_eq(
-        a->d->backend->copy_in(a->d->device, a->d->stream, a->memory, 0, a->host, a->bytes), TN_OK);
+        direct_copy_in(a->d->backend, a->d->device, a->d->stream, a->memory, 0, a->host, a->bytes),
+        TN_OK);
 }
 
 static inline void array_down(struct array *a)
 {
     ck_assert_int_eq(
-        a->d->backend->copy_out(a->d->device, a->d->stream, a->host, a->memory, 0, a->bytes),
+        direct_copy_out(a->d->backend, a->d->device, a->d->stream, a->host, a->memory, 0, a->bytes),
         TN_OK);
 }
 

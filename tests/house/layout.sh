@@ -18,10 +18,13 @@ find_header() {
     echo "layout.sh: no $1 in $abs_builddir or $abs_srcdir: build first" >&2
     exit 1
 }
+# Every public header, but those that only include others and the one that is generated from them.
 headers=
-for h in abi base value tensor op hooks grad module container lazy state convert train contrib \
-    runtime query native ops; do
-    headers="$headers $(find_header $h.h)" || exit 1
+for h in $(cd "$abs_srcdir/sdk/include/tenon" && ls ./*.h) ops.h; do
+    case $h in
+    ./plugin.h | ./tenon.h | ./host.h | ./ops.h) ;;
+    *) headers="$headers $(find_header "${h#./}")" || exit 1 ;;
+    esac
 done
 # shellcheck disable=SC2086
 "${PERL:-perl}" "$here/layout.pl" $headers >"$work/layout.c" || exit 1

@@ -40,44 +40,24 @@ static tn_status toy_info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-static tn_status toy_alloc(void *device, size_t bytes, void **memory)
+static tn_status toy_alloc(void *device, tn_memory *memory)
 {
     (void)device;
-    *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    return *memory != NULL ? TN_OK : tn_fail(TN_ERR_MEMORY, "toy: no memory");
+    memory->handle = aligned_alloc(64, (memory->bytes + 63) / 64 * 64);
+    return memory->handle != NULL ? TN_OK : tn_fail(TN_ERR_MEMORY, "toy: no memory");
 }
 
-static void toy_free(void *device, void *memory, size_t bytes)
+static void toy_free(void *device, const tn_memory *memory)
 {
     (void)device;
-    (void)bytes;
-    free(memory);
+    free(memory->handle);
 }
 
-static tn_status toy_in(void *device, void *stream, void *memory, uint64_t offset, const void *from,
-                        size_t bytes)
+static tn_status toy_copy(void *device, const tn_copy_args *args)
 {
     (void)device;
-    (void)stream;
-    memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status toy_out(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                         size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy(to, (char *)memory + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status toy_copy(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                          uint64_t from_offset, size_t bytes)
-{
-    (void)device;
-    (void)stream;
-    memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
+    memcpy((char *)args->to.memory + args->to.offset, (char *)args->from.memory + args->from.offset,
+           args->bytes);
     return TN_OK;
 }
 
@@ -91,8 +71,6 @@ static const tn_backend_def toy = { TN_HEAD(tn_backend_def),
                                     .info = toy_info,
                                     .alloc = toy_alloc,
                                     .free = toy_free,
-                                    .copy_in = toy_in,
-                                    .copy_out = toy_out,
                                     .copy = toy_copy };
 
 /* First element of a contiguous float32 view. */

@@ -116,7 +116,9 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     spoiled.format = format;
     bits_refused(&spoiled, &spoiled.format.flags, sizeof spoiled.format.flags, 7, "flags");
     spoiled.backend = backend;
-    bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 15, "flags");
+    bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 63, "flags");
+    bits_refused(&spoiled, &spoiled.backend.reserved, sizeof spoiled.backend.reserved, 0,
+                 "reserved");
 }
 END_TEST
 

@@ -34,29 +34,30 @@ static void give(size_t bytes)
     atomic_fetch_sub(&room.bytes, (int64_t)bytes);
 }
 
-static tn_status host_alloc(void *dev, size_t bytes, void **memory)
+static tn_status host_alloc(void *dev, tn_memory *memory)
 {
+    size_t bytes = (size_t)memory->bytes;
+
     (void)dev;
-    if (atomic_load(&room.give_nothing)) {
-        *memory = NULL;
+    if (atomic_load(&room.give_nothing))
         return TN_OK;
-    }
     if (take(bytes) != TN_OK)
         return TN_ERR_MEMORY;
-    *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(*memory);
+    memory->handle = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(memory->handle);
     return TN_OK;
 }
 
-static void host_free(void *dev, void *memory, size_t bytes)
+static void host_free(void *dev, const tn_memory *memory)
 {
     (void)dev;
-    give(bytes);
-    free(memory);
+    give((size_t)memory->bytes);
+    free(memory->handle);
 }
 
-static tn_status lump_alloc(void *dev, size_t bytes, void **memory)
+static tn_status lump_alloc(void *dev, tn_memory *memory)
 {
+    size_t bytes = (size_t)memory->bytes;
     lump *l;
 
     (void)dev;
@@ -66,18 +67,37 @@ static tn_status lump_alloc(void *dev, size_t bytes, void **memory)
     l->magic = MAGIC;
     l->size = bytes;
     l->bytes = malloc(bytes);
-    *memory = l;
+    memory->handle = l;
     return TN_OK;
 }
 
-static void lump_free(void *dev, void *memory, size_t bytes)
+/* Of vault, which also has pinned memory, and whose memory is first the asking stream's. */
+static tn_status vault_alloc(void *dev, tn_memory *memory)
 {
-    lump *l = memory;
+    tn_status status = lump_alloc(dev, memory);
+
+    if (status != TN_OK)
+        return status;
+    if (memory->kind == TN_MEMORY_PINNED) {
+        memory->host = ((lump *)memory->handle)->bytes;
+        atomic_fetch_add(&room.pinned, 1);
+    } else {
+        ck_assert_ptr_nonnull(memory->stream);
+    }
+    return TN_OK;
+}
+
+static void lump_free(void *dev, const tn_memory *memory)
+{
+    lump *l = memory->handle;
 
     (void)dev;
+    ck_assert_ptr_null(memory->stream);
     ck_assert_uint_eq(l->magic, MAGIC);
-    ck_assert_uint_eq(l->size, bytes);
-    give(bytes);
+    ck_assert_uint_eq(l->size, memory->bytes);
+    if (memory->kind == TN_MEMORY_PINNED)
+        atomic_fetch_sub(&room.pinned, 1);
+    give(l->size);
     l->magic = 0;
     free(l->bytes);
     free(l);
@@ -128,6 +148,8 @@ static tn_status vault_info(void *dev, tn_device_info *out)
     tn_snprint(out->name, sizeof out->name, "Vault of the tests");
     out->alignment = 256;
     out->memory_total = 1 << 30;
+    out->memory_kinds |= TN_MEMORY_BIT(TN_MEMORY_PINNED);
+    out->priority_highest = -2;
     return TN_OK;
 }
 
@@ -136,94 +158,76 @@ static tn_status lost(void)
     return atomic_load(&room.lost) ? TN_ERR_LOST : TN_OK;
 }
 
-static tn_status host_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from,
-                         size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies_in, 1);
-    memcpy((char *)memory + offset, from, bytes);
-    return TN_OK;
-}
-
-static tn_status host_out(void *dev, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies_out, 1);
-    memcpy(to, (char *)memory + offset, bytes);
-    return TN_OK;
-}
-
-static tn_status host_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from,
-                           uint64_t from_offset, size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies, 1);
-    memcpy((char *)to + to_offset, (char *)from + from_offset, bytes);
-    return TN_OK;
-}
-
-static tn_status lump_in(void *dev, void *stream, void *memory, uint64_t offset, const void *from,
-                         size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies_in, 1);
-    memcpy(within(memory, offset, bytes), from, bytes);
-    return lost();
-}
-
-static tn_status lump_out(void *dev, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies_out, 1);
-    memcpy(to, within(memory, offset, bytes), bytes);
-    return lost();
-}
-
-static tn_status lump_copy(void *dev, void *stream, void *to, uint64_t to_offset, void *from,
-                           uint64_t from_offset, size_t bytes)
-{
-    (void)dev;
-    (void)stream;
-    atomic_fetch_add(&room.copies, 1);
-    memcpy(within(to, to_offset, bytes), within(from, from_offset, bytes), bytes);
-    return lost();
-}
-
-static tn_status vault_peer(void *to_device, void *to, uint64_t to_offset, void *from_device,
-                            void *stream, void *from, uint64_t from_offset, size_t bytes)
-{
-    (void)stream;
-    ck_assert_ptr_ne(to_device, from_device);
-    atomic_fetch_add(&room.peers, 1);
-    memcpy(within(to, to_offset, bytes), within(from, from_offset, bytes), bytes);
-    return lost();
-}
-
 /* ---- streams: time passes when the test lets it ---- */
 
 typedef struct vault_stream {
     _Atomic uint64_t asked, done;
     _Atomic int32_t held;
+    bool own; /* made by stream_new */
+    struct held_copy *copies;
 } vault_stream;
 
 typedef struct vault_event {
     vault_stream *stream;
     uint64_t at;
+    bool timing;
 } vault_event;
+
+/* A copy that a held stream has yet to do. */
+struct held_copy {
+    tn_copy_args args;
+    struct held_copy *next;
+};
 
 static _Atomic int32_t streams_alive, events_alive;
 
-static tn_status vault_stream_new(void *dev, void **stream)
+/* Each byte of it is checked against its allocation, unless it is the host's. */
+static char *place(const tn_copy_end *end, size_t bytes, bool opaque)
+{
+    return end->device != NULL && opaque ? within(end->memory, end->offset, bytes)
+                                         : (char *)end->memory + end->offset;
+}
+
+static void copy_now(const tn_copy_args *args, bool opaque)
+{
+    size_t bytes = (size_t)args->bytes;
+
+    atomic_fetch_add(args->from.device == NULL              ? &room.copies_in
+                     : args->to.device == NULL              ? &room.copies_out
+                     : args->to.device == args->from.device ? &room.copies
+                                                            : &room.peers,
+                     1);
+    memcpy(place(&args->to, bytes, opaque), place(&args->from, bytes, opaque), bytes);
+}
+
+static tn_status host_copy(void *dev, const tn_copy_args *args)
 {
     (void)dev;
-    *stream = calloc(1, sizeof(vault_stream));
+    ck_assert_uint_ge(args->bytes, 1);
+    copy_now(args, false);
+    return TN_OK;
+}
+
+static tn_status lump_copy(void *dev, const tn_copy_args *args)
+{
+    (void)dev;
+    ck_assert_uint_ge(args->bytes, 1);
+    ck_assert_uint_eq(args->flags, 0);
+    copy_now(args, true);
+    return lost();
+}
+
+static tn_status vault_stream_new(void *dev, const tn_stream_args *args, void **stream)
+{
+    (void)dev;
+    ck_assert_int_eq(args->head.kind, TN_KIND_tn_stream_args);
+    room.priority = args->priority;
+    if (args->external != NULL) {
+        *stream = args->external;
+    } else {
+        *stream = calloc(1, sizeof(vault_stream));
+        ((vault_stream *)*stream)->own = true;
+    }
     atomic_fetch_add(&streams_alive, 1);
     return TN_OK;
 }
@@ -232,12 +236,51 @@ static void vault_stream_drop(void *dev, void *stream)
 {
     (void)dev;
     atomic_fetch_sub(&streams_alive, 1);
-    free(stream);
+    if (((vault_stream *)stream)->own)
+        free(stream);
 }
 
 static void finish(vault_stream *s)
 {
+    struct held_copy *copy;
+
+    while ((copy = s->copies) != NULL) {
+        s->copies = copy->next;
+        copy_now(&copy->args, true);
+        free(copy);
+    }
     atomic_store(&s->done, atomic_load(&s->asked));
+}
+
+static tn_status vault_copy(void *dev, const tn_copy_args *args)
+{
+    vault_stream *stream = args->stream;
+    struct held_copy *copy, **last = &stream->copies;
+
+    (void)dev;
+    ck_assert_uint_ge(args->bytes, 1);
+    if ((args->flags & TN_COPY_ASYNC) == 0 || !atomic_load(&stream->held)) {
+        copy_now(args, true);
+        return lost();
+    }
+    copy = malloc(sizeof *copy);
+    *copy = (struct held_copy){ *args, NULL };
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = copy;
+    return lost();
+}
+
+static tn_status vault_fill(void *dev, const tn_fill_args *args)
+{
+    char *at = within(args->memory, args->offset, (size_t)args->bytes);
+
+    (void)dev;
+    ck_assert_uint_eq(args->bytes % args->pattern_bytes, 0);
+    atomic_fetch_add(&room.fills, 1);
+    for (uint64_t i = 0; i < args->bytes; i += args->pattern_bytes)
+        memcpy(at + i, args->pattern, args->pattern_bytes);
+    return lost();
 }
 
 static tn_status vault_stream_sync(void *dev, void *stream)
@@ -251,10 +294,11 @@ static tn_status vault_stream_sync(void *dev, void *stream)
     return lost();
 }
 
-static tn_status vault_event_new(void *dev, void **event)
+static tn_status vault_event_new(void *dev, const tn_event_args *args, void **event)
 {
     (void)dev;
     *event = calloc(1, sizeof(vault_event));
+    ((vault_event *)*event)->timing = (args->flags & TN_EVENT_TIMING) != 0;
     atomic_fetch_add(&events_alive, 1);
     return TN_OK;
 }
@@ -276,6 +320,29 @@ static tn_status vault_event_record(void *dev, void *event, void *stream)
     if (!atomic_load(&e->stream->held))
         finish(stream);
     return lost();
+}
+
+/* Each event is half a millisecond after the one before. */
+static tn_status vault_event_elapsed(void *dev, void *from, void *to, double *milliseconds)
+{
+    const vault_event *a = from, *b = to;
+
+    (void)dev;
+    ck_assert(a->timing && b->timing);
+    ck_assert_uint_ge(atomic_load(&b->stream->done), b->at);
+    *milliseconds = ((double)b->at - (double)a->at) * 0.5;
+    return lost();
+}
+
+static tn_status vault_reaches(void *dev, void *other, bool *direct)
+{
+    *direct = (uintptr_t)dev < (uintptr_t)other; /* in one direction */
+    return lost();
+}
+
+static tn_status vault_properties(void *dev, tn_pack *out)
+{
+    return tn_pack_add(out, "pci", tn_value_string((uintptr_t)dev == 100 ? "0000:01:00.0" : "?"));
 }
 
 static tn_status vault_event_wait(void *dev, void *event, void *stream)
@@ -327,6 +394,13 @@ void stream_release(const tn_stream *stream)
 {
     atomic_store(&((vault_stream *)stream->handle)->held, 0);
     finish(stream->handle);
+}
+
+void *stream_external(void)
+{
+    static vault_stream stream;
+
+    return &stream;
 }
 
 /* ---- kernels: copy and fill, slow and simple ---- */
@@ -430,18 +504,19 @@ static const tn_backend_def backends[] = {
     { TN_HEAD(tn_backend_def), .type = "cpu", .help = "host memory",
       .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK, .dlpack_type = 1, .enumerate = one,
       .open = open_it, .close = close_it, .alloc = host_alloc, .free = host_free,
-      .copy_in = host_in, .copy_out = host_out, .copy = host_copy },
+      .copy = host_copy },
     { TN_HEAD(tn_backend_def),
       .type = "vault",
       .help = "opaque memory",
-      .flags = TN_BACKEND_ASYNC,
+      .flags = TN_BACKEND_ASYNC | TN_BACKEND_PEER | TN_BACKEND_STREAM_ORDERED,
       .dlpack_type = 4,
       .enumerate = two,
       .open = open_it,
       .close = close_it,
       .info = vault_info,
-      .alloc = lump_alloc,
+      .alloc = vault_alloc,
       .free = lump_free,
+      .copy = vault_copy,
       .stream_new = vault_stream_new,
       .stream_drop = vault_stream_drop,
       .stream_sync = vault_stream_sync,
@@ -451,15 +526,15 @@ static const tn_backend_def backends[] = {
       .event_wait = vault_event_wait,
       .event_sync = vault_event_sync,
       .event_query = vault_event_query,
-      .copy_in = lump_in,
-      .copy_out = lump_out,
-      .copy = lump_copy,
-      .copy_peer = vault_peer,
+      .event_elapsed = vault_event_elapsed,
+      .fill = vault_fill,
+      .peer = vault_reaches,
+      .properties = vault_properties,
       .native = vault_native,
       .native_stream = vault_native_stream },
     { TN_HEAD(tn_backend_def), .type = "brick", .help = "opaque memory and nothing else",
       .enumerate = one, .open = open_it, .close = close_it, .alloc = lump_alloc, .free = lump_free,
-      .copy_in = lump_in, .copy_out = lump_out, .copy = lump_copy },
+      .copy = lump_copy },
     { TN_HEAD(tn_backend_def), .type = "ghost", .help = "no memory", .flags = TN_BACKEND_NO_MEMORY,
       .enumerate = one, .open = open_it, .close = close_it },
 };

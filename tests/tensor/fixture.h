@@ -3,8 +3,8 @@
  * Devices for the tests of core/tensor, so that these need no plugin:
  *
  * - cpu: memory of the host; works after fork
- * - vault: two devices with opaque handles, streams whose work the test holds up, copy_peer, and an
- *   alignment of their own
+ * - vault: two devices with opaque handles, streams whose work the test holds up, all that a
+ *   backend may have, and an alignment of their own
  * - brick: opaque handles and nothing else, no kernels, no streams
  * - ghost: no memory
  *
@@ -32,7 +32,9 @@ typedef struct room_state {
     _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t opened, closed;
-    _Atomic int64_t copies_in, copies_out, copies, peers, kernels, syncs, waits;
+    _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
+    _Atomic int64_t pinned; /* pieces of it that are live */
+    int32_t priority;       /* of the newest stream */
 } room_state;
 
 extern room_state room;
@@ -46,6 +48,8 @@ void room_close(void);
 /* Work on a stream of vault is not done until released. */
 void stream_hold(const tn_stream *stream);
 void stream_release(const tn_stream *stream);
+/* The native handle of a stream of vault that the test owns. */
+void *stream_external(void);
 
 const tn_device *device(const char *name);
 

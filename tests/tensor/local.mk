@@ -8,7 +8,7 @@ TESTS += %D%/test_numpy.sh
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
 	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_memory \
-	%D%/test_guard %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
+	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
 
@@ -41,6 +41,10 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
 %C%_test_guard_SOURCES = %D%/test_guard.c $(TN_TENSOR_FIXTURE)
 %C%_test_guard_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_guard_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_pinned_SOURCES = %D%/test_pinned.c $(TN_TENSOR_FIXTURE)
+%C%_test_pinned_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_pinned_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_print_SOURCES = %D%/test_print.c $(TN_TENSOR_FIXTURE) %D%/numpy_text.h
 %C%_test_print_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -197,6 +197,22 @@ START_TEST(streams_of_two_devices_wait_for_each_other_and_the_host_for_neither)
 }
 END_TEST
 
+START_TEST(a_device_without_a_kernel_for_fill_is_filled_by_its_backend)
+{
+    tn_tensor *x;
+
+    room_open();
+    x = tn_tensor_full(TN_SHAPE(5), 1.5, TN_F64, device("vault"));
+    ck_assert_int_eq(room.fills, 1);
+    ck_assert_int_eq(room.copies_in, 0);
+    ck_assert(at(x, 0) == 1.5 && at(x, 4) == 1.5);
+    x = tn_tensor_full(TN_SHAPE(5), 2.5, TN_F64, device("brick")); /* which has no fill, either */
+    ck_assert_int_eq(room.copies_in, 1);
+    ck_assert(at(x, 0) == 2.5 && at(x, 4) == 2.5);
+    room_close();
+}
+END_TEST
+
 START_TEST(a_device_without_memory_takes_everything_and_gives_nothing)
 {
     tn_tensor *ghost, *x;
@@ -238,4 +254,5 @@ RUN_TESTS("copy", contiguous_copies_go_between_any_two_devices,
           overlapping_views_are_copied_as_if_apart, dense_layouts_of_one_order_are_copied_as_bytes,
           large_copies_go_in_pieces,
           streams_of_two_devices_wait_for_each_other_and_the_host_for_neither,
+          a_device_without_a_kernel_for_fill_is_filled_by_its_backend,
           a_device_without_memory_takes_everything_and_gives_nothing, shapes_that_differ_are_named)

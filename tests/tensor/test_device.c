@@ -286,7 +286,57 @@ START_TEST(after_fork_the_host_works_and_others_say_so)
 }
 END_TEST
 
-RUN_TESTS("device", devices_are_found_by_name_and_stay_the_same, a_name_that_is_none_is_answered,
+static tn_value property(const tn_pack *pack, const char *name)
+{
+    int64_t at = tn_pack_find(pack, name);
+
+    ck_assert_msg(at >= 0, "%s is missing", name);
+    return tn_pack_at(pack, at);
+}
+
+START_TEST(properties_are_named_and_have_types)
+{
+    tn_pack *vault = tn_pack_new(), *cpu = tn_pack_new();
+
+    room_open();
+    ok(tn_device_properties(device("vault"), vault));
+    ok(tn_device_properties(device("cpu"), cpu));
+    ck_assert_str_eq(property(vault, "name").as.s, "Vault of the tests");
+    ck_assert_int_eq(property(vault, "memory_total").as.i, 1 << 30);
+    ck_assert_int_eq(property(vault, "alignment").as.i, 256);
+    ck_assert_uint_eq(property(vault, "memory_kinds").count, 2);
+    ck_assert_str_eq(property(vault, "memory_kinds").as.list[1].as.s, "pinned");
+    ck_assert_int_eq(property(vault, "stream_priorities").as.list[0].as.i, -2);
+    ck_assert_int_eq(property(vault, "stream_priorities").as.list[1].as.i, 0);
+    ck_assert_uint_eq(property(vault, "peer_copies").kind, TN_VALUE_BOOL);
+    ck_assert_int_eq(property(vault, "peer_copies").as.i, 1);
+    ck_assert_int_eq(property(vault, "host_memory").as.i, 0);
+    ck_assert_str_eq(property(vault, "pci").as.s, "0000:01:00.0"); /* the backend's own */
+    ck_assert_int_eq(property(cpu, "host_memory").as.i, 1);
+    ck_assert_int_eq(property(cpu, "external_streams").as.i, 0);
+    ck_assert_int_eq(tn_pack_find(cpu, "pci"), -1);
+    fails(tn_device_properties(device("cpu"), NULL), TN_ERR_VALUE);
+    tn_pack_drop(vault);
+    tn_pack_drop(cpu);
+    room_close();
+}
+END_TEST
+
+START_TEST(devices_say_whose_memory_they_reach)
+{
+    room_open();
+    ck_assert(tn_device_reaches(device("vault:0"), device("vault:1")));
+    ck_assert(!tn_device_reaches(device("vault:1"), device("vault:0")));
+    ck_assert(tn_device_reaches(device("brick"), device("brick")));
+    ck_assert(!tn_device_reaches(device("brick"), device("vault")));
+    ck_assert(!tn_device_reaches(device("cpu"), device("vault")));
+    ck_assert(!tn_failed());
+    room_close();
+}
+END_TEST
+
+RUN_TESTS("device", properties_are_named_and_have_types, devices_say_whose_memory_they_reach,
+          devices_are_found_by_name_and_stay_the_same, a_name_that_is_none_is_answered,
           devices_are_listed_by_type_and_index, a_backend_without_devices_says_why_each_time,
           rule_22_a_taken_device_type_is_refused,
           rule_4_a_shorter_descriptor_of_an_older_plugin_is_completed_with_null,

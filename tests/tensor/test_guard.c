@@ -25,11 +25,15 @@ static void begin(void)
 /* Writes a byte outside the tensor, by the backend. */
 static void spoil(const tn_tensor *x, int64_t offset)
 {
-    static const char byte = 1;
+    static char byte = 1;
     const tn_device *d = x->device;
+    const tn_copy_args args = {
+        TN_HEAD(tn_copy_args),
+        .to = { d->handle, x->view.data, x->view.byte_offset + (uint64_t)offset },
+        .from = { NULL, &byte, 0 }, .bytes = 1, .stream = d->stream->handle
+    };
 
-    ok(d->type->backend.copy_in(d->handle, d->stream->handle, x->view.data,
-                                x->view.byte_offset + (uint64_t)offset, &byte, 1));
+    ok(d->type->backend.copy(d->handle, &args));
 }
 
 START_TEST(intact_memory_is_passed_over)

@@ -49,10 +49,10 @@ static tn_status walk(void)
         x = tn_tensor_empty((tn_ints){ many, 8 }, TN_I64, d);
         if (x == NULL || tn_tensor_empty(TN_SHAPE(100000), TN_F32, d) == NULL)
             return tn_error_last_code();
-        s = tn_stream_new(d);
+        s = tn_stream_new(d, NULL);
         if (s == NULL)
             return tn_error_last_code();
-        e = tn_event_record(d, s);
+        e = tn_event_record(d, s, 0);
         if (e == NULL)
             status = tn_error_last_code();
         tn_event_drop(e);

@@ -129,13 +129,13 @@ static void *use_streams(void *arg)
     (void)arg;
     for (int i = 0; i < 300; i++) {
         TN_SCOPE;
-        tn_stream *s = tn_stream_new(d);
+        tn_stream *s = tn_stream_new(d, NULL);
         tn_event *e;
         tn_tensor *x;
 
         tn_stream_begin(s);
         x = tn_tensor_full(TN_SHAPE(100 + i), 1, TN_F32, d);
-        e = tn_event_record(d, s);
+        e = tn_event_record(d, s, 0);
         tn_stream_end();
         ok(tn_event_wait(e, NULL));
         ok(tn__storage_use(x->storage, d->stream));

@@ -66,6 +66,11 @@ enum {
     TN_KIND_tn_op_event = 10,
     TN_KIND_tn_module_event = 11,
     TN_KIND_tn_memory_event = 12,
+    TN_KIND_tn_memory = 13,
+    TN_KIND_tn_copy_args = 14,
+    TN_KIND_tn_fill_args = 15,
+    TN_KIND_tn_stream_args = 16,
+    TN_KIND_tn_event_args = 17,
     /* contributions */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plugin (or a program, with tn_register) contributes: the descriptors. All are `static
+ * What a plugin (or a program, with tn_register) contributes: the descriptors; that of a device
+ * type is in <tenon/backend.h>. All are `static
  * const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
  * member is NULL), and must remain valid until the process ends. Callbacks report failures with
  * tn_fail and return its code; they never end the process, print, or start threads. Every callback
@@ -10,95 +11,11 @@
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
+#include <tenon/backend.h>
 #include <tenon/state.h>
 #include <tenon/train.h>
 
 TN_BEGIN_DECLS
-
-/* ==== backend: a device type ================================================================== */
-
-enum {
-    TN_BACKEND_HOST_MEMORY = 1, /* memory handles are pointers that the host may read and write */
-    TN_BACKEND_NO_MEMORY =
-        2, /* shapes and types only (`meta`): alloc gives NULL handles, copies do nothing */
-    TN_BACKEND_ASYNC = 4,     /* kernels may still run when they return */
-    TN_BACKEND_AFTER_FORK = 8 /* works in a child after fork (host memory, no threads of its own) */
-};
-
-/* DLPack has numbers for some device types; a backend without one sets 0, and the core assigns
- * numbers from here on. */
-#define TN_DEVICE_TYPE_FIRST 1000
-
-/* What a device says about itself; `head.size` is the limit that the host set. Strings are
- * NUL-terminated. */
-typedef struct tn_device_info {
-    tn_head head;
-    char name[128];        /* "NVIDIA H100 80GB HBM3" */
-    char driver[128];      /* "CUDA 13.0", "PoCL 3.1" */
-    int64_t memory_total;  /* bytes, 0 unknown */
-    int64_t memory_free;   /* bytes, -1 unknown */
-    int64_t compute_units; /* cores, multiprocessors */
-    int64_t alignment;     /* of every allocation's start, a power of two */
-    uint64_t dtypes;       /* TN_BIT mask of the types it computes in */
-} tn_device_info;
-
-/* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to
- * the core. Any thread calls its functions unless stated otherwise; those that take a stream are
- * called by one thread at a time per stream. */
-typedef struct tn_backend_def {
-    tn_head head;
-    const char *type;    /* "cpu": lower case letters, digits, `_` */
-    const char *help;    /* one line */
-    void *user;          /* the plugin's own */
-    uint32_t flags;      /* TN_BACKEND_* */
-    int32_t dlpack_type; /* DLDeviceType or 0 */
-
-    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with a reason) where
-     * there is no such hardware. */
-    tn_status (*enumerate)(const struct tn_backend_def *self, int32_t *count);
-    /* Opens device `index` of them; called once each, before any other call with it. close: at
-     * shutdown. */
-    tn_status (*open)(const struct tn_backend_def *self, int32_t index, void **device);
-    void (*close)(void *device);
-    tn_status (*info)(void *device, tn_device_info *out);
-
-    /* Memory, from the device itself: the core caches it, so this may be slow. TN_ERR_MEMORY when
-     * none is left. */
-    tn_status (*alloc)(void *device, size_t bytes, void **memory);
-    void (*free)(void *device, void *memory, size_t bytes);
-
-    /* Streams and events; all NULL for a device whose calls are complete when they return (its
-     * stream is NULL then). stream_sync waits and returns the first failure of the stream's work
-     * since the last sync; event_query sets *done. */
-    tn_status (*stream_new)(void *device, void **stream);
-    void (*stream_drop)(void *device, void *stream);
-    tn_status (*stream_sync)(void *device, void *stream);
-    tn_status (*event_new)(void *device, void **event);
-    void (*event_drop)(void *device, void *event);
-    tn_status (*event_record)(void *device, void *event, void *stream);
-    tn_status (*event_wait)(void *device, void *event, void *stream);
-    tn_status (*event_sync)(void *device, void *event);
-    tn_status (*event_query)(void *device, void *event, bool *done);
-
-    /* Bytes between host and device memory and inside the device (ranges do not overlap). copy_in
-     * has read `from`, copy_out has written `to` when it returns; copy is asynchronous. copy_peer
-     * (may be NULL: the core goes through the host) copies to another device of the same backend
-     * on the source's stream; a backend that has it also lets event_wait take an event of another
-     * of its devices. */
-    tn_status (*copy_in)(void *device, void *stream, void *memory, uint64_t offset,
-                         const void *from, size_t bytes);
-    tn_status (*copy_out)(void *device, void *stream, void *to, void *memory, uint64_t offset,
-                          size_t bytes);
-    tn_status (*copy)(void *device, void *stream, void *to, uint64_t to_offset, void *from,
-                      uint64_t from_offset, size_t bytes);
-    tn_status (*copy_peer)(void *to_device, void *to, uint64_t to_offset, void *from_device,
-                           void *stream, void *from, uint64_t from_offset, size_t bytes);
-
-    /* A published native interface by id, "tenon.opencl.queue/1"; NULL if unknown. May be NULL. */
-    const void *(*native)(void *device, const char *id);
-    /* The stream's native handle for DLPack (CUstream). May be NULL. */
-    void *(*native_stream)(void *device, void *stream);
-} tn_backend_def;
 
 /* ==== op: an operator ========================================================================= */
 

@@ -69,6 +69,9 @@ TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
 /* The device's description of itself. */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
+/* Adds what is known of the device to `out`, as named values: first what its tn_device_info says,
+ * then what the backend adds (docs/plugins/backends.md lists the names). */
+TN_API tn_status tn_device_properties(const tn_device *device, tn_pack *out);
 /* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL
  * and an error if it has none. [static] */
 TN_API const void *tn_device_native(const tn_device *device, const char *id);

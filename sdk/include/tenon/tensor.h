@@ -155,6 +155,9 @@ TN_API int64_t tn_device_count(void);
 /* [static] */
 TN_API const tn_device *tn_device_at(int64_t index);
 
+/* Whether kernels and copies of `device` reach the memory of `other` without the host. */
+TN_API bool tn_device_reaches(const tn_device *device, const tn_device *other);
+
 /* What the core's allocator holds on a device, in bytes. Frozen at 96 bytes. */
 typedef struct tn_memory_stats {
     int64_t live;   /* in tensors */
@@ -189,8 +192,22 @@ TN_API void tn_dtype_end(void);
 typedef struct tn_stream tn_stream;
 typedef struct tn_event tn_event;
 
-/* [owned] */
-TN_API tn_stream *tn_stream_new(const tn_device *device);
+/* A stream to be made. */
+typedef struct tn_stream_args {
+    tn_head head;
+    int32_t priority; /* a lower number is served first; the range is in tn_device_info */
+    uint32_t reserved;
+    void *external; /* the native handle of a stream of the program, which is used and not dropped;
+                       NULL: a new one */
+} tn_stream_args;
+
+enum {
+    TN_EVENT_TIMING = 1 /* the event can be given to tn_event_elapsed */
+};
+
+/* A stream of the device; NULL args: of usual priority. A priority outside of the device's range,
+ * and an external stream where the device takes none, are errors. [owned] [null-ok: args] */
+TN_API tn_stream *tn_stream_new(const tn_device *device, const tn_stream_args *args);
 /* Waits for the stream's work first. [null-ok: stream] */
 TN_API void tn_stream_drop(tn_stream *stream);
 /* Work of this thread on the stream's device goes there until the paired end. Where begin fails,
@@ -199,9 +216,16 @@ TN_API tn_status tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
 /* Waits for its work; returns the first failure of that work. */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
+/* The one that this thread's work on the device goes to. [borrowed] */
+TN_API tn_stream *tn_stream_current(const tn_device *device);
+/* Its native handle (CUstream), for other libraries; NULL where the device has none. [borrowed] */
+TN_API void *tn_stream_native(tn_stream *stream);
 /* Records an event at the current position of the stream. NULL stream: the current one of the
- * device. [owned] [null-ok: stream] */
-TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream);
+ * device. `flags`: 0 or TN_EVENT_TIMING. [owned] [null-ok: stream] */
+TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t flags);
+/* Milliseconds from one event to another of the same device, both with TN_EVENT_TIMING; waits for
+ * both. NAN and an error otherwise. */
+TN_API double tn_event_elapsed(tn_event *from, tn_event *to);
 /* Makes later work of the stream wait for the event; the host does not wait. [null-ok:
  * stream] */
 TN_API tn_status tn_event_wait(tn_event *event, tn_stream *stream);
@@ -275,6 +299,13 @@ TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, cons
 TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
                                        int64_t offset);
 
+/* A tensor on the host (on the device of type cpu), its values undefined, whose memory `device`
+ * (NULL: the default one) copies from and to by itself: what tn_tensor_copy_async needs. A device
+ * that has no such memory gets ordinary memory, which tn_tensor_is_pinned tells. [scoped]
+ * [null-ok: device] */
+TN_API tn_tensor *tn_tensor_pinned(tn_ints shape, tn_dtype dtype, const tn_device *device);
+TN_API bool tn_tensor_is_pinned(const tn_tensor *tensor);
+
 /* Properties of a tensor. */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
 /* [static] */
@@ -310,6 +341,13 @@ TN_API void *tn_tensor_data(tn_tensor *tensor);
  * bytes, whatever the strides; waits. [array: data bytes] */
 TN_API tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes);
 TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes);
+
+/* Copies a tensor to another of the same shape, as the operator `copy` does without gradients, and
+ * may return before it is done: between a device and pinned memory of the host, where both are
+ * contiguous and of one type. The host's side is then ready once the device's current stream has
+ * been waited for (tn_stream_sync, an event), as tn_tensor_data does. All other copies are done as
+ * usual. */
+TN_API tn_status tn_tensor_copy_async(tn_tensor *to, const tn_tensor *from);
 
 /* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits. */
 TN_API double tn_tensor_item(tn_tensor *tensor);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors on the device that is checked, for the level contract. */
+#ifndef TN_CONFORM_DEVICE_H
+#define TN_CONFORM_DEVICE_H
+
+#include "conform.h"
+
+/* 0, 0.5, 1 ... 499.5, and again; NULL and an error. */
+tn_tensor *conform_device_numbers(const tn_device *device, int64_t count);
+/* Whether it holds twice these numbers. */
+bool conform_device_doubled(tn_tensor *y, int64_t count);
+
+#endif
