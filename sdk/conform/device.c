@@ -90,13 +90,15 @@ static void keeps_bytes(conform *c)
                     tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
                     conform_fail(c, "part of %lld bytes: %s", (long long)n, tn_error_text());
                 else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
-                    conform_fail(c, "copy from the host: part of %lld bytes: changes bytes outside it",
+                    conform_fail(c,
+                                 "copy from the host: part of %lld bytes: changes bytes outside it",
                                  (long long)n);
                 else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
-                    conform_fail(c,
-                                 "copy from the host: part of %lld bytes: does not write its first or last "
-                                 "byte",
-                                 (long long)n);
+                    conform_fail(
+                        c,
+                        "copy from the host: part of %lld bytes: does not write its first or last "
+                        "byte",
+                        (long long)n);
             }
         }
         c->checks += 3;
