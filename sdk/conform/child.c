@@ -249,7 +249,7 @@ static void perform(conform *c, conform_plugin *plugin)
         t->run(c);
         return;
     }
-    if (conform_reference() != TN_OK) {
+    if (conform_reference(TN_OP_PRIMITIVE) != TN_OK) {
         conform_fail(c, "reference: %s", tn_error_text());
         return;
     }

@@ -424,6 +424,61 @@ static void has_properties(conform *c)
     tn_error_clear();
 }
 
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* float32, int64 for operators of integers alone. */
+static tn_dtype kernel_dtype(const tn_op_def *def)
+{
+    uint64_t dtypes = def->n_inputs > 0 ? def->inputs[0].dtypes : 0;
+
+    return dtypes == 0 || dtypes & TN_BIT(TN_F32) ? TN_F32 : TN_I64;
+}
+
+/* Skipped with the names of the operators that the device has no kernel for, of those with the
+ * flag. Nothing is wrong with a device that lacks some. */
+static void counts_kernels(conform *c, uint64_t flag, const char *use)
+{
+    const char *type = tn_device_type(c->plugin->device);
+    char missing[900] = "";
+    size_t used = 0;
+    int64_t all = 0, there = 0;
+
+    for (int64_t i = 0; i < tn_op_count(); i++) {
+        const tn_op *op = tn_op_find(tn_op_name_at(i), 0);
+        const tn_op_def *def = tn_op_definition(op);
+        char route[200] = "";
+
+        if ((def->flags & flag) == 0)
+            continue;
+        all++;
+        if (tn_op_route(op, type, kernel_dtype(def), route, sizeof route) < 0) {
+            conform_fail(c, "%s", tn_error_text());
+            return;
+        }
+        if (strncmp(route, "kernel", 6) == 0)
+            there++;
+        else if (used < sizeof missing)
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s",
+                                     used > 0 ? ", " : "", tn_op_name_at(i));
+    }
+    c->checks += there;
+    if (all == 0)
+        conform_skip(c, "no loaded plugin provides such operators");
+    else if (there < all)
+        conform_skip(c, "%lld of %lld kernels are there; %s; missing: %s", (long long)there,
+                     (long long)all, use, missing);
+}
+
+static void has_basic_kernels(conform *c)
+{
+    counts_kernels(c, TN_OP_BASIC, "with all, a convolutional network trains with Adam");
+}
+
+static void has_primitive_kernels(conform *c)
+{
+    counts_kernels(c, TN_OP_PRIMITIVE, "with all, every operator runs");
+}
+
 const conform_test conform_device_tests[] = {
     { "describes-itself", true, describes_itself },
     { "enumerates", true, opens_again_and_again },
@@ -437,5 +492,7 @@ const conform_test conform_device_tests[] = {
     { "stream-priorities", true, has_streams_of_every_priority },
     { "event-times", true, times_its_events },
     { "properties", true, has_properties },
+    { "basic-kernels", true, has_basic_kernels },
+    { "primitive-kernels", true, has_primitive_kernels },
     { NULL, false, NULL },
 };

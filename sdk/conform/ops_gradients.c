@@ -273,6 +273,8 @@ bool conform_case_slopes(subject *s, conform_case *one)
     char words[400] = "";
     int64_t n = differentiable(one);
 
+    if (one->def->flags & TN_OP_STRAIGHT_THROUGH)
+        return true; /* its derivative is not that of the values */
     for (int turn = 0; turn < 3 && n > 0; turn++) {
         attempt a;
         tn_tensor *in[OPERANDS];

@@ -282,12 +282,20 @@ static const tn_backend_def backend = {
 
 enum { KERNELS = 128 };
 
-static tn_status add(const char *const *names, tn_status (*run)(const tn_call *call))
+static bool has_flags(const char *op, uint64_t flags)
+{
+    const tn_op_def *def = tn_op_definition(tn_op_find(op, 0));
+
+    return def != NULL && (def->flags & flags) == flags;
+}
+
+static tn_status add(const char *const *names, tn_status (*run)(const tn_call *call),
+                     uint64_t flags)
 {
     static tn_kernel_def kernels[KERNELS];
     static int used;
 
-    for (; *names != NULL; names++, used++) {
+    for (; *names != NULL; names++) {
         const tn_kernel_def one = { TN_HEAD(tn_kernel_def),
                                     .op = *names,
                                     .device = "reference",
@@ -297,26 +305,28 @@ static tn_status add(const char *const *names, tn_status (*run)(const tn_call *c
                                     .run = run };
         tn_status status;
 
+        if (!has_flags(*names, flags))
+            continue;
         if (used == KERNELS)
             return tn_fail(TN_ERR_RUNTIME, "reference: too many kernels; expected at most %d",
                            KERNELS);
         kernels[used] = one;
-        status = tn_register(&kernels[used]);
+        status = tn_register(&kernels[used++]);
         if (status != TN_OK)
             return status;
     }
     return TN_OK;
 }
 
-tn_status conform_reference(void)
+tn_status conform_reference(uint64_t flags)
 {
     tn_status status = tn_register(&backend);
 
     if (status == TN_OK)
-        status = add(reference_each_names, reference_each);
+        status = add(reference_each_names, reference_each, flags);
     if (status == TN_OK)
-        status = add(reference_fold_names, reference_fold);
+        status = add(reference_fold_names, reference_fold, flags);
     if (status == TN_OK)
-        status = add(reference_move_names, reference_move);
+        status = add(reference_move_names, reference_move, flags);
     return status;
 }

@@ -54,7 +54,8 @@ tn_status reference_move(const tn_call *call); /* copies, indices, products, ran
 extern const char *const reference_each_names[], *const reference_fold_names[],
                                                      *const reference_move_names[];
 
-/* Registers the device type "reference" in this process. */
-tn_status conform_reference(void);
+/* Registers the device type "reference" in this process, with kernels for the operators that have
+ * all of these flags: TN_OP_PRIMITIVE. */
+tn_status conform_reference(uint64_t flags);
 
 #endif

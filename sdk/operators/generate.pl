@@ -41,7 +41,8 @@ my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD'
                nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST',
                anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
                written => 'TN_OPERAND_WRITTEN');
-my %FLAG = map { $_ => "TN_OP_\U$_" } qw(primitive view promote promote_float inplace into random);
+my %FLAG = map { $_ => "TN_OP_\U$_" } 
+    qw(primitive basic view promote promote_float inplace into random straight_through);
 
 my (@families, %seen, %wrappers);
 my ($file, $line_number);

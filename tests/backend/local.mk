@@ -21,7 +21,7 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_activation %D%/test_conv %D%/test_copy %D%/test_decomposed \
+TN_BACKEND_TESTS = %D%/test_activation %D%/test_basic_kernels %D%/test_conv %D%/test_copy %D%/test_decomposed \
 	%D%/test_elementwise %D%/test_float16 %D%/test_index %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random \
@@ -35,6 +35,9 @@ TN_BACKEND_TESTS += %D%/test_onednn
 %C%_test_onednn_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_onednn_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 endif
+%C%_test_basic_kernels_SOURCES = %D%/test_basic_kernels.c $(TN_CONFORM_REFERENCE)
+%C%_test_basic_kernels_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_basic_kernels_LDADD = $(TN_LINK_TEST) $(LIBM)
 check_PROGRAMS += $(TN_BACKEND_TESTS)
 TESTS += $(TN_BACKEND_TESTS)
 TN_BACKEND_SHARED = %D%/backend.c %D%/backend.h

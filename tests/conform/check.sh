@@ -109,6 +109,9 @@ build cube CUBE
 check "$place/cube.so" --cases "$cases_of"
 test $code -eq 0 || { fail "a right operator: exit status $code"; cat "$place/out"; }
 grep -q '^ok *grad/cube ' "$place/out" || fail "a right operator: no ok for grad/cube"
+build straight STRAIGHT
+check "$place/straight.so" --cases "$cases_of"
+grep -q '^ok *grad/cube ' "$place/out" || fail "a derivative by a rule of its own: not ok"
 cases_of=$top/tests/conform/pair.txt
 finds deaf DEAF grad/pair \
     "finite differences: tn_gradcheck: input 0, element 0: wrong derivative, got"

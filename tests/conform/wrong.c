@@ -54,9 +54,10 @@
 #define UNGRADED_EARLY 39
 #define OPENS_EARLY 40
 #define THREAD_EARLY 41
+#define STRAIGHT 42 /* right: the derivative is not that of the values, and says so */
 
 #if WRONG == GRADIENT || WRONG == CUBE || WRONG == NO_SLOPE || WRONG == CUT || WRONG == UNFED ||   \
-    WRONG == FORGETS || WRONG == SULKS || WRONG == HUSHED
+    WRONG == FORGETS || WRONG == SULKS || WRONG == HUSHED || WRONG == STRAIGHT
 
 /* ---- an operator: y = x^3 ---- */
 
@@ -100,7 +101,8 @@ static tn_status cube_derive(tn_derive *d)
     }
     if (WRONG == NO_SLOPE) /* 0 / 0 */
         x = tn_div(tn_sub(x, x, NULL), tn_sub(x, x, NULL), NULL);
-    d->gin[0] = tn_mul(g, tn_mul_scalar(tn_mul(x, x), WRONG == GRADIENT ? 2 : 3));
+    d->gin[0] = tn_mul(g,
+                       tn_mul_scalar(tn_mul(x, x), WRONG == GRADIENT || WRONG == STRAIGHT ? 2 : 3));
     return TN_OK;
 }
 
@@ -112,19 +114,15 @@ static tn_status cube_decompose(const tn_decompose *call)
 }
 
 static const tn_operand cube_in[] = { { "x", 0, TN_MASK_FLOAT } }, cube_out[] = { { "y", 0, 0 } };
-static const tn_op_def cube = { TN_HEAD(tn_op_def),
-                                .name = "cube",
-                                .math = "y = x^3",
-                                .help = "the third power",
-                                .revision = 1,
-                                .inputs = cube_in,
-                                .outputs = cube_out,
-                                .n_inputs = 1,
-                                .n_outputs = 1,
-                                .save_in = 1,
-                                .infer = cube_infer,
-                                .derive = cube_derive,
-                                .decompose = cube_decompose };
+static const tn_op_def cube = {
+    TN_HEAD(tn_op_def),    .name = "cube",
+    .math = "y = x^3",     .help = "the third power",
+    .revision = 1,         .flags = WRONG == STRAIGHT ? TN_OP_STRAIGHT_THROUGH : 0,
+    .inputs = cube_in,     .outputs = cube_out,
+    .n_inputs = 1,         .n_outputs = 1,
+    .save_in = 1,          .infer = cube_infer,
+    .derive = cube_derive, .decompose = cube_decompose
+};
 TN_PLUGIN("org.example.wrong", "1.0.0", &cube);
 
 #elif WRONG == PAIR || WRONG == DEAF || WRONG == FIRST_ONLY

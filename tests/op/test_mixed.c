@@ -275,7 +275,7 @@ START_TEST(inputs_of_different_float_types_are_promoted_or_refused_with_words)
 {
     int64_t subjects = 0, calls = 0, refused = 0;
 
-    ck_assert_msg(conform_reference() == TN_OK, "%s", tn_error_text());
+    ck_assert_msg(conform_reference(TN_OP_PRIMITIVE) == TN_OK, "%s", tn_error_text());
     for (int64_t i = 0; i < tn_op_count(); i++) {
         subject s = { .def = tn_op_definition(tn_op_find(tn_op_name_at(i), 0)) };
         char words[512];

@@ -121,7 +121,12 @@ enum {
     TN_OP_INPLACE = 16,      /* has an in-place form: output 0 may be input 0 */
     TN_OP_RANDOM = 32,       /* draws random numbers: calls are never merged or replayed */
     TN_OP_INTO =
-        64 /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
+        64, /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
+    TN_OP_BASIC = 128, /* a primitive that a new device begins with: all of them together train a
+                          convolutional network with Adam */
+    TN_OP_STRAIGHT_THROUGH = 256 /* its derivative follows a rule of its own, not its values (a
+                                    rounding that lets gradients pass): `tenon check` does not
+                                    compare it with differences of values */
 };
 
 /* An operator. Any thread calls its functions, several calls at the same time. */
