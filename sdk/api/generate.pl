@@ -6,7 +6,8 @@
 #   B/sdk/include/tenon/host.h      what a plugin compiles: the tables, and the same names as inline calls
 #   B/core/library/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
 #   B/core/libtenon.sym             what libtenon exports
-#   B/docs/reference/api.md, B/sdk/api.json   every function with its comment and tags
+#   B/docs/reference/api.md         every function with its comment and tags
+#   B/sdk/api.json                  the same, enums, structs, callbacks and constants, for bindings
 #
 #   perl generate.pl --srcdir S --outdir B
 #
@@ -18,8 +19,11 @@ use strict;
 use warnings;
 use File::Basename qw(dirname);
 use File::Path qw(make_path);
+use FindBin ();
 use Getopt::Long qw(GetOptions);
-use JSON::PP ();
+
+require "$FindBin::Bin/declarations.pl";
+require "$FindBin::Bin/json.pl";
 
 my ($srcdir, $outdir);
 GetOptions('srcdir=s' => \$srcdir, 'outdir=s' => \$outdir) && defined $srcdir && defined $outdir
@@ -27,7 +31,7 @@ GetOptions('srcdir=s' => \$srcdir, 'outdir=s' => \$outdir) && defined $srcdir &&
 
 my %thread    = map { $_ => 1 } qw(stream main callback); # without one: any thread
 my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
-my %argument  = map { $_ => 1 } qw(null-ok null-through array);
+my %names     = map { $_ => 1 } qw(null-ok inout taken); # with names of parameters
 
 # Objects that an expression hands on: these may be NULL where a function says [null-through].
 my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state)\s*\*\s*$/;
@@ -64,25 +68,10 @@ sub parameter {
     return { text => $text, name => $name, type => $type . $array, pointer => $pointer ? 1 : 0 };
 }
 
-# Splits at commas outside parentheses.
-sub parameters {
-    my ($text) = @_;
-    my ($depth, $piece, @pieces) = (0, '');
-    for my $c (split //, $text) {
-        $depth++ if $c eq '(';
-        $depth-- if $c eq ')';
-        if ($c eq ',' && !$depth) { push @pieces, $piece; $piece = ''; next }
-        $piece .= $c;
-    }
-    push @pieces, $piece;
-    s/^\s+|\s+$//g for @pieces;
-    return @pieces == 1 && $pieces[0] eq 'void' ? () : @pieces;
-}
-
 # The words of a comment, one paragraph, and its tags.
 sub contract {
     my ($file, $line, $comment) = @_;
-    my %tags = (null_ok => [], array => {});
+    my %tags = (null_ok => [], inout => [], taken => [], array => {});
     while ($comment =~ /(?:^|(?<=\s))\[([a-z][a-z-]*)(?::\s*([\w,\s]+?))?\]/g) {
         my ($tag, $names) = ($1, $2);
         if ($thread{$tag}) {
@@ -91,8 +80,8 @@ sub contract {
         } elsif ($ownership{$tag}) {
             complain($file, $line, "two ownership tags, [$tags{ownership}] and [$tag]") if $tags{ownership};
             $tags{ownership} = $tag;
-        } elsif ($tag eq 'null-ok' && defined $names) {
-            push @{ $tags{null_ok} }, split /[\s,]+/, $names;
+        } elsif ($names{$tag} && defined $names) {
+            push @{ $tags{ $tag =~ tr/-/_/r } }, split /[\s,]+/, $names;
         } elsif ($tag eq 'array' && defined $names) {
             for my $pair (split /\s*,\s*/, $names) {
                 if ($pair =~ /^(\w+)\s+(\w+)$/) { $tags{array}{$1} = $2 }
@@ -126,7 +115,7 @@ sub prototype_of {
         unless defined $comment && $comment =~ /\S/;
     $tags->{thread} //= 'any-thread';
     my (@parameters, $variadic);
-    for my $piece (parameters($list)) {
+    for my $piece (Declarations::parameters($list)) {
         if ($piece eq '...') { $variadic = 1; next }
         my $p = parameter($piece);
         unless ($p) {
@@ -179,10 +168,12 @@ sub read_header {
     # A name in a tag of a shared comment has to fit one of the functions that share it.
     my %said;
     for my $f (@functions) {
-        for my $name (@{ $f->{tags}{null_ok} }) {
-            my $key = "$f->{words}|$name";
-            $said{$key} = { f => $f, name => $name, tag => 'null-ok', found => 0 } unless $said{$key};
-            $said{$key}{found} = 1 if $f->{known}{$name};
+        for my $tag (sort keys %names) {
+            for my $name (@{ $f->{tags}{ $tag =~ tr/-/_/r } }) {
+                my $key = "$f->{words}|$tag $name";
+                $said{$key} = { f => $f, name => $name, tag => $tag, found => 0 } unless $said{$key};
+                $said{$key}{found} = 1 if $f->{known}{$name};
+            }
         }
         for my $name (sort keys %{ $f->{tags}{array} }) {
             my $key = "$f->{words}|array $name";
@@ -526,8 +517,10 @@ sub tags_of {
     my @tags;
     push @tags, "[$f->{tags}{thread}]" if $f->{tags}{thread} ne 'any-thread';
     push @tags, "[$f->{tags}{ownership}]" if $f->{tags}{ownership};
-    push @tags, '[null-ok: ' . join(', ', grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} }) . ']'
-        if grep { $f->{known}{$_} } @{ $f->{tags}{null_ok} };
+    for my $tag (qw(null-ok inout taken)) {
+        my @known = grep { $f->{known}{$_} } @{ $f->{tags}{ $tag =~ tr/-/_/r } };
+        push @tags, "[$tag: " . join(', ', @known) . ']' if @known;
+    }
     my @arrays = grep { $f->{known}{$_} } sort keys %{ $f->{tags}{array} };
     push @tags, '[array: ' . join(', ', map { "$_ $f->{tags}{array}{$_}" } @arrays) . ']' if @arrays;
     push @tags, '[null-through]' if $f->{tags}{null_through};
@@ -566,28 +559,15 @@ sub close_group {
     return "```\n\n" . join(' ', grep { $_ ne '' } $f->{words}, $tags ne '' ? "`$tags`" : '') . "\n";
 }
 
-sub api_json {
-    my @list;
-    for my $interface (@interfaces) {
-        my @functions;
-        for my $f (@{ $interface->{functions} }) {
-            push @functions, {
-                name => $f->{name}, result => $f->{result}, header => $f->{file}, line => $f->{line} + 0, help => $f->{words},
-                variadic => $f->{variadic} ? JSON::PP::true : JSON::PP::false,
-                program  => $f->{program} ? JSON::PP::true : JSON::PP::false,
-                since => since($f), thread => $f->{tags}{thread}, ownership => $f->{tags}{ownership},
-                parameters => [ map { {
-                    name => $_->{name}, type => $_->{type}, declaration => $_->{text},
-                    null    => nullable($f, $_) ? JSON::PP::true : JSON::PP::false,
-                    pointer => $_->{pointer}    ? JSON::PP::true : JSON::PP::false,
-                    through => through($f, $_)  ? JSON::PP::true : JSON::PP::false,
-                    count   => $f->{tags}{array}{ $_->{name} }
-                } } @{ $f->{parameters} } ],
-            };
-        }
-        push @list, { id => $interface->{id}, revision => $interface->{revision} + 0, functions => \@functions };
+# Enums, structs, types, callbacks and constants of all headers.
+sub declarations {
+    my @headers;
+    for my $path (sort glob "$srcdir/sdk/include/tenon/*.h") {
+        (my $shown = $path) =~ s{.*/(sdk/include/)}{$1};
+        push @headers, Declarations::header($path, $shown) unless $path =~ m{/(?:host|ops)\.h$};
     }
-    return JSON::PP->new->canonical->pretty->indent_length(1)->encode({ interfaces => \@list });
+    Declarations::finish(@headers);
+    return \@headers;
 }
 
 # NULL makes the call fail without a new error.
@@ -607,4 +587,5 @@ write_file('sdk/include/tenon/host.h', host_h());
 write_file('core/library/host_tables.c', host_tables_c());
 write_file('core/libtenon.sym', join '', map { "$_\n" } sort map { $_->{name} } map { @{ $_->{functions} } } @interfaces);
 write_file('docs/reference/api.md', api_md());
-write_file('sdk/api.json', api_json());
+write_file('sdk/api.json', Json::text(\@interfaces, declarations(),
+                                      { since => \&since, nullable => \&nullable, through => \&through }));

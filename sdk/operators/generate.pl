@@ -642,8 +642,10 @@ for my $family (@families) {
             inputs => [ map { { name => $_->{name}, dtypes => [ split /,/, $_->{dtypes} ],
                                 flags => [ sort keys %{ $_->{words} } ] } } @{ $op->{in} } ],
             outputs => [ map { $_->{name} } @{ $op->{out} } ],
+            struct => @options ? "tn_${name}_options" : undef,
             options => [ map { { name => $_->{name}, type => $_->{type}, help => $_->{help},
                                  default => $_->{def},
+                                 none => $_->{none} ? JSON::PP::true : JSON::PP::false,
                                  required => defined $_->{def} ? JSON::PP::false : JSON::PP::true }
                              } @options ],
             save => [ @{ $op->{save} } ], dispatch => $op->{dispatch},
@@ -663,4 +665,9 @@ write_file('plugins/ops/schema.h', $schema_h);
 write_file('plugins/layers/schema.h', $layers_h);
 write_file('plugins/layers/schema.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
-write_file('sdk/operators.json', JSON::PP->new->canonical->pretty->encode({ operators => \@json }));
+# How an option is stored in the struct, after a uint32_t with its size: the type in C, and None.
+my %types = map {
+    $_ => { c => $C_TYPE{$_}, none => scalar eval { (default_of($_, 'None'))[0] } }
+} keys %C_TYPE;
+write_file('sdk/operators.json',
+           JSON::PP->new->canonical->pretty->encode({ operators => \@json, types => \%types }));

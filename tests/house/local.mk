@@ -3,6 +3,7 @@
 # Tests of the project's rules for headers, symbols, includes and layout.
 
 TN_HOUSE_TESTS = \
+	tests/house/api.sh \
 	tests/house/bootstrap.sh \
 	tests/house/columns.sh \
 	tests/house/configure.sh \
@@ -26,4 +27,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/tables.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/tables.golden %D%/operators.txt %D%/descriptors.c

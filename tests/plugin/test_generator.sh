@@ -42,6 +42,15 @@ expect 'x\.h:4: tn_x: \[null-ok: z\] names no parameter' <<'END'
 /* Does x. [null-ok: z] */
 TN_API void tn_x(int *y);
 END
+expect 'x\.h:4: tn_x: \[inout: z\] names no parameter' <<'END'
+/* Does x. [inout: z] */
+TN_API void tn_x(int *y);
+END
+expect 'x\.h: the value of TN_X is no number' <<'END'
+enum { TN_X = sizeof(int) };
+/* Does x. */
+TN_API void tn_x(int *y);
+END
 expect 'tn_x is declared twice' <<'END'
 /* Does x. */
 TN_API void tn_x(int *y);

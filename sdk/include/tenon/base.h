@@ -11,6 +11,8 @@
  *              [borrowed] it lives as long as the object it came from · [static] it is never freed
  *   arguments  [null-ok: NAMES] these may be NULL; every other pointer may not ·
  *              [array: NAME COUNT, ...] COUNT elements, may be NULL where COUNT is 0 ·
+ *              [inout: NAMES] the call reads and writes them (others that are not const: it
+ *              writes) · [taken: NAMES] the callee owns them on success ·
  *              [null-through] a NULL tensor, module, optimizer ... makes the call fail without a
  *              new error
  *   age        [since: N] the ABI minor that added it (TN_TARGET); without it: the first */
@@ -176,9 +178,9 @@ TN_PROGRAM tn_status tn_set_allocator(const tn_allocator *allocator);
  * error of this thread when out of memory. [owned] */
 TN_API void *tn_malloc(size_t size);
 TN_API void *tn_calloc(size_t count, size_t size);
-/* Changes the size of a block, which may move. [owned] [null-ok: block] */
+/* Changes the size of a block, which may move. [owned] [null-ok: block] [taken: block] */
 TN_API void *tn_realloc(void *block, size_t size);
-/* Frees a block. [null-ok: block] */
+/* Frees a block. [null-ok: block] [taken: block] */
 TN_API void tn_free(void *block);
 /* A copy of a text, to be freed by tn_free. [owned] */
 TN_API char *tn_strdup(const char *text);

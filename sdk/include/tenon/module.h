@@ -34,7 +34,7 @@ TN_API tn_module *tn_module_parse_skip_init(const tn_device *device, const char 
 TN_API tn_module *tn_module_make(const char *type, const tn_value *values, const char *const *names,
                                  int64_t count);
 
-/* One more reference; returns the module. */
+/* One more reference; returns the module. [owned] */
 TN_API tn_module *tn_module_keep(tn_module *module);
 /* Drops a reference; the last one frees the module. [null-ok: module] */
 TN_API void tn_module_drop(tn_module *module);

@@ -23,7 +23,7 @@ TN_API const tn_op *tn_op_find(const char *name, uint32_t revision);
  * optional ones; a NULL makes the call fail without a new error. `options`: the operator's option
  * struct (its first member is its size), or NULL for all defaults. `out` receives n_out tensors,
  * owned by the innermost scope; on failure all NULL. Differentiable inputs record a graph node.
- * [array: in n_in, out n_out] [null-ok: options] */
+ * [scoped] [array: in n_in, out n_out] [null-ok: options] */
 TN_API tn_status tn_op_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out);
 
@@ -42,15 +42,15 @@ typedef struct tn_op_ref {
     const tn_op *op;
 } tn_op_ref;
 
-/* tn_op_find with the result kept in `ref` (atomically). [static] */
+/* tn_op_find with the result kept in `ref` (atomically). [static] [inout: ref] */
 TN_API const tn_op *tn_op_lookup(tn_op_ref *ref);
 
-/* One-output form that generated wrappers use: NULL on failure. [scoped]
+/* One-output form that generated wrappers use: NULL on failure. [scoped] [inout: ref]
  * [array: in n_in] [null-ok: options] */
 TN_API tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                               const void *options);
 /* In-place form of the wrappers: returns input 0. [borrowed] [array: in n_in]
- * [null-ok: options] [null-through] */
+ * [inout: ref] [null-ok: options] [null-through] */
 TN_API tn_tensor *tn_op_call1_into(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in,
                                    const void *options, tn_tensor *into);
 

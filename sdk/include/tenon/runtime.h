@@ -67,7 +67,7 @@ TN_API const char *tn_registry_name(uint32_t kind, int64_t index);
 TN_API const tn_head *tn_registry_find(uint32_t kind, const char *name);
 TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
-/* The device's description of itself. */
+/* The device's description of itself. [inout: out] */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
 /* Adds what is known of the device to `out`, as named values: first what its tn_device_info says,
  * then what the backend adds (docs/plugins/backends.md lists the names). */

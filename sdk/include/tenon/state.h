@@ -144,7 +144,7 @@ typedef struct tn_loading {
 } tn_loading;
 
 /* Loads the parameters and persistent buffers of this module alone, by their own names: what a
- * layer without load_state does. For that callback. */
+ * layer without load_state does. For that callback. [inout: loading] */
 TN_API tn_status tn_module_load_own(tn_module *module, tn_loading *loading);
 
 /* The extra state of this module alone, by its layer's callbacks; TN_ERR_NOT_IMPLEMENTED where the

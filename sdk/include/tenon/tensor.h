@@ -264,13 +264,13 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 /* The absent optional tensor. NULL is always an error that happened earlier. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
 
-/* Adds a reference for the caller and returns the tensor. [null-through] */
+/* Adds a reference for the caller and returns the tensor. [owned] [null-through] */
 TN_API tn_tensor *tn_tensor_keep(tn_tensor *tensor);
 /* [null-ok: tensor] */
 TN_API void tn_tensor_drop(tn_tensor *tensor);
 #define tn_keep(tensor) tn_tensor_keep(tensor)
 /* Transfers one reference from the caller to the innermost scope. Returns the tensor.
- * [scoped] [null-through] */
+ * [scoped] [null-through] [taken: tensor] */
 TN_API tn_tensor *tn_tensor_to_scope(tn_tensor *tensor);
 
 /* Memory for a tensor, its values undefined. NULL device: the default one; TN_DTYPE_AUTO: the
@@ -390,7 +390,7 @@ typedef struct tn_dlpack_versioned {
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
 /* Imports a tensor without a copy; Tenon then calls `deleter` (on failure the caller must). A
- * read-only one is refused for writing later. [scoped] */
+ * read-only one is refused for writing later. [scoped] [taken: managed] */
 TN_API tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed);
 TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
 
