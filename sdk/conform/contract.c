@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fenv.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -126,10 +127,52 @@ static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction at_the_start[SIGNALS]; /* who starts us may have some ignored */
 
+static struct surroundings {
+    char locale[512], folder[4096];
+    mode_t mask;
+    sigset_t blocked;
+} surroundings;
+static void remember_surroundings(struct surroundings *now);
+
 void conform_remember_process(void)
 {
+    remember_surroundings(&surroundings);
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i], NULL, &at_the_start[i]);
+}
+
+/* What the whole process, or the thread that loaded the plugin, has one of. */
+static void remember_surroundings(struct surroundings *now)
+{
+    const char *locale = setlocale(LC_ALL, NULL);
+
+    memset(now, 0, sizeof *now);
+    snprintf(now->locale, sizeof now->locale, "%s", locale != NULL ? locale : "");
+    if (getcwd(now->folder, sizeof now->folder) == NULL)
+        now->folder[0] = '\0';
+    now->mask = umask(022);
+    umask(now->mask);
+    pthread_sigmask(SIG_SETMASK, NULL, &now->blocked);
+}
+
+static void keeps_the_surroundings(conform *c)
+{
+    struct surroundings now;
+
+    remember_surroundings(&now);
+    if (strcmp(now.locale, surroundings.locale) != 0)
+        conform_fail(c, "locale: changed, got %.60s; expected %.60s (setlocale is the program's)",
+                     now.locale, surroundings.locale);
+    if (strcmp(now.folder, surroundings.folder) != 0)
+        conform_fail(c, "working directory: changed, got %.300s", now.folder);
+    if (now.mask != surroundings.mask)
+        conform_fail(c, "umask: changed, got %03o; expected %03o", (unsigned)now.mask,
+                     (unsigned)surroundings.mask);
+    for (int number = 1; number < 32; number++)
+        if (sigismember(&now.blocked, number) != sigismember(&surroundings.blocked, number))
+            conform_fail(c, "signal %d (%s): blocked or unblocked in the thread of the program",
+                         number, strsignal(number));
+    c->checks += 4;
 }
 
 static void leaves_the_process_alone(conform *c)
@@ -146,6 +189,7 @@ static void leaves_the_process_alone(conform *c)
             action.sa_handler != at_the_start[i].sa_handler)
             conform_fail(c, "signal %d (%s): handler installed; expected none", signals[i],
                          strsignal(signals[i]));
+    keeps_the_surroundings(c);
     if (fegetround() != FE_TONEAREST)
         conform_fail(c, "rounding mode: changed");
     c->checks++;

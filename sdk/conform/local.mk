@@ -14,6 +14,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/contract.c \
 	sdk/conform/device.c \
 	sdk/conform/device.h \
+	sdk/conform/device_memory.c \
 	sdk/conform/files.c \
 	sdk/conform/formats.c \
 	sdk/conform/json.c \
