@@ -113,7 +113,7 @@ static tn_tensor *normal_relu(tn_tensor *x, by_channel c, tn_tensor *residual)
     return tn_batch_norm_relu(x, c.mean, c.var, c.weight, c.bias, residual, &o);
 }
 
-/* A convolution without bias, normalisation, relu. */
+/* A convolution without bias, normalization, relu. */
 static tn_tensor *windows_relu(bench_model *m, tn_tensor *x, int64_t outputs, int64_t kernel,
                                int64_t stride, int64_t padding)
 {

@@ -170,7 +170,7 @@ static bool split(const struct samples *all, uint64_t seed, struct samples *trai
 }
 
 /* Pixels of both sets to mean 0 and deviation 1, as the training set has them. */
-static void normalise(struct samples *train, struct samples *test)
+static void normalize(struct samples *train, struct samples *test)
 {
     double sum = 0, squares = 0;
     int64_t count = train->count * PIXELS;
@@ -383,7 +383,7 @@ static int train_all(const struct settings *settings, char **names, int count)
     int chosen = choose_devices(names, count, devices, DEVICES);
     if (chosen > 0 && read_file(settings->file, &all) &&
         split(&all, settings->seed, &train, &test)) {
-        normalise(&train, &test);
+        normalize(&train, &test);
         printf("%lld images for training, %lld for testing\n\n", (long long)train.count,
                (long long)test.count);
         result = 0;

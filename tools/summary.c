@@ -461,7 +461,7 @@ static tn_status is_unshaped(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* Lazy layers get their shapes in a first call that is not counted: it initialises weights, which
+/* Lazy layers get their shapes in a first call that is not counted: it initializes weights, which
  * no other call does. */
 static tn_status first_call(tn_module *module, const tn_pack *input)
 {

@@ -11,7 +11,7 @@ typedef struct tn__index_cell {
     uint32_t hash, place; /* place + 1; 0: the cell is empty */
 } tn__index_cell;
 
-/* Zero-initialised: empty. */
+/* Zero-initialized: empty. */
 typedef struct tn__index {
     tn__index_cell *cells;
     int64_t size; /* a power of two, or 0 */

@@ -197,7 +197,7 @@ void tn__error_put(const tn_error *error);
 /* What a function does that got NULL for an object: the code of the first held error, which says
  * why; TN_ERR_RUNTIME with a record when none is held. */
 tn_status tn__error_null_input(const char *what);
-/* A failure unless the `count` reserved pointers of a struct that somebody else wrote are NULL
+/* A failure unless the `count` reserved pointers of a struct from outside the library are NULL
  * (rule 23); `what` names the struct. */
 tn_status tn__error_reserved(const void *const *words, int64_t count, const char *what);
 /* Refuses a pointer that its header does not allow to be NULL: TN_ERR_VALUE "tn_grad: inputs: it is
@@ -237,7 +237,7 @@ void tn__hook_handles_unlock(void);
 /* Under the lock: gives it the next number and puts it into the table; takes it out. */
 tn_status tn__hook_handle_add(tn__hook_handle *handle);
 void tn__hook_handle_forget(tn__hook_handle *handle);
-/* Under the lock: a number of the same row for what nobody can remove. */
+/* Under the lock: a number of the same row for what cannot be removed. */
 uint64_t tn__hook_handle_number(void);
 int64_t tn__hook_handle_count(void); /* hooks that are registered */
 

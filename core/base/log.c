@@ -93,7 +93,7 @@ static int level_of(const char *text, size_t length)
     return -1;
 }
 
-/* Not blocking: opening a FIFO that nobody reads would wait for a reader. Writing to anything but a
+/* Not blocking: opening a FIFO without a reader would wait for a reader. Writing to anything but a
  * FIFO then blocks as usual. */
 static int open_file(const char *path)
 {

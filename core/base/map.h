@@ -6,7 +6,7 @@
 
 #include "core/base/index.h"
 
-/* Zero-initialised: empty. */
+/* Zero-initialized: empty. */
 typedef struct tn__map {
     struct tn__map_entry {
         const void *key;

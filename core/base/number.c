@@ -320,8 +320,8 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
         big_multiply(&r, 10, 0);
     }
     if (r.count > 0 && out->count == wanted) {
-        /* r is ten times the remainder (or, without a digit, the number itself, one place lower
-         * than the one that is rounded): half of the last place is 5 s. */
+        /* r / (10 s) is the remainder in units of the last digit written, so 5 s is one half.
+         * Without a digit, r is the number itself, scaled the same. */
         struct big half;
         big_copy(&half, &s);
         big_multiply(&half, 5, 0);

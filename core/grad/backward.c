@@ -144,8 +144,8 @@ static bool option(const tn_backward_options *options, size_t end_of, uint8_t va
     option(options, offsetof(tn_backward_options, member) + 1,                                     \
            options != NULL ? options->member : 0)
 
-/* A hook or a function's backward may run backward again, through another graph or this one, and so
- * without end. Each level takes a few kilobytes of the stack. */
+/* A hook or a function's backward may run backward again, through another graph or this one: the
+ * recursion would have no limit. Each level takes a few kilobytes of the stack. */
 enum { MOST_WALKS = 60 };
 static _Thread_local int walks;
 

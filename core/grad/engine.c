@@ -207,7 +207,7 @@ tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tens
 }
 
 /* What the derivative of a node may add the gradient of its first input to: what came there before,
- * where no graph of it is made and nobody else sees it. So the gradients of n slices of one tensor
+ * where no graph of it is made and nothing else uses it. So the gradients of n slices of one tensor
  * cost n slices, not n tensors. */
 static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
 {

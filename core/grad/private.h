@@ -32,7 +32,7 @@ typedef struct tn__edge {
     int32_t index;         /* which of its outputs */
 } tn__edge;
 
-/* A tensor that a derivative needs; held, and checked that nobody changed it meanwhile. */
+/* A tensor that a derivative needs; held, and checked that it was not changed before use. */
 typedef struct tn__saved {
     tn_tensor *tensor;    /* owned; NULL: it was the in-place target */
     tn__storage *storage; /* as it was: tn_tensor_swap would put another under the tensor */
@@ -182,7 +182,7 @@ struct tn__autograd *tn__grad_of(tn_tensor *tensor); /* made when absent; NULL a
 tn__slot *tn__grad_slot_new(void);
 void tn__grad_slot_drop(tn__slot *slot);
 tn_status tn__grad_slot_add(tn__slot *slot, tn_tensor *gradient, bool record);
-/* Whether nobody else can see the memory of a gradient, and it is packed: then it may be kept, or
+/* Whether nothing else uses the memory of a gradient, and it is packed: then it may be kept, or
  * added to, as it is. */
 bool tn__grad_exclusive(const tn_tensor *gradient);
 tn_tensor *tn__grad_slot_grad(tn__slot *slot); /* a reference to what is there, or TN_NONE */

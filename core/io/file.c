@@ -231,8 +231,8 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
         status = tn__reader_open(&reader, path, flags);
     if (status != TN_OK)
         return NULL;
-    /* A damaged file is recognized by nobody; its extension still finds somebody who can say
-     * what is wrong. */
+    /* No format recognizes a damaged file; the format of its extension can still say what is
+     * wrong. */
     const tn__entry *entry = by_content(&reader.source);
     if (entry == NULL)
         entry = tn__file_format(path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What files of tensors and texts cannot store, as texts: versions of modules, values that are no
- * tensors, tied tensors. docs/guides/formats.md describes them. A text consists of lines; within a
- * line a backslash is written as \\ and a newline as \n. */
+ * Stores as text what a file of tensors and texts has no place for: versions of modules, values
+ * that are not tensors, tied tensors. docs/guides/formats.md describes them. A text consists of
+ * lines; within a line a backslash is written as \\ and a newline as \n. */
 #include "core/io/private.h"
 
 #define DEPTH_MAX 64

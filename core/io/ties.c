@@ -102,7 +102,7 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with)
     int64_t a = tn_state_find(state, name), b = tn_state_find(state, with);
     bool same = false;
     if (a < 0 || b < 0 || a == b)
-        return TN_OK; /* somebody else took one out of the file */
+        return TN_OK; /* another program took one out of the file */
     tn_value x = tn_state_value(state, a), y = tn_state_value(state, b);
     if (x.kind != TN_VALUE_TENSOR || y.kind != TN_VALUE_TENSOR)
         return TN_OK;

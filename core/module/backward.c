@@ -306,7 +306,7 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
     /* Where the outputs do not depend on one of several inputs, its gradient is zeros here. */
     memcpy(gin, gout, (size_t)node->count * sizeof *gin);
     if (grad_output == NULL || passage->full.count == 0) { /* not a backward of this call's outputs,
-                                                              or nobody listens */
+                                                              or no hook is registered */
         tn_pack_drop(grad_output);
         return TN_OK;
     }

@@ -10,7 +10,7 @@ struct frame {
     tn_module *module;
     struct frame *outer;
     int depth;
-    bool orphan; /* the module's last reference went while the call is under way */
+    bool orphan; /* the module's last reference was dropped during the call */
 };
 
 static _Thread_local struct frame *innermost TN__TLS_NEAR;
@@ -503,7 +503,7 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     tn__error_plugin_back(before);
     innermost = frame.outer;
     if (tn__unlikely(frame.orphan))
-        tn__module_bury(module);
+        tn__module_destroy(module);
     return status;
 }
 

@@ -24,9 +24,10 @@ static tn_status is_a(const tn_module *module, uint32_t kind, const char *functi
         return tn__error_null_input(function);
     if (module->layer != NULL && (module->layer->flags & kind) != 0)
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected a layer with %s", function,
+    return tn_fail(TN_ERR_TYPE, "%s: %s: wrong type, got %s; expected %s", function,
                    kind == TN_LAYER_LIST ? "list" : "dictionary", module->type,
-                   kind == TN_LAYER_LIST ? "TN_LAYER_LIST" : "TN_LAYER_DICT");
+                   kind == TN_LAYER_LIST ? "a layer whose entries are a list"
+                                         : "a layer whose entries have keys");
 }
 
 /* The same, and that its entries are parameters or modules. */

@@ -9,7 +9,7 @@
 
 struct exchange {
     tn_tensor *tensor; /* kept */
-    tn_tensor *with;   /* owned: an object of its own, nobody else holds it */
+    tn_tensor *with;   /* owned: an object of its own, without other references */
     char *path;        /* dotted */
 };
 
@@ -28,7 +28,7 @@ static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
     return with != NULL ? &map->at[(intptr_t)*with - 1] : NULL;
 }
 
-/* Another object over the same memory, so that exchanging changes nobody else's tensor. */
+/* Another object over the same memory, so that the exchange changes no other tensor. */
 static tn_tensor *object_over(const tn_tensor *tensor)
 {
     tn_meta meta;
@@ -161,6 +161,22 @@ static const tn_tensor *after(struct map *map, const tn_tensor *tensor)
     return known != NULL ? known->with : tensor;
 }
 
+static tn_status refuse_gradient(const struct exchange *x, const tn_tensor *gradient)
+{
+    tn__text got = { 0 }, expected = { 0 };
+    tn_status status;
+
+    tn__tensor_text(&got, gradient);
+    tn__tensor_text(&expected, x->with);
+    status = tn_fail(TN_ERR_RUNTIME,
+                     "converting \"%s\": its gradient has another shape, dtype or device, got %s; "
+                     "expected %s",
+                     x->path, got.failed ? "?" : got.at, expected.failed ? "?" : expected.at);
+    tn__text_free(&got);
+    tn__text_free(&expected);
+    return status;
+}
+
 /* What may not come out: a tensor that requires grad and cannot, a gradient that does not fit. */
 static tn_status check_all(struct map *map)
 {
@@ -168,8 +184,8 @@ static tn_status check_all(struct map *map)
         const struct exchange *x = &map->at[i];
         if (tn_tensor_requires_grad(x->tensor) && !differentiable(tn_tensor_dtype(x->with)))
             return tn_fail(TN_ERR_RUNTIME,
-                           "converting \"%s\": it requires grad, which only floating and complex "
-                           "tensors can, and would become %s: set requires_grad to false first",
+                           "converting \"%s\": it requires grad, got %s; expected a floating or "
+                           "complex dtype: set requires_grad to false first",
                            x->path, tn_dtype_name(tn_tensor_dtype(x->with)));
         const tn_tensor *gradient = tn_tensor_grad(x->tensor);
         if (gradient == NULL || tn__is_none(gradient))
@@ -178,11 +194,7 @@ static tn_status check_all(struct map *map)
         tn_ints a = tn__shape(x->with), b = tn__shape(gradient);
         if (gradient->dtype != x->with->dtype || gradient->device != x->with->device ||
             a.count != b.count || (a.count > 0 && memcmp(a.at, b.at, (size_t)a.count * 8) != 0))
-            return tn_fail(
-                TN_ERR_RUNTIME,
-                "converting \"%s\": it and its gradient would differ in dtype, device or "
-                "shape",
-                x->path);
+            return refuse_gradient(x, gradient);
     }
     return TN_OK;
 }
@@ -299,7 +311,7 @@ static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **ou
                      ? tn__copy(made, tensor)
                      : tn_fail(TN_ERR_NOT_IMPLEMENTED,
                                "cannot copy from a tensor on %s, which has no values: use "
-                               "tn_module_to_empty to move to %s, then load or initialise",
+                               "tn_module_to_empty to move to %s, then load or initialize",
                                tn_device_name(device), tn_device_name(made->device));
     }
     if (status != TN_OK) {

@@ -360,7 +360,7 @@ tn_status tn__hook_turn_begin(tn__hook_turn *turn)
     turn->replacement = tn_pack_new();
     if (turn->replacement == NULL)
         return TN_ERR_MEMORY;
-    turn->plugin = tn__error_plugin(""); /* nobody knows whose code it is */
+    turn->plugin = tn__error_plugin(""); /* the hook's plugin is not known */
     turn->failures = tn_error_mark();
     turn->scope = tn_scope_begin();
     return TN_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling a tensor by an initialisation that a plugin provides. */
+ * Filling a tensor by an initialization that a plugin provides. */
 #include "core/module/internal.h"
 #include "core/plugin/check_thread.h"
 
-/* Whether this thread makes a module that is not to be initialised (tn_module_skip_init). */
+/* Whether this thread makes a module that is not to be initialized (tn_module_skip_init). */
 static _Thread_local bool skipped;
 
 bool tn__init_skip(bool skip)

@@ -77,12 +77,13 @@ void tn__computed_free(struct tn__computed *computed);
 
 /* An empty module of a type, whose name is not copied. */
 tn_module *tn__module_new(const char *type);
-/* Whether a call of this thread is under way in the module, whose last reference went: its
- * outermost call buries it. */
+/* Whether this thread is inside a call of the module, whose last reference was dropped: the
+ * outermost call destroys it at its end. */
 bool tn__call_holds(const tn_module *module);
 /* The innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
-void tn__module_bury(tn_module *module);
+/* Frees the module if it has no reference. */
+void tn__module_destroy(tn_module *module);
 
 /* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):
  * Type(...)". */
@@ -107,9 +108,9 @@ tn_status tn__build_limit_step(void);
 void tn__module_hooks_free(tn_module *module);
 /* Registers the hooks of `from` for a copy of it. */
 tn_status tn__module_hooks_copy(tn_module *from, tn_module *to);
-/* Before a value is stored under a name: the hooks of all modules may put another in its place. A
- * tensor's belongs to the scope; *child comes back as a reference of the caller's own, NULL on
- * failure. */
+/* Before a value is stored under a name: the global hooks (those registered for all modules) may
+ * replace it. A replacement tensor belongs to the scope; *child returns as a reference that the
+ * caller drops, NULL on failure. */
 tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
                                        tn_tensor **tensor);
 tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A state, put into a module: module by module, each one's own part by its layer or by default,
- * then its extra state, then the names that nobody knows, then its children. All that is wrong
+ * then its extra state, then the unexpected names, then its children. All that is wrong
  * is listed, and judged at the end. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
@@ -285,7 +285,7 @@ static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_
     return status;
 }
 
-/* ---- names that nobody knows, and those of the children -------------------------------------- */
+/* ---- unexpected names, and those of the children --------------------------------------------- */
 
 /* To which child each entry of a part belongs: its place among them, -1 for none. */
 static tn_status sort_out(tn_module *module, const struct part *part, size_t prefix,

@@ -316,7 +316,7 @@ tn_status tn_module_reset_parameters(tn_module *module)
     if (module->layer == NULL || module->layer->reset == NULL)
         return tn_fail(TN_ERR_ATTR,
                        "'%s' object has no attribute 'reset_parameters': its layer has no "
-                       "parameters of its own to initialise",
+                       "parameters of its own to initialize",
                        module->type);
     return tn__module_reset(module);
 }

@@ -17,16 +17,16 @@ static bool release(tn_module *module)
            !tn__call_holds(module);
 }
 
-void tn__module_bury(tn_module *module)
+void tn__module_destroy(tn_module *module)
 {
     if (atomic_load_explicit(&module->refs, memory_order_acquire) != 0)
-        return; /* somebody has kept it meanwhile */
+        return; /* it has a reference again */
     atomic_store_explicit(&module->refs, 1, memory_order_relaxed);
     tn_module_drop(module);
 }
 
-/* Iterative: a tree may be deeper than the stack. Modules whose last reference went wait in a
- * list. */
+/* Iterative: a tree may be deeper than the stack. Modules whose last reference was dropped wait in
+ * a list. */
 void tn_module_drop(tn_module *module)
 {
     if (module == NULL || !release(module))

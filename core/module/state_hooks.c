@@ -64,7 +64,7 @@ static tn_status run(const struct turn *turn, tn_module *module)
         return TN_OK;
     tn_status status = tn__hook_row_take(module, turn->kind, &row);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
-        const char *before = tn__error_plugin(""); /* nobody knows whose code it is */
+        const char *before = tn__error_plugin(""); /* the hook's plugin is not known */
         uint64_t scope = tn_scope_begin();
         status = tn__error_status_of(run_one(turn, module, row.at[i]->code), turn->name);
         tn_scope_end(scope);

@@ -190,7 +190,7 @@ static tn_status other_options(tn__work *work, const void *options)
     memcpy(&size, options, sizeof size);
     if (size < sizeof size)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: options.size: too small, got %u; initialise the struct with the "
+                       "%s: options.size: too small, got %u; initialize the struct with the "
                        "operator's TN_..._OPTIONS",
                        def->name, size);
     for (uint32_t i = def->options_size; i < size; i++)

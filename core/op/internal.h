@@ -82,7 +82,7 @@ typedef struct tn__op_calls {
                                      int64_t n_in, tn_tensor **original);
     tn_status (*grad_after_inplace)(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
                                     int64_t n_in, const void *options, tn_tensor *original);
-    /* What the tensor is a view of is forgotten: nobody else has it. */
+    /* What the tensor is a view of is forgotten: it has no other reference. */
     void (*grad_alone)(tn_tensor *tensor);
     /* Remembers that `view` is a view of `base`: in-place changes have to know. */
     tn_status (*grad_view)(tn_tensor *view, tn_tensor *base);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a
- * snapshot replaced is kept, because somebody may still look at it. */
+ * snapshot replaced is kept, because another thread may still read it. */
 #include "core/base/vector.h"
 #include "core/op/private.h"
 

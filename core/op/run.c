@@ -367,7 +367,7 @@ static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
         return;
     seen = is_view_of_input(work, result);
     result->blind &= !(quiet && tn__grad_on()) && seen;
-    if (!seen && work->n_out == 1) /* nobody else will see what it is a view of */
+    if (!seen && work->n_out == 1) /* what it is a view of has no other reference */
         tn__op_up.grad_alone(result);
 }
 

@@ -104,7 +104,7 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
 {
     if (from->size < least)
         return tn_fail(TN_ERR_VERSION,
-                       "%s: too short, got %u bytes; expected at least %u: was it initialised with "
+                       "%s: too short, got %u bytes; expected at least %u: was it initialized with "
                        "TN_HEAD(%s)?",
                        what, from->size, (unsigned)least, what);
     if (from->abi_major != TN_ABI_MAJOR || (TN_ABI_MAJOR == 0 && from->abi_minor > TN_ABI_MINOR))

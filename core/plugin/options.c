@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the
- * plugin is asked. A value that is not accepted refuses the plugin, and a variable that nobody
- * reads is warned about: no option is ignored silently. */
+ * plugin is asked. A value that is not accepted refuses the plugin, and a variable that no
+ * plugin reads is warned about: no option is ignored silently. */
 #include "core/plugin/private.h"
 
 #include <ctype.h>

@@ -203,8 +203,8 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
     tn__plugins_unlock();
 }
 
-/* Whether a line is about `name`: the last part of its id, its file's name, or a device type
- * that it gives. */
+/* Whether the plugin's line of the report concerns `name`: the last part of its id, its file's
+ * name, or a device type that it provides. */
 static bool is_about(const tn__plugin *plugin, const char *name, size_t length)
 {
     const char *part = strrchr(plugin->id, '.');

@@ -7,8 +7,9 @@
 
 static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
 
-/* A name that no plugin gives or failed to give, an index that its type does not have, or no
- * name at all: likely to be misspelt, and warned about also when a later one of the list works. */
+/* Whether a name is probably misspelt: no plugin provides the type or tried to, the type has no
+ * device of this index, or it is not a device name. The caller warns about it even if a later name
+ * of the list works. */
 static bool is_misspelt(const char *name)
 {
     char type[64];

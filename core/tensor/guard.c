@@ -5,7 +5,7 @@
 #include "core/tensor/allocator.h"
 
 #define GUARD_BYTE 0xFB
-#define FRESH_BYTE 0xCB /* as float32: about -2.7e7, as bfloat16 too; easy to recognise */
+#define FRESH_BYTE 0xCB /* as float32: about -2.7e7, as bfloat16 too; easy to recognize */
 #define FREED_BYTE 0xDB
 #define PIECE 16384 /* bytes that one copy from or to a device takes */
 
@@ -50,7 +50,7 @@ static tn_status read_from(const tn__guarded *g, uint64_t offset, void *to, uint
                 (tn_copy_end){ device->handle, g->storage.memory, offset }, size);
 }
 
-static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
+static tn_status write_byte(const tn__guarded *g, uint64_t offset, uint64_t size, int byte)
 {
     unsigned char piece[PIECE];
     tn_status status = TN_OK;
@@ -71,7 +71,7 @@ static tn_status paint(const tn__guarded *g, uint64_t offset, uint64_t size, int
 
 /* The zones and the fresh memory between them. One copy where all of it is small: each waits for
  * the device. */
-static tn_status paint_fresh(const tn__guarded *g)
+static tn_status write_pattern(const tn__guarded *g)
 {
     uint64_t size = g->storage.size;
     unsigned char piece[PIECE];
@@ -82,11 +82,11 @@ static tn_status paint_fresh(const tn__guarded *g)
         memset(piece + g->guard, FRESH_BYTE, size);
         return write_to(g, 0, piece, g->whole);
     }
-    status = paint(g, 0, g->guard, GUARD_BYTE);
+    status = write_byte(g, 0, g->guard, GUARD_BYTE);
     if (status == TN_OK)
-        status = paint(g, g->guard, size, FRESH_BYTE);
+        status = write_byte(g, g->guard, size, FRESH_BYTE);
     if (status == TN_OK)
-        status = paint(g, g->guard + size, g->guard, GUARD_BYTE);
+        status = write_byte(g, g->guard + size, g->guard, GUARD_BYTE);
     return status;
 }
 
@@ -171,7 +171,7 @@ static void drain(const tn_device *device)
         tn__stream_drain(stream);
 }
 
-/* It is painted on the default stream. */
+/* Its pattern is written on the default stream. */
 static tn_status ask(tn__guarded *g)
 {
     tn_memory memory = { TN_HEAD(tn_memory), .bytes = g->whole,
@@ -209,7 +209,7 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
         tn_free(g);
         return NULL;
     }
-    if (paint_fresh(g) != TN_OK) {
+    if (write_pattern(g) != TN_OK) {
         drain(allocator->device);
         tn__device_free(allocator->device, g->storage.memory, g->whole);
         tn_free(g);
@@ -255,10 +255,10 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
          * log. */
         if (check(g) == TN_ERR_ASSERT)
             tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
-        /* A stale pointer into the host's memory meets the pattern. A device's memory goes back to
-         * its driver, and painting it would wait for the device once more. */
+        /* A read through an old pointer into the host's memory then gets the pattern. A device's
+         * memory goes back to its driver, and writing to it would wait for the device again. */
         if (device->flags & TN_BACKEND_HOST_MEMORY) {
-            (void)paint(g, 0, g->whole, FREED_BYTE);
+            (void)write_byte(g, 0, g->whole, FREED_BYTE);
         }
     }
     tn__device_free(device, storage->memory, g->whole);

@@ -12,7 +12,7 @@
 struct tn__plugin;
 struct tn__allocator;
 
-/* The device type that is meant where nobody chose one: TENON_DEVICE unset, memory of the program
+/* The device type where none was chosen: TENON_DEVICE unset, memory of the program
  * wrapped. */
 #define TN__HOST_DEVICE_TYPE "cpu"
 
@@ -151,8 +151,9 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b);
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b);
 /* What tn_tensor_swap (core/grad) does once gradients allow it. */
 tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b);
-/* Whether sizes and strides alone show that no two elements share a place: each stride is beyond
- * the reach of the smaller ones. Dimensions whose bit is set in `without` do not count. */
+/* Whether sizes and strides alone show that no two elements share a place: each stride is larger
+ * than the extent of the dimensions with smaller strides. Dimensions whose bit is set in `without`
+ * do not count. */
 bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim,
                            uint32_t without);
 /* Whether two elements of a tensor share a place, as those of an expanded one do. */

@@ -19,7 +19,7 @@ static void release(void *user, void *data)
 
     (void)data;
     if (pinned->last != NULL)
-        (void)tn_event_sync(pinned->last); /* its failure is told where the stream is waited for */
+        (void)tn_event_sync(pinned->last); /* tn_stream_sync returns its failure */
     tn_event_drop(pinned->last);
     tn__backend(pinned->owner)->free(pinned->owner->handle, &pinned->memory);
     atomic_fetch_sub((_Atomic int32_t *)(uintptr_t)&pinned->owner->handles, 1);

@@ -11,7 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool seeded;
 static uint64_t seed_now, next_block;
 
-/* Under the lock: TENON_SEED, or a seed that nobody can guess. Fails where there was no memory to
+/* Under the lock: TENON_SEED, or a seed that cannot be guessed. Fails where there was no memory to
  * read the variable: another seed than the one asked for would be wrong for good. */
 static tn_status seed_once(void)
 {

@@ -268,7 +268,7 @@ void *tn_stream_native(tn_stream *stream)
 
 /* ---- waiting ---- */
 
-/* The failure that was met when nobody could be told. Under the stream's lock. */
+/* The failure that was found when no call could return it. Under the stream's lock. */
 static tn_status take_deferred(tn_stream *stream)
 {
     tn_status status = stream->deferred;

@@ -2,7 +2,7 @@
  *
  * The strict device's queues: one thread takes work from the queues of the streams, each queue in
  * its order. A call is checked and copied when it is queued. The stream keeps a later failure until
- * it is synchronised. */
+ * it is synchronized. */
 #include <pthread.h>
 #include <string.h>
 
@@ -284,7 +284,7 @@ void strict_stream_drop(void *handle, void *gone)
     *at = stream->next;
     pthread_mutex_unlock(&device->lock);
     if (code != TN_OK && code != TN_ERR_LOST)
-        tn_log(TN_LOG_WARNING, "strict: a stream ends with a failure that nobody asked for: %s",
+        tn_log(TN_LOG_WARNING, "strict: a stream ends with a failure that was not reported: %s",
                text);
     tn_free(stream);
 }

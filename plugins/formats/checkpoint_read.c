@@ -43,8 +43,8 @@ static tn_status take_number(struct reading *r, uint64_t *number)
     return TN_OK;
 }
 
-/* A number of things that take `least` bytes or more each, so that it cannot be more than can
- * follow. */
+/* Reads a count of items of at least `least` bytes each; fails when the rest of the header is too
+ * short for that many. */
 static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
 {
     tn_status status = take_number(r, count);
@@ -187,7 +187,7 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
         status = bad(r, "bool tensor: wrong byte; expected 0 or 1");
     if (!direct)
         tn_free(bytes);
-    /* Each byte is looked at a few times in a file that somebody saved, not once per entry. */
+    /* Each byte is looked at a few times in a file that Tenon saved, not once per entry. */
     if (status == TN_OK && visits > r->visits)
         status = bad(r, "bool tensors: too many share their bytes");
     r->visits -= visits < r->visits ? visits : r->visits;

@@ -298,7 +298,7 @@ static tn_status op_pop(struct pickle *pk, unsigned char op)
 }
 
 /* Numbers of the memo are given one after the other: one beyond the bytes of the pickle is
- * nobody's. */
+ * wrong. */
 static tn_status memorize(struct pickle *pk, uint64_t number)
 {
     if (!has(pk, 1))

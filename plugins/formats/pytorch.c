@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PICKLE "data.pkl"
-#define VERSION_MAX 10 /* of the archive; PyTorch 2 writes 3, nobody has written more than 10 */
+#define VERSION_MAX 10 /* of the archive; PyTorch 2 writes 3, no version wrote more than 10 */
 
 /* The pickle of the archive, "NAME/data.pkl"; NULL if there is none or there are several. */
 static const struct zip_member *find_pickle(const struct zip *zip)

@@ -2,8 +2,8 @@
  *
  * The header of a safetensors file: eight bytes of length, then JSON, {"__metadata__": {"key":
  * "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} The data
- * follow: every byte belongs to one tensor. A file is somebody else's, so everything is checked
- * before anything is believed. */
+ * follow: every byte belongs to one tensor. Any program may have written the file, so everything is
+ * checked before it is used. */
 #include "formats.h"
 
 #include <jansson.h>

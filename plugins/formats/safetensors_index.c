@@ -48,7 +48,7 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
     return known;
 }
 
-/* Texts stay texts, whole numbers become texts; nobody has told what else means. */
+/* Texts stay texts, integers become texts; other values have no known meaning. */
 static tn_status read_metadata(const tn_source *source, const json_t *metadata, tn_state *state)
 {
     const char *key;

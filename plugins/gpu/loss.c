@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nll_loss and its derivative. A target out of range is reported at the next synchronisation of
+ * nll_loss and its derivative. A target out of range is reported at the next synchronization of
  * the stream. */
 #include "gpu.h"
 

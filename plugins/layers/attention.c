@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * MultiheadAttention. Names, order and initialisation of its parameters are PyTorch's. The result
+ * MultiheadAttention. Names, order and initialization of its parameters are PyTorch's. The result
  * is the pair of output and weights, or the output alone with need_weights False. */
 #include "layers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions in one to three dimensions, and transposed ones. Names, options, initialisation and
+ * Convolutions in one to three dimensions, and transposed ones. Names, options, initialization and
  * repr are PyTorch's. */
 #include "layers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Initialisations, with the names and parameters of torch.nn.init. */
+ * Initializations, with the names and parameters of torch.nn.init. */
 #include "layers.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Initialisations of matrices and kernels, and the truncated normal. Names and parameters are those
+ * Initializations of matrices and kernels, and the truncated normal. Names and parameters are those
  * of torch.nn.init. What no operator can express is computed on the host and copied. */
 #include "layers.h"
 

@@ -10,7 +10,7 @@
 
 #include "schema.h"
 
-/* X(name) for every layer and every initialisation, by file. */
+/* X(name) for every layer and every initialization, by file. */
 /* clang-format off */
 #define LAYERS_ALL(X) \
     /* activation.c */ X(relu) X(leaky_relu) X(elu) X(celu) X(gelu) X(hardtanh) X(softshrink) \

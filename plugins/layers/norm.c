@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation over the batch, the instance, the last dimensions or groups of channels. */
+ * Normalization over the batch, the instance, the last dimensions or groups of channels. */
 #include "layers.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The standard layers and initialisations: the table. */
+ * The standard layers and initializations: the table. */
 #include "layers.h"
 
 #define LAYER_ROW(name) &layer_##name,
@@ -11,7 +11,7 @@ static const tn_plugin layers = {
     TN_HEAD(tn_plugin),
     .id = "tenon.layers",
     .version = "0.1.0",
-    .help = "standard layers and initialisations",
+    .help = "standard layers and initializations",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurrent networks over sequences, and their cells. Names, order of gates, initialisation and
+ * Recurrent networks over sequences, and their cells. Names, order of gates, initialization and
  * repr are PyTorch's. States are arguments and results of their own: output, h_n (and c_n) =
  * module(input, h_0 (, c_0)). `lengths`, by name, gives the length of each sequence of the
  * batch. */

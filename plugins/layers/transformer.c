@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * TransformerEncoderLayer and TransformerDecoderLayer: attention and two linear layers, each with
- * dropout, a residual sum and a normalisation. The children have PyTorch's names and order. */
+ * dropout, a residual sum and a normalization. The children have PyTorch's names and order. */
 #include "layers.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ static const tn_option options[] = {
 
 /* ---- building ---- */
 
-/* `attentions` of them, as many normalisations and dropouts plus one. */
+/* `attentions` of them, as many normalizations and dropouts plus one. */
 static tn_status build(tn_module *self, int attentions)
 {
     static const char *const names[] = { "self_attn", "multihead_attn" };

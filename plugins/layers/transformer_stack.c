@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers that begin as copies of
- * one layer, with a normalisation at the end. */
+ * one layer, with a normalization at the end. */
 #include "layers.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ static tn_status stack_build(tn_module *self)
     return status;
 }
 
-/* Through all layers, then the normalisation. */
+/* Through all layers, then the normalization. */
 static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *memory, const char *const *names,
                      const tn_value *values, int64_t count, tn_pack *output)
 {

@@ -125,7 +125,7 @@ static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
     return x == NULL || more == NULL ? NULL : tn_cat(both, 2, 0);
 }
 
-/* The mask with a place for each key that was added, which everybody sees. */
+/* The mask with a place for each key that was added, which every query sees. */
 static tn_tensor *wider(tn_tensor *mask, int64_t by)
 {
     return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by), NULL);

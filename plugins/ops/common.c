@@ -320,7 +320,7 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
         for (int64_t d = shape.count - 1, step = 1; d >= 0; d--) {
             strides[d] = step;
             if (shape.at[d] > 1 && __builtin_mul_overflow(step, shape.at[d], &step))
-                step = 1; /* nobody goes so far */
+                step = 1; /* no tensor is so large */
         }
         return true;
     }

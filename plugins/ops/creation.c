@@ -28,12 +28,14 @@ static tn_status arange_infer(tn_infer *infer)
                        "numbers, and a step other than 0",
                        o->start, o->end, o->step);
     if (count < 0)
+        /* PyTorch's words */
         return tn_fail(TN_ERR_RUNTIME,
                        "upper bound and lower bound inconsistent with step sign: from %g to %g by "
                        "%g",
                        o->start, o->end, o->step);
     if (count > 0x1p62)
-        return tn_fail(TN_ERR_RUNTIME, "result: too many elements, got %g", count);
+        return tn_fail(TN_ERR_RUNTIME, "result: too many elements, got %g; expected at most 2^62",
+                       count);
     if (dtype == TN_DTYPE_AUTO)
         dtype = whole(o->start) && whole(o->end) && whole(o->step) ? TN_I64 : tn_default_dtype();
     infer->out[0].dtype = dtype;

@@ -46,7 +46,7 @@ static tn_tensor *dropped(tn_tensor *x, double p, bool training, bool channels)
     return tn_mul(x, tn_mul_scalar(kept(x, p, channels), 1 / (1 - p)));
 }
 
-/* Self-normalising networks: what is left out becomes the value that SELU saturates at. */
+/* Self-normalizing networks: what is left out becomes the value that SELU saturates at. */
 static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool channels)
 {
     const double low = -1.7580993408473766;

@@ -259,7 +259,7 @@ static void single(named *x)
         }
 }
 
-/* Sums over the letters that nobody needs. */
+/* Sums over the letters that are not needed. */
 static void forget(named *x, const bool *needed)
 {
     int64_t dims[TN_MAX_DIMS];
@@ -382,7 +382,7 @@ static tn_status einsum_decompose(const tn_decompose *call)
         next = (named){ .x = operand[i], .count = e.count[i] };
         memcpy(next.of, e.of[i], sizeof next.of);
         single(&next);
-        for (int32_t d = 0; d < all.count; d++) /* those that both have go call->in the product */
+        for (int32_t d = 0; d < all.count; d++) /* letters of both go into the product */
             needed[all.of[d]] |= where_is(&next, all.of[d]) >= 0 && i > 0;
         forget(&next, needed);
         if (i == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of a table, chosen by index: alone, or reduced by bags. */
+ * Rows of a table, chosen by index: alone, or reduced per bag (a group
+ * of indices). */
 #include "formula.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation over the last dimensions: minus the mean, divided by the standard deviation. */
+ * Normalization over the last dimensions: minus the mean, divided by the standard deviation. */
 #include "norm.h"
 #include "reduction.h"
 

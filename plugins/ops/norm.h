@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What normalisation over last dimensions and by channels share. */
+ * What normalization over last dimensions and by channels share. */
 #ifndef TN_OPS_NORM_H
 #define TN_OPS_NORM_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation of images [N, C, ...] by channels, with running moments or without. */
+ * Normalization of images [N, C, ...] by channels, with running moments or without. */
 #include "norm.h"
 
 static tn_status image_infer(tn_infer *infer)

@@ -381,8 +381,8 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
     int64_t shape[2 + 2 * TN__WINDOW_DIMS], padded[TN__WINDOW_DIMS];
     tn__window s, wide;
     tn_tensor *each, *places, *y;
-    if (tn__common_narrow(call->in[0])) /* added up where windows overlap, and shared call->out by
-                                           what may be large */
+    if (tn__common_narrow(call->in[0])) /* sums of overlapping windows, divided by a count that
+                                           may be large, overflow float16 */
         return tn__common_given(call->out,
                                 tn_cast(tn_avg_pool_grad(tn_cast(call->in[0], TN_F32),
                                                          given->input_size, given->kernel, given),

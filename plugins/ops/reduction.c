@@ -107,7 +107,7 @@ static tn_status sum_to_decompose(const tn_decompose *call)
             dims[sum.dims.count++] = d;
     if (sum.dims.count > 0)
         y = tn_sum(y, &sum);
-    if (y != NULL && tn_tensor_dtype(y) != dtype) /* whole numbers add up call->in int64 */
+    if (y != NULL && tn_tensor_dtype(y) != dtype) /* integers add up in int64 */
         y = tn_cast(y, dtype);
     return tn__common_given(call->out, lead > 0 ? tn_reshape(y, o->shape) : y);
 }

@@ -27,6 +27,15 @@ static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t in
     return TN_OK;
 }
 
+static bool same_shape(const tn_view *a, const tn_view *b)
+{
+    bool same = a->ndim == b->ndim;
+
+    for (int32_t d = 0; same && d < b->ndim; d++)
+        same = a->shape[d] == b->shape[d];
+    return same;
+}
+
 /* x [N, I] or [I], h [N, H] or [H]; the weights have `gates` rows of H each. */
 static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
 {
@@ -38,20 +47,17 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
 
     if (fits && x->ndim == 2)
         fits = x->shape[0] == h->shape[0];
-    if (fits && memory) {
-        const tn_view *c = infer->in[2];
-
-        fits = c->ndim == h->ndim;
-        for (int32_t d = 0; fits && d < h->ndim; d++)
-            fits = c->shape[d] == h->shape[d];
-    }
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
             "x or h: wrong shape, got %s and %s; expected [N, inputs] and [N, hidden], or without "
-            "N%s",
+            "N",
             tn__common_text(text, tn__common_shape(x)),
-            tn__common_text(text_h, tn__common_shape(h)), memory ? ", and c as h" : "");
+            tn__common_text(text_h, tn__common_shape(h)));
+    if (memory && !same_shape(infer->in[2], h))
+        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected %s as h",
+                       tn__common_text(text, tn__common_shape(infer->in[2])),
+                       tn__common_text(text_h, tn__common_shape(h)));
     hidden = h->shape[h->ndim - 1];
     return weights_infer(w, gates * hidden, x->shape[x->ndim - 1], hidden) != TN_OK
                ? tn_error_last_code()
@@ -137,15 +143,17 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     char text[TN__TEXT], text_h[TN__TEXT];
     int64_t hidden, out, n;
 
-    if (x->ndim != 3 || h->ndim != 2 || x->shape[1] != h->shape[0] || x->shape[0] < 1 ||
-        (c != NULL && (c->ndim != 2 || c->shape[0] != h->shape[0])))
+    if (x->ndim != 3 || h->ndim != 2 || x->shape[1] != h->shape[0] || x->shape[0] < 1)
         return tn_fail(
             TN_ERR_RUNTIME,
             "x or h: wrong shape, got %s and %s; expected [L, N, inputs] with L at least 1, and "
-            "[N, hidden]%s",
+            "[N, hidden]",
             tn__common_text(text, tn__common_shape(x)),
-            tn__common_text(text_h, tn__common_shape(h)), c != NULL ? ", and c [N, hidden]" : "");
+            tn__common_text(text_h, tn__common_shape(h)));
     n = h->shape[0];
+    if (c != NULL && (c->ndim != 2 || c->shape[0] != n))
+        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected [%lld, hidden]",
+                       tn__common_text(text, tn__common_shape(c)), (long long)n);
     out = h->shape[1];
     hidden = c != NULL ? c->shape[1] : out;
     if (w_hr == NULL && hidden != out)

@@ -107,7 +107,7 @@ static tn_status flatten_decompose(const tn_decompose *call)
         return status;
     if (ndim > 0 &&
         ndim == tn_tensor_ndim(
-                    call->in[0])) /* one dimension as one: the tensor itself, as call->in PyTorch */
+                    call->in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
         return tn__common_given(call->out, call->in[0]);
     return tn__common_given(call->out, reshaped(call->in[0], (tn_ints){ shape, ndim }));
 }

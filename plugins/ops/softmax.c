@@ -145,7 +145,6 @@ TN__OP(log_softmax, .infer = dim_infer, .derive = log_softmax_derive,
        .decompose = log_softmax_decompose);
 TN__OP(softmax_grad, .infer = log_softmax_grad_infer, .decompose = softmax_grad_decompose);
 TN__OP(log_softmax_grad, .infer = log_softmax_grad_infer, .decompose = log_softmax_grad_decompose);
-/* recorded through its parts */
+/* These two need no derivative: a graph records the operators of their decomposition. */
 TN__OP(softmin, .infer = softmin_infer, .decompose = softmin_decompose);
-
 TN__OP(gumbel_softmax, .infer = gumbel_softmax_infer, .decompose = gumbel_softmax_decompose);

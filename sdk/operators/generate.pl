@@ -49,7 +49,7 @@ my ($file, $line_number);
 
 sub refuse { die "$file:$line_number: ", @_, "\n"; }
 
-# The C initialiser of a default, and whether None is what it says.
+# The C initializer of a default, and whether None is what it says.
 sub default_of
 {
     my ($type, $text) = @_;

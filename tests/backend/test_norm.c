@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation with the relu and the sum that follow it, on the CPU: the bits of the operators
+ * Normalization with the relu and the sum that follow it, on the CPU: the bits of the operators
  * one after the other. */
 #include "tests/backend/fused.h"
 
@@ -14,7 +14,7 @@ static tn_tensor *channels_last(tn_tensor *x)
                     x);
 }
 
-START_TEST(normalisation_with_relu_has_the_bits_of_its_parts)
+START_TEST(normalization_with_relu_has_the_bits_of_its_parts)
 {
     static const tn_dtype dtypes[] = { TN_F32, TN_F64 };
     static const int64_t dims[] = { 0, 2, 3 };
@@ -85,5 +85,5 @@ START_TEST(running_moments_move_as_with_batch_norm)
 }
 END_TEST
 
-RUN_SUITE("norm", normalisation_with_relu_has_the_bits_of_its_parts,
+RUN_SUITE("norm", normalization_with_relu_has_the_bits_of_its_parts,
           running_moments_move_as_with_batch_norm)

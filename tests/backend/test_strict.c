@@ -130,7 +130,7 @@ START_TEST(an_allocation_that_fails_once_is_tried_again_and_one_that_keeps_faili
 }
 END_TEST
 
-START_TEST(a_kernel_that_fails_later_is_told_at_the_next_synchronisation)
+START_TEST(a_kernel_that_fails_later_is_told_at_the_next_synchronization)
 {
     unsetenv("TENON_CHECK"); /* which waits after every kernel and keeps no memory */
     TN_SCOPE;
@@ -349,7 +349,7 @@ END_TEST
 RUN_SUITE("strict", a_host_pointer_is_an_error_and_a_handle_is_no_pointer,
           a_view_beyond_its_memory_is_refused,
           an_allocation_that_fails_once_is_tried_again_and_one_that_keeps_failing_is_an_error,
-          a_kernel_that_fails_later_is_told_at_the_next_synchronisation,
+          a_kernel_that_fails_later_is_told_at_the_next_synchronization,
           an_index_out_of_range_surfaces_at_sync_with_operator_index_and_bound,
           a_lost_device_loses_its_tensors_and_nothing_else,
           slow_work_is_waited_for_and_streams_wait_for_events,

@@ -153,7 +153,7 @@ static void same_for_threads(const char *net, tn_tensor *x)
     free(first);
 }
 
-/* Large enough for Winograd's tiles, and with a stride, pooling and normalisation. */
+/* Large enough for Winograd's tiles, and with a stride, pooling and normalization. */
 START_TEST(a_network_of_convolutions_learns_the_same_to_the_bit_for_any_number_of_threads)
 {
     TN_SCOPE;

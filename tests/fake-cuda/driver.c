@@ -18,7 +18,7 @@ struct CUmod_st {
 static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct CUctx_st contexts[FAKE_DEVICES];
-static bool initialised;
+static bool initialized;
 _Thread_local struct CUctx_st *fake_stack[FAKE_CONTEXTS];
 _Thread_local int fake_depth;
 
@@ -64,7 +64,7 @@ CUresult fake_begin(const char *function, bool needs_context)
             fake_stack[fake_depth - 1]->sticky = fake_cuda.fail_code;
         return fake_cuda.fail_code;
     }
-    if (strcmp(function, "cuInit") != 0 && !initialised)
+    if (strcmp(function, "cuInit") != 0 && !initialized)
         return fake_misuse(function, NOT_INITIALIZED);
     if (!needs_context)
         return CUDA_SUCCESS;
@@ -82,7 +82,7 @@ CUresult fake_cuInit(unsigned flags)
     fake_cuda.inits++;
     if (fake_cuda.init_result)
         return fake_leave(fake_cuda.init_result);
-    initialised = true;
+    initialized = true;
     return fake_leave(fake_cuda.devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
 }
 

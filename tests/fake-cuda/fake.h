@@ -13,7 +13,7 @@
 #define FAKE_DEVICES 4
 
 struct fake_cuda {
-    /* the device it reports; may be set before it is initialised */
+    /* the device it reports; may be set before it is initialized */
     int devices;
     int version;       /* 13000 */
     int init_result;   /* of cuInit */

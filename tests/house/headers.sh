@@ -54,7 +54,7 @@ for cxx in g++ clang++; do
     fi
     for h in $each; do compile "<tenon/$h> as C++17" $cxx -std=c++17 -x c++ "$work/$h.cc"; done
     each=
-    # g++ counts members that designated initialisers leave out as missing; C does not.
+    # g++ counts members that designated initializers leave out as missing; C does not.
     compile "a plugin as C++20" $cxx -std=c++20 -Wno-missing-field-initializers -x c++ \
         "$work/descriptors.cc"
 done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Initialisations: distributions, bounds, structure, and what they refuse. */
+ * Initializations: distributions, bounds, structure, and what they refuse. */
 #include "tests/module/registered_layers.h"
 #include "tests/spec/proves.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the standard layers compute and how they and tensors are initialised. Names of rows are
+ * What the standard layers compute and how they and tensors are initialized. Names of rows are
  * those of the behaviour specification. */
 #include "tests/module/registered_layers.h"
 
@@ -117,7 +117,7 @@ START_TEST(softmax_chooses_its_dimension_by_their_number)
 }
 END_TEST
 
-/* ---- initialisation -------------------------------------------------------------------------- */
+/* ---- initialization -------------------------------------------------------------------------- */
 
 struct spread {
     double low, high, mean, deviation;

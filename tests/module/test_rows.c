@@ -231,7 +231,7 @@ START_TEST(linear_and_convolution)
 }
 END_TEST
 
-START_TEST(batch_normalisation)
+START_TEST(batch_normalization)
 {
     TN_SCOPE;
     static const float four[] = { 1, 2, 3, 6 };
@@ -422,7 +422,7 @@ int main(void)
         printed_text_reads_back_also_runs_and_parameters,
         typed_arguments_build_what_a_spec_builds,
         linear_and_convolution,
-        batch_normalisation,
+        batch_normalization,
         dropout_and_stateless_layers,
         losses_reduce,
         NULL,

@@ -3,7 +3,7 @@
 #
 # Calls that compute next to nothing cost a bounded number of instructions (time would depend on the
 # machine): scope, memory and kernel included. SKIP without valgrind, under sanitizers, and for
-# builds that are not optimised. `make instructions` prints all cases of bench/dispatch.
+# builds that are not optimized. `make instructions` prints all cases of bench/dispatch.
 #
 # case, bound; the count with gcc 12 -O2. The bounds leave a margin for other compilers.
 bounds="
@@ -58,7 +58,7 @@ while read -r name bound usual; do
     test "$each" -le "$bound" || status=1
 done <"$folder/bounds"
 if grep -q '^CFLAGS = .*-O0' Makefile; then
-    echo "SKIP: instructions.sh: the build is not optimised"
+    echo "SKIP: instructions.sh: the build is not optimized"
     exit 77
 fi
 exit $status

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Convolution, pooling, normalisation, attention, recurrent networks, distances, resampling:
+# Convolution, pooling, normalization, attention, recurrent networks, distances, resampling:
 #  PYTHON-WITH-TORCH make_conv_pool_norm.py > conv_pool_norm.txt
 from cases import *
 
@@ -184,7 +184,7 @@ for dims, size in ((1, (8,)), (2, (4, 6)), (3, (4, 4, 4))):
              [x(*places.shape, dtype=F64), n(dtype=I64, data=places.tolist())], kernel=[2], **more)
 
 
-# ---- normalisation ----
+# ---- normalization ----
 for d in FLOATS:
     c = (x(3, dtype=d), x(3, dtype=d))
     r = (n(3, dtype=d), n(3, dtype=d, positive=True))

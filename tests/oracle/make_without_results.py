@@ -40,7 +40,7 @@ for d in FLOATS:
     case("divisor-" + name, "avg_pool", [x(2, 1, 4, dtype=d)], kernel=[2], divisor_override=3)
     case(name, "avg_pool_grad", [x(2, 2, 3, 3, dtype=d)], input_size=[5, 6], kernel=[2, 3], stride=[2, 2], padding=[1, 1])
     case(name, "max_pool_grad", [x(1, 2, 2, 2, dtype=d), n(data=[[[[0, 2], [5, 5]], [[3, 2], [8, 7]]]], dtype=I64)], input_size=[3, 3])
-    # ---- normalisation ----
+    # ---- normalization ----
     case(name, "standardize", [x(4, 3, 5, dtype=d), x(3, 1, dtype=d), x(3, 1, dtype=d)], dims=[0, 2])
     case("last-" + name, "standardize", [x(4, 6, dtype=d), x(6, dtype=d), x(6, dtype=d)], dims=[1])
     case("plain-" + name, "standardize", [x(2, 3, 4, dtype=d), None, None], dims=[1, 2], eps=0.1)

@@ -34,7 +34,7 @@ TN__INTO_LOOPS T NAME(silu_slope)(T x)
     return y * (1 + x * (1 - y));
 }
 
-/* e w / (e^2 + 2 e + 2)^2, w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6), e = e^x; 1 far up. */
+/* e w / (e^2 + 2 e + 2)^2, w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6), e = e^x; 1 for large x. */
 TN__INTO_LOOPS T NAME(mish_slope)(T x)
 {
     T in = x > 20 ? (T)20 : x, e = NAME(exp_below)(in > 0 ? -in : in);

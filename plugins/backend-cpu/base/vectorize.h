@@ -7,7 +7,7 @@
 /* No iteration of the loop reads what another one wrote. */
 #ifdef __clang__
 #define TN__IVDEP _Pragma("clang loop vectorize(assume_safety)")
-/* The pragma allows vectors; a loop that clang does not vectorise is not an error. */
+/* The pragma allows vectors; a loop that clang does not vectorize is not an error. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #else
 #define TN__IVDEP _Pragma("GCC ivdep")

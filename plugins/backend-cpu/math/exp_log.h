@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * exp, log and functions of them for float32 and float64, written so that compilers vectorise loops
+ * exp, log and functions of them for float32 and float64, written so that compilers vectorize loops
  * over them: no branch, no table, no call. exp and log follow FreeBSD's msun (Sun Microsystems,
  * 1993): errors are below one unit in the last place. */
 #ifndef TN_BACKEND_CPU_FUNCTIONS_H

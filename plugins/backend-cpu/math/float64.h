@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exponentials and logarithms of float64 numbers, and functions of them, as single expressions that
- * compilers vectorise: no branch, no table, no call. They accept all numbers, also those below the
+ * compilers vectorize: no branch, no table, no call. They accept all numbers, also those below the
  * normal range, infinities and NaN. Multiply-adds are fused where the instruction set has them, as
  * in math/float32.h. The series come from fit_series.py; they are summed in pairs, so that few
  * steps depend on each other. */
@@ -179,7 +179,7 @@ TN__INTO_LOOPS double tn__cosh64(double x)
     return e + 0.25 / e;
 }
 
-/* sinh x = h + h / (2 h + 1), h = (e^x - 1) / 2; e^x / 2 far up. */
+/* sinh x = h + h / (2 h + 1), h = (e^x - 1) / 2; e^x / 2 for large x. */
 TN__INTO_LOOPS double tn__sinh64(double x)
 {
     double size = __builtin_fabs(x), tail, r;

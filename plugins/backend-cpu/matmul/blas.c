@@ -17,7 +17,7 @@
 struct tn__blas tn__blas;
 
 /* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would
- * stay locked in the child for good, where a foreign number shows that nobody is inside any
+ * stay locked in the child for good, where a foreign number shows that no thread is inside any
  * more. */
 static _Atomic int32_t inside;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation in few passes (simd/norm.c). A population is a row (the last dimensions) or a
+ * Normalization in few passes (simd/norm.c). A population is a row (the last dimensions) or a
  * channel (all dimensions but dimension 1); elements are row-major, or the channels are last.
  * float16 and bfloat16 are converted to float32 first. */
 #include "base/kernel.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run of n indices for elements of type T: x[i * sx + index[i] * step] and other[i * so]. Returns
- * how many were done: fewer than n when the next index is out of bounds. */
+ * A run of n indices for elements of type T. For i < n, with all strides in bytes: index[i] is at
+ * index + i * si, the elements are at x + i * sx + index[i] * step and other + i * so. `size` is
+ * the number of valid indices. Returns how many were done: fewer than n when the next index is out
+ * of bounds. */
 
 static int64_t NAME(gather_run)(RUN_PARAMETERS)
 {

@@ -53,7 +53,7 @@ UNARY(clamp, NAME(bounded)(a, p, q))
 /* ---- three operands -------------------------------------------------------------------------- */
 
 /* At least b, then at most c. NaN is tested last: a chain of choices would become branches, which
- * are not vectorised. */
+ * are not vectorized. */
 TN__INTO_LOOPS T NAME(within)(T a, T b, T c)
 {
     T high = a > b ? a : b, y = high < c ? high : c;

@@ -177,7 +177,7 @@ enum { WIDE = 256, DEEP = 32 };
 #include "simd/float16_scalar_template.h"
 #undef NAME
 
-/* Eight at a time: the compiler does not vectorise the conversions. */
+/* Eight at a time: the compiler does not vectorize the conversions. */
 #ifdef __F16C__
 static void add_halves(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b,
                        int64_t sb, const double *param)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation. One thread computes a population, with its sums in a fixed order; of strided
+ * Normalization. One thread computes a population, with its sums in a fixed order; of strided
  * populations, a block of rows: the bits do not depend on the number of threads. */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation, as nn/norm.c passes it to the functions of an instruction set, simd/norm.c. */
+ * Normalization, as nn/norm.c passes it to the functions of an instruction set, simd/norm.c. */
 #ifndef TN_BACKEND_CPU_NORM_H
 #define TN_BACKEND_CPU_NORM_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalisation for one type. */
+ * Normalization for one type. */
 
 /* The sum of a stretch, in lanes. */
 static double NAME(sum)(int64_t n, const T *x)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The negative log likelihood and its derivative. A target out of range is skipped, and recorded
- * for the next synchronisation of the stream. */
+ * for the next synchronization of the stream. */
 #ifdef TN_FLOATING
 
 /* Records the first target that was out of range. */
