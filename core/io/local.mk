@@ -2,7 +2,7 @@
 
 libcore_la_SOURCES += \
 	%D%/private.h \
-	%D%/file.c \
+	%D%/file_load_save.c \
 	%D%/temporary.c \
 	%D%/parts.c \
 	%D%/target.c \

@@ -12,32 +12,51 @@ int64_t checks_made;
 
 static char *said; /* shared with the tests' processes: what is not here is said once */
 
+/* Whether `words` ("cpu strict") contains the word. */
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Fails unless every device type in `words` works, of those in `only` (NULL: all). */
+static void check_present(const char *words, const char *only)
+{
+    char type[32];
+    for (size_t length; *words != '\0'; words += length + strspn(words + length, " ")) {
+        length = strcspn(words, " ");
+        snprintf(type, sizeof type, "%.*s", (int)length, words);
+        ck_assert_msg((only && !has_word(only, type)) || tn_device_find(type) != NULL, "%s: %s",
+                      type, tn_error_last()->message);
+    }
+}
+
 const tn_device *const *devices(void)
 {
-    static const struct {
-        const char *name;
-        bool needed;
-    } wanted[] = { { "cpu", true }, { "strict", true }, { "opencl", false }, { "cuda", false } };
-    static const tn_device *found[8];
+    enum { MOST = 32 };
+    static const tn_device *found[MOST + 1];
     static bool looked;
+    const char *only = getenv("TN_TEST_DEVICES");  /* for debugging: "cpu strict" */
+    const char *needed = getenv("TN_TEST_NEEDED"); /* on a machine that has it: "cuda" */
     if (looked)
         return found;
     looked = true;
     int count = 0;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const char *only = getenv("TN_TEST_DEVICES"); /* for debugging: "cpu strict" */
-        if (only && !strstr(only, wanted[i].name))
+    check_present("cpu strict", only);
+    check_present(needed ? needed : "", only);
+    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend_def) && count < MOST; i++) {
+        const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
+        if (only && !has_word(only, type))
             continue;
-        const char *needed = getenv("TN_TEST_NEEDED"); /* on a machine that has it: "cuda" */
         uint64_t mark = tn_error_mark();
-        const tn_device *device = tn_device_find(wanted[i].name);
-        ck_assert_msg(device != NULL ||
-                          !(wanted[i].needed || (needed && strstr(needed, wanted[i].name))),
-                      "%s: %s", wanted[i].name, tn_error_last()->message);
-        if (device)
+        const tn_device *device = tn_device_find(type);
+        if (device && tn_device_has_memory(device))
             found[count++] = device;
-        else if (said && !__atomic_exchange_n(&said[i], 1, __ATOMIC_RELAXED))
-            fprintf(stderr, "SKIP: %s: %s\n", wanted[i].name, tn_error_last()->message);
+        else if (!device && said && !__atomic_exchange_n(&said[i], 1, __ATOMIC_RELAXED))
+            fprintf(stderr, "SKIP: %s: %s\n", type, tn_error_last()->message);
         tn_error_restore(mark);
     }
     return found;
@@ -329,16 +348,18 @@ void unary_agrees(const struct unary *row, const tn_device *device, const tn_int
 
 int run_suite(const char *name, const TTest *const *tests, int count)
 {
-    char strict[TEST_PATH], pack[TEST_PATH], file[TEST_PATH], both[2 * TEST_PATH];
-    snprintf(both, sizeof both, "%s:%s", built_path(strict, "examples/strict-device/.libs"),
-             built_path(pack, "examples/kernel-pack/.libs"));
-    setenv("TENON_PLUGIN_PATH_ADD", both, 1);
+    char strict[TEST_PATH], pack[TEST_PATH], file[TEST_PATH], folders[4 * TEST_PATH];
+    const char *more = getenv("TENON_PLUGIN_PATH_ADD"); /* a device outside the tree */
+    snprintf(folders, sizeof folders, "%s:%s%s%s",
+             built_path(strict, "examples/strict-device/.libs"),
+             built_path(pack, "examples/kernel-pack/.libs"), more ? ":" : "", more ? more : "");
+    setenv("TENON_PLUGIN_PATH_ADD", folders, 1);
     unsetenv("TENON_STRICT_FAIL");
     /* cuda is the fake of tests/fake-cuda; tests/device/run names the real one */
     setenv("TENON_CUDA_DRIVER", built_path(file, "tests/.libs/fake-cuda.so"), 0);
     setenv("TENON_CUDA_BLAS", file, 0);
     setenv("TENON_CUDA_KERNELS", source_path(file, "tests/fake-cuda/kernels"), 0);
-    said = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     Suite *suite = suite_create(name);
     TCase *group = tcase_create(name);
     tcase_set_timeout(group, 300);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the tests of the devices share: the devices that are here, tensors of any layout from
- * numbers, numbers back, references in float64. Every test runs over all devices: cpu, the
- * strict device of examples/ (built for the tests), opencl and cuda where they are, and meta for
- * shapes. */
+ * numbers, numbers back, references in float64. Every test runs over the first
+ * device of each type with memory that a plugin provides: cpu, the strict device of examples/
+ * (built for the tests), opencl and cuda where they are, and those on TENON_PLUGIN_PATH_ADD. */
 #ifndef TN_TESTS_BACKEND_H
 #define TN_TESTS_BACKEND_H
 
@@ -18,7 +18,7 @@
 
 /* ---- devices ---- */
 
-/* The devices with memory that work here; NULL ends the list. cpu and strict have to. */
+/* The devices with memory that work here; NULL ends the list. cpu and strict must be among them. */
 const tn_device *const *devices(void);
 /* Whether the device has the operator for the dtype, by a kernel or a decomposition. */
 bool device_has(const tn_device *device, const char *op, tn_dtype dtype);

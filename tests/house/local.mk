@@ -8,14 +8,14 @@ TN_HOUSE_TESTS = \
 	tests/house/columns.sh \
 	tests/house/configure.sh \
 	tests/house/laws.sh \
-	tests/house/layers.sh \
+	tests/house/core_folders.sh \
 	tests/house/names.sh \
 	tests/house/headers.sh \
 	tests/house/layout.sh \
 	tests/house/symbols.sh \
-	tests/house/tables.sh \
+	tests/house/host_tables.sh \
 	tests/house/links.sh \
-	tests/house/operators.sh \
+	tests/house/required_operators.sh \
 	tests/house/primitives.sh \
 	tests/house/outside.sh \
 	tests/house/prefix.sh
@@ -27,4 +27,4 @@ endif
 if STATIC_PLUGINS
 TESTS += tests/house/static.sh
 endif
-EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/layers.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/tables.golden %D%/operators.txt %D%/descriptors.c
+EXTRA_DIST += $(TN_HOUSE_TESTS) %D%/static.sh %D%/without_check.sh %D%/api.pl %D%/core_folders.pl %D%/names.pl %D%/layout.pl %D%/layout.golden %D%/host_tables.golden %D%/required_operators.txt %D%/descriptors.c

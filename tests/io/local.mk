@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/failing_calls.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/memory.h %D%/file_kinds.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
+EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/memory.h %D%/each_format.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
 
 TESTS += %D%/streams.sh
+
+# Files both ways with PyTorch, safetensors and NumPy, which PYTHON has (else: SKIP); ResNet-18 of
+# full size; what tenon summary counts.
+.PHONY: interchange
+interchange: all
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/interchange.py $(srcdir) $(builddir) || test $$? -eq 77
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_files

@@ -6,7 +6,7 @@
 #include "core/io/private.h"
 
 #include "tests/io/failing_calls.h"
-#include "tests/io/file_kinds.h"
+#include "tests/io/each_format.h"
 
 #include <sched.h>
 #include <sys/mount.h>

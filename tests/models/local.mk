@@ -3,11 +3,8 @@
 # Networks and files compared with PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-#   make interchange   files both ways, ResNet-18 of full size, what tenon summary counts
-EXTRA_DIST += %D%/interchange.py %D%/make_models.py %D%/files
-.PHONY: interchange models
-interchange: all
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/interchange.py $(srcdir) $(builddir) || test $$? -eq 77
+EXTRA_DIST += %D%/make_models.py %D%/files
+.PHONY: models
 
 if HAVE_CHECK
 if HAVE_JANSSON

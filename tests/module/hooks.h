@@ -6,7 +6,7 @@
 #define TN_TESTS_MODULE_HOOKS_H
 
 #include "core/module/internal.h"
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 /* ---- hooks that write their letter ----------------------------------------------------------- */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/every_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/registered_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
-	tests/oracle/extremes.h tests/oracle/extremes.py tests/oracle/make_extremes_layers.py tests/oracle/extremes_layers.txt
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -13,7 +13,7 @@ TN_MODULE_TESTS = \
 	%D%/test_copy \
 	%D%/test_every_layer \
 	%D%/test_every_layer_threads \
-	%D%/test_extremes \
+	%D%/test_layer_options \
 	%D%/test_hooks \
 	%D%/test_hooks_life \
 	%D%/test_hooks_registration \
@@ -98,6 +98,6 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_parameters_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_every_layer_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_every_layer_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_extremes_LDADD = $(TN_LINK_TEST)
+%C%_test_layer_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_layer_options_LDADD = $(TN_LINK_TEST)
 endif

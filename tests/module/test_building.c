@@ -2,7 +2,7 @@
  *
  * What building costs, in steps (names compared, modules visited), and what one call may build. */
 #include "core/module/internal.h"
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 static tn_module *list_of(int64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Calls: both forms bridged, errors with the path, observers, scopes, threads. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Containers: lists and dictionaries of modules and of parameters, compared with PyTorch's. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 #define PROBLEM(words)                                                                             \

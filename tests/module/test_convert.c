@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Moving and converting modules. The rows are of the area CNV of the behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_tensor *filled(tn_ints shape, double value, tn_dtype dtype)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Deep copies of modules, and modules in memory that processes share. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 #include <sys/wait.h>

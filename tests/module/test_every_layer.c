@@ -7,8 +7,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "tests/module/every_layer.h"
-#include "tests/module/registered_layers.h"
+#include "tests/module/each_oracle_layer.h"
+#include "tests/module/toy_layers.h"
 #include "tests/op/toy_device.h"
 #include "tests/spec/proves.h"
 

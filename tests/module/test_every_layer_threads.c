@@ -6,7 +6,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "tests/module/every_layer.h"
+#include "tests/module/each_oracle_layer.h"
 
 enum { THREADS = 8, ROUNDS = 2, RESULTS = 8 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Initializations: distributions, bounds, structure, and what they refuse. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * What the standard layers compute and how they and tensors are initialized. Names of rows are
  * those of the behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 #include <math.h>
 

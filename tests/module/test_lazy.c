@@ -2,7 +2,7 @@
  *
  * Lazy modules, reset_parameters, skip_init, and where and of what dtype a spec makes its tensors.
  */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 #define PROBLEM(words)                                                                             \

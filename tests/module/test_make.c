@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Making modules from specs, from printed text and from values; the two printed forms. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 START_TEST(positional_children_are_numbered_named_ones_have_their_names_ctr_001)
 {

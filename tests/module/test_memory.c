@@ -3,7 +3,7 @@
  * Law 4: every allocation of building, calling, training, saving and loading a small network is
  * made to fail in turn: an error each time, nothing left behind, and the file on the disk is the
  * old one or the new one. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  *
  * What a whole tree is set to: training and eval, requires_grad, gradients. The rows are of the
  * area MODE of the behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_tensor *ones(int64_t rows, int64_t columns)

@@ -3,7 +3,7 @@
  * Names of slots: what may have them, in which order that is checked, what an assignment evicts,
  * reserved names and computed ones. The rows are of the area REG of the behaviour specification. */
 #include "core/module/internal.h"
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_module *bare(void)

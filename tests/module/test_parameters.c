@@ -2,7 +2,7 @@
  *
  * Clipping of gradients, parameters as one vector. The rows are of the area UTL of the behaviour
  * specification; numbers are PyTorch's (torch.nn.utils). */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_tensor *with_gradient(const float *gradient, int64_t n)

@@ -2,7 +2,7 @@
  *
  * Dotted paths: finding modules, parameters and buffers by them, and putting children at them (the
  * rows GET of the behaviour specification). */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 /* Puts a new module of this spec at the path. */

@@ -2,7 +2,7 @@
  *
  * What the standard layers print, compute and refuse: the rows REP and LAY of the behaviour
  * specification that no other test of this folder proves. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 #include <math.h>

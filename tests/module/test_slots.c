@@ -2,7 +2,7 @@
  *
  * Slots: registration, names, order, replacement, look-ups, walks. Names of rows are those of the
  * behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 static tn_module *bare(void)

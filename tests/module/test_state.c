@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * State out and in, conversion. Names of rows are those of the behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 
 START_TEST(a_state_keeps_order_replaces_in_place_and_has_text_beside)
 {

@@ -2,7 +2,7 @@
  *
  * Walks over a tree: order, prefix, memo, direct and with duplicates; apply. The rows are of the
  * area TRV of the behaviour specification. */
-#include "tests/module/registered_layers.h"
+#include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 
 struct names {

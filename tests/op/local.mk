@@ -56,10 +56,10 @@ tests_op_test_mixed_LDADD = $(TN_LINK_TEST) $(LIBM)
 tests_op_test_numbers_SOURCES = %D%/test_numbers.c %D%/suite.h
 tests_op_test_numbers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_numbers_LDADD = $(TN_LINK_TEST) $(LIBM)
-check_PROGRAMS += tests/op/test_extremes
-TESTS += tests/op/test_extremes
-tests_op_test_extremes_SOURCES = %D%/test_extremes.c %D%/suite.h
-tests_op_test_extremes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-tests_op_test_extremes_LDADD = $(TN_LINK_TEST) $(LIBM)
+check_PROGRAMS += tests/op/test_operator_options
+TESTS += tests/op/test_operator_options
+tests_op_test_operator_options_SOURCES = %D%/test_operator_options.c %D%/suite.h
+tests_op_test_operator_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_operator_options_LDADD = $(TN_LINK_TEST) $(LIBM)
 endif
-EXTRA_DIST += tests/oracle/make_extremes_ops.py tests/oracle/extremes_ops.txt
+EXTRA_DIST += tests/oracle/make_operator_options.py tests/oracle/operator_options.txt

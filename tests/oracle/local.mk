@@ -6,7 +6,7 @@ check_PROGRAMS += tests/oracle/replay_opinfo
 tests_oracle_replay_opinfo_SOURCES = %D%/replay_opinfo.c
 tests_oracle_replay_opinfo_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 tests_oracle_replay_opinfo_LDADD = $(TN_LINK) $(LIBM)
-EXTRA_DIST += %D%/README.md %D%/rows.h %D%/opinfo.py %D%/opinfo_map.py %D%/opinfo_map_nn.py %D%/live %D%/holes %D%/opinfo.txt %D%/refused.txt %D%/make_primitives.py %D%/primitives.txt %D%/make_without_results.py %D%/without_results.txt %D%/make_optimizer.py %D%/optimizer.txt %D%/make_fused.py %D%/fused.txt
+EXTRA_DIST += %D%/README.md %D%/rows.h %D%/opinfo.py %D%/pytorch_operators.py %D%/pytorch_operators_nn.py %D%/live %D%/holes %D%/opinfo.txt %D%/refused.txt %D%/make_primitives.py %D%/primitives.txt %D%/make_without_results.py %D%/without_results.txt %D%/make_optimizer.py %D%/optimizer.txt %D%/make_fused.py %D%/fused.txt
 
 # ORACLE_FLAGS="--device opencl:0 --verbose"; PYTHON names a Python that has PyTorch.
 .PHONY: oracle

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # PyTorch's own samples (OpInfo), and its own error samples, for every operator of our list, as tests/oracle/replay_opinfo.c
-# reads them. opinfo_map.py has the table of operators.
+# reads them. pytorch_operators.py has the table of operators.
 #
 #   PYTHON-WITH-TORCH opinfo.py SCHEMA-FOLDER FILE [OPERATORS]    all of them, with raw values
 #   PYTHON-WITH-TORCH opinfo.py --text SCHEMA-FOLDER FILE         a few for each operator and class, as text; cases that
@@ -23,7 +23,7 @@ except ImportError:
     sys.modules["expecttest"].TestCase = unittest.TestCase
 from torch.testing._internal.common_methods_invocations import op_db
 
-from opinfo_map import AS_IT_IS, JUMPS, MAP, RENAMED, SHIFTED, SINGLE
+from pytorch_operators import AS_IT_IS, JUMPS, MAP, RENAMED, SHIFTED, SINGLE, add_plain
 
 F = torch.nn.functional
 
@@ -504,6 +504,7 @@ def write_refused(out, title, made):
 
 def main():
     schema = read_schema(ARGS[0])
+    add_plain(ARGS[0])
     out = Writer(ARGS[1])
     only = set(ARGS[2:])
     outside = collections.Counter()

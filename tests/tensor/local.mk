@@ -7,7 +7,7 @@ TESTS += %D%/test_numpy.sh
 
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
-	%D%/test_allocator %D%/test_copy %D%/test_device %D%/test_dlpack %D%/test_dtype %D%/test_memory \
+	%D%/test_allocator %D%/test_copy %D%/test_device_list %D%/test_dlpack %D%/test_dtype %D%/test_memory \
 	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
@@ -22,9 +22,9 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
 %C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_copy_LDADD = $(TN_LINK_TEST_CORE)
 
-%C%_test_device_SOURCES = %D%/test_device.c $(TN_TENSOR_FIXTURE)
-%C%_test_device_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_device_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_device_list_SOURCES = %D%/test_device_list.c $(TN_TENSOR_FIXTURE)
+%C%_test_device_list_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_device_list_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_dlpack_SOURCES = %D%/test_dlpack.c $(TN_TENSOR_FIXTURE)
 %C%_test_dlpack_CPPFLAGS = $(TN_TEST_CPPFLAGS)

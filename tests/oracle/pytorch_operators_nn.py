@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# The part of opinfo_map.py's table that is about networks: losses, convolution, pooling, normalization, distances. Its
+# The part of pytorch_operators.py's table that is about networks: losses, convolution, pooling, normalization, distances. Its
 # grammar is described there.
 OLD = "size_average:z reduce:z "
 NETWORKS = {

@@ -2,8 +2,8 @@
  *
  * The layers of the plugin as tests/oracle/layers.txt builds and calls them, one after the other.
  */
-#ifndef TN_TESTS_MODULE_EVERY_LAYER_H
-#define TN_TESTS_MODULE_EVERY_LAYER_H
+#ifndef TN_TESTS_MODULE_EACH_ORACLE_LAYER_H
+#define TN_TESTS_MODULE_EACH_ORACLE_LAYER_H
 
 #include "tests/module/layer_inputs.h"
 

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: MIT
 #
 # The operators of opinfo.py by PyTorch's names, and the operators that it treats specially.
-from opinfo_map_nn import NETWORKS
+import glob
+import os
+
+from pytorch_operators_nn import NETWORKS
 
 # Our operator and what the parameters of PyTorch's function are, in their order. After the colon: T a tensor, S a tensor
 # or a number, O a tensor or none, L tensors, d dims, i whole numbers, 1, 2 and 3 so many of them (one stands for all), t a
 # dtype, n a number read from a tensor, z has to be left out; nothing: an option as it is. After the sign = our name of the option.
 MAP = {}
-for names in ("relu sigmoid relu6 selu silu mish hardswish hardsigmoid logsigmoid tanhshrink softsign",
-              "neg exp log sqrt abs sign floor ceil trunc round frac square reciprocal rsqrt expm1 log1p log2 log10 sin cos",
-              "tan asin acos atan sinh cosh tanh erf erfc erfinv bitwise_not logical_not isnan isinf isfinite real imag",
-              "view_as_real conj angle nonzero sgn"):
-    for name in names.split():
-        MAP[name] = name + " input:T inplace:z"
+
+
+def add_plain(folder):
+    """Operators of one tensor without options: PyTorch's have the same name, and need no row here."""
+    for path in glob.glob(os.path.join(folder, "*.ops")):
+        for block in open(path).read().split("\n\n"):
+            words = [line.split() for line in block.split("\n") if line.strip()]
+            kinds = [w[0] for w in words]
+            flags = [flag for w in words if w[0] == "flags" for flag in w]
+            if kinds.count("in") == 1 and not {"arg", "opt"} & set(kinds) and "random" not in flags:
+                for name in next(w for w in words if w[0] == "op")[1:]:
+                    if name != "copy":
+                        MAP.setdefault(name, name + " input:T inplace:z")
+
+
 for name in ("add", "sub"):
     MAP[name] = name + " input:T other:S alpha"
 for name in ("mul maximum minimum remainder fmod pow atan2 eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor logical_and "

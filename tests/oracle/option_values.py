@@ -53,7 +53,7 @@ def verdict(call):
             said = "memory"
         except Exception as e:
             text = str(e)
-            if os.environ.get("EXTREMES_VERBOSE"):
+            if os.environ.get("OPTIONS_VERBOSE"):
                 print("#", type(e).__name__, text[:200].replace("\n", " "))
                 sys.stdout.flush()
             short = "allocate memory" in text or "enough memory" in text or "bad_alloc" in text

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: MIT
 #
-# layers.pl SRCDIR [BUILDDIR]: the folders of core/ and which of them use which. A folder may include only folders that
+# core_folders.pl SRCDIR [BUILDDIR]: the folders of core/ and which of them use which. A folder may include only folders that
 # precede it in @order. With a build folder, the symbols of its objects are checked as well: a folder may call
 # only what folders before it define, but for the tables that hand functions down (core/library/upward_calls.c).
 use strict;

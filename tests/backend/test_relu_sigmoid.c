@@ -56,5 +56,5 @@ START_TEST(relu_grad_follows_its_definition)
 }
 END_TEST
 
-RUN_SUITE("activation", activations_agree_with_float64_in_every_layout_and_in_place,
+RUN_SUITE("relu and sigmoid", activations_agree_with_float64_in_every_layout_and_in_place,
           relu_keeps_infinity_and_NaN, relu_grad_follows_its_definition)

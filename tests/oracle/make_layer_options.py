@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch's modules say to each option at its extremes, for tests/module/test_extremes.c:
+# What PyTorch's modules say to each option at its extremes, for tests/module/test_layer_options.c:
 #
-#   test_extremes --list | PYTHON-WITH-TORCH make_extremes_layers.py [TYPE]... > extremes_layers.txt
+#   test_layer_options --list | PYTHON-WITH-TORCH make_layer_options.py [TYPE]... > layer_options.txt
 #
 #   layer SPEC        built and called with the inputs that layers.txt has for it
-#   try OPTION VALUE VERDICT : SPEC        (the verdicts are those of extremes.py)
+#   try OPTION VALUE VERDICT : SPEC        (the verdicts are those of option_values.py)
 import ast
 import inspect
 import os
 import sys
 
 import torch
-from extremes import EXTREMES, verdict
+from option_values import EXTREMES, verdict
 
 nn = torch.nn
 SCOPE = dict(vars(nn), inf=float("inf"), nan=float("nan"))
@@ -75,7 +75,7 @@ def main():
         word, kind, option, type_ = line.split()[:4]
         if word == "layer":
             options.setdefault(kind, []).append((option, type_))
-    print("# Written by make_extremes_layers.py with PyTorch %s." % torch.__version__.partition("+")[0])
+    print("# Written by make_layer_options.py with PyTorch %s." % torch.__version__.partition("+")[0])
     for spec, inputs in read_layers():
         torch.manual_seed(1)
         if sys.argv[1:] and spec.partition("(")[0] not in sys.argv[1:]:

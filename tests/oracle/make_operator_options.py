@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch says to the options of operators at their extremes, for tests/op/test_extremes.c:
+# What PyTorch says to the options of operators at their extremes, for tests/op/test_operator_options.c:
 #
-#   test_extremes --list | PYTHON-WITH-TORCH make_extremes_ops.py [OPERATOR]... > extremes_ops.txt
+#   test_operator_options --list | PYTHON-WITH-TORCH make_operator_options.py [OPERATOR]... > operator_options.txt
 #
 #   op NAME FILE CASE        the inputs and options of that case, of the text FILE beside this; - -: inputs of ones
-#   try OPTION VALUE VERDICT        (extremes.py has the verdicts; none: PyTorch has no such operator)
+#   try OPTION VALUE VERDICT        (option_values.py has the verdicts; none: PyTorch has no such operator)
 import os
 import sys
 
 import torch
 import torch.nn.functional as F
-from extremes import EXTREMES, shape, verdict
+from option_values import EXTREMES, shape, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEXTS = ["basic.txt", "elementwise.txt", "reduction_shape_index.txt", "primitives.txt", "loss.txt", "opinfo.txt",
@@ -253,7 +253,7 @@ def main():
         word, op, name, kind = line.split()[:4]
         if word == "op":
             kinds.setdefault(op, {})[name] = kind
-    print("# Written by make_extremes_ops.py with PyTorch %s." % torch.__version__.partition("+")[0])
+    print("# Written by make_operator_options.py with PyTorch %s." % torch.__version__.partition("+")[0])
     cases = read_cases(kinds)
     for op in sorted(kinds):
         if sys.argv[1:] and op not in sys.argv[1:]:

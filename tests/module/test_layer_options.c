@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every option of every layer at its extremes, built and called: a bounded answer, and PyTorch's
- * (tests/oracle/extremes_layers.txt). `--list` prints what make_extremes_layers.py reads. */
+ * (tests/oracle/layer_options.txt). `--list` prints what make_layer_options.py reads. */
 #include <math.h>
 
 #include "tests/module/layer_inputs.h"
-#include "tests/oracle/extremes.h"
+#include "tests/oracle/option_rows.h"
 #include "tests/op/suite.h"
 
 #define LAYERS_TXT TN_TEST_SRCDIR "/tests/oracle/layers.txt"
-#define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/extremes_layers.txt"
+#define ROWS_TXT TN_TEST_SRCDIR "/tests/oracle/layer_options.txt"
 
 enum { LINE = 1 << 16, MOST = 6, OPTIONS = 1024 };
 
@@ -284,8 +284,8 @@ static void list_option(const char *layer, const tn_option *row, const char *kin
 
 int main(int argc, char **argv)
 {
-    TCase *tcase = tcase_create("extremes");
-    Suite *suite = suite_create("extremes of layers");
+    TCase *tcase = tcase_create("options");
+    Suite *suite = suite_create("options of layers");
 
     if (argc > 1 && strcmp(argv[1], "--list") == 0) {
         each_option(list_option);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every option of every operator at its extremes: a bounded answer, and PyTorch's where it has the
- * operator (tests/oracle/extremes_ops.txt). `--list` prints what make_extremes_ops.py reads. */
+ * operator (tests/oracle/operator_options.txt). `--list` prints what make_operator_options.py reads. */
 #include <math.h>
 
-#include "tests/oracle/extremes.h"
+#include "tests/oracle/option_rows.h"
 #include "tests/op/suite.h"
 #include "tests/oracle/rows.h"
 
@@ -255,7 +255,7 @@ START_TEST(every_option_of_every_operator_at_its_extremes_is_answered_as_pytorch
     static char row[512];
     char op[64], file_name[64];
     int used = 0;
-    FILE *file = fopen(ORACLE "extremes_ops.txt", "r");
+    FILE *file = fopen(ORACLE "operator_options.txt", "r");
 
     bound_all();
     ck_assert_ptr_nonnull(file);
@@ -362,8 +362,8 @@ static void list_option(const char *op, const tn_option *row)
 
 int main(int argc, char **argv)
 {
-    TCase *tcase = tcase_create("extremes");
-    Suite *suite = suite_create("extremes of operators");
+    TCase *tcase = tcase_create("options");
+    Suite *suite = suite_create("options of operators");
 
     if (argc > 1 && strcmp(argv[1], "--list") == 0) {
         each_option(list_option);

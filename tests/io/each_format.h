@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every kind of file that is written, and what a folder holds. */
-#ifndef TN_TESTS_IO_FILE_KINDS_H
-#define TN_TESTS_IO_FILE_KINDS_H
+#ifndef TN_TESTS_IO_EACH_FORMAT_H
+#define TN_TESTS_IO_EACH_FORMAT_H
 
 #include "core/plugin/internal.h"
 #include "tests/io/states.h"

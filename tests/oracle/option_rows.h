@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Options at their extremes: a bound on memory and time, and what came of a call compared with what
- * PyTorch said (the verdicts of extremes.py). All rows run; the failures are printed together. */
-#ifndef TN_TESTS_ORACLE_EXTREMES_H
-#define TN_TESTS_ORACLE_EXTREMES_H
+ * PyTorch said (the verdicts of option_values.py). All rows run; the failures are printed together.
+ */
+#ifndef TN_TESTS_ORACLE_OPTION_ROWS_H
+#define TN_TESTS_ORACLE_OPTION_ROWS_H
 
 #include "tests/libcheck.h"
 #include <fnmatch.h>

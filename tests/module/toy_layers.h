@@ -2,8 +2,8 @@
  *
  * Layers that a program registers, for the tests of modules: one that builds, one whose build
  * fails, one that takes packs, some that misbehave. */
-#ifndef TN_TESTS_MODULE_REGISTERED_LAYERS_H
-#define TN_TESTS_MODULE_REGISTERED_LAYERS_H
+#ifndef TN_TESTS_MODULE_TOY_LAYERS_H
+#define TN_TESTS_MODULE_TOY_LAYERS_H
 
 #include "tests/module/suite.h"
 
