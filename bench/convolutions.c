@@ -58,7 +58,7 @@ static const figure figures[] = {
     { "depthwise-half", 8, 128, 128, 128, 28, 3, 2, 1, 1 },
 };
 enum { PASSES = 3 };
-static const char *const passes[PASSES] = { "forth", "input", "weight" };
+static const char *const passes[PASSES] = { "forward", "input", "weight" };
 
 typedef struct question {
     int figure, pass;

@@ -102,8 +102,8 @@ static const struct {
     { "transpose", "transpose", transpose, 1 },
     { "module", "a module of a Sequential of ten", pass_ten, 10 },
     { "linear", "Linear(4, 3) of a row, recorded", call_linear, 1 },
-    { "mul-backward", "mul and sum, forth and back", mul_and_back, 1 },
-    { "linear-backward", "Linear(4, 3) and sum, forth and back", linear_and_back, 1 },
+    { "mul-backward", "mul and sum, forward and backward", mul_and_back, 1 },
+    { "linear-backward", "Linear(4, 3) and sum, forward and backward", linear_and_back, 1 },
 };
 enum { CASES = (int)(sizeof cases / sizeof cases[0]) };
 

@@ -2,7 +2,7 @@
  *
  * Host memory: one replaceable allocator below everything. With the default one, a block is what
  * the C library gave, so that its checkers see what they know; with the program's own one,
- * tn_malloc puts the size in front of the block, because that allocator is told the size again when
+ * tn_malloc puts the size in front of the block, because that allocator gets the size again when
  * the block is freed. */
 #include "core/base/internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls: what the program is told meanwhile, and how it stops them. */
+ * Long calls: how the program learns of their progress, and how it stops them. */
 #include "core/base/internal.h"
 
 static _Thread_local struct {

@@ -121,7 +121,7 @@ static const struct shadow *shadow_of(const tn_call *call)
     return call->kernel->data;
 }
 
-/* The call as the kernel's author knows it: his kernel, his device. */
+/* The call with the plugin's own kernel and device. */
 static tn_call own_call(const tn_call *call)
 {
     tn_call own = *call;

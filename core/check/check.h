@@ -16,7 +16,7 @@ bool tn__check_given(bool given, const char *function, const char *argument, con
 bool tn__check_object(bool given, const char *function, const char *argument, const void *caller);
 bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller);
-/* Not dropped already, as far as memory still tells. NULL and TN_NONE pass. */
+/* Not dropped already, as far as its memory shows. NULL and TN_NONE pass. */
 bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char *argument,
                       const void *caller);
 bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,

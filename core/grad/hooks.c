@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the
- * tensor, so they run although the tensor itself is gone. */
+ * tensor, so they run although the tensor itself was freed. */
 #include "core/grad/private.h"
 
 static void drop(tn__grad_hook_row *row)

@@ -103,7 +103,7 @@ tn_status tn__grad_fit(const tn__node *node, int32_t i, tn_tensor **gradient)
     return TN_OK;
 }
 
-/* What a derivative is told of the inputs, in full. */
+/* What a derivative gets of the inputs, in full. */
 static void widen(const tn__node *node, tn_meta *metas)
 {
     for (int32_t i = 0; i < node->n_in; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a tensor knows of gradients: whether it requires one, where it adds up, which node made
+ * The gradients of a tensor: whether it requires one, where it adds up, which node made
  * it. */
 #include "core/grad/private.h"
 

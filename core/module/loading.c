@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A state, put into a module: module by module, each one's own part by its layer or by default,
- * then its extra state, then the unexpected names, then its children. All that is wrong
- * is listed, and judged at the end. */
+ * then its extra state, then the unexpected names, then its children. All failures
+ * are listed, and reported at the end. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/name_table.h"

@@ -43,7 +43,7 @@ tn_status tn__state_hooks_run(tn_module *module, tn__hook_kind kind, tn_state *s
 tn_status tn__state_hooks_run_load(tn_module *module, tn__hook_kind kind, tn_loading *loading,
                                    tn_load_report *report);
 
-/* The one message about all that went wrong; `strict` lists missing and unexpected names. */
+/* The one message about all failures; `strict` lists missing and unexpected names. */
 tn_status tn__load_report_fail(const tn_load_report *report, const char *type, bool strict);
 void tn__load_report_free_names(tn_names *names);
 

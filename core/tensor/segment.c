@@ -230,7 +230,7 @@ static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 
 /* ---- streams ---- */
 
-/* Whether all work on a stream so far is done, as far as can be told without waiting. */
+/* Whether all work on a stream so far is done, as far as is known without waiting. */
 static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
 {
     const tn_backend_def *b = tn__backend(allocator->device);

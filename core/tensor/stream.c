@@ -439,7 +439,7 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
     if (stream == NULL)
         stream = tn__stream_current(event->device);
     if (stream->handle == NULL || !knows_events_of(stream->device, event->device))
-        return tn_event_sync(event); /* the stream knows nothing of it: the host waits instead */
+        return tn_event_sync(event); /* the stream cannot wait for it: the host waits instead */
     status = tn__device_usable(event->device);
     if (status == TN_OK)
         status = tn__device_usable(stream->device);

@@ -93,7 +93,7 @@ void tn_tensor_drop(tn_tensor *tensor)
         tn__tensor_up.autograd_free(tensor->autograd);
     tn__storage_drop(tensor->storage);
     atomic_store_explicit(&tensor->refs, 0,
-                          memory_order_relaxed); /* TENON_CHECK=1 tells a dead tensor by it */
+                          memory_order_relaxed); /* TENON_CHECK=1 recognizes a freed tensor by it */
     object_free(tensor);
 }
 

@@ -132,7 +132,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     tn_status status = zip_open(source, &zip);
     if (status != TN_OK)
         return status;
-    /* PyTorch can be told to write no check sums. */
+    /* PyTorch has an option to write no check sums. */
     zip.crc_is_absent = true;
     const struct zip_member *pickle = find_pickle(&zip);
     struct pytorch_file file = { .source = source, .state = state, .zip = &zip };

@@ -78,7 +78,7 @@ static struct job job_of(const tn_call *call)
     if (strcmp(call->op, "convolution") == 0) {
         const tn_convolution_options *o = call->options;
         job.x = call->in[0], job.weight = call->in[1], job.bias = call->in[2], job.y = out;
-        job_fill(&job, PLAN_FORTH, o->stride, o->padding, o->dilation, o->groups);
+        job_fill(&job, PLAN_FORWARD, o->stride, o->padding, o->dilation, o->groups);
     } else if (strcmp(call->op, "convolution_grad_input") == 0) {
         const tn_convolution_grad_input_options *o = call->options;
         job.y = call->in[0], job.weight = call->in[1], job.x = out;
@@ -270,12 +270,12 @@ static tn_status one_part(const struct work *w, int64_t part)
 
     list[n++] = (struct argument){ s->kind == PLAN_INPUT ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC,
                                    &plan->x, x };
-    list[n++] = (struct argument){ s->kind == PLAN_FORTH ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST,
+    list[n++] = (struct argument){ s->kind == PLAN_FORWARD ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST,
                                    &plan->y, y };
     list[n++] = (struct argument){ s->kind == PLAN_WEIGHT ? DNNL_ARG_DIFF_WEIGHTS
                                                           : DNNL_ARG_WEIGHTS,
                                    &plan->weight, weight };
-    if (s->kind == PLAN_FORTH && s->bias)
+    if (s->kind == PLAN_FORWARD && s->bias)
         list[n++] = (struct argument){ DNNL_ARG_BIAS, &plan->bias, at(w->job->bias) };
     if (plan->scratch > 0)
         list[n++] = (struct argument){ DNNL_ARG_SCRATCHPAD, &w->scratch_desc, scratch };

@@ -100,7 +100,7 @@ static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
 {
     const struct shape *s = &plan->shape;
     dnnl_dims_t dilation = { 0 }, stride = { 0 }, padding = { 0 };
-    dnnl_convolution_desc_t forth, back;
+    dnnl_convolution_desc_t forward, back;
     dnnl_primitive_desc_t hint = NULL, desc = NULL;
     dnnl_status_t status;
 
@@ -110,11 +110,11 @@ static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
         padding[i] = s->padding[i];
     }
     status = dnnl.dnnl_dilated_convolution_forward_desc_init(
-        &forth, dnnl_forward_training, dnnl_convolution_direct, &plan->x, any,
-        s->kind == PLAN_FORTH && s->bias ? &plan->bias : NULL, &plan->y, stride, dilation, padding,
-        padding);
+        &forward, dnnl_forward_training, dnnl_convolution_direct, &plan->x, any,
+        s->kind == PLAN_FORWARD && s->bias ? &plan->bias : NULL, &plan->y, stride, dilation,
+        padding, padding);
     if (status == dnnl_success)
-        status = compile(&forth, NULL, s->kind == PLAN_FORTH ? &desc : &hint);
+        status = compile(&forward, NULL, s->kind == PLAN_FORWARD ? &desc : &hint);
     if (status == dnnl_success && s->kind == PLAN_INPUT)
         status = dnnl.dnnl_dilated_convolution_backward_data_desc_init(
             &back, dnnl_convolution_direct, &plan->x, any, &plan->y, stride, dilation, padding,
@@ -123,7 +123,7 @@ static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
         status = dnnl.dnnl_dilated_convolution_backward_weights_desc_init(
             &back, dnnl_convolution_direct, &plan->x, any, NULL, &plan->y, stride, dilation,
             padding, padding);
-    if (status == dnnl_success && s->kind != PLAN_FORTH)
+    if (status == dnnl_success && s->kind != PLAN_FORWARD)
         status = compile(&back, hint, &desc);
     if (status == dnnl_success) {
         plan->weight = *dnnl.dnnl_primitive_desc_query_md(

@@ -9,7 +9,7 @@
 
 enum { DIMS = 3 }; /* other than images and channels; unused ones are 0 */
 
-enum plan_kind { PLAN_FORTH = 1, PLAN_INPUT, PLAN_WEIGHT };
+enum plan_kind { PLAN_FORWARD = 1, PLAN_INPUT, PLAN_WEIGHT };
 
 /* The key of a plan; compared as bytes, so it is zeroed first. All activations are dense,
  * channels last. */

@@ -5,13 +5,13 @@
 #include "window.h"
 
 /* The options of conv1d to conv3d, which are alike. */
-typedef struct forth_options {
+typedef struct forward_options {
     tn_ints stride, padding, dilation;
     int64_t groups;
     const char *auto_padding;
-} forth_options;
+} forward_options;
 
-static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options *o)
+static tn_status forward_infer(tn_infer *infer, int32_t dims, const forward_options *o)
 {
     const tn_view *x = infer->in[0], *weight = infer->in[1];
     char text[TN__TEXT];
@@ -39,8 +39,8 @@ static tn_status forth_infer(tn_infer *infer, int32_t dims, const forth_options 
     return tn__common_open(infer);
 }
 
-static tn_status forth(tn_tensor *const *in, int64_t n_in, int32_t dims, const forth_options *o,
-                       tn_tensor **out)
+static tn_status forward(tn_tensor *const *in, int64_t n_in, int32_t dims, const forward_options *o,
+                         tn_tensor **out)
 {
     tn_convolution_options plain = TN_CONVOLUTION_OPTIONS;
     tn_tensor *x = tn__window_batched(in[0], dims);
@@ -162,8 +162,8 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
     return tn__common_given(out, tn__window_unbatched(y, dims, in[0]));
 }
 
-#define FORTH_OPTIONS                                                                              \
-    &(forth_options)                                                                               \
+#define FORWARD_OPTIONS                                                                            \
+    &(forward_options)                                                                             \
     {                                                                                              \
         o->stride, o->padding, o->dilation, o->groups, o->auto_padding                             \
     }
@@ -173,12 +173,12 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
         o->stride, o->padding, o->output_padding, o->dilation, o->groups                           \
     }
 
-COMPOSED(conv1d, forth_infer(infer, 1, FORTH_OPTIONS),
-         forth(in, call->n_in, 1, FORTH_OPTIONS, out));
-COMPOSED(conv2d, forth_infer(infer, 2, FORTH_OPTIONS),
-         forth(in, call->n_in, 2, FORTH_OPTIONS, out));
-COMPOSED(conv3d, forth_infer(infer, 3, FORTH_OPTIONS),
-         forth(in, call->n_in, 3, FORTH_OPTIONS, out));
+COMPOSED(conv1d, forward_infer(infer, 1, FORWARD_OPTIONS),
+         forward(in, call->n_in, 1, FORWARD_OPTIONS, out));
+COMPOSED(conv2d, forward_infer(infer, 2, FORWARD_OPTIONS),
+         forward(in, call->n_in, 2, FORWARD_OPTIONS, out));
+COMPOSED(conv3d, forward_infer(infer, 3, FORWARD_OPTIONS),
+         forward(in, call->n_in, 3, FORWARD_OPTIONS, out));
 COMPOSED(conv_transpose1d, back_infer(infer, 1, BACK_OPTIONS),
          back(in, call->n_in, 1, BACK_OPTIONS, out));
 COMPOSED(conv_transpose2d, back_infer(infer, 2, BACK_OPTIONS),

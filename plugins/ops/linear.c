@@ -62,7 +62,7 @@ static tn_status linear_derive(tn_derive *d)
 
 /* ---- linear and what follows it ---- */
 
-/* How an activation is computed, and its derivative from the result or from what went in. */
+/* How an activation is computed, and its derivative from the result or from the input. */
 static const struct follower {
     const char *name;
     bool by_result;
@@ -95,7 +95,7 @@ static tn_tensor *follow(int which, tn_tensor *z)
     }
 }
 
-/* `seen` is the result or what went in, as the activation wants it. */
+/* `seen` is the result or the input, as the activation needs it. */
 static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
 {
     switch (which) {

@@ -421,14 +421,14 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
 static tn_status avg_pool_grad_derive(tn_derive *d)
 {
     const tn_avg_pool_grad_options *o = d->options;
-    tn_avg_pool_options forth = TN_AVG_POOL_OPTIONS;
+    tn_avg_pool_options forward = TN_AVG_POOL_OPTIONS;
 
-    forth.stride = o->stride;
-    forth.padding = o->padding;
-    forth.ceil_mode = o->ceil_mode;
-    forth.count_include_pad = o->count_include_pad;
-    forth.divisor_override = o->divisor_override;
-    d->gin[0] = tn_avg_pool(d->gout[0], o->kernel, &forth);
+    forward.stride = o->stride;
+    forward.padding = o->padding;
+    forward.ceil_mode = o->ceil_mode;
+    forward.count_include_pad = o->count_include_pad;
+    forward.divisor_override = o->divisor_override;
+    d->gin[0] = tn_avg_pool(d->gout[0], o->kernel, &forward);
     return TN_OK;
 }
 

@@ -83,7 +83,7 @@ static tn_status cumprod_derive(tn_derive *d)
     }
     if (none == NULL)
         return tn_error_last_code();
-    /* float32 is added up faster than whole numbers, and tells one from more. */
+    /* float32 is summed faster than integers, and distinguishes 1 from more. */
     zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
     first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1.0)));
     without = tn_where(first, tn__common_number(x, 1.0), x);

@@ -216,8 +216,8 @@ static tn_status forward(struct windows_of *at, const tn_view *weight, bool turn
     if (tn__winograd_takes(w)) {
         const char *given = bias ? bias_of(w, bias, TN__WINO_LANES) : NULL;
         status = bias && !given ? TN_ERR_MEMORY
-                                : tn__winograd_forth(w, &at->x, &at->y, p.weight, turned,
-                                                     (const float *)(const void *)given);
+                                : tn__winograd_forward(w, &at->x, &at->y, p.weight, turned,
+                                                       (const float *)(const void *)given);
         tn__scratch_give((void *)(uintptr_t)given);
         tn__scratch_give(copy);
         return status;
@@ -226,7 +226,7 @@ static tn_status forward(struct windows_of *at, const tn_view *weight, bool turn
     padded = bias_of(w, bias, p.width);
     status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;
     if (status == TN_OK && tn__direct_takes(w)) {
-        status = tn__direct_forth(w, &at->x, &at->y, p.to, p.width, padded);
+        status = tn__direct_forward(w, &at->x, &at->y, p.to, p.width, padded);
     } else if (status == TN_OK) {
         int64_t blocks = (all + MOST - 1) / MOST;
         f.bias = padded;
@@ -258,7 +258,7 @@ static tn_status run_convolution(const tn_call *call)
     status = tn__images_take(&at.y, y, true);
     if (status == TN_OK) {
         status = tn__depthwise_takes(&at.w)
-                     ? tn__depthwise_forth(&at.w, &at.x, &at.y, weight, call->in[2])
+                     ? tn__depthwise_forward(&at.w, &at.x, &at.y, weight, call->in[2])
                      : forward(&at, weight, false, call->in[2]);
         last = tn__images_done(&at.y, y, status == TN_OK);
         status = status == TN_OK ? last : status;
@@ -302,7 +302,7 @@ ADD_ROW(f32, float)
 ADD_ROW(f64, double)
 
 /* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the
- * windows looked. */
+ * windows have their elements. */
 static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
                    int64_t tap, const char *rows, int64_t pitch)
 {

@@ -34,18 +34,18 @@ bool tn__im2col_plain(const struct tn__windows *w, const struct tn__images *x, i
 /* direct.c: few channels, whose windows are not copied. */
 bool tn__direct_takes(const struct tn__windows *w);
 /* y = x by panels of the weight, [panel][tap][channel][width], + bias [outputs filled up]. */
-tn_status tn__direct_forth(const struct tn__windows *w, const struct tn__images *x,
-                           const struct tn__images *y, const char *panels, int64_t width,
-                           const char *bias);
+tn_status tn__direct_forward(const struct tn__windows *w, const struct tn__images *x,
+                             const struct tn__images *y, const char *panels, int64_t width,
+                             const char *bias);
 /* Lines of results [first, first + count) of all images, into sums [output][tap][channel]. */
 tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images *x,
                             const struct tn__images *gy, int64_t first, int64_t count, char *sums);
 
 /* depthwise.c: one window per channel. Writes all of y, gx or gw; gw is row-major. */
 bool tn__depthwise_takes(const struct tn__windows *w);
-tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
-                              const struct tn__images *y, const tn_view *weight,
-                              const tn_view *bias);
+tn_status tn__depthwise_forward(const struct tn__windows *w, const struct tn__images *x,
+                                const struct tn__images *y, const tn_view *weight,
+                                const tn_view *bias);
 tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__images *gy,
                              const struct tn__images *gx, const tn_view *weight);
 tn_status tn__depthwise_weight(const struct tn__windows *w, const struct tn__images *x,

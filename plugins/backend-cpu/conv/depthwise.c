@@ -187,9 +187,9 @@ static tn_status walk(struct deep *f, const tn_view *weight, const tn_view *bias
     return status;
 }
 
-tn_status tn__depthwise_forth(const struct tn__windows *w, const struct tn__images *x,
-                              const struct tn__images *y, const tn_view *weight,
-                              const tn_view *bias)
+tn_status tn__depthwise_forward(const struct tn__windows *w, const struct tn__images *x,
+                                const struct tn__images *y, const tn_view *weight,
+                                const tn_view *bias)
 {
     struct deep f = { .w = w, .from = x, .to = y, .channels = w->groups };
 

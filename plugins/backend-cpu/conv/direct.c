@@ -123,9 +123,9 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-tn_status tn__direct_forth(const struct tn__windows *w, const struct tn__images *x,
-                           const struct tn__images *y, const char *panels, int64_t width,
-                           const char *bias)
+tn_status tn__direct_forward(const struct tn__windows *w, const struct tn__images *x,
+                             const struct tn__images *y, const char *panels, int64_t width,
+                             const char *bias)
 {
     struct forward f = { w, x, y, panels, bias, width, lines_at_once(w, w->images), 0 };
 

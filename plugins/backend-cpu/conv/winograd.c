@@ -193,9 +193,9 @@ static int64_t block_of(int64_t channels, int64_t outputs)
     return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;
 }
 
-tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__images *x,
-                             const struct tn__images *y, const char *weight, bool turned,
-                             const float *bias)
+tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__images *x,
+                               const struct tn__images *y, const char *weight, bool turned,
+                               const float *bias)
 {
     struct forward f = { .w = w,
                          .x = x,

@@ -39,9 +39,9 @@ bool tn__winograd_takes_weight(const struct tn__windows *w);
 
 /* y from x; the weight is row-major. `turned`: for the gradient of an input, windows are rotated
  * and outputs and channels exchanged. bias: w->outputs numbers, or NULL. */
-tn_status tn__winograd_forth(const struct tn__windows *w, const struct tn__images *x,
-                             const struct tn__images *y, const char *weight, bool turned,
-                             const float *bias);
+tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__images *x,
+                               const struct tn__images *y, const char *weight, bool turned,
+                               const float *bias);
 tn_status tn__winograd_weight(const struct tn__windows *w, const struct tn__images *x,
                               const struct tn__images *gy, float *gw);
 

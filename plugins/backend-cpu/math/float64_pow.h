@@ -34,7 +34,7 @@ TN__INTO_LOOPS double tn__log64_long(double x, double *low)
     return sum;
 }
 
-/* Exponents whose whole part and whether it is odd can be told, and finite numbers. */
+/* Exponents whose integer part is known, and whether it is odd; finite numbers. */
 TN__INTO_LOOPS int32_t tn__pow64_fits(double a, double b)
 {
     return (__builtin_fabs(a) <= TN__LARGEST_F64) & (__builtin_fabs(b) < 0x1p50);
@@ -59,7 +59,7 @@ TN__INTO_LOOPS double tn__pow64(double a, double b)
 
 /* ---- remainders ------------------------------------------------------------------------------ */
 
-/* Quotients are told exactly, and so are their products with b. */
+/* Quotients are exact, and so are their products with b. */
 TN__INTO_LOOPS int32_t tn__rest64_fits(double a, double b)
 {
     double size = __builtin_fabs(b);

@@ -163,10 +163,10 @@ static tn_status planes(struct pool *p, plane_function *f32, plane_function *f64
     return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, planes_part, p);
 }
 
-static tn_status side_back(struct pool *p)
+static tn_status side_grad(struct pool *p)
 {
     return tn_parallel_for(p->image->shape[0] * ((p->image->shape[1] + WIDE - 1) / WIDE), 1,
-                           p->ct == TN__F32 ? side_back_f32 : side_back_f64, p);
+                           p->ct == TN__F32 ? side_grad_f32 : side_grad_f64, p);
 }
 
 static tn_status run_max_pool(const tn_call *call)
@@ -183,7 +183,7 @@ static tn_status run_max_pool(const tn_call *call)
 }
 
 /* Image and indices have the channels last and gy has not: gy is copied to that layout first. */
-static tn_status turned_back(struct pool *p, const tn_view *gy)
+static tn_status turned_grad(struct pool *p, const tn_view *gy)
 {
     int64_t strides[TN_MAX_DIMS];
     struct tn__images images;
@@ -200,7 +200,7 @@ static tn_status turned_back(struct pool *p, const tn_view *gy)
     turned.byte_offset = 0;
     turned.strides = strides;
     p->result = &turned;
-    status = side_back(p);
+    status = side_grad(p);
     p->result = gy;
     tn__images_done(&images, gy, false);
     return status;
@@ -216,12 +216,12 @@ static tn_status run_max_pool_grad(const tn_call *call)
     if (status != TN_OK)
         return status;
     if (channels_last(&p))
-        return side_back(&p);
+        return side_grad(&p);
     p.result = places; /* are the channels last if gy has the layout of the indices? */
     if (channels_last(&p) && tn__span_view_count(gy) > 0)
-        return turned_back(&p, gy);
+        return turned_grad(&p, gy);
     p.result = gy;
-    return planes(&p, max_back_f32, max_back_f64);
+    return planes(&p, max_grad_f32, max_grad_f64);
 }
 
 static tn_status run_avg_pool(const tn_call *call)
@@ -238,7 +238,7 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     tn_status status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
-    return status == TN_OK ? planes(&p, avg_back_f32, avg_back_f64) : status;
+    return status == TN_OK ? planes(&p, avg_grad_f32, avg_grad_f64) : status;
 }
 
 static const tn_kernel_def kernels[] = {

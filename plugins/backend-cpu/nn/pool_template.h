@@ -45,7 +45,7 @@ static tn_status NAME(avg)(const struct pool *p, void *image, void *result, int6
     return TN_OK;
 }
 
-static tn_status NAME(avg_back)(const struct pool *p, void *image, void *result, int64_t *where)
+static tn_status NAME(avg_grad)(const struct pool *p, void *image, void *result, int64_t *where)
 {
     T *gx = image;
     const T *gy = result;
@@ -58,7 +58,7 @@ static tn_status NAME(avg_back)(const struct pool *p, void *image, void *result,
     return TN_OK;
 }
 
-static tn_status NAME(max_back)(const struct pool *p, void *image, void *result, int64_t *where)
+static tn_status NAME(max_grad)(const struct pool *p, void *image, void *result, int64_t *where)
 {
     T *gx = image;
     const T *gy = result;
@@ -137,7 +137,7 @@ static tn_status NAME(side_max_rows)(void *user, int64_t begin, int64_t end)
 }
 
 /* Pieces are WIDE channels of an image. */
-static tn_status NAME(side_back)(void *user, int64_t begin, int64_t end)
+static tn_status NAME(side_grad)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;
     int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
