@@ -123,24 +123,20 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
 /* Of this thread; TN_DTYPE_AUTO: the process's. */
 static _Thread_local tn_dtype thread_dtype = TN_DTYPE_AUTO;
 
-enum { LEVELS = 1024 };
-static _Thread_local struct {
-    int32_t depth;
-    uint8_t before[LEVELS];
-} begun;
+static _Thread_local int32_t depth;
 
 tn_status tn_dtype_begin(tn_dtype dtype)
 {
     tn_status status = TN_OK;
 
-    if (begun.depth < LEVELS)
-        begun.before[begun.depth] = (uint8_t)thread_dtype;
-    else
+    if (depth >= TN__LEVELS)
         status = tn_fail(TN_ERR_RUNTIME,
                          "tn_dtype_begin: too deep; expected at most %d levels: the previous dtype "
                          "stays in use",
-                         LEVELS);
-    begun.depth++;
+                         TN__LEVELS);
+    else if (!tn__level_put(TN__LEVEL_DTYPE, depth, (uint8_t)thread_dtype))
+        status = tn_fail(TN_ERR_MEMORY, "tn_dtype_begin: out of memory");
+    depth++;
     if (status == TN_OK && known(dtype) && (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
         thread_dtype = dtype;
     return status;
@@ -148,10 +144,12 @@ tn_status tn_dtype_begin(tn_dtype dtype)
 
 void tn_dtype_end(void)
 {
-    if (begun.depth == 0)
+    uint8_t before;
+
+    if (depth == 0)
         tn_fail(TN_ERR_RUNTIME, "tn_dtype_end: no tn_dtype_begin in this thread");
-    else if (--begun.depth < LEVELS)
-        thread_dtype = (tn_dtype)begun.before[begun.depth];
+    else if (--depth < TN__LEVELS && tn__level_take(TN__LEVEL_DTYPE, depth, &before))
+        thread_dtype = (tn_dtype)before;
 }
 
 tn_dtype tn_default_dtype(void)

@@ -36,6 +36,8 @@ static struct row core_rows[] = {
     { "TENON_LOG", "warning",
       "what is logged: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL, NULL,
       false, NULL },
+    { "TENON_LIBRARY", NULL, "the file that bindings for other languages open as libtenon", NULL,
+      NULL, false, NULL },
     { "TENON_NUM_THREADS", NULL,
       "threads for kernels on the host; unset: the cores that this process may use", NULL, NULL,
       false, NULL },

@@ -17,6 +17,23 @@
  * small, or programs cannot dlopen the library: pointers and numbers only. */
 #define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
 
+/* ---- what nests in a thread ------------------------------------------------------------------ */
+
+/* Kinds of pairs of begin and end that can nest TN__LEVELS deep. */
+typedef enum tn__level_kind {
+    TN__LEVEL_DTYPE,
+    TN__LEVEL_GRAD,
+    TN__LEVEL_INFERENCE,
+    TN__LEVEL_ANOMALY,
+    TN__LEVEL_KINDS
+} tn__level_kind;
+enum { TN__LEVELS = 1024 };
+
+/* Keeps what was in use before the begin at this depth, below TN__LEVELS; false without memory. */
+bool tn__level_put(tn__level_kind kind, int32_t depth, uint8_t before);
+/* Reads it back; false where it was not kept: then nothing changes. */
+bool tn__level_take(tn__level_kind kind, int32_t depth, uint8_t *before);
+
 /* ---- texts that grow ------------------------------------------------------------------------- */
 
 /* A text under construction. A failed allocation is remembered (`failed`) and reported once by

@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/dtype.h \
 	%D%/env.c \
 	%D%/error.c \
+	%D%/levels.c \
 	%D%/fork.c \
 	%D%/format.c \
 	%D%/hook_handle.c \

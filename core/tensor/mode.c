@@ -6,65 +6,60 @@
 
 _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
 _Thread_local bool tn__anomaly_here TN__TLS_NEAR;
-_Thread_local tn__grad_mode tn__anomaly_mode;
-static _Thread_local tn__grad_mode grad_mode;
-
-enum { LEVELS = 16 * 64 };
+_Thread_local int32_t tn__anomaly_depth;
+static _Thread_local int32_t grad_depth;
 
 bool tn_grad_enabled(void)
 {
     return tn__grad_on();
 }
 
-tn_status tn__mode_begin(tn__grad_mode *mode, bool *here, bool now, const char *who)
+tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool now, const char *who)
 {
     tn_status status = TN_OK;
 
-    if (mode->depth < LEVELS) {
-        uint64_t bit = (uint64_t)1 << (mode->depth & 63);
-
-        if (*here)
-            mode->before[mode->depth >> 6] |= bit;
-        else
-            mode->before[mode->depth >> 6] &= ~bit;
-    } else if (mode->depth == LEVELS) {
+    if (*depth > TN__LEVELS)
+        status = TN_ERR_RUNTIME;
+    else if (*depth == TN__LEVELS)
         status = tn_fail(TN_ERR_RUNTIME,
                          "%s: too deep; expected at most %d levels: further ones end together with "
                          "this one",
-                         who, LEVELS);
-    } else {
-        status = TN_ERR_RUNTIME;
-    }
-    mode->depth++;
-    *here = now;
+                         who, TN__LEVELS);
+    else if (!tn__level_put(kind, *depth, *here))
+        status = tn_fail(TN_ERR_MEMORY, "%s: out of memory", who);
+    ++*depth;
+    if (status != TN_ERR_MEMORY)
+        *here = now;
     return status;
 }
 
-void tn__mode_end(tn__grad_mode *mode, bool *here, const char *who)
+void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *who)
 {
-    if (mode->depth == 0) {
+    uint8_t before;
+
+    if (*depth == 0) {
         tn_fail(TN_ERR_RUNTIME, "%s: no begin in this thread", who);
         return;
     }
-    mode->depth--;
-    if (mode->depth < LEVELS)
-        *here = mode->before[mode->depth >> 6] >> (mode->depth & 63) & 1;
+    --*depth;
+    if (*depth < TN__LEVELS && tn__level_take(kind, *depth, &before))
+        *here = before;
 }
 
 tn_status tn_grad_begin(bool enabled)
 {
-    return tn__mode_begin(&grad_mode, &tn__grad_off_here, !enabled || tn__inference_here,
-                          "tn_grad_begin");
+    return tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here,
+                          !enabled || tn__inference_here, "tn_grad_begin");
 }
 
 void tn_grad_end(void)
 {
-    tn__mode_end(&grad_mode, &tn__grad_off_here, "tn_grad_end");
+    tn__mode_end(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, "tn_grad_end");
 }
 
 /* ---- inference ------------------------------------------------------------------ */
 
-static _Thread_local tn__grad_mode inference_mode;
+static _Thread_local int32_t inference_depth;
 
 bool tn_inference_enabled(void)
 {
@@ -73,9 +68,9 @@ bool tn_inference_enabled(void)
 
 tn_status tn_inference_begin(bool enabled)
 {
-    tn_status status = tn__mode_begin(&inference_mode, &tn__inference_here, enabled,
-                                      "tn_inference_begin");
-    tn_status gradients = tn__mode_begin(&grad_mode, &tn__grad_off_here, enabled,
+    tn_status status = tn__mode_begin(TN__LEVEL_INFERENCE, &inference_depth, &tn__inference_here,
+                                      enabled, "tn_inference_begin");
+    tn_status gradients = tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, enabled,
                                          "tn_inference_begin");
 
     return status != TN_OK ? status : gradients;
@@ -83,18 +78,18 @@ tn_status tn_inference_begin(bool enabled)
 
 void tn_inference_end(void)
 {
-    if (inference_mode.depth > 0)
-        tn__mode_end(&grad_mode, &tn__grad_off_here, "tn_inference_end");
-    tn__mode_end(&inference_mode, &tn__inference_here, "tn_inference_end");
+    if (inference_depth > 0)
+        tn__mode_end(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, "tn_inference_end");
+    tn__mode_end(TN__LEVEL_INFERENCE, &inference_depth, &tn__inference_here, "tn_inference_end");
 }
 
 /* ---- all of them ---------------------------------------------------------------- */
 
 void tn__modes_get(int32_t depth[3], bool now[3])
 {
-    depth[0] = grad_mode.depth;
-    depth[1] = inference_mode.depth;
-    depth[2] = tn__anomaly_mode.depth;
+    depth[0] = grad_depth;
+    depth[1] = inference_depth;
+    depth[2] = tn__anomaly_depth;
     now[0] = tn__grad_off_here;
     now[1] = tn__inference_here;
     now[2] = tn__anomaly_here;
@@ -102,9 +97,9 @@ void tn__modes_get(int32_t depth[3], bool now[3])
 
 void tn__modes_set(const int32_t depth[3], const bool now[3])
 {
-    grad_mode.depth = depth[0];
-    inference_mode.depth = depth[1];
-    tn__anomaly_mode.depth = depth[2];
+    grad_depth = depth[0];
+    inference_depth = depth[1];
+    tn__anomaly_depth = depth[2];
     tn__grad_off_here = now[0];
     tn__inference_here = now[1];
     tn__anomaly_here = now[2];

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a thread had before each begin of a pair that nests (tn_dtype_begin, tn_grad_begin, ...).
+ * The memory is allocated at the first begin of a thread and freed when it ends. It is not
+ * thread-local storage itself: the loader has little room for that, and a program that opens
+ * libtenon together with other libraries would find none. */
+#include "core/base/internal.h"
+
+#include <stdlib.h>
+
+struct levels {
+    uint16_t before[TN__LEVEL_KINDS][TN__LEVELS]; /* plus 1; 0: not known */
+};
+
+static _Thread_local struct levels *here TN__TLS_NEAR;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool key_made;
+
+static void at_thread_end(void *levels)
+{
+    here = NULL;
+    free(levels);
+}
+
+static void make_key(void)
+{
+    key_made = pthread_key_create(&key, at_thread_end) == 0;
+}
+
+static struct levels *make(void)
+{
+    /* Not from the program's allocator, as with the records of failures: tn_shutdown cannot free
+     * what belongs to other threads. */
+    struct levels *fresh = calloc(1, sizeof *fresh);
+
+    pthread_once(&key_once, make_key);
+    if (fresh != NULL && key_made && pthread_setspecific(key, fresh) == 0)
+        return here = fresh;
+    free(fresh);
+    return NULL;
+}
+
+bool tn__level_put(tn__level_kind kind, int32_t depth, uint8_t before)
+{
+    struct levels *levels = tn__likely(here != NULL) ? here : make();
+
+    if (levels == NULL)
+        return false;
+    levels->before[kind][depth] = (uint16_t)(before + 1);
+    return true;
+}
+
+bool tn__level_take(tn__level_kind kind, int32_t depth, uint8_t *before)
+{
+    const uint16_t *place = here != NULL ? &here->before[kind][depth] : NULL;
+
+    if (place == NULL || *place == 0)
+        return false;
+    *before = (uint8_t)(*place - 1);
+    return true;
+}
