@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+#
+# The Python module. Nothing of it is built here: pip does that, or its test.
+
+EXTRA_DIST += \
+	%D%/build_wheel.py \
+	%D%/check.sh \
+	%D%/generate.py \
+	%D%/pyproject.toml \
+	%D%/tenon/__init__.py \
+	%D%/tenon/_context.py \
+	%D%/tenon/_define.py \
+	%D%/tenon/_dlpack.py \
+	%D%/tenon/_library.py \
+	%D%/tenon/_make.py \
+	%D%/tenon/_module.py \
+	%D%/tenon/_observer.py \
+	%D%/tenon/_operator.py \
+	%D%/tenon/_ops.py \
+	%D%/tenon/_tensor.py \
+	%D%/tenon/_train.py \
+	%D%/tenon/_values.py \
+	%D%/tenon/nn.py \
+	%D%/tenon/optim.py \
+	%D%/tests/test_define.py \
+	%D%/tests/test_exchange.py \
+	%D%/tests/test_module.py \
+	%D%/tests/test_tensor.py
+TESTS += %D%/check.sh

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Tenon, a neural-network runtime, from Python. docs/guides/python.md shows how to use it.
+
+Operators are functions here and methods of tensors: tenon.relu(x), x.relu(). nn has the layers,
+optim the optimizers and schedules."""
+
+from ._library import ERRORS as _ERRORS, TenonError
+from ._tensor import Hook, Tensor
+from ._dlpack import from_dlpack
+from ._make import (arange, empty, from_memory, from_numpy, full, grad, gradcheck, manual_seed,
+                    ones, ones_like, parameter, rand, randn, tensor, zeros, zeros_like)
+from ._context import (device, devices, enable_grad, inference_mode, is_grad_enabled, no_grad,
+                       set_default_device, synchronize, version)
+from ._module import Module, init, load, save
+from ._train import Optimizer, Scheduler
+from ._define import Layer, OptimizerRule, option
+from ._operator import Meta, Operator, View, kernel
+from ._observer import Event, ModuleEvent, Observer
+from ._values import DTYPES as _DTYPES
+from . import _ops, nn, optim
+
+globals().update(_ERRORS)
+globals().update({name: name for name in _DTYPES.values()})  # tenon.float32 is "float32"
+globals().pop("bool", None)  # Python's own stays
+
+
+def __getattr__(name):
+    found = None if name.startswith("__") else _ops.function(name)
+    if found is None:
+        raise AttributeError(f"tenon has no {name}, and there is no such operator")
+    return found
+
+
+def __dir__():
+    from . import _api
+
+    return sorted(set(globals()) | set(_api.OPERATORS))

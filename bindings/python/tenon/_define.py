@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""What Python contributes: layers, operators, kernels, optimizers, observers. A class becomes a
+descriptor that is registered once; its `user` is a number by which one function of ours, for all
+classes, finds it."""
+
+import copy
+import ctypes as c
+import inspect
+
+from . import _api, _module
+from ._library import Scope, callback, check, head, hold, lib, member, register
+from ._module import Module, borrow_module, make
+from ._tensor import borrow, to_scope
+from ._values import OPTION_KINDS, KIND, Pack
+
+# ---- options -------------------------------------------------------------------------------------
+
+
+class option:
+    """An option of a layer, operator or optimizer, as an attribute of its class:
+    `beta = option(1.0, "slope")`; option(int) has no default and is required;
+    option(None, kind=int) may be None."""
+
+    def __init__(self, default, help="", kind=None):
+        self.required = isinstance(default, type)
+        python = default if self.required else type(default) if kind is None else kind
+        self.default = None if self.required else default
+        self.help = help
+        self.kind = next((k for k in OPTION_KINDS if python in k.python), None)
+        if self.kind is None:
+            raise TypeError(f"an option of {python.__name__}: expected one of bool, int, float, "
+                            "str, list")
+
+    def written(self):
+        """The default as specs have it."""
+        from ._train import _written
+
+        return None if self.required else _written(self.default).encode()
+
+
+class Options:
+    """The options of a class: their table, and the struct that it describes."""
+
+    def __init__(self, class_, with_size=False):
+        self.rows = {name: value for base in reversed(class_.__mro__)
+                     for name, value in vars(base).items() if isinstance(value, option)}
+        fields = [("size", c.c_uint32)] if with_size else []
+        fields += [("o_" + name, row.kind.ctype) for name, row in self.rows.items()]
+        self.struct = type("Options", (c.Structure,), {"_fields_": fields or [("none", c.c_char)]})
+        self.size = c.sizeof(self.struct) if self.rows else 0
+        self.table = (_api.tn_option * (len(self.rows) + 1))()
+        for place, (name, row) in zip(self.table, self.rows.items()):
+            place.name = name.encode()
+            place.def_ = row.written()
+            place.help = row.help.encode()
+            place.kind = row.kind.number
+            place.flags = (_api.TN_OPTION_REQUIRED if row.required
+                           else _api.TN_OPTION_OPTIONAL if row.default is None else 0)
+            place.offset = getattr(self.struct, "o_" + name).offset
+
+    def pointer(self):
+        return c.cast(self.table, c.POINTER(_api.tn_option)) if self.rows else None
+
+    def read(self, address):
+        """Names and values of a struct of the library's."""
+        if not self.rows:
+            return {}
+        if not address:
+            return {name: row.default for name, row in self.rows.items()}
+        stored = self.struct.from_address(address)
+        return {name: row.kind.read(getattr(stored, "o_" + name))
+                for name, row in self.rows.items()}
+
+    def defaults(self, keep):
+        made = self.struct()
+        if self.rows:
+            made.size = self.size
+        for name, row in self.rows.items():
+            if not row.required:
+                setattr(made, "o_" + name, row.kind.write(row.default, keep))
+        keep.append(made)
+        return made
+
+
+def _overrides(class_, base, name):
+    return getattr(class_, name) is not getattr(base, name)
+
+
+def _text(words):
+    return (inspect.cleandoc(words).split("\n")[0] if words else "").encode()
+
+
+# ---- layers --------------------------------------------------------------------------------------
+
+
+class Layer(Module):
+    """A module type that is written in Python. Its subclasses are registered under their names, so
+    specs, files and copies know them:
+
+        class Scaled(tenon.Layer):
+            features = tenon.option(int, "size of the last dimension")
+
+            def build(self):
+                self.scale = tenon.parameter(tenon.ones(self.features))
+
+            def forward(self, x):
+                return x * self.scale
+
+    Scaled(3) makes one. Options are attributes. Parameters, buffers and children belong to the
+    module; other attributes live as long as it."""
+
+    def __init_subclass__(cls, name=None, register=True, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if register:
+            _register_layer(cls, name or cls.__name__)
+
+    def __new__(cls, *args, **kwargs):
+        return make(cls._layer_name, args, kwargs)
+
+    def build(self):
+        """Makes parameters, buffers and children from the options."""
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def reset(self):
+        """Fills parameters and buffers by their initialisation, in place."""
+
+    def extra_repr(self):
+        """The text in the parentheses of repr; None: the options."""
+
+
+def _register_layer(class_, name):
+    class_._layer_name = name
+    class_._options = Options(class_)
+    number = hold(class_)
+    _module.layers[number] = class_
+    def_ = _api.tn_layer_def(head(_api.tn_layer_def), name.encode(), _text(class_.__doc__), number)
+    def_.options = class_._options.pointer()
+    def_.data_size = class_._options.size
+    def_.build, def_.destroy, def_.call, def_.copy = _build, _destroy, _call, _copy
+    if _overrides(class_, Layer, "extra_repr"):
+        def_.repr = _repr
+    if _overrides(class_, Layer, "reset"):
+        def_.reset = _reset
+    try:
+        register(def_)
+    except BaseException:
+        del _module.layers[number]
+        raise
+
+
+def _layer_member(name, **how):
+    return callback(member(_api.tn_layer_def, name), **how)
+
+
+@_layer_member("build")
+def _build(pointer):
+    class_ = _module.layers[lib.tn_module_user(pointer)]
+    _module.states[pointer] = class_._options.read(lib.tn_module_data(pointer))
+    borrow_module(pointer).build()
+
+
+@_layer_member("destroy", failed=0)
+def _destroy(pointer):
+    _module.states.pop(pointer, None)
+
+
+@_layer_member("call")
+def _call(pointer, given, found):
+    args, kwargs = Pack(given).read()
+    result = borrow_module(pointer).forward(*args, **kwargs)
+    with_names = isinstance(result, dict)
+    Pack(found).add(() if with_names else result if isinstance(result, tuple) else (result,),
+                    result if with_names else {})
+
+
+@_layer_member("copy")
+def _copy(pointer, source):
+    _module.states[pointer] = copy.deepcopy(_module.states[source])
+
+
+@_layer_member("reset")
+def _reset(pointer):
+    borrow_module(pointer).reset()
+
+
+@_layer_member("repr", failed=-1)
+def _repr(pointer, out, size):
+    text = str(borrow_module(pointer).extra_repr()).encode()
+    if size:
+        short = text[:size - 1] + b"\0"
+        c.memmove(out, short, len(short))
+    return len(text)
+
+
+# ---- optimizers ----------------------------------------------------------------------------------
+
+
+class OptimizerRule:
+    """An optimizer that is written in Python; its subclasses are registered under their names:
+
+        class SignSGD(tenon.OptimizerRule):
+            lr = tenon.option(1e-3)
+
+            def step(self, parameter, gradient, state):
+                parameter -= gradient.sign() * self.lr
+
+    `state` keeps tensors for a parameter, by name. optim.SignSGD(net, lr=0.1) makes one."""
+
+    def __init_subclass__(cls, name=None, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._options = Options(cls)
+        def_ = _api.tn_optimizer_def(head(_api.tn_optimizer_def),
+                                     (name or cls.__name__).encode(), _text(cls.__doc__),
+                                     hold(cls))
+        def_.options, def_.data_size = cls._options.pointer(), cls._options.size
+        def_.step = _step
+        register(def_)
+
+    def step(self, parameter, gradient, state):
+        raise NotImplementedError(f"{type(self).__name__} has no step")
+
+
+class ParameterState:
+    """The tensors that an optimizer keeps for a parameter, and how many steps it has taken."""
+
+    def __init__(self, optimizer, index):
+        self._optimizer, self._index = optimizer, index
+        self.steps = lib.tn_optimizer_steps(optimizer, index)
+
+    def __getitem__(self, name):
+        """None before the first time it is set."""
+        found = lib.tn_optimizer_state(self._optimizer, self._index, name.encode())
+        return borrow(found) if found else None
+
+    def __setitem__(self, name, tensor):
+        check(lib.tn_optimizer_set_state(self._optimizer, self._index, name.encode(), tensor._ptr))
+
+
+@callback(member(_api.tn_optimizer_def, "step"))
+def _step(pointer, index, parameter, gradient):
+    from ._library import held
+
+    class_ = held(lib.tn_optimizer_user(pointer))
+    rule = object.__new__(class_)
+    rule.__dict__.update(class_._options.read(lib.tn_optimizer_data(pointer)))
+    rule.step(borrow(parameter), borrow(gradient), ParameterState(pointer, index))

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Tensors from values, from memory of others, and filled ones."""
+
+import ctypes as c
+
+from . import _api
+from ._dlpack import from_dlpack
+from ._library import Scope, callback, check, checked, held, hold, lib, release
+from ._tensor import Tensor, borrow, device_of, ints, scoped
+from ._values import dtype_number
+
+
+def _shape_of(data):
+    shape = []
+    while isinstance(data, (list, tuple)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+    return shape
+
+
+def _flatten(data, shape, out):
+    if not shape:
+        if isinstance(data, (list, tuple)):
+            raise ValueError("the lists have different lengths")
+        out.append(data.item() if isinstance(data, Tensor) else data)
+        return
+    if not isinstance(data, (list, tuple)) or len(data) != shape[0]:
+        raise ValueError("the lists have different lengths")
+    for part in data:
+        _flatten(part, shape[1:], out)
+
+
+def _array_of(values):
+    """A ctypes array of numbers, and their dtype."""
+    if any(isinstance(v, complex) for v in values):
+        parts = [p for v in values for p in (complex(v).real, complex(v).imag)]
+        return (c.c_double * max(len(parts), 1))(*parts), _api.TN_C128, _api.TN_C64
+    if any(isinstance(v, float) for v in values) or not values:
+        return (c.c_double * max(len(values), 1))(*values), _api.TN_F64, lib.tn_default_dtype()
+    if all(isinstance(v, bool) for v in values):
+        return (c.c_bool * max(len(values), 1))(*values), _api.TN_BOOL, _api.TN_BOOL
+    return (c.c_int64 * max(len(values), 1))(*values), _api.TN_I64, _api.TN_I64
+
+
+def tensor(data, dtype=None, device=None, requires_grad=False):
+    """A new tensor with a copy of numbers, nested lists, or an array."""
+    from ._context import on_device
+
+    if isinstance(data, Tensor):
+        made = data.detach().clone().to(device=device, dtype=dtype)
+    elif hasattr(data, "__array_interface__") or hasattr(data, "__dlpack__"):
+        source = from_numpy(data) if hasattr(data, "__array_interface__") else from_dlpack(data)
+        made = source.clone().to(device=device or _default_device(), dtype=dtype)
+    else:
+        shape, values = _shape_of(data), []
+        _flatten(data, shape, values)
+        array, number, final = _array_of(values)
+        final = final if dtype is None else dtype_number(dtype)
+        with on_device("cpu"):
+            made = scoped(lib.tn_tensor_from, c.addressof(array), number, ints(shape))
+        if final != number:
+            made = made.cast(lib.tn_dtype_name(final).decode())
+        made = made.to(device=device or _default_device())
+    return made.requires_grad_() if requires_grad else made
+
+
+def _default_device():
+    return lib.tn_device_name(checked(lib.tn_default_device())).decode()
+
+
+# ---- memory of others --------------------------------------------------------------------------
+
+
+@callback(c.CFUNCTYPE(None, c.c_void_p, c.c_void_p), failed=False)
+def _released(user, data):
+    release(user)
+
+
+def from_memory(owner, where, shape, dtype, strides=None):
+    """A tensor over memory of the host at an address; `owner` is kept as long as it is used.
+    Strides count elements."""
+    shape = ints(shape)
+    number = hold(owner)
+    steps = None if strides is None else (c.c_int64 * max(len(strides), 1))(*strides)
+    with Scope():
+        found = lib.tn_tensor_wrap(where, dtype_number(dtype), shape, steps,
+                                   checked(lib.tn_device_find(b"cpu")),
+                                   _released, number)
+        if not found:
+            release(number)
+        return borrow(found)
+
+
+_KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
+
+
+def from_numpy(array):
+    """A tensor over the memory of a NumPy array, or of anything with __array_interface__. Writing
+    to one changes the other."""
+    found = array.__array_interface__
+    kind, size = found["typestr"][1], int(found["typestr"][2:])
+    if found["typestr"][0] == ">" or kind not in _KINDS:
+        raise TypeError(f"an array of type {found['typestr']} cannot be a tensor")
+    where, read_only = found["data"]
+    if read_only:
+        raise ValueError("the array is read only; tenon.tensor(array) copies it")
+    dtype = _KINDS[kind] + ("" if kind == "b" else str(size * 8))
+    strides = found.get("strides")
+    if strides is not None:
+        if any(s % size or s < 0 for s in strides):
+            raise ValueError("strides that are negative, or no multiple of an element, cannot be "
+                             "a tensor's; tenon.tensor(array) copies it")
+        strides = [s // size for s in strides]
+    return from_memory((array, found), where or 64, found["shape"], dtype, strides)
+
+
+# ---- filled ones -------------------------------------------------------------------------------
+
+
+def empty(*shape, dtype=None, device=None, requires_grad=False):
+    made = scoped(lib.tn_tensor_empty, _shape(shape), dtype_number(dtype), device_of(device))
+    return made.requires_grad_() if requires_grad else made
+
+
+def full(shape, value, dtype=None, device=None, requires_grad=False):
+    made = scoped(lib.tn_tensor_full, _shape((shape,)), value, dtype_number(dtype),
+                  device_of(device))
+    return made.requires_grad_() if requires_grad else made
+
+
+def _shape(shape):
+    return ints(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+
+def zeros(*shape, **how):
+    return full(shape[0] if len(shape) == 1 else shape, 0.0, **how)
+
+
+def ones(*shape, **how):
+    return full(shape[0] if len(shape) == 1 else shape, 1.0, **how)
+
+
+def zeros_like(x):
+    return full(x.shape, 0.0, x.dtype, x.device)
+
+
+def ones_like(x):
+    return full(x.shape, 1.0, x.dtype, x.device)
+
+
+def randn(*shape, requires_grad=False, **how):
+    """From the normal distribution, mean 0, deviation 1."""
+    made = empty(*shape, **how).normal_()
+    return made.requires_grad_() if requires_grad else made
+
+
+def rand(*shape, requires_grad=False, **how):
+    """Even in [0, 1)."""
+    made = empty(*shape, **how).uniform_()
+    return made.requires_grad_() if requires_grad else made
+
+
+def arange(start, end=None, step=1, dtype=None):
+    from ._ops import operator
+
+    if end is None:
+        start, end = 0, start
+    if dtype is None and all(isinstance(v, int) for v in (start, end, step)):
+        dtype = "int64"
+    return operator("arange").call((None, float(start), float(end), float(step), dtype), {})
+
+
+def manual_seed(seed):
+    lib.tn_random_seed(seed)
+
+
+def parameter(x, requires_grad=True):
+    """A parameter: what a parameter slot of a module takes."""
+    with Scope():
+        return borrow(lib.tn_parameter(x._ptr, requires_grad))
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=False, create_graph=False,
+         allow_unused=False):
+    """Gradients of `inputs`, which are returned rather than added to the leaves."""
+    from ._tensor import addresses
+
+    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if isinstance(grad_outputs, Tensor):
+        grad_outputs = [grad_outputs]
+    options = _api.tn_backward_options(c.sizeof(_api.tn_backward_options), retain_graph,
+                                       create_graph, allow_unused)
+    found = (c.c_void_p * max(len(inputs), 1))()
+    with Scope():
+        check(lib.tn_grad(addresses(outputs), addresses(grad_outputs) if grad_outputs else None,
+                          len(outputs), addresses(inputs), found, len(inputs), c.byref(options)))
+        return tuple(borrow(found[i]) for i in range(len(inputs)))
+
+
+@callback(_api.FUNCTIONS["tn_gradcheck"][1][0])
+def _checked_code(user, inputs, outputs):
+    from ._tensor import to_scope
+
+    code, n_in, n_out = held(user)
+    results = code(*[borrow(inputs[i]) for i in range(n_in)])
+    results = [results] if isinstance(results, Tensor) else list(results)
+    if len(results) != n_out:
+        raise ValueError(f"the function returned {len(results)} tensors, then {n_out}")
+    for i, result in enumerate(results):
+        outputs[i] = to_scope(result)
+
+
+def gradcheck(code, inputs, step=1e-6, tolerance=1e-4, second=False):
+    """Compares the gradients of code(*inputs), of float64, with central differences; raises an
+    error that names the element. `second`: of the second derivatives."""
+    from ._tensor import addresses
+
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    first = code(*inputs)
+    count = 1 if isinstance(first, Tensor) else len(first)
+    number = hold((code, len(inputs), count))
+    try:
+        run = lib.tn_gradgradcheck if second else lib.tn_gradcheck
+        check(run(_checked_code, number, addresses(inputs), len(inputs), count, step, tolerance))
+    finally:
+        release(number)
+    return True

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""Modules: a tree of parameters, buffers and children with a forward."""
+
+import ctypes as c
+import os
+import weakref
+
+from . import _api
+from ._library import (NONE, Scope, callback, check, checked, encode, failure, held, hold, lib,
+                       release, text_of)
+from ._tensor import Hook, Tensor, borrow, device_of
+from ._values import Pack, dtype_number, value_of
+
+_alive = weakref.WeakValueDictionary()
+layers = {}  # classes of layers written in Python, by the `user` of their descriptors
+states = {}  # attributes of their modules, by address: they live as long as the module
+
+
+def adopt_module(pointer):
+    """The object of a module, of which one reference is the caller's."""
+    found = _alive.get(pointer)
+    if found is not None:
+        lib.tn_module_drop(pointer)
+        return found
+    class_ = Module
+    if pointer in states:
+        class_ = layers[lib.tn_module_user(pointer)]
+    found = object.__new__(class_)
+    object.__setattr__(found, "_ptr", pointer)
+    if pointer in states:
+        object.__setattr__(found, "__dict__", states[pointer])
+    _alive[pointer] = found
+    return found
+
+
+def borrow_module(pointer):
+    return adopt_module(checked(lib.tn_module_keep(checked(pointer))))
+
+
+def make(type_, args, kwargs):
+    """A module of a type, from options."""
+    keep = []
+    values = [value_of(v, keep) for v in list(args) + list(kwargs.values())]
+    names = [None] * len(args) + [name.encode() for name in kwargs]
+    count = len(values)
+    return adopt_module(checked(lib.tn_module_make(
+        type_.encode(), (_api.tn_value * max(count, 1))(*values),
+        (c.c_char_p * max(count, 1))(*names), count)))
+
+
+@callback(lib.tn_module_each_tensor.argtypes[3])
+def _collect_tensor(user, path, tensor):
+    held(user).append((path.decode(), borrow(tensor)))
+
+
+@callback(lib.tn_module_each.argtypes[2])
+def _collect_module(user, path, module):
+    held(user).append((path.decode(), borrow_module(module)))
+
+
+def _collect(call, *arguments):
+    rows = []
+    number = hold(rows)
+    try:
+        check(call(*arguments, number))
+    finally:
+        release(number)
+    return rows
+
+
+@callback(_api.cb_tn_forward_hook)
+def _forward_hook(user, module, inputs, outputs, replacement, outcome):
+    args, _ = Pack(inputs).read()
+    result = held(user)(borrow_module(module), tuple(args), Pack(outputs).result())
+    if result is not None:
+        Pack(replacement).add(result if isinstance(result, tuple) else (result,), {})
+        outcome[0] = _api.TN_HOOK_REPLACED
+
+
+class Module:
+    """A module of any type: Module("Sequential(Linear(4, 8), ReLU())"), or nn.Linear(4, 8)."""
+
+    __slots__ = ("_ptr", "__weakref__")
+
+    def __new__(cls, spec=None, *args, **kwargs):
+        if not isinstance(spec, str) or args or kwargs:
+            raise TypeError("Module(text): expected the text of a spec; "
+                            "nn.Linear(4, 3) makes a module of a type")
+        return adopt_module(checked(lib.tn_module_parse(spec.encode())))
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def __del__(self, drop=lib.tn_module_drop):
+        pointer = getattr(self, "_ptr", None)
+        if pointer:
+            drop(pointer)
+
+    # ---- calls -----------------------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        with Scope(), Pack() as given, Pack() as found:
+            given.add(args, kwargs)
+            check(lib.tn_module_call_pack(self._ptr, given.pointer, found.pointer))
+            return found.result()
+
+    def register_forward_hook(self, function):
+        """Calls function(module, args, result) after forward; what it returns replaces the
+        result."""
+        number = hold(function)
+        handle = lib.tn_module_hook_forward(self._ptr, _forward_hook, 0, number, release)
+        if not handle:
+            release(number)
+            raise failure()
+        return Hook(handle)
+
+    # ---- what it is ------------------------------------------------------------------------
+
+    @property
+    def type(self):
+        return lib.tn_module_type(self._ptr).decode()
+
+    @property
+    def spec(self):
+        """Text that makes the same module again."""
+        return text_of(lib.tn_module_spec, self._ptr)
+
+    def __repr__(self):
+        return text_of(lib.tn_module_repr, self._ptr)
+
+    @property
+    def training(self):
+        return lib.tn_module_is_training(self._ptr)
+
+    def train(self, mode=True):
+        check(lib.tn_module_train(self._ptr, bool(mode)))
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    # ---- slots -----------------------------------------------------------------------------
+
+    def _slot(self, name):
+        kind = lib.tn_module_slot_kind(self._ptr, name.encode())
+        if kind == _api.TN_SLOT_CHILD:
+            found = lib.tn_module_child(self._ptr, name.encode())
+            return borrow_module(found) if found else None
+        with Scope():
+            return borrow(lib.tn_module_get(self._ptr, name.encode()))
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not lib.tn_module_slot_kind(self._ptr, name.encode()):
+            raise AttributeError(f"a {self.type} has no {name}")
+        return self._slot(name)
+
+    def __setattr__(self, name, value):
+        pointer, key = self._ptr, name.encode()
+        if lib.tn_module_slot_kind(pointer, key):
+            keep = []
+            check(lib.tn_module_assign(pointer, key, value_of(value, keep)))
+        elif isinstance(value, Module):
+            check(lib.tn_module_add_child(pointer, key, value._ptr))
+        elif isinstance(value, Tensor) and lib.tn_tensor_is_parameter(value._ptr):
+            check(lib.tn_module_add_parameter(pointer, key, value._ptr))
+        else:
+            object.__setattr__(self, name, value)
+
+    def register_buffer(self, name, tensor, persistent=True):
+        check(lib.tn_module_add_buffer(self._ptr, name.encode(),
+                                       NONE if tensor is None else tensor._ptr,
+                                       0 if persistent else _api.TN_SLOT_NOT_PERSISTENT))
+
+    def __delattr__(self, name):
+        if lib.tn_module_slot_kind(self._ptr, name.encode()):
+            check(lib.tn_module_remove(self._ptr, name.encode()))
+        else:
+            object.__delattr__(self, name)
+
+    def named_parameters(self):
+        return _collect(lib.tn_module_each_tensor, self._ptr, _api.TN_SLOT_PARAMETER, False,
+                        _collect_tensor)
+
+    def parameters(self):
+        return [tensor for _, tensor in self.named_parameters()]
+
+    def named_buffers(self):
+        return _collect(lib.tn_module_each_tensor, self._ptr, _api.TN_SLOT_BUFFER, False,
+                        _collect_tensor)
+
+    def buffers(self):
+        return [tensor for _, tensor in self.named_buffers()]
+
+    def named_modules(self):
+        return _collect(lib.tn_module_each, self._ptr, False, _collect_module)
+
+    def modules(self):
+        return [module for _, module in self.named_modules()]
+
+    def named_children(self):
+        found = []
+        for i in range(lib.tn_module_child_count(self._ptr)):
+            child = lib.tn_module_child_at(self._ptr, i)
+            if child:
+                name = lib.tn_module_child_name(self._ptr, i).decode()
+                found.append((name, borrow_module(child)))
+        return found
+
+    def children(self):
+        return [module for _, module in self.named_children()]
+
+    def __len__(self):
+        return lib.tn_module_child_count(self._ptr)
+
+    def __bool__(self):
+        return True
+
+    def __getitem__(self, index):
+        if isinstance(index, str):
+            return borrow_module(checked(lib.tn_module_child(self._ptr, index.encode())))
+        return borrow_module(checked(lib.tn_module_child_at(self._ptr, index)))
+
+    def __iter__(self):
+        return iter(self.children())
+
+    def append(self, module):
+        check(lib.tn_list_append(self._ptr, module._ptr))
+        return self
+
+    # ---- changes ---------------------------------------------------------------------------
+
+    def zero_grad(self):
+        check(lib.tn_module_zero_grad(self._ptr))
+
+    def requires_grad_(self, value=True):
+        check(lib.tn_module_set_requires_grad(self._ptr, bool(value)))
+        return self
+
+    def to(self, device=None, dtype=None):
+        """Moves and converts parameters and buffers in place."""
+        check(lib.tn_module_to(self._ptr, device_of(device), dtype_number(dtype)))
+        return self
+
+    def __deepcopy__(self, memo):
+        return adopt_module(checked(lib.tn_module_copy(self._ptr)))
+
+    def copy(self):
+        return self.__deepcopy__({})
+
+    # ---- state -----------------------------------------------------------------------------
+
+    def state_dict(self):
+        """Names to tensors (and other values), which share memory with the module's."""
+        with State(checked(lib.tn_module_state(self._ptr))) as state:
+            return state.read()
+
+    def load_state_dict(self, values, strict=True):
+        with State(checked(lib.tn_state_new())) as state:
+            state.write(values)
+            check(lib.tn_module_load_state(self._ptr, state.pointer, strict))
+
+    def save(self, path):
+        check(lib.tn_module_save(self._ptr, os.fsencode(path)))
+
+    def load(self, path):
+        check(lib.tn_module_load(self._ptr, os.fsencode(path)))
+        return self
+
+
+class State:
+    """A tn_state for the length of a block."""
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        lib.tn_state_drop(self.pointer)
+
+    def read(self):
+        from ._values import python_of
+
+        found = {}
+        for i in range(lib.tn_state_count(self.pointer)):
+            name = lib.tn_state_name(self.pointer, i)
+            found[name.decode()] = python_of(lib.tn_state_value(self.pointer, i))
+        return found
+
+    def write(self, values):
+        for name, value in values.items():
+            keep = []
+            check(lib.tn_state_set_value(self.pointer, name.encode(), value_of(value, keep)))
+
+
+def load(path):
+    """The tensors of a file, by name."""
+    with Scope(), State(checked(lib.tn_state_load(os.fsencode(path)))) as state:
+        return state.read()
+
+
+def save(values, path):
+    """Writes tensors to a file; its extension decides the format."""
+    with State(checked(lib.tn_state_new())) as state:
+        state.write(values)
+        check(lib.tn_state_save(state.pointer, os.fsencode(path)))
+
+
+def init(tensor, spec):
+    """Fills a tensor: init(x, "kaiming_uniform(a=2.0)")."""
+    check(lib.tn_init_parse(tensor._ptr, encode(spec)))
+    return tensor

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: MIT
+"""Tensors: their memory, their exchange with NumPy and DLPack, gradients."""
+
+import ctypes as c
+import math
+import weakref
+
+from . import _api, _dlpack
+from ._library import (NONE, Scope, callback, check, checked, encode, failure, held, hold, lib,
+                       release, text_of)
+from ._values import DTYPES, dtype_number
+
+_alive = weakref.WeakValueDictionary()  # by address: one object for each tensor
+
+
+def adopt(pointer):
+    """The object of a tensor, of which one reference is the caller's."""
+    if pointer == NONE:
+        return None
+    found = _alive.get(pointer)
+    if found is not None:
+        lib.tn_tensor_drop(pointer)
+        return found
+    found = object.__new__(Tensor)
+    found._ptr = pointer
+    _alive[pointer] = found
+    return found
+
+
+def borrow(pointer):
+    """The same for a tensor that belongs to something else."""
+    if pointer == NONE:
+        return None
+    return adopt(checked(lib.tn_tensor_keep(checked(pointer))))
+
+
+def to_scope(tensor):
+    """What a callback returns: the innermost scope owns it."""
+    if tensor is None:
+        return NONE
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"expected a Tensor, got {type(tensor).__name__}")
+    return lib.tn_tensor_to_scope(lib.tn_tensor_keep(tensor._ptr))
+
+
+def scoped(function, *arguments):
+    """Calls a function whose result is of the innermost scope."""
+    with Scope():
+        return borrow(function(*arguments))
+
+
+def address(tensor):
+    """For calls: None is an absent tensor."""
+    if tensor is None:
+        return NONE
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"expected a Tensor, got {type(tensor).__name__}")
+    return tensor._ptr
+
+
+def addresses(tensors):
+    return (c.c_void_p * max(len(tensors), 1))(*[address(t) for t in tensors])
+
+
+def ints(values):
+    """A shape, and the array that it refers to."""
+    values = [values] if isinstance(values, int) else [int(v) for v in values]
+    array = (c.c_int64 * max(len(values), 1))(*values)
+    found = _api.tn_ints(array, len(values))
+    found._keep = array
+    return found
+
+
+def device_of(name):
+    """A device by name; None stays None, the default one."""
+    return None if name is None else checked(lib.tn_device_find(encode(name)))
+
+
+# How elements are stored on the host: a ctypes type, and how many of them make one element.
+_ELEMENTS = {
+    _api.TN_BOOL: (c.c_bool, 1), _api.TN_U8: (c.c_uint8, 1), _api.TN_I8: (c.c_int8, 1),
+    _api.TN_I16: (c.c_int16, 1), _api.TN_I32: (c.c_int32, 1), _api.TN_I64: (c.c_int64, 1),
+    _api.TN_U16: (c.c_uint16, 1), _api.TN_U32: (c.c_uint32, 1), _api.TN_U64: (c.c_uint64, 1),
+    _api.TN_F32: (c.c_float, 1), _api.TN_F64: (c.c_double, 1),
+    _api.TN_C64: (c.c_float, 2), _api.TN_C128: (c.c_double, 2),
+}
+# As NumPy's array interface names them.
+TYPESTR = {
+    _api.TN_BOOL: "|b1", _api.TN_U8: "|u1", _api.TN_I8: "|i1", _api.TN_I16: "<i2",
+    _api.TN_I32: "<i4", _api.TN_I64: "<i8", _api.TN_U16: "<u2", _api.TN_U32: "<u4",
+    _api.TN_U64: "<u8", _api.TN_F16: "<f2", _api.TN_F32: "<f4", _api.TN_F64: "<f8",
+    _api.TN_C64: "<c8", _api.TN_C128: "<c16",
+}
+
+
+def array_interface(number, shape, strides, where):
+    """NumPy's description of memory; strides count elements here, and bytes there."""
+    if number not in TYPESTR:
+        raise TypeError(f"NumPy has no {DTYPES[number]}; cast to float32")
+    size = lib.tn_dtype_size(number)
+    return {"version": 3, "typestr": TYPESTR[number], "shape": tuple(shape),
+            "strides": tuple(s * size for s in strides), "data": (where, False)}
+
+
+@callback(_api.cb_tn_grad_hook)
+def _gradient_hook(user, gradient, replacement):
+    result = held(user)(borrow(gradient))
+    if result is not None:
+        replacement[0] = to_scope(result)
+
+
+class Hook:
+    """A registered hook; `remove` takes it away."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def remove(self):
+        return lib.tn_hook_remove(self._handle)
+
+
+class Tensor:
+    """A tensor of Tenon. Operators are methods: x.relu(), x.sum(dims=[0])."""
+
+    __slots__ = ("_ptr", "__weakref__")
+    __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
+
+    def __init__(self, *unused):
+        raise TypeError("tenon.tensor(data), tenon.zeros(shape), tenon.from_numpy(array) "
+                        "make tensors")
+
+    def __del__(self, drop=lib.tn_tensor_drop):
+        pointer = getattr(self, "_ptr", None)
+        if pointer:
+            drop(pointer)
+
+    # ---- properties ------------------------------------------------------------------------
+
+    @property
+    def shape(self):
+        found = lib.tn_tensor_shape(self._ptr)
+        return tuple(found.at[i] for i in range(found.count))
+
+    @property
+    def strides(self):
+        """In elements."""
+        found = lib.tn_tensor_strides(self._ptr)
+        return tuple(found.at[i] for i in range(found.count))
+
+    @property
+    def ndim(self):
+        return lib.tn_tensor_ndim(self._ptr)
+
+    @property
+    def dtype(self):
+        """Its name: "float32"."""
+        return DTYPES[lib.tn_tensor_dtype(self._ptr)]
+
+    @property
+    def device(self):
+        """Its name: "cpu:0"."""
+        return lib.tn_device_name(lib.tn_tensor_device(self._ptr)).decode()
+
+    def numel(self):
+        return lib.tn_tensor_numel(self._ptr)
+
+    def is_contiguous(self):
+        return lib.tn_tensor_is_contiguous(self._ptr)
+
+    def data_ptr(self):
+        """Address of the first element, on a device of the host."""
+        if not self.numel():
+            return lib.tn_tensor_data(self._ptr) or 0
+        return checked(lib.tn_tensor_data(self._ptr))
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self):
+        text = text_of(lib.tn_tensor_text, self._ptr)
+        return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
+
+    __hash__ = object.__hash__
+
+    # ---- values ----------------------------------------------------------------------------
+
+    def tolist(self):
+        """Nested lists of Python's numbers."""
+        number = lib.tn_tensor_dtype(self._ptr)
+        if number not in _ELEMENTS:
+            return self.cast("float32").tolist()
+        type_, parts = _ELEMENTS[number]
+        count = self.numel()
+        flat = (type_ * max(count * parts, 1))()
+        check(lib.tn_tensor_copy_out(self._ptr, c.addressof(flat), count * parts * c.sizeof(type_)))
+        values = list(flat)[:count * parts]
+        if parts == 2:
+            values = [complex(values[i], values[i + 1]) for i in range(0, len(values), 2)]
+        shape = self.shape
+        for dim in range(len(shape) - 1, 0, -1):
+            size, rows = shape[dim], math.prod(shape[:dim])
+            values = [values[i * size:(i + 1) * size] for i in range(rows)]
+        return values if shape else values[0]
+
+    def item(self):
+        if self.numel() != 1:
+            lib.tn_tensor_item(self._ptr)
+            raise failure()
+        return self.reshape([]).tolist()
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __index__(self):
+        if self.numel() != 1 or "int" not in self.dtype:
+            raise TypeError(f"{self.dtype}{list(self.shape)} is no whole number")
+        return self.item()
+
+    def __bool__(self):
+        return bool(self.item())
+
+    # ---- exchange --------------------------------------------------------------------------
+
+    @property
+    def __array_interface__(self):
+        if self.requires_grad:
+            raise TypeError("a tensor that requires a gradient is no array; use x.detach()")
+        return array_interface(lib.tn_tensor_dtype(self._ptr), self.shape, self.strides,
+                               self.data_ptr())
+
+    def numpy(self):
+        """A NumPy array over the same memory, which it keeps."""
+        import numpy
+
+        self.__array_interface__  # says what is wrong, where NumPy would only find no array
+        return numpy.asarray(self)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        return _dlpack.export(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        device = lib.tn_tensor_view(self._ptr).contents.device
+        return (device.type, device.id)
+
+    # ---- gradients -------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self):
+        return lib.tn_tensor_requires_grad(self._ptr)
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        check(lib.tn_tensor_set_requires_grad(self._ptr, bool(value)))
+
+    def requires_grad_(self, value=True):
+        self.requires_grad = value
+        return self
+
+    @property
+    def is_leaf(self):
+        return lib.tn_tensor_is_leaf(self._ptr)
+
+    @property
+    def grad(self):
+        return borrow(lib.tn_tensor_grad(self._ptr))
+
+    @grad.setter
+    def grad(self, value):
+        check(lib.tn_tensor_set_grad(self._ptr, address(value)))
+
+    def retain_grad(self):
+        check(lib.tn_tensor_retain_grad(self._ptr))
+
+    def backward(self, gradient=None, retain_graph=False, create_graph=False):
+        """Adds gradients to the leaves that this tensor was computed from."""
+        options = _api.tn_backward_options(c.sizeof(_api.tn_backward_options), retain_graph,
+                                           create_graph)
+        check(lib.tn_backward_from(addresses([self]), addresses([gradient]), 1,
+                                   c.byref(options)))
+
+    def detach(self):
+        return scoped(lib.tn_tensor_detach, self._ptr)
+
+    def register_hook(self, function):
+        """Calls function(gradient) in backward; what it returns replaces the gradient."""
+        number = hold(function)
+        handle = lib.tn_tensor_hook(self._ptr, _gradient_hook, number, release)
+        if not handle:
+            release(number)
+            raise failure()
+        return Hook(handle)
+
+    # ---- other memory ----------------------------------------------------------------------
+
+    def to(self, *where, device=None, dtype=None):
+        """On another device, of another dtype: to("cuda:0"), to("float64")."""
+        for word in where:
+            name = str(word)
+            if dtype is None and name.split(".")[-1] in DTYPES.values():
+                dtype = name
+            else:
+                device = name
+        found = self
+        if dtype is not None and DTYPES[dtype_number(dtype)] != self.dtype:
+            found = found.cast(dtype)
+        if device is not None and device_of(device) != lib.tn_tensor_device(self._ptr):
+            found = found._to_device(device_of(device))
+        return found
+
+    def _to_device(self, device):
+        from ._ops import call_into
+
+        shape = ints(self.shape)
+        with Scope():
+            other = borrow(lib.tn_tensor_empty(shape, lib.tn_tensor_dtype(self._ptr), device))
+        return call_into("copy", [self], other)
+
+    def copy_(self, other):
+        """Writes the values of another tensor into this one."""
+        from ._ops import call_into
+
+        return call_into("copy", [other], self)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        made = self.detach().clone()
+        made.requires_grad = self.requires_grad and self.is_leaf
+        return made
+
+    # ---- pieces ----------------------------------------------------------------------------
+
+    def __getitem__(self, index):
+        index = index if isinstance(index, tuple) else (index,)
+        found, dim = self, 0
+        given = sum(1 for i in index if i is not None and i is not Ellipsis)
+        for i in index:
+            if i is None:
+                found, dim = found.unsqueeze(dim), dim + 1
+            elif i is Ellipsis:
+                dim += self.ndim - given
+            elif isinstance(i, slice):
+                found = found.slice(dim, i.start, i.stop, 1 if i.step is None else i.step)
+                dim += 1
+            elif isinstance(i, Tensor) and i.dtype == "bool":
+                if len(index) > 1:
+                    raise TypeError("a mask must be the only index")
+                return found.masked_select(i)
+            elif isinstance(i, Tensor) and i.ndim:
+                found, dim = found.index_select(i, dim), dim + 1
+            else:
+                found = found.select(dim, int(i))
+        return found
+
+    def __setitem__(self, index, value):
+        from ._make import tensor
+
+        place = self[index]
+        if not isinstance(value, Tensor):
+            value = tensor(value, dtype=self.dtype, device=self.device)
+        place.copy_(value)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def T(self):
+        return self.transpose(0, 1)
+
+    def __getattr__(self, name):
+        from ._ops import method
+
+        found = method(name)
+        if found is None:
+            raise AttributeError(f"a Tensor has no {name}, and there is no such operator")
+        return found.__get__(self)
+
+    def __dir__(self):
+        return sorted(set(object.__dir__(self)) | set(_api.OPERATORS))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers and schedules."""
+
+import ctypes as c
+
+from . import _api
+from ._library import check, checked, encode, lib, text_of
+from ._module import Module
+from ._tensor import addresses, borrow
+
+
+def _written(value):
+    """A value as specs have it."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_written(v) for v in value) + "]"
+    return repr(value)
+
+
+def spec_of(type_, args, kwargs):
+    words = [_written(v) for v in args] + [f"{n}={_written(v)}" for n, v in kwargs.items()]
+    return f"{type_}({', '.join(words)})"
+
+
+class Optimizer:
+    """Optimizer(module or tensors, "Adam(lr=1e-3)"), or optim.Adam(net, lr=1e-3)."""
+
+    __slots__ = ("_ptr", "__weakref__")
+
+    def __init__(self, parameters, spec):
+        if isinstance(parameters, Module):
+            parameters = parameters.parameters()
+        parameters = list(parameters)
+        self._ptr = checked(lib.tn_optimizer_parse(addresses(parameters), len(parameters),
+                                                   encode(spec)))
+
+    def __del__(self, drop=lib.tn_optimizer_drop):
+        if getattr(self, "_ptr", None):
+            drop(self._ptr)
+
+    def step(self):
+        check(lib.tn_optimizer_step(self._ptr))
+
+    def zero_grad(self):
+        check(lib.tn_optimizer_zero_grad(self._ptr))
+
+    def __getitem__(self, option):
+        """A numeric option: optimizer["lr"]."""
+        found = c.c_double()
+        check(lib.tn_optimizer_get(self._ptr, option.encode(), c.byref(found)))
+        return found.value
+
+    def __setitem__(self, option, value):
+        check(lib.tn_optimizer_set(self._ptr, option.encode(), value))
+
+    @property
+    def parameters(self):
+        return [borrow(lib.tn_optimizer_parameter(self._ptr, i))
+                for i in range(lib.tn_optimizer_count(self._ptr))]
+
+    def state(self, index):
+        """What the rule keeps of a parameter, by name."""
+        names = [lib.tn_optimizer_state_name(self._ptr, index, i)
+                 for i in range(lib.tn_optimizer_state_count(self._ptr, index))]
+        return {n.decode(): borrow(lib.tn_optimizer_state(self._ptr, index, n)) for n in names}
+
+    def steps(self, index):
+        return lib.tn_optimizer_steps(self._ptr, index)
+
+    def __repr__(self):
+        return text_of(lib.tn_optimizer_spec, self._ptr)
+
+
+class Scheduler:
+    """Scheduler(optimizer, "StepLR(step_size=10)"), or optim.StepLR(optimizer, step_size=10)."""
+
+    __slots__ = ("_ptr", "__weakref__")
+
+    def __init__(self, optimizer, spec):
+        self._ptr = checked(lib.tn_scheduler_parse(optimizer._ptr, encode(spec)))
+
+    def __del__(self, drop=lib.tn_scheduler_drop):
+        if getattr(self, "_ptr", None):
+            drop(self._ptr)
+
+    def step(self):
+        check(lib.tn_scheduler_step(self._ptr))
+
+
+def names(kind):
+    """What is registered of a kind of descriptor."""
+    return [lib.tn_registry_name(kind, i).decode() for i in range(lib.tn_registry_count(kind))]
+
+
+LAYERS = _api.TN_KIND_tn_layer_def
+OPTIMIZERS = _api.TN_KIND_tn_optimizer_def
+SCHEDULERS = _api.TN_KIND_tn_scheduler_def

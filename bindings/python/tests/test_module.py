@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Modules, states, training; lives of objects, threads."""
+
+import copy
+import gc
+import os
+import random
+import tempfile
+import threading
+import unittest
+
+import tenon
+from tenon import nn, optim
+
+
+class Modules(unittest.TestCase):
+    def test_made_from_types_and_text(self):
+        net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2, bias=False))
+        other = tenon.Module(net.spec)
+        self.assertEqual(repr(net), repr(other))
+        self.assertEqual([n for n, _ in net.named_parameters()],
+                         ["0.weight", "0.bias", "2.weight"])
+        self.assertEqual((len(net), net[2].type, net[-1].type), (3, "Linear", "Linear"))
+        self.assertEqual([m.type for m in net], ["Linear", "ReLU", "Linear"])
+        self.assertEqual([n for n, _ in net.named_modules()], ["", "0", "1", "2"])
+        self.assertIs(net[0], net[0])
+        net.append(nn.Tanh())
+        self.assertEqual(len(net), 4)
+        self.assertIn("Linear", dir(nn))
+        with self.assertRaises(AttributeError):
+            nn.NoSuchLayer
+        with self.assertRaises(TypeError):
+            tenon.Module(3)
+        with self.assertRaises(AttributeError):
+            net.no_such_slot
+
+    def test_slots(self):
+        net = nn.Linear(2, 2)
+        with tenon.no_grad():
+            net.weight.fill_(2.0)
+        self.assertEqual(net.weight.tolist(), [[2.0, 2.0]] * 2)
+        net.bias = None
+        self.assertIsNone(net.bias)
+        self.assertEqual(net(tenon.ones(1, 2)).tolist(), [[4.0, 4.0]])
+        net.weight = tenon.parameter(tenon.ones(3, 2))
+        self.assertEqual(net(tenon.ones(1, 2)).shape, (1, 3))
+        with self.assertRaises(TypeError):
+            net.weight = tenon.ones(3, 2)
+        net.register_buffer("mean", tenon.zeros(1))
+        self.assertEqual([n for n, _ in net.named_buffers()], ["mean"])
+        del net.mean
+        self.assertEqual(net.buffers(), [])
+
+    def test_several_results(self):
+        out, h, cell = nn.LSTM(3, 4)(tenon.randn(5, 2, 3))
+        self.assertEqual((out.shape, h.shape, cell.shape), ((5, 2, 4), (1, 2, 4), (1, 2, 4)))
+
+    def test_states_and_files(self):
+        net, other = nn.Linear(3, 2), nn.Linear(3, 2)
+        state = net.state_dict()
+        self.assertEqual(sorted(state), ["bias", "weight"])
+        self.assertEqual(state["weight"].data_ptr(), net.weight.data_ptr())
+        other.load_state_dict(state)
+        self.assertEqual(other.weight.tolist(), net.weight.tolist())
+        with self.assertRaises(tenon.TenonError) as caught:
+            other.load_state_dict({"weight": state["weight"]})
+        self.assertIn("bias", str(caught.exception))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.safetensors")
+            net.save(path)
+            self.assertEqual(tenon.load(path)["bias"].tolist(), net.bias.tolist())
+            tenon.save(state, os.path.join(folder, "again.npz"))
+            self.assertEqual(nn.Linear(3, 2).load(path).weight.tolist(), net.weight.tolist())
+            with self.assertRaises(OSError):
+                net.load(os.path.join(folder, "nothing"))
+
+    def test_modes_copies_and_hooks(self):
+        net = nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2))
+        self.assertTrue(net.training)
+        self.assertFalse(net.eval()[0].training)
+        twin = copy.deepcopy(net)
+        with tenon.no_grad():
+            twin[1].weight.fill_(0.0)
+        self.assertNotEqual(net[1].weight.tolist(), twin[1].weight.tolist())
+        hook = twin.register_forward_hook(lambda module, args, result: result + 1.0)
+        x = tenon.ones(1, 2)
+        self.assertEqual(twin(x).tolist(), (twin[1].bias + 1.0).reshape([1, 2]).tolist())
+        hook.remove()
+        self.assertEqual(net.to(dtype="float64")[1].weight.dtype, "float64")
+        self.assertEqual(tenon.init(tenon.empty(2), "ones").tolist(), [1.0, 1.0])
+
+
+class Training(unittest.TestCase):
+    def test_a_loss_falls(self):
+        tenon.manual_seed(1)
+        x = tenon.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        y = tenon.tensor([0, 1, 1, 0])
+        net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2))
+        optimizer = optim.Adam(net, lr=2e-2)
+        schedule = optim.StepLR(optimizer, step_size=100, gamma=0.5)
+        losses = []
+        for _ in range(200):
+            loss = tenon.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], 0.1 * losses[0])
+        self.assertEqual(net(x).argmax(dim=1).tolist(), y.tolist())
+        self.assertAlmostEqual(optimizer["lr"], 5e-3)
+        self.assertEqual(optimizer.steps(0), 200)
+        self.assertEqual(sorted(optimizer.state(0)), ["exp_avg", "exp_avg_sq"])
+
+    def test_wrong_options_are_refused(self):
+        net = nn.Linear(1, 1)
+        with self.assertRaises(ValueError):
+            optim.Adam(net, lr=-1.0)
+        with self.assertRaises(tenon.TenonError):
+            optim.SGD(net, lr=0.1, speed=2)
+        with self.assertRaises(AttributeError):
+            optim.NoSuchRule
+
+
+class Lives(unittest.TestCase):
+    def test_any_order(self):
+        """Graphs, modules, optimizers, states, arrays: dropped in any order."""
+        for seed in range(8):
+            net = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+            x = tenon.randn(3, 2, requires_grad=True)
+            loss = net(x).sum()
+            objects = [net, x, loss, net[0], net[0].weight, optim.SGD(net, lr=0.1),
+                       net.state_dict(), loss.detach(), x.transpose(0, 1), net.parameters()]
+            objects.append(optim.StepLR(objects[5], step_size=1))
+            loss.backward()
+            objects.append(x.grad)
+            del net, x, loss
+            random.Random(seed).shuffle(objects)
+            while objects:
+                objects.pop()
+                gc.collect(0)
+
+    def test_memory_comes_back(self):
+        import ctypes
+        from tenon import _api
+        from tenon._library import check, lib
+
+        def live():
+            gc.collect()
+            stats = _api.tn_memory_stats()
+            check(lib.tn_device_memory(lib.tn_device_find(b"cpu"), ctypes.byref(stats)))
+            return stats.live, lib.tn_graph_node_count()
+
+        def work():
+            net = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 8))
+            optimizer = optim.Adam(net, lr=0.1)
+            net(tenon.randn(32, 64)).sum().backward()
+            optimizer.step()
+            with self.assertRaises(tenon.TenonError):
+                net(tenon.ones(3, 3))
+
+        work()
+        before = live()
+        for _ in range(5):
+            work()
+        self.assertEqual(live(), before)
+
+    def test_threads(self):
+        net = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+        x = tenon.randn(4, 8)
+        want = net(x).tolist()
+        failed = []
+
+        def work(number):
+            try:
+                for i in range(50):
+                    with tenon.no_grad():
+                        if net(x).tolist() != want:
+                            failed.append("another result")
+                    y = tenon.ones(number + 1, requires_grad=True)
+                    (y * y).sum().backward()
+                    if y.grad.tolist() != [2.0] * (number + 1):
+                        failed.append("another gradient")
+                    try:
+                        tenon.ones(2).reshape([number + 3])
+                        failed.append("no error")
+                    except tenon.TenonError as error:
+                        if f"[{number + 3}]" not in str(error):
+                            failed.append("the error of another thread")
+            except BaseException as error:
+                failed.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
