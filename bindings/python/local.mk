@@ -24,6 +24,7 @@ EXTRA_DIST += \
 	%D%/tenon/optim.py \
 	%D%/tests/test_define.py \
 	%D%/tests/test_exchange.py \
+	%D%/tests/test_guide.py \
 	%D%/tests/test_module.py \
 	%D%/tests/test_tensor.py
 TESTS += %D%/check.sh
