@@ -75,8 +75,8 @@ void tn__report_take_words(uint64_t mark, char *words, size_t size);
 
 /* Every file of a folder list, in order; each becomes a line of the report unless it is known. */
 tn_status tn__discover_path(const char *folders, bool must_exist);
-/* One file: found, readable, owner, dlopen, symbol, query, version. The line of
- * the report has the result. */
+/* One file: found, readable, owner, dlopen, symbol, query, version. The line of the
+ * report has the result. */
 tn__plugin *tn__load_file(const char *path);
 /* A query that was linked in. */
 tn_status tn__load_static(const char *name, tn_plugin_query_fn *query);

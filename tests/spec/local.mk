@@ -2,8 +2,8 @@
 #
 # Which rows of the behaviour specification the tests have proven.
 
-TESTS += tests/spec/table.sh
-EXTRA_DIST += %D%/table.sh %D%/break %D%/rows.txt %D%/proves.h %D%/table %D%/whole.txt
+TESTS += tests/spec/test_table.sh
+EXTRA_DIST += %D%/test_table.sh %D%/break %D%/rows.txt %D%/proves.h %D%/table %D%/whole.txt
 
 .PHONY: spec
 spec:
