@@ -74,7 +74,7 @@ static const struct kind kinds[] = {
     ROW(tn_kernel_def, op, run, TN__PASS_KERNELS, 0, add_kernel),
     ROW(tn_layer_def, name, forward, TN__PASS_NAMED, OPTIONS(tn_layer_def), tn__registry_add),
     ROW(tn_optimizer_def, name, step, TN__PASS_NAMED, OPTIONS(tn_optimizer_def), tn__registry_add),
-    ROW(tn_scheduler_def, name, rate, TN__PASS_NAMED, OPTIONS(tn_scheduler_def), tn__registry_add),
+    ROW(tn_scheduler_def, name, step, TN__PASS_NAMED, OPTIONS(tn_scheduler_def), tn__registry_add),
     ROW(tn_init_def, name, fill, TN__PASS_NAMED, OPTIONS(tn_init_def), tn__registry_add),
     ROW(tn_format_def, name, extensions, TN__PASS_NAMED, 0, tn__registry_add),
     ROW(tn_observer_def, name, user, TN__PASS_NAMED, 0, add_observer),
@@ -108,13 +108,10 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
         break;
     }
     case TN_KIND_tn_optimizer_def:
-        what = !((const tn_optimizer_def *)copy)->step ==
-                       !((const tn_optimizer_def *)copy)->step_all
-                   ? "exactly one of step and step_all"
-                   : NULL;
+        what = ((const tn_optimizer_def *)copy)->step ? NULL : "step";
         break;
     case TN_KIND_tn_scheduler_def:
-        what = ((const tn_scheduler_def *)copy)->rate ? NULL : "rate";
+        what = ((const tn_scheduler_def *)copy)->step ? NULL : "step";
         break;
     case TN_KIND_tn_init_def: what = ((const tn_init_def *)copy)->fill ? NULL : "fill"; break;
     case TN_KIND_tn_kernel_def: what = ((const tn_kernel_def *)copy)->run ? NULL : "run"; break;
@@ -209,8 +206,13 @@ static tn_status options_acceptable(const struct kind *kind, const tn_head *copy
     memcpy(&options, (const char *)copy + kind->options, sizeof options);
     tn_snprint(what, sizeof what, "%s %s", kind->type, name_in(kind, copy));
     /* The options of an operator begin with the size of their struct. */
-    return tn__options_check(options, copy->kind == TN_KIND_tn_op_def ? sizeof(uint32_t) : 0,
-                             options_size(copy), what);
+    tn_status status = tn__options_check(
+        options, copy->kind == TN_KIND_tn_op_def ? sizeof(uint32_t) : 0, options_size(copy), what);
+    if (status != TN_OK || copy->kind != TN_KIND_tn_scheduler_def)
+        return status;
+    tn_snprint(what, sizeof what, "%s %s: state", kind->type, name_in(kind, copy));
+    return tn__options_check(((const tn_scheduler_def *)copy)->state, 0,
+                             ((const tn_scheduler_def *)copy)->state_size, what);
 }
 
 tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)

@@ -44,6 +44,7 @@ static const struct member members[] = {
     MEMBER(tn_op_def, flags, OP_FLAGS),
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
+    MEMBER(tn_optimizer_def, flags, TN_OPTIMIZER_ELEMENTWISE),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
     MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),

@@ -46,10 +46,9 @@ tn_status tn__device_info(const tn_device *device, tn_device_info *out)
         return tn_fail(TN_ERR_DEVICE,
                        "%s: alignment: wrong, got %lld; expected a power of two up to 2^20",
                        device->name, (long long)out->alignment);
-    if (status == TN_OK && out->priority_highest > out->priority_lowest)
+    if (status == TN_OK && (out->priority_highest > 0 || out->priority_lowest < 0))
         return tn_fail(TN_ERR_DEVICE,
-                       "%s: priority_highest: wrong, got %d; expected at most priority_lowest, "
-                       "which is %d",
+                       "%s: priorities: wrong range, got %d to %d; expected one with 0 in it",
                        device->name, (int)out->priority_highest, (int)out->priority_lowest);
     return status;
 }

@@ -33,9 +33,9 @@ struct adam {
 static const tn_option adam_options[] = OPTIONS("0.0");
 static const tn_option adamw_options[] = OPTIONS("0.01");
 
-static tn_status check(tn_optimizer *self)
+static tn_status check(tn_optimizer *self, const void *options)
 {
-    const struct adam *s = tn_optimizer_data(self);
+    const struct adam *s = options;
     const char *name = tn_optimizer_type(self);
     if (!(s->lr >= 0.0))
         return tn_fail(TN_ERR_VALUE, "%s: Invalid learning rate: %g; expected 0 or more", name,
@@ -58,10 +58,9 @@ static tn_status check(tn_optimizer *self)
     return TN_OK;
 }
 
-static tn_status run(tn_optimizer *self, int64_t steps, bool decoupled, tn_tensor *const *list,
+static tn_status run(const struct adam *s, int64_t steps, bool decoupled, tn_tensor *const *list,
                      int64_t n)
 {
-    const struct adam *s = tn_optimizer_data(self);
     tn_adam_step_options o = TN_ADAM_STEP_OPTIONS;
     o.beta1 = s->betas.at[0];
     o.beta2 = s->betas.at[1];
@@ -73,38 +72,34 @@ static tn_status run(tn_optimizer *self, int64_t steps, bool decoupled, tn_tenso
     return tn_adam_step(list, n, steps, s->lr, &o);
 }
 
-static tn_status run_adam(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+static tn_status run_adam(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
                           int64_t n)
 {
     (void)fresh;
-    return run(self, steps, false, list, n);
+    return run(options, steps, false, list, n);
 }
 
-static tn_status run_adamw(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+static tn_status run_adamw(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
                            int64_t n)
 {
     (void)fresh;
-    return run(self, steps, true, list, n);
+    return run(options, steps, true, list, n);
 }
 
 static const char *const states[] = { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" };
 
-static tn_status adam_step_all(tn_optimizer *self, int64_t count, const int64_t *index,
-                               tn_tensor *const *parameters, tn_tensor *const *gradients)
+static tn_status adam_step(tn_optimizer *self, const tn_step_args *args)
 {
-    const struct adam *s = tn_optimizer_data(self);
-    struct optim_all all = { self,      count,  index,          parameters,
-                             gradients, states, 2 + s->amsgrad, run_adam };
-    return optim_step_all(&all);
+    const struct adam *s = args->options;
+    const struct optim_rule rule = { states, 2 + s->amsgrad, run_adam };
+    return optim_step(self, args, &rule);
 }
 
-static tn_status adamw_step_all(tn_optimizer *self, int64_t count, const int64_t *index,
-                                tn_tensor *const *parameters, tn_tensor *const *gradients)
+static tn_status adamw_step(tn_optimizer *self, const tn_step_args *args)
 {
-    const struct adam *s = tn_optimizer_data(self);
-    struct optim_all all = { self,      count,  index,          parameters,
-                             gradients, states, 2 + s->amsgrad, run_adamw };
-    return optim_step_all(&all);
+    const struct adam *s = args->options;
+    const struct optim_rule rule = { states, 2 + s->amsgrad, run_adamw };
+    return optim_step(self, args, &rule);
 }
 
 const tn_optimizer_def optim_adam = {
@@ -114,7 +109,8 @@ const tn_optimizer_def optim_adam = {
     .options = adam_options,
     .data_size = sizeof(struct adam),
     .check = check,
-    .step_all = adam_step_all,
+    .flags = TN_OPTIMIZER_ELEMENTWISE,
+    .step = adam_step,
 };
 
 const tn_optimizer_def optim_adamw = {
@@ -124,5 +120,6 @@ const tn_optimizer_def optim_adamw = {
     .options = adamw_options,
     .data_size = sizeof(struct adam),
     .check = check,
-    .step_all = adamw_step_all,
+    .flags = TN_OPTIMIZER_ELEMENTWISE,
+    .step = adamw_step,
 };

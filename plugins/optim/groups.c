@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the parameters of an optimizer to calls of an operator that steps many of them: those that
- * are alike (device, dtype, steps taken) go together, each with its gradient and its state. */
+ * From the parameters of a group to calls of an operator that steps many of them: those that are
+ * alike (device, dtype, steps taken) go together, each with its gradient and its state. */
 #include "optim.h"
 
 #include <string.h>
@@ -52,58 +52,71 @@ static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
     return state;
 }
 
+/* A step of a rule. */
+struct walk {
+    tn_optimizer *self;
+    const tn_step_args *args;
+    const struct optim_rule *rule;
+};
+
 /* Puts parameter i with what belongs to it at the end of the list. */
-static tn_status gather(const struct optim_all *all, int64_t i, tn_tensor **list, int64_t *n)
+static tn_status gather(const struct walk *walk, int64_t i, tn_tensor **list, int64_t *n)
 {
-    tn_tensor *parameter = all->parameters[i];
+    const struct optim_rule *rule = walk->rule;
+    tn_tensor *parameter = walk->args->parameters[i];
     list[(*n)++] = parameter;
-    list[(*n)++] = in_its_order(all->gradients[i], parameter);
-    for (int64_t k = 0; k < all->n_states; k++)
-        list[(*n)++] = state_of(all->self, all->index[i], all->states[k], parameter);
-    for (int64_t k = *n - 1 - all->n_states; k < *n; k++)
+    list[(*n)++] = in_its_order(walk->args->gradients[i], parameter);
+    for (int64_t k = 0; k < rule->n_states; k++)
+        list[(*n)++] = state_of(walk->self, walk->args->index[i], rule->states[k], parameter);
+    for (int64_t k = *n - 1 - rule->n_states; k < *n; k++)
         if (list[k] == NULL)
             return tn_error_last_code();
     return TN_OK;
 }
 
-static bool is_fresh(const struct optim_all *all, int64_t i)
+static bool is_fresh(const struct walk *walk, int64_t i)
 {
-    return all->n_states > 0 &&
-           tn_optimizer_state(all->self, all->index[i], all->states[0]) == NULL;
+    return walk->rule->n_states > 0 &&
+           tn_optimizer_state(walk->self, walk->args->index[i], walk->rule->states[0]) == NULL;
 }
 
-static bool alike(const struct optim_all *all, int64_t i, int64_t k, bool fresh)
+static int64_t steps_of(const struct walk *walk, int64_t i)
 {
-    return is_fresh(all, k) == fresh &&
-           tn_tensor_dtype(all->parameters[i]) == tn_tensor_dtype(all->parameters[k]) &&
-           tn_tensor_device(all->parameters[i]) == tn_tensor_device(all->parameters[k]) &&
-           tn_optimizer_steps(all->self, all->index[i]) ==
-               tn_optimizer_steps(all->self, all->index[k]);
+    return tn_optimizer_steps(walk->self, walk->args->index[i]);
 }
 
-tn_status optim_step_all(const struct optim_all *all)
+static bool alike(const struct walk *walk, int64_t i, int64_t k, bool fresh)
 {
-    size_t room = (size_t)(all->count * (2 + all->n_states));
-    tn_tensor **list = tn_malloc(room * sizeof(tn_tensor *) + (size_t)all->count);
+    tn_tensor *const *parameters = walk->args->parameters;
+    return is_fresh(walk, k) == fresh &&
+           tn_tensor_dtype(parameters[i]) == tn_tensor_dtype(parameters[k]) &&
+           tn_tensor_device(parameters[i]) == tn_tensor_device(parameters[k]) &&
+           steps_of(walk, i) == steps_of(walk, k);
+}
+
+tn_status optim_step(tn_optimizer *self, const tn_step_args *args, const struct optim_rule *rule)
+{
+    const struct walk walk = { self, args, rule };
+    size_t room = (size_t)(args->count * (2 + rule->n_states));
+    tn_tensor **list = tn_malloc(room * sizeof(tn_tensor *) + (size_t)args->count);
     tn_status status = TN_OK;
     if (list == NULL)
         return TN_ERR_MEMORY;
     bool *taken = (bool *)(list + room);
-    memset(taken, 0, (size_t)all->count);
-    for (int64_t first = 0; first < all->count && status == TN_OK; first++) {
+    memset(taken, 0, (size_t)args->count);
+    for (int64_t first = 0; first < args->count && status == TN_OK; first++) {
         int64_t n = 0;
         if (taken[first])
             continue;
-        bool fresh = is_fresh(all, first);
-        for (int64_t i = first; i < all->count && status == TN_OK; i++) {
-            if (taken[i] || (i > first && !alike(all, first, i, fresh)))
+        bool fresh = is_fresh(&walk, first);
+        for (int64_t i = first; i < args->count && status == TN_OK; i++) {
+            if (taken[i] || (i > first && !alike(&walk, first, i, fresh)))
                 continue;
             taken[i] = true;
-            status = gather(all, i, list, &n);
+            status = gather(&walk, i, list, &n);
         }
         if (status == TN_OK)
-            status = all->run(all->self, tn_optimizer_steps(all->self, all->index[first]), fresh,
-                              list, n);
+            status = rule->run(args->options, steps_of(&walk, first), fresh, list, n);
     }
     tn_free(list);
     return status;

@@ -15,19 +15,16 @@ TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_cosine, schedule
     schedule_exponential;
 
 /* groups.c */
-struct optim_all {
-    tn_optimizer *self;
-    int64_t count;
-    const int64_t *index;
-    tn_tensor *const *parameters, *const *gradients;
+struct optim_rule {
     const char *const *states; /* names of what is kept for a parameter, zeros at first */
     int64_t n_states;
     /* A call for parameters that have all taken `steps` steps, this one included, and whose first
      * state was there before or, `fresh`, was not: the parameter, its gradient, its states, then
      * the next one's. */
-    tn_status (*run)(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+    tn_status (*run)(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
                      int64_t n);
 };
-TN_HIDDEN tn_status optim_step_all(const struct optim_all *all);
+TN_HIDDEN tn_status optim_step(tn_optimizer *self, const tn_step_args *args,
+                               const struct optim_rule *rule);
 
 #endif

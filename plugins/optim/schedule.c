@@ -6,6 +6,15 @@
 
 #include <math.h>
 
+/* Each group's rate by a closed form of its rate at the start. */
+static tn_status set_rates(tn_scheduler *self, tn_schedule_args *args,
+                           double (*rate)(const void *data, int64_t t, double initial))
+{
+    for (int64_t i = 0; i < args->groups; i++)
+        args->rates[i] = rate(tn_scheduler_data(self), args->step, args->initial[i]);
+    return TN_OK;
+}
+
 /* ---- StepLR: lr0 * gamma^floor(t / step_size) ------------------------------------------------ */
 
 struct step_lr {
@@ -27,11 +36,15 @@ static tn_status step_check(tn_scheduler *self)
                    (long long)s->step_size);
 }
 
-static tn_status step_rate(tn_scheduler *self, int64_t t, double initial, double *rate)
+static double step_rate(const void *data, int64_t t, double initial)
 {
-    const struct step_lr *s = tn_scheduler_data(self);
-    *rate = initial * pow(s->gamma, (double)(t / s->step_size));
-    return TN_OK;
+    const struct step_lr *s = data;
+    return initial * pow(s->gamma, (double)(t / s->step_size));
+}
+
+static tn_status step_step(tn_scheduler *self, tn_schedule_args *args)
+{
+    return set_rates(self, args, step_rate);
 }
 
 const tn_scheduler_def schedule_step = {
@@ -41,7 +54,7 @@ const tn_scheduler_def schedule_step = {
     .options = step_options,
     .data_size = sizeof(struct step_lr),
     .check = step_check,
-    .rate = step_rate,
+    .step = step_step,
 };
 
 /* ---- CosineAnnealingLR: eta_min + (lr0 - eta_min) * (1 + cos(pi * t / T_max)) / 2 ------------ */
@@ -67,13 +80,17 @@ static tn_status cosine_check(tn_scheduler *self)
                    (long long)s->T_max);
 }
 
-static tn_status cosine_rate(tn_scheduler *self, int64_t t, double initial, double *rate)
+static double cosine_rate(const void *data, int64_t t, double initial)
 {
-    const struct cosine_lr *s = tn_scheduler_data(self);
+    const struct cosine_lr *s = data;
     const double pi = 3.14159265358979323846;
-    *rate = s->eta_min +
-            (initial - s->eta_min) * (1.0 + cos(pi * (double)t / (double)s->T_max)) / 2.0;
-    return TN_OK;
+    return s->eta_min +
+           (initial - s->eta_min) * (1.0 + cos(pi * (double)t / (double)s->T_max)) / 2.0;
+}
+
+static tn_status cosine_step(tn_scheduler *self, tn_schedule_args *args)
+{
+    return set_rates(self, args, cosine_rate);
 }
 
 const tn_scheduler_def schedule_cosine = {
@@ -83,7 +100,7 @@ const tn_scheduler_def schedule_cosine = {
     .options = cosine_options,
     .data_size = sizeof(struct cosine_lr),
     .check = cosine_check,
-    .rate = cosine_rate,
+    .step = cosine_step,
 };
 
 /* ---- LinearLR: lr0 * (start + (end - start) * min(t, total) / total) ------------------------- */
@@ -122,12 +139,16 @@ static tn_status linear_check(tn_scheduler *self)
     return TN_OK;
 }
 
-static tn_status linear_rate(tn_scheduler *self, int64_t t, double initial, double *rate)
+static double linear_rate(const void *data, int64_t t, double initial)
 {
-    const struct linear_lr *s = tn_scheduler_data(self);
+    const struct linear_lr *s = data;
     double done = (double)(t < s->total_iters ? t : s->total_iters) / (double)s->total_iters;
-    *rate = initial * (s->start_factor + (s->end_factor - s->start_factor) * done);
-    return TN_OK;
+    return initial * (s->start_factor + (s->end_factor - s->start_factor) * done);
+}
+
+static tn_status linear_step(tn_scheduler *self, tn_schedule_args *args)
+{
+    return set_rates(self, args, linear_rate);
 }
 
 const tn_scheduler_def schedule_linear = {
@@ -137,7 +158,7 @@ const tn_scheduler_def schedule_linear = {
     .options = linear_options,
     .data_size = sizeof(struct linear_lr),
     .check = linear_check,
-    .rate = linear_rate,
+    .step = linear_step,
 };
 
 /* ---- ExponentialLR: lr0 * gamma^t ------------------------------------------------------------ */
@@ -152,11 +173,15 @@ static const tn_option exponential_options[] = {
     TN_OPTION_END
 };
 
-static tn_status exponential_rate(tn_scheduler *self, int64_t t, double initial, double *rate)
+static double exponential_rate(const void *data, int64_t t, double initial)
 {
-    const struct exponential_lr *s = tn_scheduler_data(self);
-    *rate = initial * pow(s->gamma, (double)t);
-    return TN_OK;
+    const struct exponential_lr *s = data;
+    return initial * pow(s->gamma, (double)t);
+}
+
+static tn_status exponential_step(tn_scheduler *self, tn_schedule_args *args)
+{
+    return set_rates(self, args, exponential_rate);
 }
 
 const tn_scheduler_def schedule_exponential = {
@@ -165,5 +190,5 @@ const tn_scheduler_def schedule_exponential = {
     .help = "multiplies the rate by gamma every step",
     .options = exponential_options,
     .data_size = sizeof(struct exponential_lr),
-    .rate = exponential_rate,
+    .step = exponential_step,
 };

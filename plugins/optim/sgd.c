@@ -16,7 +16,7 @@ struct sgd {
     bool maximize;
 };
 
-static const tn_option options[] = {
+static const tn_option table[] = {
     TN_OPTION_FLOAT(struct sgd, lr, "0.001", "learning rate"),
     TN_OPTION_FLOAT(struct sgd, momentum, "0.0", "momentum factor"),
     TN_OPTION_FLOAT(struct sgd, dampening, "0.0", "dampening of the momentum"),
@@ -27,9 +27,10 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-static tn_status check(tn_optimizer *self)
+static tn_status check(tn_optimizer *self, const void *options)
 {
-    const struct sgd *s = tn_optimizer_data(self);
+    const struct sgd *s = options;
+    (void)self;
     if (!(s->lr >= 0.0))
         return tn_fail(TN_ERR_VALUE, "SGD: Invalid learning rate: %g; expected 0 or more", s->lr);
     if (!(s->momentum >= 0.0))
@@ -44,10 +45,10 @@ static tn_status check(tn_optimizer *self)
     return TN_OK;
 }
 
-static tn_status run(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *const *list,
+static tn_status run(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
                      int64_t n)
 {
-    const struct sgd *s = tn_optimizer_data(self);
+    const struct sgd *s = options;
     tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
     (void)steps;
     o.momentum = s->momentum;
@@ -59,22 +60,21 @@ static tn_status run(tn_optimizer *self, int64_t steps, bool fresh, tn_tensor *c
     return tn_sgd_step(list, n, s->lr, &o);
 }
 
-static tn_status step_all(tn_optimizer *self, int64_t count, const int64_t *index,
-                          tn_tensor *const *parameters, tn_tensor *const *gradients)
+static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
     static const char *const states[] = { "momentum_buffer" };
-    const struct sgd *s = tn_optimizer_data(self);
-    struct optim_all all = { self, count, index, parameters, gradients, states, s->momentum != 0,
-                             run };
-    return optim_step_all(&all);
+    const struct sgd *s = args->options;
+    const struct optim_rule rule = { states, s->momentum != 0, run };
+    return optim_step(self, args, &rule);
 }
 
 const tn_optimizer_def optim_sgd = {
     TN_HEAD(tn_optimizer_def),
     .name = "SGD",
     .help = "stochastic gradient descent with momentum",
-    .options = options,
+    .options = table,
     .data_size = sizeof(struct sgd),
     .check = check,
-    .step_all = step_all,
+    .flags = TN_OPTIMIZER_ELEMENTWISE,
+    .step = step,
 };

@@ -185,8 +185,8 @@ static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device
     rule printed = *r;
     bool well = start(r, dtype, device, &a);
 
-    if (well && tn_optimizer_get(a.optimizer, "lr", &rate) == TN_OK &&
-        tn_optimizer_set(a.optimizer, "lr", rate / 2) != TN_OK)
+    if (well && tn_optimizer_get(a.optimizer, 0, "lr", &rate) == TN_OK &&
+        tn_optimizer_set(a.optimizer, 0, "lr", rate / 2) != TN_OK)
         well = say(r, "its learning rate cannot be halved: %s", tn_error_text());
     tn_error_clear();
     if (well) {

@@ -26,15 +26,16 @@ struct rule {
     tn_tensor *hidden;
 };
 
-static const tn_option options[] = {
+static const tn_option table[] = {
     TN_OPTION_FLOAT(struct rule, lr, "0.1", "learning rate"),
     TN_OPTION_FLOAT(struct rule, momentum, "0.5", "of the step before that stays"), TN_OPTION_END
 };
 
-static tn_status check(tn_optimizer *self)
+static tn_status check(tn_optimizer *self, const void *options)
 {
-    struct rule *s = tn_optimizer_data(self);
+    struct rule *s = (struct rule *)(uintptr_t)options;
 
+    (void)self;
     if (WRONG == FORGETS)
         s->momentum += 0.25;
     if (WRONG == DEAF && s->first == 0)
@@ -47,7 +48,7 @@ static tn_tensor *shared[8];
 /* What is left of the steps before; NULL at first. */
 static tn_tensor *memory(tn_optimizer *self, int64_t index)
 {
-    struct rule *s = tn_optimizer_data(self);
+    struct rule *s = tn_optimizer_data(self, 0);
 
     if (WRONG == SHARES && index < 8)
         return shared[index];
@@ -58,7 +59,7 @@ static tn_tensor *memory(tn_optimizer *self, int64_t index)
 
 static tn_status remember(tn_optimizer *self, int64_t index, tn_tensor *m)
 {
-    struct rule *s = tn_optimizer_data(self);
+    struct rule *s = tn_optimizer_data(self, 0);
 
     if (WRONG == HIDES && index == 0)
         s->hidden = tn_tensor_keep(m);
@@ -67,9 +68,10 @@ static tn_status remember(tn_optimizer *self, int64_t index, tn_tensor *m)
     return tn_optimizer_set_state(self, index, "momentum", m);
 }
 
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+static tn_status step_one(tn_optimizer *self, int64_t index, tn_tensor *parameter,
+                          tn_tensor *gradient)
 {
-    const struct rule *s = tn_optimizer_data(self);
+    const struct rule *s = tn_optimizer_data(self, 0);
     tn_tensor *before = memory(self, index);
     tn_tensor *m = before != NULL ? tn_add(tn_mul_scalar(before, s->momentum), gradient, NULL)
                                   : tn_clone(gradient);
@@ -96,10 +98,19 @@ static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, t
     return tn_sub_(parameter, change, NULL) != NULL ? TN_OK : TN_ERR_RUNTIME;
 }
 
+static tn_status step(tn_optimizer *self, const tn_step_args *args)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < args->count && status == TN_OK; i++)
+        status = step_one(self, args->index[i], args->parameters[i], args->gradients[i]);
+    return status;
+}
+
 static const tn_optimizer_def rule = { TN_HEAD(tn_optimizer_def),
                                        .name = "Descent",
                                        .help = "descent with momentum",
-                                       .options = options,
+                                       .options = table,
                                        .data_size = sizeof(struct rule),
                                        .check = check,
                                        .step = step };

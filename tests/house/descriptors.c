@@ -32,17 +32,16 @@ static tn_status run(const tn_call *call)
     return call->n_in > 0 ? TN_OK : tn_fail(TN_ERR_VALUE, "%s: no input", call->op);
 }
 
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
-    (void)self;
-    (void)index;
-    return parameter && gradient ? TN_OK : TN_ERR_VALUE;
+    (void)self, (void)args;
+    return TN_OK;
 }
 
-static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *result)
+static tn_status schedule(tn_scheduler *self, tn_schedule_args *args)
 {
     (void)self;
-    *result = initial / (double)(at + 1);
+    args->rates[0] = args->initial[0];
     return TN_OK;
 }
 
@@ -61,7 +60,7 @@ static const tn_op_def op = { TN_HEAD(tn_op_def), .name = "mine", .revision = 1 
 static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Mine",
                                             .step = step };
 static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Mine",
-                                            .rate = rate };
+                                            .step = schedule };
 static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "mine", .fill = fill };
 static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "mine" };
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "mine" };

@@ -123,6 +123,11 @@ static void use(void)
     tn_module *copy = tn_module_parse("Sequential(fc=Linear(2, 3), act=ReLU(), out=Linear(3, 2))");
     tn_optimizer *optimizer = tn_optimizer_new(net, "Adam(lr=0.1, weight_decay=0.1, amsgrad=True)");
     tn_scheduler *scheduler = tn_scheduler_new(optimizer, "StepLR(step_size=%d)", 1);
+    tn_tensor *more = tn_module_find_parameter(copy, "fc.weight");
+    if (!tn_failed())
+        tn_optimizer_add_group(optimizer, &more, 1, "lr=0.2, betas=(0.5, 0.75)");
+    if (!tn_failed())
+        tn_optimizer_set(optimizer, -1, "betas[0]", 0.25);
     for (int step = 0; step < 2 && !tn_failed(); step++) {
         TN_SCOPE;
         tn_tensor *x = tn_tensor_from(xs, TN_F32, TN_SHAPE(4, 2));
@@ -134,6 +139,10 @@ static void use(void)
         tn_scheduler_step(scheduler);
     }
     char text[256];
+    if (!tn_failed())
+        tn_scheduler_state_text(scheduler, text, sizeof text);
+    if (!tn_failed())
+        tn_scheduler_set_state(scheduler, text);
     if (!tn_failed())
         tn_module_spec(net, text, sizeof text);
     if (!tn_failed())

@@ -19,16 +19,15 @@ static tn_tensor *forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
-static tn_status step(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient)
+static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
-    (void)self, (void)index, (void)parameter, (void)gradient;
+    (void)self, (void)args;
     return TN_OK;
 }
 
-static tn_status rate(tn_scheduler *self, int64_t at, double initial, double *out)
+static tn_status schedule(tn_scheduler *self, tn_schedule_args *args)
 {
-    (void)self, (void)at;
-    *out = initial;
+    (void)self, (void)args;
     return TN_OK;
 }
 

@@ -30,7 +30,7 @@ static tn_status with_options(uint32_t kind, const char *name, const tn_option *
     tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = name, .options = options,
                                    .data_size = size, .step = step };
     tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = name, .options = options,
-                                   .data_size = size, .rate = rate };
+                                   .data_size = size, .step = schedule };
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .options = options, .data_size = size,
                          .fill = fill };
     switch (kind) {

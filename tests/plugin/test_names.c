@@ -28,7 +28,7 @@ static tn_status with_name(uint32_t kind, const char *name)
                              .supports = supports,   .run = run };
     tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = name, .forward = forward };
     tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = name, .step = step };
-    tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = name, .rate = rate };
+    tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = name, .step = schedule };
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .fill = fill };
     tn_format_def format = { TN_HEAD(tn_format_def), .name = name };
     tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = name };

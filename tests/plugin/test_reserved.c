@@ -25,7 +25,7 @@ static const tn_layer_def layer = { TN_HEAD(tn_layer_def), .name = "Reserved", .
 static const tn_optimizer_def optimizer = { TN_HEAD(tn_optimizer_def), .name = "Reserved",
                                             .step = step };
 static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "Reserved",
-                                            .rate = rate };
+                                            .step = schedule };
 static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "Reserved", .fill = fill };
 static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "reserved" };
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "reserved" };
@@ -115,6 +115,8 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
                  "reserved32");
     spoiled.format = format;
     bits_refused(&spoiled, &spoiled.format.flags, sizeof spoiled.format.flags, 7, "flags");
+    spoiled.optimizer = optimizer;
+    bits_refused(&spoiled, &spoiled.optimizer.flags, sizeof spoiled.optimizer.flags, 1, "flags");
     spoiled.backend = backend;
     bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 63, "flags");
     bits_refused(&spoiled, &spoiled.backend.reserved, sizeof spoiled.backend.reserved, 0,

@@ -82,7 +82,7 @@ START_TEST(schedules_give_the_rates_of_pytorch)
         for (int step = 0; step <= SCHEDULE_STEPS; step++) {
             double rate = 0;
             ck_assert_int_eq(tn_scheduler_steps(scheduler), step);
-            ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &rate), TN_OK);
+            ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "lr", &rate), TN_OK);
             ck_assert_msg(fabs(rate - schedules[i].rates[step]) <= 1e-12,
                           "%s, step %d: %.17g is not %.17g", schedules[i].spec, step, rate,
                           schedules[i].rates[step]);
@@ -159,14 +159,14 @@ START_TEST(options_are_read_changed_checked_and_printed)
     ck_assert_str_eq(tn_optimizer_type(optimizer), "SGD");
     ck_assert_int_eq(tn_optimizer_count(optimizer), 1);
     ck_assert_ptr_eq(tn_optimizer_parameter(optimizer, 0), parameter);
-    ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &value), TN_OK);
+    ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "lr", &value), TN_OK);
     ck_assert_double_eq(value, 0.125);
-    ck_assert_int_eq(tn_optimizer_set(optimizer, "lr", -1.0), TN_ERR_VALUE);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, 0, "lr", -1.0), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "Invalid learning rate: -1");
-    ck_assert_int_eq(tn_optimizer_get(optimizer, "lr", &value), TN_OK);
+    ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "lr", &value), TN_OK);
     ck_assert_double_eq(value, 0.125);
-    ck_assert_int_eq(tn_optimizer_set(optimizer, "lr", 0.5), TN_OK);
-    ck_assert_int_eq(tn_optimizer_get(optimizer, "beta", &value), TN_ERR_KEY);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, 0, "lr", 0.5), TN_OK);
+    ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "beta", &value), TN_ERR_KEY);
     expect_failure(TN_ERR_KEY, "no option \"beta\"; numbers it has: lr, momentum, ");
     ck_assert_int_gt(tn_optimizer_spec(optimizer, text, sizeof text), 0);
     tn_optimizer *again = tn_optimizer_parse(&parameter, 1, text);
@@ -314,6 +314,246 @@ START_TEST(state_follows_its_parameter_to_another_device)
 }
 END_TEST
 
+/* ---- groups ---- */
+
+static double option(const tn_optimizer *optimizer, int64_t group, const char *name)
+{
+    double value = -1;
+
+    ck_assert_msg(tn_optimizer_get(optimizer, group, name, &value) == TN_OK, "%s", tn_error_text());
+    return value;
+}
+
+/* Two parameters, each 1, with gradient 1. */
+static void two_parameters(tn_tensor *parameters[2])
+{
+    for (int i = 0; i < 2; i++) {
+        parameters[i] = tn_keep(tn_tensor_full(TN_SHAPE(2), 1, TN_F64, NULL));
+        tn_tensor_set_requires_grad(parameters[i], true);
+        tn_tensor_set_grad(parameters[i], tn_tensor_full(TN_SHAPE(2), 1, TN_F64, NULL));
+    }
+}
+
+static double first_of(const tn_tensor *tensor)
+{
+    double values[2];
+
+    ck_assert_int_eq(tn_tensor_copy_out(tensor, values, sizeof values), TN_OK);
+    return values[0];
+}
+
+START_TEST(groups_step_with_options_of_their_own)
+{
+    TN_SCOPE;
+    tn_tensor *p[2];
+    two_parameters(p);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, "SGD(lr=0.5, weight_decay=0.25)");
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "lr=0.125"), TN_OK);
+    ck_assert_int_eq(tn_optimizer_group_count(optimizer), 2);
+    ck_assert_int_eq(tn_optimizer_count(optimizer), 2);
+    ck_assert_int_eq(tn_optimizer_group_of(optimizer, 0), 0);
+    ck_assert_int_eq(tn_optimizer_group_of(optimizer, 1), 1);
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.5);
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 0.125);
+    ck_assert_double_eq(option(optimizer, 1, "weight_decay"), 0.25); /* as in the spec */
+    ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
+    ck_assert_double_eq(first_of(p[0]), 1 - 0.5 * 1.25);
+    ck_assert_double_eq(first_of(p[1]), 1 - 0.125 * 1.25);
+    ck_assert_int_eq(tn_optimizer_steps(optimizer, 1), 1);
+    tn_optimizer_drop(optimizer);
+    tn_tensor_drop(p[0]);
+    tn_tensor_drop(p[1]);
+}
+END_TEST
+
+START_TEST(a_group_that_is_refused_leaves_the_optimizer_as_it_was)
+{
+    TN_SCOPE;
+    tn_tensor *p[2];
+    two_parameters(p);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, "SGD(lr=0.5)");
+    static const struct {
+        int64_t from, count;
+        const char *options, *words;
+        tn_status code;
+    } wrong[] = {
+        { 0, 1, "lr=1", "some parameters appear in more than one parameter group", TN_ERR_VALUE },
+        { 1, 0, "lr=1", "empty parameter list", TN_ERR_VALUE },
+        { 1, 1, "lr=-1", "Invalid learning rate: -1", TN_ERR_VALUE },
+        { 1, 1, "learning=1", "learning", TN_ERR_KEY },
+        { 1, 1, "0.1", "it has no name; expected name=value", TN_ERR_FORMAT },
+        { 1, 1, "lr=", "SGD(lr=)", TN_ERR_FORMAT },
+    };
+    for (int64_t i = 0; i < tn__countof(wrong); i++) {
+        ck_assert_int_ne(
+            tn_optimizer_add_group(optimizer, p + wrong[i].from, wrong[i].count, wrong[i].options),
+            TN_OK);
+        expect_failure(wrong[i].code, wrong[i].words);
+        ck_assert_int_eq(tn_optimizer_group_count(optimizer), 1);
+        ck_assert_int_eq(tn_optimizer_count(optimizer), 1);
+    }
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, NULL), TN_OK);
+    ck_assert_int_eq(tn_optimizer_group_of(optimizer, 2), -1);
+    expect_failure(TN_ERR_INDEX, "got 2; expected less than 2");
+    ck_assert_ptr_null(tn_optimizer_data(optimizer, 2));
+    expect_failure(TN_ERR_INDEX, "tn_optimizer_data: group: index out of range, got 2");
+    tn_optimizer_drop(optimizer);
+    tn_tensor_drop(p[0]);
+    tn_tensor_drop(p[1]);
+}
+END_TEST
+
+START_TEST(options_are_set_by_name_by_element_and_by_text)
+{
+    TN_SCOPE;
+    tn_tensor *p[2];
+    char text[256];
+    two_parameters(p);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, "Adam(lr=0.5)");
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "betas=(0.5, 0.75)"), TN_OK);
+    void *data = tn_optimizer_data(optimizer, 0);
+    ck_assert_double_eq(option(optimizer, 1, "betas[1]"), 0.75);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, -1, "betas[0]", 0.25), TN_OK);
+    ck_assert_double_eq(option(optimizer, 0, "betas[0]"), 0.25);
+    ck_assert_double_eq(option(optimizer, 0, "betas[1]"), 0.999);
+    ck_assert_double_eq(option(optimizer, 1, "betas[0]"), 0.25);
+    ck_assert_double_eq(option(optimizer, 1, "betas[1]"), 0.75);
+    ck_assert_int_eq(tn_optimizer_set_options(optimizer, 0, "lr=0.125, amsgrad=True"), TN_OK);
+    ck_assert_double_eq(option(optimizer, 0, "amsgrad"), 1);
+    ck_assert_double_eq(option(optimizer, 0, "betas[0]"), 0.25);
+    ck_assert_ptr_eq(tn_optimizer_data(optimizer, 0), data);
+    ck_assert_int_gt(tn_optimizer_options(optimizer, 0, text, sizeof text), 0);
+    ck_assert_msg(strstr(text, "lr=0.125, betas=(0.25, 0.999)") != NULL, "%s", text);
+    /* All groups or none. */
+    ck_assert_int_eq(tn_optimizer_set_options(optimizer, 1, "eps=0.5"), TN_OK);
+    ck_assert_int_eq(tn_optimizer_set(optimizer, -1, "betas[0]", 1.5), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "Invalid beta parameter at index 0: 1.5");
+    ck_assert_int_eq(tn_optimizer_set_options(optimizer, -1, "lr=0.75, eps=-1"), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.125);
+    ck_assert_double_eq(option(optimizer, 0, "betas[0]"), 0.25);
+    static const char *const wrong[] = {
+        "betas[2]", "betas[-1]", "betas[", "betas[]",   "betas",
+        "lr[0]",    "",          "[0]",    "betas[0]x", "betas[99999999999999]"
+    };
+    for (int64_t i = 0; i < tn__countof(wrong); i++) {
+        double value;
+        ck_assert_msg(tn_optimizer_get(optimizer, 0, wrong[i], &value) != TN_OK, "%s", wrong[i]);
+        ck_assert_msg(tn_optimizer_set(optimizer, 0, wrong[i], 0.5) != TN_OK, "%s", wrong[i]);
+        tn_error_clear();
+    }
+    tn_optimizer_drop(optimizer);
+    tn_tensor_drop(p[0]);
+    tn_tensor_drop(p[1]);
+}
+END_TEST
+
+/* ---- schedules that watch and remember ---- */
+
+/* Halves the rates, and sets another option, when the metric has not become smaller. */
+struct plateau {
+    double best;
+    int64_t bad;
+};
+
+static const tn_option plateau_state[] = {
+    TN_OPTION_FLOAT(struct plateau, best, "inf", "the smallest so far"),
+    TN_OPTION_INT(struct plateau, bad, "0", "steps since then"), TN_OPTION_END
+};
+
+static tn_status plateau_step(tn_scheduler *self, tn_schedule_args *args)
+{
+    struct plateau *state = tn_scheduler_state(self);
+
+    if (args->step == 0)
+        return TN_OK;
+    if (isnan(args->metric))
+        return tn_fail(TN_ERR_VALUE, "Plateau: metric: it is missing");
+    state->bad = args->metric < state->best ? 0 : state->bad + 1;
+    if (state->bad == 0)
+        state->best = args->metric;
+    for (int64_t i = 0; state->bad > 0 && i < args->groups; i++)
+        args->rates[i] /= 2;
+    if (args->metric > 100) /* after it has changed its state */
+        return tn_fail(TN_ERR_VALUE, "Plateau: metric: too large");
+    return state->bad > 0 ? tn_optimizer_set(args->optimizer, -1, "momentum", 0.25) : TN_OK;
+}
+
+static const tn_scheduler_def plateau = { TN_HEAD(tn_scheduler_def), .name = "TestPlateau",
+                                          .step = plateau_step, .state = plateau_state,
+                                          .state_size = sizeof(struct plateau) };
+
+START_TEST(a_schedule_watches_a_number_and_remembers)
+{
+    TN_SCOPE;
+    tn_tensor *p[2];
+    char text[128];
+    two_parameters(p);
+    ck_assert_int_eq(tn_register(&plateau), TN_OK);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, "SGD(lr=1, momentum=0.5)");
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "lr=8"), TN_OK);
+    tn_scheduler *scheduler = tn_scheduler_new(optimizer, "TestPlateau()");
+    ck_assert_msg(scheduler != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_scheduler_step(scheduler), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "Plateau: metric: it is missing");
+    ck_assert_int_eq(tn_scheduler_steps(scheduler), 0);
+    ck_assert_int_eq(tn_scheduler_step_with(scheduler, 5), TN_OK);
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 8);
+    ck_assert_int_eq(tn_scheduler_step_with(scheduler, 6), TN_OK);
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.5);
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 4);
+    ck_assert_double_eq(option(optimizer, 1, "momentum"), 0.25);
+    ck_assert_int_gt(tn_scheduler_state_text(scheduler, text, sizeof text), 0);
+    ck_assert_str_eq(text, "steps=2, best=5.0, bad=1");
+    /* A step that fails changes neither rates nor state. */
+    ck_assert_int_eq(tn_scheduler_step_with(scheduler, 101), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 4);
+    tn_scheduler_state_text(scheduler, text, sizeof text);
+    ck_assert_str_eq(text, "steps=2, best=5.0, bad=1");
+    /* Another continues. */
+    tn_scheduler *again = tn_scheduler_new(optimizer, "TestPlateau()");
+    ck_assert_int_eq(tn_scheduler_set_state(again, text), TN_OK);
+    ck_assert_int_eq(tn_scheduler_steps(again), 2);
+    ck_assert_int_eq(tn_scheduler_step_with(again, 5), TN_OK);
+    tn_scheduler_state_text(again, text, sizeof text);
+    ck_assert_str_eq(text, "steps=3, best=5.0, bad=2");
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 2);
+    static const char *const wrong[] = { "best=1",           "steps=-1",        "steps=x, best=1",
+                                         "steps=1, worst=2", "steps=1, best=)", "" };
+    for (int64_t i = 0; i < tn__countof(wrong); i++) {
+        ck_assert_msg(tn_scheduler_set_state(again, wrong[i]) != TN_OK, "%s", wrong[i]);
+        tn_error_clear();
+        tn_scheduler_state_text(again, text, sizeof text);
+        ck_assert_str_eq(text, "steps=3, best=5.0, bad=2");
+    }
+    tn_scheduler_drop(again);
+    tn_scheduler_drop(scheduler);
+    tn_optimizer_drop(optimizer);
+    tn_tensor_drop(p[0]);
+    tn_tensor_drop(p[1]);
+}
+END_TEST
+
+START_TEST(schedules_set_the_rates_of_all_groups_and_of_later_ones)
+{
+    TN_SCOPE;
+    tn_tensor *p[2];
+    two_parameters(p);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, "SGD(lr=1)");
+    tn_scheduler *scheduler = tn_scheduler_new(optimizer, "StepLR(1, gamma=0.5)");
+    ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "lr=16"), TN_OK);
+    ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+    ck_assert_double_eq(option(optimizer, 0, "lr"), 0.25);
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 4); /* 16 at the start, step 2 */
+    tn_scheduler_drop(scheduler);
+    tn_optimizer_drop(optimizer);
+    tn_tensor_drop(p[0]);
+    tn_tensor_drop(p[1]);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -329,6 +569,11 @@ int main(void)
         a_parameter_that_comes_twice_is_taken_once,
         state_follows_its_parameter_to_another_device,
         training_brings_a_regression_to_its_solution,
+        groups_step_with_options_of_their_own,
+        a_group_that_is_refused_leaves_the_optimizer_as_it_was,
+        options_are_set_by_name_by_element_and_by_text,
+        a_schedule_watches_a_number_and_remembers,
+        schedules_set_the_rates_of_all_groups_and_of_later_ones,
         NULL,
     };
     return suite_run("train", tests);

@@ -71,6 +71,8 @@ enum {
     TN_KIND_tn_fill_args = 15,
     TN_KIND_tn_stream_args = 16,
     TN_KIND_tn_event_args = 17,
+    TN_KIND_tn_step_args = 18,
+    TN_KIND_tn_schedule_args = 19,
     /* contributions */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,

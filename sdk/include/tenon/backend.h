@@ -27,48 +27,51 @@ enum {
  * numbers from here on. */
 #define TN_DEVICE_TYPE_FIRST 1000
 
-/* What a device says about itself; `head.size` is the limit that the host set, and the host fills
- * in what stands behind each member first. Strings are NUL-terminated. Everything else that a
- * device has to say is among its properties. */
+/* What a device says about itself. Before the call the host sets each member to its default, and
+ * `head.size` to the size that it knows: write no member that TN_HAS(out, tn_device_info, member)
+ * denies. Strings are NUL-terminated. Everything else that a device has to say is among its
+ * properties. */
 typedef struct tn_device_info {
     tn_head head;
-    char name[128];           /* "NVIDIA H100 80GB HBM3" */
-    char driver[128];         /* "CUDA 13.0", "PoCL 3.1" */
-    int64_t memory_total;     /* bytes; unknown: 0 */
-    int64_t memory_free;      /* bytes; unknown: -1 */
-    int64_t compute_units;    /* cores, multiprocessors; 0 */
-    int64_t alignment;        /* of every allocation's start, a power of two; 64 */
-    uint64_t dtypes;          /* TN_BIT mask of the types that it computes in; 0 */
-    uint64_t memory_kinds;    /* TN_MEMORY_BIT mask of what `alloc` allocates; TN_MEMORY_DEVICE */
-    int32_t priority_lowest;  /* of streams; 0 */
-    int32_t priority_highest; /* a lower number is served first: -3; 0: no priorities */
+    char name[128];        /* as in "NVIDIA H100 80GB HBM3" */
+    char driver[128];      /* as in "CUDA 13.0", "PoCL 3.1" */
+    int64_t memory_total;  /* bytes; default 0, unknown */
+    int64_t memory_free;   /* bytes; default -1, unknown */
+    int64_t compute_units; /* cores, multiprocessors; default 0 */
+    int64_t alignment;     /* of every allocation's start: a power of two up to 2^20; default 64 */
+    uint64_t dtypes;       /* TN_BIT mask of the types that it computes in; default 0 */
+    uint64_t memory_kinds; /* what `alloc` allocates; default TN_MEMORY_BIT(TN_MEMORY_DEVICE) */
+    int32_t priority_lowest;  /* of streams, 0 or more; default 0 */
+    int32_t priority_highest; /* 0 or less: a lower number is served first; default 0 */
 } tn_device_info;
 
 /* ---- arguments of its functions -------------------------------------------------------------- */
 
 /* Each begins with a head and may grow at its end: a backend reads a member that came later only
- * where TN_HAS says so. tn_stream_args is in
+ * where TN_HAS says so. They are valid during the call only. tn_stream_args is in
  * <tenon/tensor.h>. */
 
 typedef uint32_t tn_memory_kind;
 enum {
     TN_MEMORY_DEVICE = 0,  /* what tensors of the device have */
-    TN_MEMORY_PINNED = 1,  /* of the host; the device copies from it and to it by itself */
-    TN_MEMORY_MANAGED = 2, /* of host and device, which moves between them by itself */
-    TN_MEMORY_SHARED = 3   /* of the device; another process can open it */
+    TN_MEMORY_PINNED = 1,  /* of the host; all devices of the backend copy from it and to it by
+                              themselves. In copies it is the host's end */
+    TN_MEMORY_MANAGED = 2, /* of host and device, which moves between them by itself; the core does
+                              not ask for it yet */
+    TN_MEMORY_SHARED = 3   /* of the device; another process can open it; not yet, either */
 };
 #define TN_MEMORY_BIT(kind) (UINT64_C(1) << (kind))
 
-/* A piece of memory. `alloc` reads the upper part and writes the lower one; `free` gets all of it
- * as `alloc` left it, but for `stream`. */
+/* A piece of memory. `alloc` reads bytes, kind and stream, and writes handle and host; a kind that
+ * it does not have is TN_ERR_NOT_IMPLEMENTED. `free` gets all of it, with stream NULL. */
 typedef struct tn_memory {
     tn_head head;
     uint64_t bytes; /* at least 1 */
     tn_memory_kind kind;
     uint32_t reserved;
     /* The stream that asks for it; another thread may use that stream at the same time. Where the
-     * backend is STREAM_ORDERED, the core gives the memory to other streams once this one's work
-     * up to here is done. `free`: NULL, no work uses it any more. */
+     * backend has TN_BACKEND_STREAM_ORDERED, the core gives the memory to other streams once this
+     * one's work so far is done. */
     void *stream;
     void *handle; /* opaque to the core, which never adds to it */
     void *host;   /* the host's address of PINNED and MANAGED memory; else NULL */
@@ -83,8 +86,8 @@ typedef struct tn_copy_end {
 
 enum {
     TN_COPY_ASYNC = 1 /* memory of the host stays as it is until the stream has come past the copy,
-                         which need not be over when the call returns. Without this flag `from` has
-                         been read, or `to` has been written, when it returns */
+                         which need not be over when the call returns. Without this flag memory
+                         of the host has been read, or written, when it returns */
 };
 
 /* A copy of bytes, in the order of the stream. At least one end is on a device; ranges do not
@@ -132,14 +135,14 @@ typedef struct tn_backend_def {
     int32_t dlpack_type; /* DLDeviceType or 0 */
     uint32_t reserved;
 
-    /* Looks for devices; called after activation, once. TN_ERR_UNAVAILABLE (with a reason) where
-     * there is no such hardware. */
+    /* Looks for devices, after activation; the same number in each call. TN_ERR_UNAVAILABLE (with a
+     * reason) where there is no such hardware. */
     tn_status (*enumerate)(const struct tn_backend_def *self, int32_t *count);
-    /* Opens device `index` of them; called once each, before any other call with it. close: at
-     * shutdown. */
+    /* Opens device `index` of them, before any other call with it. close: at shutdown, also of a
+     * lost device; the device may be opened again. */
     tn_status (*open)(const struct tn_backend_def *self, int32_t index, void **device);
     void (*close)(void *device);
-    tn_status (*info)(void *device, tn_device_info *out);
+    tn_status (*info)(void *device, tn_device_info *out); /* may be NULL: all defaults */
 
     /* Memory, from the device itself: the core caches it, so this may be slow. TN_ERR_MEMORY when
      * none is left. */
@@ -149,8 +152,10 @@ typedef struct tn_backend_def {
     tn_status (*copy)(void *device, const tn_copy_args *args);
 
     /* Streams and events; all NULL for a device whose calls are complete when they return (its
-     * stream is NULL then). stream_sync waits and returns the first failure of the stream's work
-     * since the last sync; event_query sets *done. */
+     * stream is NULL then, and any threads call `copy` and kernels at the same time). stream_sync
+     * waits and returns the first failure of the stream's work since the last sync. `device` of
+     * event_wait is the stream's. event_query sets *done; it and event_sync tell no failures of
+     * the work. */
     tn_status (*stream_new)(void *device, const tn_stream_args *args, void **stream);
     void (*stream_drop)(void *device, void *stream);
     tn_status (*stream_sync)(void *device, void *stream);

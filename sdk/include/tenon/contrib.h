@@ -272,6 +272,23 @@ typedef struct tn_layer_def {
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
+/* The arguments of a step: the parameters of one group that have a gradient. Parameters are changed
+ * in place, gradients are only read. */
+typedef struct tn_step_args {
+    tn_head head;
+    const void *options; /* the group's struct */
+    int64_t group;
+    int64_t count;
+    const int64_t *index; /* parameters[i] is parameter index[i] of the optimizer */
+    tn_tensor *const *parameters;
+    tn_tensor *const *gradients;
+} tn_step_args;
+
+enum {
+    TN_OPTIMIZER_ELEMENTWISE = 1 /* an element depends on no other: the rule may be called with
+                                    slices of parameters, gradients and states */
+};
+
 /* An update rule. Any thread calls its functions, one at a time for an optimizer. */
 typedef struct tn_optimizer_def {
     tn_head head;
@@ -279,18 +296,28 @@ typedef struct tn_optimizer_def {
     const char *help;
     void *user; /* the plugin's own; tn_optimizer_user */
     const tn_option *options;
-    uint64_t data_size;
-    tn_status (*check)(tn_optimizer *self); /* refuses values; may be NULL */
-    /* Called without gradients being recorded, in a scope of its own, for parameter `index` and its
-     * gradient; changes the parameter in place. tn_optimizer_steps counts this step: 1 in the
-     * first. */
-    tn_status (*step)(tn_optimizer *self, int64_t index, tn_tensor *parameter, tn_tensor *gradient);
-    /* The same for all parameters that have a gradient at once: `index[i]` is the number of
-     * parameters[i]. One of the two; if both are set, this one is called. Parameters before the one
-     * that failed may have changed. */
-    tn_status (*step_all)(tn_optimizer *self, int64_t count, const int64_t *index,
-                          tn_tensor *const *parameters, tn_tensor *const *gradients);
+    uint64_t data_size; /* of the struct of a group */
+    uint64_t flags;     /* TN_OPTIMIZER_* */
+    /* Refuses values of a group's options; may be NULL. */
+    tn_status (*check)(tn_optimizer *self, const void *options);
+    /* Called once for each group, without gradients being recorded, in a scope of its own.
+     * tn_optimizer_steps of each parameter counts this step: 1 in the first. When it fails, some
+     * parameters may have changed. */
+    tn_status (*step)(tn_optimizer *self, const tn_step_args *args);
 } tn_optimizer_def;
+
+/* The arguments of a schedule: learning rates by group, to be changed. Other options are set with
+ * tn_optimizer_set. */
+typedef struct tn_schedule_args {
+    tn_head head;
+    tn_optimizer *optimizer;
+    int64_t step; /* the number of steps taken, this one included; 0 when the scheduler is made */
+    int64_t groups;
+    const double *initial; /* the rates at the start */
+    double *rates;         /* those in force */
+    double metric;         /* what tn_scheduler_step_with was given; NAN for tn_scheduler_step */
+} tn_schedule_args;
+
 /* A schedule. Any thread calls its functions, one at a time for a scheduler. */
 typedef struct tn_scheduler_def {
     tn_head head;
@@ -300,9 +327,11 @@ typedef struct tn_scheduler_def {
     const tn_option *options;
     uint64_t data_size;
     tn_status (*check)(tn_scheduler *self);
-    /* The learning rate after `step` steps, from the one at the start; called with step 0 when the
-     * scheduler is made. */
-    tn_status (*rate)(tn_scheduler *self, int64_t step, double initial, double *rate);
+    tn_status (*step)(tn_scheduler *self, tn_schedule_args *args);
+    /* What it remembers from step to step, as an option table with defaults: saved and loaded by
+     * the core, and as it was before a step that fails. tn_scheduler_state. */
+    const tn_option *state;
+    uint64_t state_size;
 } tn_scheduler_def;
 /* An initialisation. Any thread calls it, several tensors at the same time. */
 typedef struct tn_init_def {

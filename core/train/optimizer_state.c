@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an optimizer holds: its parameters, and for each the steps it took and states by name. */
+#include "core/base/vector.h"
+#include "core/train/private.h"
+
+const char *tn_optimizer_type(const tn_optimizer *optimizer)
+{
+    return tn__not_null(optimizer, "tn_optimizer_type: optimizer") ? optimizer->def->name : "";
+}
+
+void *tn_optimizer_user(const tn_optimizer *optimizer)
+{
+    return tn__not_null(optimizer, "tn_optimizer_user: optimizer") ? optimizer->def->user : NULL;
+}
+
+int64_t tn_optimizer_count(const tn_optimizer *optimizer)
+{
+    return tn__not_null(optimizer, "tn_optimizer_count: optimizer") ? optimizer->count : 0;
+}
+
+tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index)
+{
+    if (optimizer == NULL) {
+        tn__error_null_input("optimizer: argument");
+        return NULL;
+    }
+    if (index >= 0 && index < optimizer->count)
+        return &optimizer->params[index];
+    tn_fail(TN_ERR_INDEX,
+            "optimizer %s: parameter: index out of range, got %lld; expected less than %lld",
+            optimizer->def->name, (long long)index, (long long)optimizer->count);
+    return NULL;
+}
+
+tn_tensor *tn_optimizer_parameter(const tn_optimizer *optimizer, int64_t index)
+{
+    tn__param *param = tn__optimizer_param(optimizer, index);
+    return param != NULL ? param->tensor : NULL;
+}
+
+static tn__param_state *state_find(tn__param *param, const char *name)
+{
+    for (int64_t i = 0; i < param->count; i++)
+        if (strcmp(param->states[i].name, name) == 0)
+            return &param->states[i];
+    return NULL;
+}
+
+tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char *name)
+{
+    tn__param *param = tn__optimizer_param(optimizer, index);
+    if (param == NULL || !tn__given(name != NULL, "tn_optimizer_state: name"))
+        return NULL;
+    tn__param_state *state = state_find(param, name);
+    return state != NULL ? state->tensor : NULL;
+}
+
+tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name,
+                                 tn_tensor *tensor)
+{
+    if (name == NULL || tensor == NULL)
+        return tn__error_null_input("tn_optimizer_set_state: argument");
+    if (tn__is_none(tensor))
+        return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
+                       name);
+    tn__param *param = tn__optimizer_param(optimizer, index);
+    if (param == NULL)
+        return tn_error_last_code();
+    tn__param_state *state = state_find(param, name);
+    if (state != NULL) {
+        tn_tensor *before = state->tensor;
+        state->tensor = tn_tensor_keep(tensor);
+        tn_tensor_drop(before);
+        return TN_OK;
+    }
+    if (!tn__vector_room(&param->states, &param->capacity, param->count + 1, sizeof *param->states))
+        return TN_ERR_MEMORY;
+    char *copy = tn_strdup(name);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    param->states[param->count++] = (tn__param_state){ copy, tn_tensor_keep(tensor) };
+    return TN_OK;
+}
+
+int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t index)
+{
+    const tn__param *param = tn__optimizer_param(optimizer, index);
+    return param != NULL ? param->count : -1;
+}
+
+const char *tn_optimizer_state_name(const tn_optimizer *optimizer, int64_t index, int64_t state)
+{
+    const tn__param *param = tn__optimizer_param(optimizer, index);
+    if (param == NULL)
+        return NULL;
+    if (state >= 0 && state < param->count)
+        return param->states[state].name;
+    tn_fail(TN_ERR_INDEX,
+            "optimizer %s: state: index out of range, got %lld for parameter %lld; expected less "
+            "than %lld",
+            optimizer->def->name, (long long)state, (long long)index, (long long)param->count);
+    return NULL;
+}
+
+int64_t tn_optimizer_steps(const tn_optimizer *optimizer, int64_t index)
+{
+    const tn__param *param = tn__optimizer_param(optimizer, index);
+    return param != NULL ? param->steps : -1;
+}
+
+tn_status tn_optimizer_set_steps(tn_optimizer *optimizer, int64_t index, int64_t steps)
+{
+    tn__param *param = tn__optimizer_param(optimizer, index);
+    if (param == NULL)
+        return tn_error_last_code();
+    if (steps < 0)
+        return tn_fail(TN_ERR_VALUE, "optimizer %s: steps: negative, got %lld; expected 0 or more",
+                       optimizer->def->name, (long long)steps);
+    param->steps = steps;
+    return TN_OK;
+}
