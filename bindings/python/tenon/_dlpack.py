@@ -4,7 +4,7 @@
 import ctypes as c
 
 from . import _api
-from ._library import Scope, checked, failure, lib
+from ._library import Scope, checked, closing, failure, forever, lib
 
 # Prototypes of our own: those of ctypes.pythonapi are shared by the whole process.
 _new = c.PYFUNCTYPE(c.py_object, c.c_void_p, c.c_char_p, c.c_void_p)(
@@ -25,9 +25,12 @@ _STRUCT = {_OLD: _api.tn_dlpack, _NEW: _api.tn_dlpack_versioned}
 _CUDA = 2
 
 
+@forever
 @c.PYFUNCTYPE(None, c.c_void_p)
 def _unused(capsule):
     """The destructor of a capsule: the consumer has taken its content, or nobody has."""
+    if closing:
+        return
     for name, struct in _STRUCT.items():
         if _freed_is_valid(capsule, name):
             where = _freed_pointer(capsule, name)

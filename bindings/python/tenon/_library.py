@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """libtenon as ctypes sees it, and what comes of its failures."""
 
+import atexit
 import builtins
 import ctypes as c
 import os
@@ -44,6 +45,22 @@ def _bind(library):
 
 
 lib = _bind(_open())
+
+# Not empty once Python ends: what is freed then stays with the process, and nothing is called back,
+# as the order in which Python clears its modules is not known.
+closing = []
+atexit.register(closing.append, True)
+
+
+def dropper(drop):
+    """A __del__ that gives back the reference of an object."""
+
+    def __del__(self, drop=drop, closing=closing):
+        pointer = getattr(self, "_ptr", None)
+        if pointer and not closing:
+            drop(pointer)
+
+    return __del__
 
 
 # ---- failures --------------------------------------------------------------------------------
@@ -179,16 +196,24 @@ def held(number):
     return _users[number]
 
 
-@c.CFUNCTYPE(None, c.c_void_p)
-def release(number):
-    _users.pop(number, None)
+_immortal = c.PYFUNCTYPE(None, c.py_object)(("Py_IncRef", c.pythonapi))
+
+
+def forever(pointer):
+    """What C was given stays until the process ends."""
+    _immortal(pointer)
+    return pointer
 
 
 def callback(type_, failed=None):
     """A function for C. What it raises becomes a failure: its status, or `failed`."""
 
+    ended = _api.TN_ERR_CANCELLED if failed is None else failed
+
     def wrap(function):
         def run(*arguments):
+            if closing:
+                return ended
             try:
                 result = function(*arguments)
             except BaseException as exception:  # it cannot pass through C
@@ -196,11 +221,14 @@ def callback(type_, failed=None):
                 return code if failed is None else failed
             return _api.TN_OK if result is None and failed is None else result
 
-        pointer = type_(run)
-        pointer.__doc__ = function.__doc__
-        return pointer
+        return forever(type_(run))
 
     return wrap
+
+
+@callback(c.CFUNCTYPE(None, c.c_void_p), failed=0)
+def release(number):
+    _users.pop(number, None)
 
 
 def member(struct, name):

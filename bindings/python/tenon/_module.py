@@ -6,8 +6,8 @@ import os
 import weakref
 
 from . import _api
-from ._library import (NONE, Scope, callback, check, checked, encode, failure, held, hold, lib,
-                       release, text_of)
+from ._library import (NONE, Scope, callback, check, checked, dropper, encode, failure, held,
+                       hold, lib, release, text_of)
 from ._tensor import Hook, Tensor, borrow, device_of
 from ._values import Pack, dtype_number, value_of
 
@@ -91,10 +91,7 @@ class Module:
     def __init__(self, *args, **kwargs):
         pass
 
-    def __del__(self, drop=lib.tn_module_drop):
-        pointer = getattr(self, "_ptr", None)
-        if pointer:
-            drop(pointer)
+    __del__ = dropper(lib.tn_module_drop)
 
     # ---- calls -----------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ import math
 import weakref
 
 from . import _api, _dlpack
-from ._library import (NONE, Scope, callback, check, checked, encode, failure, held, hold, lib,
-                       release, text_of)
+from ._library import (NONE, Scope, callback, check, checked, dropper, encode, failure, held,
+                       hold, lib, release, text_of)
 from ._values import DTYPES, dtype_number
 
 _alive = weakref.WeakValueDictionary()  # by address: one object for each tensor
@@ -129,10 +129,7 @@ class Tensor:
         raise TypeError("tenon.tensor(data), tenon.zeros(shape), tenon.from_numpy(array) "
                         "make tensors")
 
-    def __del__(self, drop=lib.tn_tensor_drop):
-        pointer = getattr(self, "_ptr", None)
-        if pointer:
-            drop(pointer)
+    __del__ = dropper(lib.tn_tensor_drop)
 
     # ---- properties ------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 import ctypes as c
 
 from . import _api
-from ._library import check, checked, encode, lib, text_of
+from ._library import check, checked, dropper, encode, lib, text_of
 from ._module import Module
 from ._tensor import addresses, borrow
 
@@ -35,9 +35,7 @@ class Optimizer:
         self._ptr = checked(lib.tn_optimizer_parse(addresses(parameters), len(parameters),
                                                    encode(spec)))
 
-    def __del__(self, drop=lib.tn_optimizer_drop):
-        if getattr(self, "_ptr", None):
-            drop(self._ptr)
+    __del__ = dropper(lib.tn_optimizer_drop)
 
     def step(self):
         check(lib.tn_optimizer_step(self._ptr))
@@ -80,9 +78,7 @@ class Scheduler:
     def __init__(self, optimizer, spec):
         self._ptr = checked(lib.tn_scheduler_parse(optimizer._ptr, encode(spec)))
 
-    def __del__(self, drop=lib.tn_scheduler_drop):
-        if getattr(self, "_ptr", None):
-            drop(self._ptr)
+    __del__ = dropper(lib.tn_scheduler_drop)
 
     def step(self):
         check(lib.tn_scheduler_step(self._ptr))

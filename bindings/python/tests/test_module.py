@@ -165,6 +165,43 @@ class Lives(unittest.TestCase):
             work()
         self.assertEqual(live(), before)
 
+    def test_the_end_of_the_process(self):
+        """With everything alive, hooks and layers of Python included, and threads that compute."""
+        import subprocess
+        import sys
+        program = """
+import sys, threading, time, tenon
+from tenon import nn, optim
+class Last(tenon.Layer):
+    def build(self):
+        self.w = tenon.parameter(tenon.ones(2))
+    def forward(self, x):
+        return x * self.w
+class Count(tenon.Observer):
+    def op_end(self, event):
+        self.last = event
+count = Count().__enter__()
+net = nn.Sequential(Last(), nn.ReLU())
+x = tenon.ones(2, requires_grad=True)
+y = net(x).sum()
+y.register_hook(lambda g: g)
+y.backward()
+optimizer = optim.Adam(net, lr=0.1)
+capsule = x.detach().__dlpack__()
+net[0].circle = [net, optimizer]
+def work():
+    while True:
+        net(x)
+if sys.argv[1] == "threads":
+    for _ in range(3):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.1)
+"""
+        for words in ("alone", "threads"):
+            done = subprocess.run([sys.executable, "-c", program, words], capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_threads(self):
         net = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
         x = tenon.randn(4, 8)
