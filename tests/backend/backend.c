@@ -34,32 +34,44 @@ static void check_present(const char *words, const char *only)
     }
 }
 
+enum { MOST_DEVICES = 32 };
+static const tn_device *present[MOST_DEVICES + 1];
+static int n_present;
+
+/* Adds the first device of a type that works and has memory. */
+static void add_device(const char *type, int64_t place)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_device *device = tn_device_find(type);
+    if (device && tn_device_has_memory(device) && n_present < MOST_DEVICES)
+        present[n_present++] = device;
+    else if (!device && said && !__atomic_exchange_n(&said[place], 1, __ATOMIC_RELAXED))
+        fprintf(stderr, "SKIP: %s: %s\n", type, tn_error_last()->message);
+    tn_error_restore(mark);
+}
+
 const tn_device *const *devices(void)
 {
-    enum { MOST = 32 };
-    static const tn_device *found[MOST + 1];
+    /* They come first, in this order: the numbers that a device gets depend on those before it. */
+    static const char *const ours[] = { "cpu", "strict", "opencl", "cuda" };
     static bool looked;
     const char *only = getenv("TN_TEST_DEVICES");  /* for debugging: "cpu strict" */
     const char *needed = getenv("TN_TEST_NEEDED"); /* on a machine that has it: "cuda" */
     if (looked)
-        return found;
+        return present;
     looked = true;
-    int count = 0;
     check_present("cpu strict", only);
     check_present(needed ? needed : "", only);
-    for (int64_t i = 0; i < tn_registry_count(TN_KIND_tn_backend_def) && count < MOST; i++) {
+    int64_t place = 0, types = tn_registry_count(TN_KIND_tn_backend_def);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++, place++)
+        if (!only || has_word(only, ours[i]))
+            add_device(ours[i], place);
+    for (int64_t i = 0; i < types; i++, place++) {
         const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
-        if (only && !has_word(only, type))
-            continue;
-        uint64_t mark = tn_error_mark();
-        const tn_device *device = tn_device_find(type);
-        if (device && tn_device_has_memory(device))
-            found[count++] = device;
-        else if (!device && said && !__atomic_exchange_n(&said[i], 1, __ATOMIC_RELAXED))
-            fprintf(stderr, "SKIP: %s: %s\n", type, tn_error_last()->message);
-        tn_error_restore(mark);
+        if (!has_word("cpu strict opencl cuda", type) && (!only || has_word(only, type)))
+            add_device(type, place);
     }
-    return found;
+    return present;
 }
 
 bool instruction_set(const char *name)
