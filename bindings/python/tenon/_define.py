@@ -8,10 +8,10 @@ import ctypes as c
 import inspect
 
 from . import _api, _module
-from ._library import Scope, callback, check, head, hold, lib, member, register
+from ._library import callback, check, head, held, hold, lib, member, register
 from ._module import Module, borrow_module, make
-from ._tensor import borrow, to_scope
-from ._values import OPTION_KINDS, KIND, Pack
+from ._tensor import borrow
+from ._values import OPTION_KINDS, Pack
 
 # ---- options -------------------------------------------------------------------------------------
 
@@ -239,10 +239,11 @@ class ParameterState:
 
 
 @callback(member(_api.tn_optimizer_def, "step"))
-def _step(pointer, index, parameter, gradient):
-    from ._library import held
-
+def _step(pointer, args):
+    args = args.contents
     class_ = held(lib.tn_optimizer_user(pointer))
     rule = object.__new__(class_)
-    rule.__dict__.update(class_._options.read(lib.tn_optimizer_data(pointer)))
-    rule.step(borrow(parameter), borrow(gradient), ParameterState(pointer, index))
+    rule.__dict__.update(class_._options.read(args.options))
+    for i in range(args.count):
+        rule.step(borrow(args.parameters[i]), borrow(args.gradients[i]),
+                  ParameterState(pointer, args.index[i]))

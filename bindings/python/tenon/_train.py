@@ -44,13 +44,35 @@ class Optimizer:
         check(lib.tn_optimizer_zero_grad(self._ptr))
 
     def __getitem__(self, option):
-        """A numeric option: optimizer["lr"]."""
-        found = c.c_double()
-        check(lib.tn_optimizer_get(self._ptr, option.encode(), c.byref(found)))
-        return found.value
+        """A numeric option of the first group: optimizer["lr"], optimizer["betas[1]"]."""
+        return self.get(option)
 
     def __setitem__(self, option, value):
-        check(lib.tn_optimizer_set(self._ptr, option.encode(), value))
+        """Sets it in all groups."""
+        check(lib.tn_optimizer_set(self._ptr, -1, option.encode(), value))
+
+    def get(self, option, group=0):
+        found = c.c_double()
+        check(lib.tn_optimizer_get(self._ptr, group, option.encode(), c.byref(found)))
+        return found.value
+
+    def set(self, option, value, group):
+        check(lib.tn_optimizer_set(self._ptr, group, option.encode(), value))
+
+    def add_group(self, parameters, **options):
+        """More parameters, with options of their own."""
+        if isinstance(parameters, Module):
+            parameters = parameters.parameters()
+        parameters = list(parameters)
+        words = ", ".join(f"{n}={_written(v)}" for n, v in options.items())
+        check(lib.tn_optimizer_add_group(self._ptr, addresses(parameters), len(parameters),
+                                         encode(words)))
+
+    @property
+    def groups(self):
+        """The options of each group, as text."""
+        return [text_of(lib.tn_optimizer_options, self._ptr, i)
+                for i in range(lib.tn_optimizer_group_count(self._ptr))]
 
     @property
     def parameters(self):
@@ -80,8 +102,12 @@ class Scheduler:
 
     __del__ = dropper(lib.tn_scheduler_drop)
 
-    def step(self):
-        check(lib.tn_scheduler_step(self._ptr))
+    def step(self, metric=None):
+        """`metric`: for a schedule that watches a number, such as the loss of a validation."""
+        if metric is None:
+            check(lib.tn_scheduler_step(self._ptr))
+        else:
+            check(lib.tn_scheduler_step_with(self._ptr, float(metric)))
 
 
 def names(kind):

@@ -292,6 +292,13 @@ class Optimizers(unittest.TestCase):
         optimizer["lr"] = 0.5
         optimizer.step()
         self.assertEqual(p.tolist(), [0.25, -0.25])
+        q = tenon.parameter(tenon.ones(1))
+        optimizer.add_group([q], lr=0.25)
+        self.assertEqual((optimizer.get("lr", 1), optimizer["lr"]), (0.25, 0.5))
+        self.assertEqual(len(optimizer.groups), 2)
+        q.sum().backward()
+        optimizer.step()
+        self.assertEqual((p.tolist(), q.tolist()), ([-0.25, 0.25], [0.75]))
 
 
 class Observers(unittest.TestCase):
