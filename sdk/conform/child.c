@@ -286,7 +286,7 @@ int conform_child(const conform_options *options, const char *test, int fd)
     c.subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
     conform_remember_process();
     if (strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
-        strncmp(test, "grad/", 5) == 0)
+        strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0)
         conform_scarce_memory();
     if (load(&c, &plugin)) {
         if (strcmp(test, "plan") == 0) {

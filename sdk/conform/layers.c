@@ -112,75 +112,6 @@ static bool parameters_are(const conform_subject *s, tn_module *module, const tn
     return true;
 }
 
-/* The call in eval mode gives the same again and writes nothing; in training it leaves parameters
- * alone. */
-static bool modes(const conform_subject *s, tn_module *module)
-{
-    tn_tensor *in[CONFORM_LAYER_INPUTS];
-    tn_state *before, *parameters = tn_state_new();
-    conform_results one, two;
-    bool well = conform_layer_inputs(s, s->dtype, in);
-
-    tn_module_train(module, false);
-    before = conform_layer_state_times(module, 1);
-    if (before == NULL || parameters == NULL ||
-        tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, remember_values, parameters) !=
-            TN_OK)
-        well = conform_layer_say(s, "its state cannot be read: %s", tn_error_text());
-    well = well && conform_layer_called(s, module, in, &one, "in eval mode") &&
-           conform_layer_called(s, module, in, &two, "the second time") &&
-           conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
-           conform_layer_state_is(s, module, before, "a call in eval mode changed the state");
-    if (well && !s->one->eval) {
-        tn_module_train(module, true);
-        well = conform_layer_called(s, module, in, &one, "in training mode");
-        well = well && parameters_are(s, module, parameters);
-    }
-    tn_module_train(module, !s->one->eval);
-    tn_state_drop(before);
-    tn_state_drop(parameters);
-    return well;
-}
-
-/* Another module of the spec gives the same when it has loaded the state; and when the tensors in
- * its slots are exchanged for others: everything that forward uses is in the state, and is read on
- * every call. */
-static bool state(const conform_subject *s, tn_module *module)
-{
-    tn_tensor *in[CONFORM_LAYER_INPUTS];
-    tn_module *second = conform_layer_build(s), *third = conform_layer_build(s);
-    tn_state *values = tn_module_state(module), *more = conform_layer_state_times(module, 1.25);
-    conform_results one, two;
-    bool well = second != NULL && third != NULL && conform_layer_inputs(s, s->dtype, in);
-
-    tn_module_train(module, false);
-    tn_module_train(second, false);
-    tn_module_train(third, false);
-    if (well && tn_module_load_state(second, values, true) != TN_OK)
-        well = conform_layer_say(s, "another instance does not load its state: %s",
-                                 tn_error_text());
-    well = well && conform_layer_called(s, module, in, &one, "") &&
-           conform_layer_called(s, second, in, &two, "with a loaded state") &&
-           conform_layer_all_near(s, &two, &one, 0,
-                                  "an instance that loaded the state returns another result");
-    if (well && tn_module_load_state(second, more, true) != TN_OK)
-        well = conform_layer_say(s, "another instance does not load its state: %s",
-                                 tn_error_text());
-    well = well && conform_layer_replace_slots(s, third, second) &&
-           conform_layer_called(s, second, in, &one, "") &&
-           conform_layer_called(s, third, in, &two, "with other tensors in its slots") &&
-           conform_layer_all_near(
-               s, &two, &one, 0,
-               "with other tensors in its slots it computes with the old ones (forward must read "
-               "them at every call)");
-    tn_module_train(module, !s->one->eval);
-    tn_state_drop(values);
-    tn_state_drop(more);
-    tn_module_drop(second);
-    tn_module_drop(third);
-    return well;
-}
-
 /* Whether other random numbers give another result: then dtypes do, too. */
 static bool draws(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                   const conform_results *one)
@@ -209,6 +140,79 @@ static bool draws(const conform_subject *s, tn_module *module, tn_tensor *const 
         free(b);
     }
     return differs;
+}
+
+/* The call in eval mode gives the same again and writes nothing; in training it leaves parameters
+ * alone. */
+static bool modes(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_state *before, *parameters = tn_state_new();
+    conform_results one, two;
+    bool well = conform_layer_inputs(s, s->dtype, in);
+
+    tn_module_train(module, false);
+    before = conform_layer_state_times(module, 1);
+    if (before == NULL || parameters == NULL ||
+        tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, remember_values, parameters) !=
+            TN_OK)
+        well = conform_layer_say(s, "its state cannot be read: %s", tn_error_text());
+    well = well && conform_layer_called(s, module, in, &one, "in eval mode") &&
+           conform_layer_called(s, module, in, &two, "the second time") &&
+           conform_layer_all_near(s, &two, &one, 0, "a second call with the same input") &&
+           conform_layer_state_is(s, module, before, "a call in eval mode changed the state");
+    if (well && !s->one->random && draws(s, module, in, &one))
+        well = conform_layer_say(s, "it draws random numbers in eval mode (a line `random` in its "
+                                    "case says that it means to)");
+    if (well && !s->one->eval) {
+        tn_module_train(module, true);
+        well = conform_layer_called(s, module, in, &one, "in training mode");
+        well = well && parameters_are(s, module, parameters);
+    }
+    tn_module_train(module, !s->one->eval);
+    tn_state_drop(before);
+    tn_state_drop(parameters);
+    return well;
+}
+
+/* Another module of the spec gives the same when it has loaded the state; and when the tensors in
+ * its slots are exchanged for others: everything that forward uses is in the state, and is read on
+ * every call. */
+static bool state(const conform_subject *s, tn_module *module)
+{
+    tn_tensor *in[CONFORM_LAYER_INPUTS];
+    tn_module *second = conform_layer_build(s), *third = conform_layer_build(s);
+    tn_state *values = tn_module_state(module), *more = conform_layer_state_times(module, 1.25);
+    conform_results one, two;
+    bool well = second != NULL && third != NULL && conform_layer_inputs(s, s->dtype, in);
+
+    tn_module_train(module, false);
+    tn_module_train(second, false);
+    tn_module_train(third, false);
+    if (well && tn_module_load_state(second, values, true) != TN_OK)
+        well = conform_layer_say(s, "another instance does not load its state: %s",
+                                 tn_error_text());
+    well = well && conform_layer_state_is(s, second, values, "an instance that loaded the state") &&
+           conform_layer_called(s, module, in, &one, "") &&
+           conform_layer_called(s, second, in, &two, "with a loaded state") &&
+           conform_layer_all_near(s, &two, &one, 0,
+                                  "an instance that loaded the state returns another result");
+    if (well && tn_module_load_state(second, more, true) != TN_OK)
+        well = conform_layer_say(s, "another instance does not load its state: %s",
+                                 tn_error_text());
+    well = well && conform_layer_replace_slots(s, third, second) &&
+           conform_layer_called(s, second, in, &one, "") &&
+           conform_layer_called(s, third, in, &two, "with other tensors in its slots") &&
+           conform_layer_all_near(
+               s, &two, &one, 0,
+               "with other tensors in its slots it computes with the old ones (forward must read "
+               "them at every call)");
+    tn_module_train(module, !s->one->eval);
+    tn_state_drop(values);
+    tn_state_drop(more);
+    tn_module_drop(second);
+    tn_module_drop(third);
+    return well;
 }
 
 static bool in_dtype(const conform_subject *s, tn_module *module, tn_dtype dtype,
@@ -322,7 +326,9 @@ static bool check_on(conform_subject *s)
            round_trip(s, module, tn_module_repr, "repr", true) && modes(s, module) &&
            state(s, module) && conversion(s, module) &&
            (!wide || conform_layer_gradients(s, module)) && conform_layer_hooks(s, module) &&
-           conform_layer_copies(s, module);
+           conform_layer_copies(s, module) && conform_layer_lives(s, module);
+    if (well && !s->one->eval)
+        conform_layer_try_options(s);
     tn_module_drop(module);
     tn_scope_end(scope);
     tn_error_clear();
@@ -422,4 +428,6 @@ void conform_layer(conform *c)
         conform_fail(c, "%s", words);
     else if (count == 0)
         without_case(c);
+    if (c->verdict == CONFORM_PASS)
+        conform_layer_judge_options(c);
 }

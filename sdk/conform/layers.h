@@ -11,6 +11,7 @@ enum { CONFORM_LAYER_INPUTS = 8 };
 typedef struct conform_layer_case {
     char spec[512];
     bool eval;                               /* it is checked in eval mode alone */
+    bool random;                             /* it draws random numbers in eval mode */
     conform_tensor in[CONFORM_LAYER_INPUTS]; /* `grad`: a gradient is checked */
     int64_t n_in;
 } conform_layer_case;
@@ -104,6 +105,16 @@ bool conform_layer_inputs_with_grad(const conform_subject *s, tn_tensor **in);
 /* ---- layers_copies.c ---- */
 
 bool conform_layer_copies(const conform_subject *s, tn_module *module);
+
+/* ---- layers_options.c ---- */
+
+/* Tries other values of the options in a case; says after all cases which have no effect. */
+void conform_layer_try_options(const conform_subject *s);
+void conform_layer_judge_options(conform *c);
+
+/* ---- layers_life.c ---- */
+
+bool conform_layer_lives(const conform_subject *s, tn_module *module);
 
 /* ---- layers_gradients.c ---- */
 

@@ -3,6 +3,7 @@
  * Reads cases of layers:
  *   layer SPEC
  *   eval                                in training it is not what is checked
+ *   random                              it draws random numbers in eval mode, too
  *   in DTYPE SHAPE [g] [: NUMBERS]      "-" for no dimension; without numbers some are drawn
  * Files in the same folder may contain other cases: lines before a `layer` line are skipped. */
 #include "layers.h"
@@ -147,6 +148,8 @@ static bool read_line(reader *r, char *line)
     }
     if (r->ours && strcmp(line, "eval") == 0)
         r->one.eval = true;
+    if (r->ours && strcmp(line, "random") == 0)
+        r->one.random = true;
     return r->ours && strncmp(line, "in ", 3) == 0 ? read_input(r, line + 3) : true;
 }
 

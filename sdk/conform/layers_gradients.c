@@ -58,7 +58,7 @@ static tn_status backward_weighted(const conform_results *out)
 
 /* One tensor: `gradient` is the result of backward; a few elements are moved in both directions. */
 static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const *in,
-                  tn_tensor *variable, const char *name)
+                  tn_tensor *variable, const tn_state *state, const char *name)
 {
     static const double step = 1e-6;
     int64_t count = tn_tensor_numel(variable), given = 0;
@@ -78,7 +78,9 @@ static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const 
 
             values[k] = before + (side ? step : -step);
             tn_grad_begin(false);
-            well = tn_tensor_copy_in(variable, values, size) == TN_OK &&
+            /* a call may have changed buffers */
+            well = (state == NULL || tn_module_load_state(module, state, true) == TN_OK) &&
+                   tn_tensor_copy_in(variable, values, size) == TN_OK &&
                    conform_layer_called(s, module, in, &out, "at a point close to its input") &&
                    weighted(s, &out, &sums[side]);
             tn_grad_end();
@@ -106,7 +108,7 @@ static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const 
 bool conform_layer_gradients(const conform_subject *s, tn_module *module)
 {
     tn_tensor *in[CONFORM_LAYER_INPUTS];
-    tn_state *parameters = tn_state_new();
+    tn_state *parameters = tn_state_new(), *buffers = tn_state_new(), *before = NULL;
     conform_results out;
     bool well = conform_layer_inputs(s, TN_F64, in);
 
@@ -114,6 +116,9 @@ bool conform_layer_gradients(const conform_subject *s, tn_module *module)
         if (s->one->in[i].grad && tn_tensor_set_requires_grad(in[i], true) != TN_OK)
             well = conform_layer_say(s, "input %d: %s", (int)i, tn_error_text());
     tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, conform_layer_remember, parameters);
+    tn_module_each_tensor(module, TN_SLOT_BUFFER, false, conform_layer_remember, buffers);
+    if (tn_state_count(buffers) > 0)
+        before = conform_layer_state_times(module, 1);
     well = well && conform_layer_called(s, module, in, &out, "");
     if (well && backward_weighted(&out) != TN_OK)
         well = conform_layer_say(s, "backward: %s", tn_error_text());
@@ -121,15 +126,17 @@ bool conform_layer_gradients(const conform_subject *s, tn_module *module)
         char name[32];
 
         snprintf(name, sizeof name, "input %d", (int)i);
-        well = !s->one->in[i].grad || slope(s, module, in, in[i], name);
+        well = !s->one->in[i].grad || slope(s, module, in, in[i], before, name);
     }
     for (int64_t i = 0; well && i < tn_state_count(parameters); i++) {
         tn_tensor *parameter = tn_module_find_tensor(module, tn_state_name(parameters, i));
 
         well = !tn_tensor_requires_grad(parameter) ||
-               slope(s, module, in, parameter, tn_state_name(parameters, i));
+               slope(s, module, in, parameter, before, tn_state_name(parameters, i));
     }
     tn_state_drop(parameters);
+    tn_state_drop(buffers);
+    tn_state_drop(before);
     tn_module_zero_grad(module);
     return well;
 }

@@ -23,6 +23,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers_copies.c \
 	sdk/conform/layers_gradients.c \
 	sdk/conform/layers_hooks.c \
+	sdk/conform/layers_life.c \
+	sdk/conform/layers_options.c \
 	sdk/conform/layers_state.c \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \

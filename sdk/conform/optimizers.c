@@ -81,16 +81,25 @@ static tn_tensor *arranged(int which, tn_tensor *made)
     return turned != NULL ? tn_copy_(turned, made) : NULL;
 }
 
-static bool start(const rule *r, tn_dtype dtype, const tn_device *device, trainer *t)
+static bool start_in_order(const rule *r, tn_dtype dtype, const tn_device *device, bool reversed,
+                           trainer *t)
 {
+    tn_tensor *row[PARAMETERS];
+
     memset(t, 0, sizeof *t);
     for (int i = 0; i < PARAMETERS; i++) {
         t->parameter[i] = tn_parameter(arranged(i, numbers(i, 0, dtype, device)), true);
         if (t->parameter[i] == NULL)
             return say(r, "a parameter cannot be made: %s", tn_error_text());
+        row[reversed ? PARAMETERS - 1 - i : i] = t->parameter[i];
     }
-    t->optimizer = tn_optimizer_parse(t->parameter, PARAMETERS, r->spec);
+    t->optimizer = tn_optimizer_parse(row, PARAMETERS, r->spec);
     return t->optimizer != NULL || say(r, "it is not built: %s", tn_error_text());
+}
+
+static bool start(const rule *r, tn_dtype dtype, const tn_device *device, trainer *t)
+{
+    return start_in_order(r, dtype, device, false, t);
 }
 
 static bool step(const rule *r, trainer *t, int number)
@@ -98,7 +107,8 @@ static bool step(const rule *r, trainer *t, int number)
     r->c->checks++;
     tn_random_seed(r->c->plugin->options->seed + (uint64_t)number);
     for (int i = 0; i < PARAMETERS; i++) {
-        tn_tensor *gradient = i == WITHOUT_GRADIENT
+        /* another one in every step: numbers of parameters are not places in a row */
+        tn_tensor *gradient = i == (WITHOUT_GRADIENT + number) % PARAMETERS
                                   ? TN_NONE
                                   : numbers(i, 1 + number, tn_tensor_dtype(t->parameter[i]),
                                             tn_tensor_device(t->parameter[i]));
@@ -258,6 +268,20 @@ static bool as_the_reference(const rule *r, tn_dtype dtype, const tn_device *dev
     return well;
 }
 
+/* The order in which the optimizer got its parameters does not count, but for rounding. */
+static bool in_any_order(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    trainer t, other = { { NULL }, NULL };
+    bool well = start(r, dtype, device, &t) && start_in_order(r, dtype, device, true, &other) &&
+                steps(r, &t, 0, STEPS) && steps(r, &other, 0, STEPS) &&
+                near_parameters(r, &other, &t, 2 * conform_tolerance(dtype),
+                                "with its parameters in reverse order");
+
+    tn_optimizer_drop(t.optimizer);
+    tn_optimizer_drop(other.optimizer);
+    return well;
+}
+
 /* Two at the same time step as one alone does: nothing is shared. */
 static bool stands_alone(const rule *r, tn_dtype dtype, const tn_device *device)
 {
@@ -344,7 +368,8 @@ static bool check_rule(const rule *r)
         if (has_dtype(device, dtypes[i]))
             well = steps_what_it_should(r, dtypes[i], device) &&
                    stands_alone(r, dtypes[i], device) && prints_itself(r, dtypes[i], device) &&
-                   as_the_reference(r, dtypes[i], device) && goes_on(r, dtypes[i], device);
+                   as_the_reference(r, dtypes[i], device) && goes_on(r, dtypes[i], device) &&
+                   in_any_order(r, dtypes[i], device);
         tn_error_clear();
         tn_scope_end(scope);
     }

@@ -169,7 +169,7 @@ finds_layer alters ALTERS \
     "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
 finds_layer stays STAYS "it is not copied: "
 finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
-finds_layer keeps KEEPS "an instance that loaded the state returns another result"
+finds_layer keeps KEEPS "an instance that loaded the state: \`_extra_state\`: another value"
 finds_layer ticks TICKS "a call in eval mode changed the state: \`_extra_state\`: another value"
 finds_layer clings CLINGS "a deep copy: \`_extra_state\`: another value"
 passes_layer() { # NAME NUMBER: a right layer
