@@ -6,6 +6,7 @@ import builtins
 import ctypes as c
 import os
 import threading
+import time
 
 from . import _api
 
@@ -49,7 +50,32 @@ lib = _bind(_open())
 # Not empty once Python ends: what is freed then stays with the process, and nothing is called back,
 # as the order in which Python clears its modules is not known.
 closing = []
-atexit.register(closing.append, True)
+_busy = []  # an entry for each thread that is in a call of the library which may call back
+
+
+class _Nested(threading.local):
+    depth = 0  # of scopes
+
+
+_nested = _Nested()
+
+
+def _end():
+    """Python ends a daemon thread where it next takes the lock, which must not be in a callback:
+    that would leave the library in the middle of a call."""
+    closing.append(threading.get_ident())
+    limit = time.monotonic() + 5
+    while _busy and time.monotonic() < limit:
+        time.sleep(0.001)
+
+
+def _park():
+    """Where daemon threads wait for the end of the process."""
+    while closing and closing[0] != threading.get_ident():
+        time.sleep(3600)
+
+
+atexit.register(_end)
 
 
 def dropper(drop):
@@ -169,11 +195,21 @@ class Scope:
     __slots__ = ("number",)
 
     def __enter__(self):
+        if not _nested.depth:
+            if closing:
+                _park()
+            _busy.append(None)
+        _nested.depth += 1
         self.number = lib.tn_scope_begin()
         return self
 
     def __exit__(self, *unused):
         lib.tn_scope_end(self.number)
+        _nested.depth -= 1
+        if not _nested.depth:
+            _busy.pop()
+            if closing:
+                _park()
 
 
 # ---- callbacks ---------------------------------------------------------------------------------

@@ -43,9 +43,10 @@ def make(type_, args, kwargs):
     values = [value_of(v, keep) for v in list(args) + list(kwargs.values())]
     names = [None] * len(args) + [name.encode() for name in kwargs]
     count = len(values)
-    return adopt_module(checked(lib.tn_module_make(
-        type_.encode(), (_api.tn_value * max(count, 1))(*values),
-        (c.c_char_p * max(count, 1))(*names), count)))
+    with Scope():
+        return adopt_module(checked(lib.tn_module_make(
+            type_.encode(), (_api.tn_value * max(count, 1))(*values),
+            (c.c_char_p * max(count, 1))(*names), count)))
 
 
 @callback(lib.tn_module_each_tensor.argtypes[3])

@@ -277,8 +277,9 @@ class Tensor:
         """Adds gradients to the leaves that this tensor was computed from."""
         options = _api.tn_backward_options(c.sizeof(_api.tn_backward_options), retain_graph,
                                            create_graph)
-        check(lib.tn_backward_from(addresses([self]), addresses([gradient]), 1,
-                                   c.byref(options)))
+        with Scope():
+            check(lib.tn_backward_from(addresses([self]), addresses([gradient]), 1,
+                                       c.byref(options)))
 
     def detach(self):
         return scoped(lib.tn_tensor_detach, self._ptr)

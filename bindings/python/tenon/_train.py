@@ -4,7 +4,7 @@
 import ctypes as c
 
 from . import _api
-from ._library import check, checked, dropper, encode, lib, text_of
+from ._library import Scope, check, checked, dropper, encode, lib, text_of
 from ._module import Module
 from ._tensor import addresses, borrow
 
@@ -38,7 +38,8 @@ class Optimizer:
     __del__ = dropper(lib.tn_optimizer_drop)
 
     def step(self):
-        check(lib.tn_optimizer_step(self._ptr))
+        with Scope():
+            check(lib.tn_optimizer_step(self._ptr))
 
     def zero_grad(self):
         check(lib.tn_optimizer_zero_grad(self._ptr))
