@@ -195,6 +195,19 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     return status;
 }
 
+/* Bytes of what may be the name of an argument: a word, or that of a child, which may begin with a
+ * digit: 0=Linear(4, 3). */
+static size_t name_length(const struct tn__parser *p)
+{
+    size_t at = p->at;
+
+    if (tn__spec_starts_word(p->text[at]))
+        return tn__spec_after_word(p, at) - at;
+    while (tn__spec_is_digit(p->text[at]) || (at > p->at && tn__spec_starts_word(p->text[at])))
+        at++;
+    return at - p->at;
+}
+
 /* What is between the parentheses of a call, p->at behind the opening one; the items stay on the
  * stack. */
 static tn_status parse_arguments(struct tn__parser *p, size_t open)
@@ -220,8 +233,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             return tn__spec_fail(p, p->at, "expected a comma or )");
         child = false;
 
-        size_t word = tn__spec_starts_word(p->text[p->at]) ? tn__spec_after_word(p, p->at) - p->at
-                                                           : 0;
+        size_t word = name_length(p);
         size_t equals = tn__spec_after_space(p, p->at + word);
         if (word && p->text[equals] == '=') {
             item.name = keep_text(p, p->at, word, &status);

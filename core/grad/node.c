@@ -12,7 +12,7 @@ static _Thread_local struct {
     tn__node *waiting;
 } graveyard TN__TLS_NEAR;
 
-int64_t tn_graph_node_count(void)
+int64_t tn_grad_node_count(void)
 {
     return tn__thread_nodes_alive();
 }

@@ -66,7 +66,7 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
     return status;
 }
 
-tn_status tn_random_get_state(uint64_t state[2])
+tn_status tn_random_get_state(uint64_t state[4])
 {
     if (state == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
@@ -74,14 +74,21 @@ tn_status tn_random_get_state(uint64_t state[2])
     tn_status status = seed_once();
     state[0] = seed_now;
     state[1] = next_block;
+    state[2] = state[3] = 0;
     pthread_mutex_unlock(&lock);
     return status;
 }
 
-tn_status tn_random_set_state(const uint64_t state[2])
+tn_status tn_random_set_state(const uint64_t state[4])
 {
     if (state == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL");
+    for (int i = 2; i < 4; i++)
+        if (state[i] != 0)
+            return tn_fail(TN_ERR_VERSION,
+                           "tn_random_set_state: state[%d]: reserved in Tenon %s, got %llu; "
+                           "expected 0",
+                           i, tn_version(), (unsigned long long)state[i]);
     pthread_mutex_lock(&lock);
     seeded = true;
     seed_now = state[0];

@@ -69,6 +69,31 @@ START_TEST(positional_and_named_arguments_are_read)
 }
 END_TEST
 
+START_TEST(the_name_of_a_child_may_begin_with_a_digit)
+{
+    tn__spec *spec = tn__spec_parse("Tree(0=Linear(4, 3), 1a = 2, 10=1e-3)");
+
+    ck_assert_msg(spec != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(spec->count, 3);
+    ck_assert_str_eq(spec->names[0], "0");
+    ck_assert_str_eq(spec->values[0].as.s, "Linear(4, 3)");
+    ck_assert_str_eq(spec->names[1], "1a");
+    ck_assert_int_eq(spec->values[1].as.i, 2);
+    ck_assert_str_eq(spec->names[2], "10");
+    ck_assert_double_eq(spec->values[2].as.f, 1e-3);
+    tn__spec_free(spec);
+    static const char *const wrong[] = { "Tree(1.5=2)", "Tree(-1=2)", "Tree(1 2=3)" };
+    for (int64_t i = 0; i < tn__countof(wrong); i++) {
+        ck_assert_msg(tn__spec_parse(wrong[i]) == NULL, "%s", wrong[i]);
+        tn_error_clear();
+    }
+    spec = tn__spec_parse("Tree(1, 2.5, 1e3, 0x=1)");
+    ck_assert_msg(spec != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(spec->count, 4);
+    tn__spec_free(spec);
+}
+END_TEST
+
 START_TEST(every_kind_of_value_is_read)
 {
     reads("f(1, -2, +3, 007, 9223372036854775807, -9223372036854775808)", "f",
@@ -409,13 +434,21 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        positional_and_named_arguments_are_read,       every_kind_of_value_is_read,
-        strings_have_two_quotes_and_escapes,           a_text_that_is_no_call_is_one_value,
-        the_text_of_a_printed_module_is_read,          a_repeated_child_is_as_many_children,
-        what_is_wrong_is_said_with_its_column,         a_place_in_long_and_in_many_lines_is_named,
-        length_depth_and_number_of_values_are_bounded, what_is_printed_is_read_as_it_was,
-        random_bytes_are_read_or_refused_with_words,   every_allocation_of_the_parser_may_fail,
-        a_format_becomes_text_or_is_refused,           NULL,
+        positional_and_named_arguments_are_read,
+        the_name_of_a_child_may_begin_with_a_digit,
+        every_kind_of_value_is_read,
+        strings_have_two_quotes_and_escapes,
+        a_text_that_is_no_call_is_one_value,
+        the_text_of_a_printed_module_is_read,
+        a_repeated_child_is_as_many_children,
+        what_is_wrong_is_said_with_its_column,
+        a_place_in_long_and_in_many_lines_is_named,
+        length_depth_and_number_of_values_are_bounded,
+        what_is_printed_is_read_as_it_was,
+        random_bytes_are_read_or_refused_with_words,
+        every_allocation_of_the_parser_may_fail,
+        a_format_becomes_text_or_is_refused,
+        NULL,
     };
 
     return suite_run("spec", tests);

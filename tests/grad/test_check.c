@@ -357,7 +357,7 @@ static tn_status step_twice(tn_tensor *x, tn_tensor *w, tn_tensor *b)
 static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))
 {
     uint64_t scope = tn_scope_begin();
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
     tn_tensor *x = input(TN_SHAPE(3, 3), 0), *w = with_grad(input(TN_SHAPE(3, 3), 0.4)),
               *b = with_grad(input(TN_SHAPE(3), 0.1));
     double expected[9];
@@ -375,7 +375,7 @@ static void sweep(tn_status (*work)(tn_tensor *x, tn_tensor *w, tn_tensor *b))
         tn__memory_fail(nth);
         status = work(x, w, b);
         made = tn__memory_fail(0);
-        ck_assert_int_eq(tn_graph_node_count(), nodes);
+        ck_assert_int_eq(tn_grad_node_count(), nodes);
         if (status == TN_OK && made < nth)
             break;
         if (status != TN_OK) {

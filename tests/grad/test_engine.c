@@ -114,7 +114,7 @@ START_TEST(without_grad_mode_nothing_is_recorded)
 {
     TN_SCOPE;
     tn_tensor *x = LEAF(2), *y;
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
 
     tn_grad_begin(false);
     y = tn_mul(x, x);
@@ -128,9 +128,9 @@ START_TEST(without_grad_mode_nothing_is_recorded)
     ck_assert_int_eq(tn_backward(y), TN_ERR_RUNTIME);
     FAILED(TN_ERR_RUNTIME,
            "element 0 of tensors does not require grad and does not have a grad_fn");
-    ck_assert_int_eq(tn_graph_node_count(), nodes + 1);
+    ck_assert_int_eq(tn_grad_node_count(), nodes + 1);
     tn_mul(VEC(1), VEC(2));
-    ck_assert_int_eq(tn_graph_node_count(), nodes + 1);
+    ck_assert_int_eq(tn_grad_node_count(), nodes + 1);
     TN_PROVES("AUT-006", "AUT-015");
 }
 END_TEST
@@ -270,7 +270,7 @@ END_TEST
 
 START_TEST(the_graph_goes_after_backward_and_with_its_tensors)
 {
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
     uint64_t scope = tn_scope_begin();
     tn_memory_stats before, after;
     const tn_device *device = tn_default_device();
@@ -280,12 +280,12 @@ START_TEST(the_graph_goes_after_backward_and_with_its_tensors)
     loss = total(tn_mul(tn_mul_scalar(x, 2), tn_mul_scalar(x, 3)));
     tn_scope_end_with(inner, &loss, 1);
     tn_device_memory(device, &before);
-    ck_assert_int_gt(tn_graph_node_count(), nodes);
+    ck_assert_int_gt(tn_grad_node_count(), nodes);
     tn_backward(loss); /* what was saved is free, the gradient is new */
     tn_device_memory(device, &after);
     ck_assert_int_lt(after.live, before.live);
     tn_scope_end(scope);
-    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_int_eq(tn_grad_node_count(), nodes);
     FINE();
     TN_PROVES("AUT-016");
 }
@@ -432,7 +432,7 @@ static int chain_length(void)
 START_TEST(chains_of_a_million_nodes_need_no_stack)
 {
     uint64_t scope = tn_scope_begin();
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
     tn_tensor *x = LEAF(1), *y = x;
     int length = chain_length();
 
@@ -450,11 +450,11 @@ START_TEST(chains_of_a_million_nodes_need_no_stack)
             tn_tensor_to_scope(x);
         }
     }
-    ck_assert_int_ge(tn_graph_node_count(), length);
+    ck_assert_int_ge(tn_grad_node_count(), length);
     ck_assert_int_eq(tn_backward(y), TN_OK);
     HAS(tn_tensor_grad(x), 1);
     tn_scope_end(scope);
-    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_int_eq(tn_grad_node_count(), nodes);
     FINE();
 }
 END_TEST

@@ -249,7 +249,7 @@ START_TEST(a_function_survives_memory_that_runs_out)
     TN_SCOPE;
     marks m = { .say_return = true };
     tn_tensor *x = LEAF(1, 2, 3);
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
     int failures = 0;
 
     ck_assert_int_eq(whole(&m, x), TN_OK);
@@ -260,7 +260,7 @@ START_TEST(a_function_survives_memory_that_runs_out)
         tn__memory_fail((uint64_t)at);
         status = whole(&m, x);
         tn__memory_fail(0);
-        ck_assert_int_eq(tn_graph_node_count(), nodes);
+        ck_assert_int_eq(tn_grad_node_count(), nodes);
         if (status == TN_OK && !tn_failed())
             break;
         ck_assert(tn_failed());

@@ -340,7 +340,7 @@ static const tn_function wrong_function = { .name = "wrong",
 
 START_TEST(a_program_has_functions_of_its_own)
 {
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
     uint64_t scope = tn_scope_begin();
     tn_backward_options create = { .size = sizeof create, .create_graph = 1 };
     tn_tensor *x = LEAF(2, 3), *y, *loss, *g, *gg;
@@ -374,7 +374,7 @@ START_TEST(a_program_has_functions_of_its_own)
     ck_assert_int_eq(releases, 1);
     tn_scope_end(scope);
     ck_assert_int_eq(releases, 2);
-    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_int_eq(tn_grad_node_count(), nodes);
     FINE();
 }
 END_TEST

@@ -284,7 +284,7 @@ static void judge(int64_t number_of)
 
 START_TEST(random_programs_of_views_and_changes_agree_with_finite_differences)
 {
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
 
     for (int64_t i = 0; i < PROGRAMS; i++)
         judge(i);
@@ -297,7 +297,7 @@ START_TEST(random_programs_of_views_and_changes_agree_with_finite_differences)
     ck_assert_int_gt(seconds_done, PROGRAMS / 2);
     ck_assert_int_gt(changes_done, 2 * PROGRAMS);
     ck_assert_int_gt(unfolds_stale, PROGRAMS / 4);
-    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_int_eq(tn_grad_node_count(), nodes);
     FINE();
 }
 END_TEST

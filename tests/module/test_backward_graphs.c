@@ -169,7 +169,7 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     expect_trace("bfpg");
     ck_assert_int_eq(released, 4);
-    int64_t nodes = tn_graph_node_count(), live = live_bytes();
+    int64_t nodes = tn_grad_node_count(), live = live_bytes();
     int failures = 0;
     for (uint64_t n = 1; n < 100000; n++) {
         tn__memory_fail(n);
@@ -180,7 +180,7 @@ START_TEST(each_allocation_of_a_call_with_hooks_fails_in_turn)
         failures += tn_failed();
         tn_error_clear();
         ck_assert_int_eq(tn__hook_handle_count(), 0);
-        ck_assert_int_eq(tn_graph_node_count(), nodes);
+        ck_assert_int_eq(tn_grad_node_count(), nodes);
         ck_assert_int_eq(live_bytes(), live);
         if (!reached)
             break;

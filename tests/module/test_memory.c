@@ -167,7 +167,7 @@ START_TEST(each_allocation_of_a_small_network_fails_in_turn_law_4)
     tn_snprint(file, sizeof file, "memory-%d.safetensors", (int)getpid());
     use();
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
-    int64_t live = live_bytes(), nodes = tn_graph_node_count();
+    int64_t live = live_bytes(), nodes = tn_grad_node_count();
     int64_t after[ROUNDS] = { 0 };
     uint64_t failures = 0;
     for (uint64_t n = 1; n < 100000; n++) {
@@ -187,7 +187,7 @@ START_TEST(each_allocation_of_a_small_network_fails_in_turn_law_4)
         failures += tn_failed();
         tn_error_clear();
         ck_assert_int_eq(live_bytes(), live);
-        ck_assert_int_eq(tn_graph_node_count(), nodes);
+        ck_assert_int_eq(tn_grad_node_count(), nodes);
         if (!reached)
             break;
     }

@@ -180,7 +180,7 @@ START_TEST(each_allocation_on_rare_ways_fails_in_turn_law_4)
     register_all();
     rare();
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
-    int64_t before = live(), nodes = tn_graph_node_count(), failures = 0;
+    int64_t before = live(), nodes = tn_grad_node_count(), failures = 0;
     bool reached = true;
     for (uint64_t n = 1; reached; n++) {
         ck_assert_uint_lt(n, 10000);
@@ -192,7 +192,7 @@ START_TEST(each_allocation_on_rare_ways_fails_in_turn_law_4)
         failures += tn_failed();
         tn_error_clear();
         ck_assert_int_eq(live(), before);
-        ck_assert_int_eq(tn_graph_node_count(), nodes);
+        ck_assert_int_eq(tn_grad_node_count(), nodes);
     }
     ck_assert_int_gt(failures, 20);
 }

@@ -336,7 +336,7 @@ static void replay(const char *name, const char *device)
     char path[4096];
     FILE *file;
     uint64_t scope = tn_scope_begin();
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
 
     snprintf(path, sizeof path, "%s/tests/oracle/%s", TN_TEST_SRCDIR, name);
     file = fopen(path, "r");
@@ -366,7 +366,7 @@ static void replay(const char *name, const char *device)
     tn_device_end();
     tn_scope_end(scope);
     ck_assert_int_gt(r.cases, 100);
-    ck_assert_int_eq(tn_graph_node_count(), nodes);
+    ck_assert_int_eq(tn_grad_node_count(), nodes);
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     if (r.skips > 0)
         printf("%s: %d of %d cases of %s need a kernel or dtype that it has not\n", device, r.skips,

@@ -27,8 +27,8 @@ my %sample = (
     'const int64_t *'          => '(const int64_t *)given_bytes',
     'uint64_t *'               => '(uint64_t *)given_bytes',
     'double *'                 => '(double *)given_bytes',
-    'uint64_t[2]'              => '(uint64_t *)given_bytes',
-    'const uint64_t[2]'        => '(const uint64_t *)given_bytes',
+    'uint64_t[4]'              => '(uint64_t *)given_bytes',
+    'const uint64_t[4]'        => '(const uint64_t *)given_bytes',
     'tn_dtype *'               => '(tn_dtype *)given_bytes',
     'tn_error *'               => '(tn_error *)given_bytes',
     'tn_memory_stats *'        => '(tn_memory_stats *)given_bytes',
@@ -132,7 +132,7 @@ for my $f (map { @{ $_->{functions} } } @{ $api->{interfaces} }) {
         my $declared = $parameters[$i]{declaration};
         my $name = $parameters[$i]{name};
         if ($declared =~ /\(\*/) { $declared =~ s/\(\*\s*\w+\)/(*a_$name)/ }
-        elsif ($type =~ /^(.*?)\s*\[2\]$/) { $declared = "$1 *a_$name" }
+        elsif ($type =~ /^(.*?)\s*\[4\]$/) { $declared = "$1 *a_$name" }
         else { $declared =~ s/\b\Q$name\E((?:\[\w*\])*)$/a_$name$1/ }
         $text .= "    $declared = $arguments[$i];\n";
         push @local, "a_$name";

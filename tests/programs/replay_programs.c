@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 {
     static char line[LINE];
     FILE *file = argc > 1 ? fopen(argv[1], "r") : NULL;
-    int64_t nodes = tn_graph_node_count();
+    int64_t nodes = tn_grad_node_count();
 
     if (file == NULL || tn_default_device() == NULL) {
         fprintf(stderr, "replay_programs FILE: %s\n",
@@ -356,8 +356,8 @@ int main(int argc, char **argv)
     }
     fclose(file);
     begin("");
-    if (tn_graph_node_count() != nodes) {
-        printf("%lld nodes of graphs are left\n", (long long)(tn_graph_node_count() - nodes));
+    if (tn_grad_node_count() != nodes) {
+        printf("%lld nodes of graphs are left\n", (long long)(tn_grad_node_count() - nodes));
         failures++;
     }
     printf("%ld programs, %ld differ from PyTorch\n", programs, failures);

@@ -149,7 +149,7 @@ class Lives(unittest.TestCase):
             gc.collect()
             stats = _api.tn_memory_stats()
             check(lib.tn_device_memory(lib.tn_device_find(b"cpu"), ctypes.byref(stats)))
-            return stats.live, lib.tn_graph_node_count()
+            return stats.live, lib.tn_grad_node_count()
 
         def work():
             net = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 8))

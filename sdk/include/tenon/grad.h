@@ -86,7 +86,7 @@ TN_API tn_status tn_anomaly_begin(bool enabled);
 TN_API void tn_anomaly_end(void);
 
 /* Number of graph nodes alive in the process; for tests. */
-TN_API int64_t tn_graph_node_count(void);
+TN_API int64_t tn_grad_node_count(void);
 
 /* ---- a program's own function ---------------------------------------------------------------- */
 

@@ -403,9 +403,9 @@ TN_API void tn_random_seed(uint64_t seed);
  * first block. Fails only when out of memory while reading TENON_SEED. [null-ok: seed,
  * block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
-/* Saves and restores: state[0] seed, state[1] next block. */
-TN_API tn_status tn_random_get_state(uint64_t state[2]);
-TN_API tn_status tn_random_set_state(const uint64_t state[2]);
+/* Saves and restores: state[0] seed, state[1] next block; the others are 0, and refused if not. */
+TN_API tn_status tn_random_get_state(uint64_t state[4]);
+TN_API tn_status tn_random_set_state(const uint64_t state[4]);
 
 /* ---- storage with another type --------------------------------------------------------------- */
 
