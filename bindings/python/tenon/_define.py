@@ -177,7 +177,8 @@ def _call(pointer, given, found):
 
 @_layer_member("copy")
 def _copy(pointer, source):
-    _module.states[pointer] = copy.deepcopy(_module.states[source])
+    memo = {_module.IN_COPY: True}
+    _module.states[pointer] = copy.deepcopy(_module.states[source], memo)
 
 
 @_layer_member("reset")

@@ -13,6 +13,7 @@ from ._values import Pack, dtype_number, value_of
 
 _alive = weakref.WeakValueDictionary()
 layers = {}  # classes of layers written in Python, by the `user` of their descriptors
+IN_COPY = "tenon: attributes of a module are being copied"
 states = {}  # attributes of their modules, by address: they live as long as the module
 
 
@@ -240,6 +241,8 @@ class Module:
         return self
 
     def __deepcopy__(self, memo):
+        if IN_COPY in memo:
+            return self  # an attribute that refers to a module
         return adopt_module(checked(lib.tn_module_copy(self._ptr)))
 
     def copy(self):

@@ -168,7 +168,10 @@ class Layers(unittest.TestCase):
     def test_copies_have_their_own_attributes(self):
         layer = PyScaled(2)
         layer.note = [1]
+        layer.around = [layer]
         other = copy.deepcopy(layer)
+        self.assertIs(other.around[0], layer, "modules among them are shared")
+        del layer.around
         other.note.append(2)
         self.assertEqual((layer.note, other.note), ([1], [1, 2]))
         with tenon.no_grad():
@@ -207,6 +210,14 @@ class Layers(unittest.TestCase):
         self.assertIn("reshape", str(caught.exception))
         # Nothing is left behind: the next call works.
         self.assertEqual(tenon.ones(1).relu().tolist(), [1.0])
+
+    def test_an_interrupt_is_an_interrupt(self):
+        class PyStops(tenon.Layer):
+            def forward(self, x):
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            PyStops()(tenon.ones(1))
 
     def test_a_name_that_is_taken_is_refused(self):
         with self.assertRaises(tenon.TenonRefusedError):
