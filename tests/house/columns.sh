@@ -4,7 +4,8 @@
 # Lines of scripts have at most 100 columns, as those of C, which clang-format breaks.
 cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
-scripts="$scripts sdk/operators/generate.pl $(find bench bindings examples tests -name '*.sh' -type f)"
+scripts="$scripts sdk/operators/generate.pl"
+scripts="$scripts $(find bench bindings examples tests -name '*.sh' -type f)"
 # shellcheck disable=SC2086
 long=$(LC_ALL=C.UTF-8 awk 'length($0) > 100 { print FILENAME ":" FNR }' $scripts) || exit 99
 if test -n "$long"; then
