@@ -11,8 +11,6 @@ from ._library import NONE, Scope, check, checked, lib
 from ._tensor import Tensor, address, borrow
 from ._values import kind_of
 
-_GROUPS = (_api.TN_OP_INPLACE, _api.TN_OP_INTO)
-
 
 class Operator:
     """An operator as its definition describes it."""
@@ -41,6 +39,8 @@ class Operator:
             i += 1
         self.required = [n for n, row in self.options.items() if row[2] & _api.TN_OPTION_REQUIRED]
         self.is_list = bool(self.inputs) and bool(self.inputs[-1][1] & _api.TN_OPERAND_LIST)
+        # Number of arguments of a call that has tensors alone.
+        self.simple = -1 if self.is_list or self.required else len(self.inputs)
         self.names = [n for n, _ in self.inputs] + list(self.options)
 
     # ---- arguments -------------------------------------------------------------------------
@@ -116,8 +116,11 @@ class Operator:
 
     def call(self, args, kwargs, into=None):
         keep = []
-        inputs, given = self.bind(args, kwargs)
-        options = self.struct(given, keep)
+        if kwargs or len(args) != self.simple or not all(type(a) is Tensor for a in args):
+            inputs, given = self.bind(args, kwargs)
+            options = self.struct(given, keep)
+        else:
+            inputs, options = args, None
         count = len(inputs)
         array = (c.c_void_p * max(count, 1))(*[NONE if i is None else i._ptr for i in inputs])
         if into is not None:
