@@ -75,6 +75,9 @@ bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
 /* An unsupported call is not a failure if the device reports it. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);
+/* Cases that no file has, for some operators (ops_long.c); as conform_cases. */
+int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
+                           char *words, size_t size);
 /* A cotangent for output `index`. */
 tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);

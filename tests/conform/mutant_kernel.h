@@ -73,7 +73,9 @@ static inline void set(const tn_view *view, int64_t at, long double value)
         return;
     case TN_BF16: ((uint16_t *)data)[at] = narrow((float)value); return;
     case TN_I64:
-        ((int64_t *)data)[at] = (int64_t)(is("int-rounds") ? roundl(value) : value);
+        ((int64_t *)data)[at] = (int64_t)(is("int-rounds")      ? roundl(value)
+                                          : is("int-as-double") ? (double)value
+                                                                : value);
         return;
     default: ((uint8_t *)data)[at] = is("bool-bits") ? (uint8_t)value : value != 0; return;
     }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cases that no file has, since they are long or beyond what a number in a file can say: reductions
+ * over more elements than a narrow accumulator can add, and whole numbers beyond 2^53. */
+#include "ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 4, LONG = 1501 };
+
+static void add_input(FILE *to, const char *dtype, const char *shape, const char *strides,
+                      int64_t count)
+{
+    fprintf(to, "in %s %s %s 0 g :", dtype, shape, strides);
+    for (int64_t i = 0; i < count; i++)
+        fprintf(to, " %g", 1 + 0.1 * (double)(i * 5 % 7));
+    fputc('\n', to);
+}
+
+/* Rows of 1501 numbers from 1 to 1.6. */
+static void add_reduction(FILE *to, const char *op, const char *dtype)
+{
+    fprintf(to, "case %s/long-%s\nop %s\n%s\n", op, dtype, op,
+            strcmp(op, "cumsum") == 0 ? "opt dim 1" : "opt dims 1");
+    add_input(to, dtype, "4,1501", "1501,1", (int64_t)ROWS * LONG);
+}
+
+/* So long that threads that call it at the same time are in it at the same time. */
+static void add_elementwise(FILE *to, const char *op, int inputs)
+{
+    fprintf(to, "case %s/long\nop %s\n", op, op);
+    for (int i = 0; i < inputs; i++)
+        add_input(to, "f32", "4,1501", "1501,1", (int64_t)ROWS * LONG);
+}
+
+static void add_product(FILE *to, const char *dtype)
+{
+    fprintf(to, "case bmm/long-%s\nop bmm\n", dtype);
+    add_input(to, dtype, "1,2,1501", "3002,1501,1", (int64_t)2 * LONG);
+    add_input(to, dtype, "1,1501,2", "3002,2,1", (int64_t)2 * LONG);
+}
+
+/* Each result is odd and beyond 2^53, where doubles are even. */
+static void add_whole(FILE *to, const char *op)
+{
+    fprintf(to,
+            "case %s/beyond-double\nop %s\n"
+            "in i64 3 1 0 - : 9007199254740992 -9007199254740992 4611686018427387904\n"
+            "in i64 3 1 0 - : %s\n",
+            op, op, strcmp(op, "mul") == 0 ? "1 1 1" : "1 3 5");
+}
+
+/* Between two numbers of the narrow type: nearest, and even where both are as near. */
+static void add_rounding(FILE *to, const char *dtype)
+{
+    fprintf(
+        to,
+        "case cast/round-%s\nop cast\nopt dtype %s\n"
+        "in f32 8 1 0 - : 1.00390625 1.01171875 1.0063 -1.0117 1.00048828125 1.00146484375 3.14159 "
+        "-2.71828\n",
+        dtype, dtype);
+}
+
+int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
+                           char *words, size_t size)
+{
+    static const char *const dtypes[] = { "f32", "bf16", "f16", NULL };
+    static const struct {
+        const char *op;
+        int inputs;
+    } elementwise[] = { { "add", 2 }, { "mul", 2 }, { "relu", 1 }, { "exp", 1 }, { NULL, 0 } };
+    FILE *file = tmpfile();
+    char path[64];
+    int64_t count = 0;
+
+    if (file == NULL)
+        return 0;
+    for (int i = 0; dtypes[i] != NULL; i++) {
+        if (strcmp(op, "sum") == 0 || strcmp(op, "mean") == 0)
+            add_reduction(file, op, dtypes[i]);
+        if (strcmp(op, "bmm") == 0)
+            add_product(file, dtypes[i]);
+    }
+    for (int i = 0; elementwise[i].op != NULL; i++)
+        if (strcmp(op, elementwise[i].op) == 0)
+            add_elementwise(file, op, elementwise[i].inputs);
+    for (int i = 1; dtypes[i] != NULL && strcmp(op, "cast") == 0; i++)
+        add_rounding(file, strcmp(dtypes[i], "bf16") == 0 ? "bfloat16" : "float16");
+    if (strcmp(op, "add") == 0 || strcmp(op, "sub") == 0)
+        add_whole(file, op);
+    fprintf(file, "end\n");
+    fflush(file);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));
+    count = conform_cases(path, op, take, user, words, size);
+    fclose(file);
+    return count < 0 ? 0 : count;
+}
