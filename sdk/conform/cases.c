@@ -263,6 +263,20 @@ static bool read_cotangent(reader *r, const char *text)
     return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are not numbers");
 }
 
+/* `out DTYPE SHAPE : VALUES`; those of one result after the other. */
+static bool read_given(reader *r, const char *text)
+{
+    conform_tensor *t = &r->one.given[r->one.n_given];
+
+    text = strchr(text, ':');
+    if (text == NULL || r->one.n_given == CONFORM_GIVEN)
+        return true;
+    t->values = read_values(r, text + 1, &t->count);
+    t->there = t->values != NULL;
+    r->one.n_given++;
+    return true;
+}
+
 /* A case is complete when the next one begins. */
 static void hand_out(reader *r)
 {
@@ -304,6 +318,10 @@ static bool read_line(reader *r, char *line)
         return read_input(r, text);
     if (strncmp(line, "cot ", 4) == 0)
         return read_cotangent(r, text - 1);
+    if (strncmp(line, "out ", 4) == 0)
+        return read_given(r, text);
+    if (strncmp(line, "loose", 5) == 0)
+        r->one.loose = true;
     if (strcmp(line, "refused") == 0)
         r->one.refused = true;
     return true;

@@ -112,6 +112,8 @@ typedef struct conform_tensor {
     double *values; /* two for each complex element */
 } conform_tensor;
 
+enum { CONFORM_GIVEN = 4 };
+
 typedef struct conform_case {
     char name[128];
     const tn_op *op;
@@ -121,6 +123,9 @@ typedef struct conform_case {
     int64_t n_in, capacity;
     bool has_cotangent;
     conform_tensor cotangent;
+    int32_t n_given; /* expected results; their values in row-major order alone */
+    conform_tensor given[CONFORM_GIVEN];
+    bool loose; /* they are not exact */
     bool refused; /* the call has to fail */
     bool keep;    /* set by the receiver to keep the case until all cases are delivered */
 } conform_case;

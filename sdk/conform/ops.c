@@ -194,6 +194,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
         conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK)
         return conform_fail(s->c, "case %s as %s: reference: %s", one->name, tn_dtype_name(dtype),
                             tn_error_text());
+    if (from == dtype)
+        well = conform_own_results(s, one, ref.out);
     for (int layout = 0; layout < CONFORM_LAYOUTS && well; layout++) {
         w.layout = conform_layout_names[layout];
         if (conform_inputs(one, from, dtype, false, s->device, (conform_layout)layout, false, &a) !=

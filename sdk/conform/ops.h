@@ -75,6 +75,10 @@ bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
 /* An unsupported call is not a failure if the device reports it. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);
+/* Of an operator of the plugin: the reference runs its decomposition, so its results are compared
+ * with those that the case gives, and its table of options with its defaults (ops_own.c). */
+bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *out);
+bool conform_own_defaults(conform *c, const tn_op_def *def);
 /* Cases that no file has, for some operators (ops_long.c); as conform_cases. */
 int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
                            char *words, size_t size);
