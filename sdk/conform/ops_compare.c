@@ -226,8 +226,9 @@ typedef struct side {
 } side;
 
 enum { FEWEST = 4 };
-/* Seconds in which threads call an operator again and again, to meet in it. */
-static const double meeting = 0.006;
+/* Seconds in which threads call an operator again and again, to meet in it; a long case (there are
+ * few) also where they share one processor and meet only when it changes over. */
+static const double meeting = 0.004, long_meeting = 0.1;
 
 static double now(void)
 {
@@ -312,7 +313,7 @@ bool conform_in_threads(subject *s, const where_from *w, tn_dtype from)
         ready[i] = prepare(s, &copies[i], tensors[i], w->one, factors[i], from, w->dtype,
                            &attempts[i], &sides[i]);
     for (int i = 0; i < THREADS; i++)
-        sides[i].until = now() + meeting;
+        sides[i].until = now() + (w->one->in[0].count > 4000 ? long_meeting : meeting);
     for (int i = 0; i < THREADS; i++)
         running[i] = ready[i] && pthread_create(&thread[i], NULL, beside, &sides[i]) == 0;
     for (int i = 0; i < THREADS; i++) {
