@@ -125,7 +125,7 @@ typedef struct conform_case {
     conform_tensor cotangent;
     int32_t n_given; /* expected results; their values in row-major order alone */
     conform_tensor given[CONFORM_GIVEN];
-    bool loose; /* they are not exact */
+    bool loose;   /* they are not exact */
     bool refused; /* the call has to fail */
     bool keep;    /* set by the receiver to keep the case until all cases are delivered */
 } conform_case;
