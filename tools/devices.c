@@ -14,6 +14,93 @@ static void dtypes_json(uint64_t mask)
     json_end(']');
 }
 
+/* ---- properties ------------------------------------------------------------------------------ */
+
+static void value_json(const char *name, const tn_value *value)
+{
+    switch (value->kind) {
+    case TN_VALUE_BOOL: json_bool(name, value->as.i != 0); break;
+    case TN_VALUE_INT: json_int(name, value->as.i); break;
+    case TN_VALUE_FLOAT: json_float(name, value->as.f); break;
+    case TN_VALUE_STRING: json_text(name, value->as.s); break;
+    case TN_VALUE_LIST:
+    case TN_VALUE_TUPLE:
+        json_begin(name, '[');
+        for (uint32_t i = 0; i < value->count; i++)
+            value_json(NULL, &value->as.list[i]);
+        json_end(']');
+        break;
+    default: json_null(name);
+    }
+}
+
+/* Appends the value, as far as there is room. */
+static size_t value_text(const tn_value *value, char *out, size_t used, size_t size)
+{
+    int64_t length = 0;
+
+    switch (value->kind) {
+    case TN_VALUE_BOOL: length = tn_snprint(out + used, size - used, "%b", value->as.i != 0); break;
+    case TN_VALUE_INT:
+        length = tn_snprint(out + used, size - used, "%lld", (long long)value->as.i);
+        break;
+    case TN_VALUE_FLOAT: length = tn_snprint(out + used, size - used, "%g", value->as.f); break;
+    case TN_VALUE_STRING: length = tn_snprint(out + used, size - used, "%s", value->as.s); break;
+    case TN_VALUE_LIST:
+    case TN_VALUE_TUPLE:
+        for (uint32_t i = 0; i < value->count && used + 3 < size; i++) {
+            if (i > 0)
+                used += (size_t)tn_snprint(out + used, size - used, ", ");
+            used = value_text(&value->as.list[i], out, used, size);
+        }
+        return used;
+    default: length = tn_snprint(out + used, size - used, "-");
+    }
+    return used + (size_t)length < size ? used + (size_t)length : size - 1;
+}
+
+/* Properties of a device by name. */
+static int properties(const char *name, bool json)
+{
+    const tn_device *device = tn_device_find(name);
+    table t = { .columns = 2, .wraps = true };
+    tn_pack *pack = tn_pack_new();
+    char text[8192];
+
+    if (device == NULL || pack == NULL || tn_device_properties(device, pack) != TN_OK) {
+        tn_pack_drop(pack);
+        return tool_fail(NULL);
+    }
+    if (json) {
+        json_begin(NULL, '{');
+        json_text("device", tn_device_name(device));
+        json_begin("properties", '{');
+    } else {
+        table_row(&t, "PROPERTY", "VALUE");
+    }
+    for (int64_t i = 0; i < tn_pack_count(pack); i++) {
+        tn_value value = tn_pack_at(pack, i);
+
+        text[0] = '\0';
+        if (json)
+            value_json(tn_pack_name(pack, i), &value);
+        else
+            table_row(&t, tn_pack_name(pack, i),
+                      value_text(&value, text, 0, sizeof text) > 0 ? text : "-");
+    }
+    if (json) {
+        json_end('}');
+        json_end('}');
+    } else {
+        printf("%s\n\n", tn_device_name(device));
+        table_print(&t);
+    }
+    tn_pack_drop(pack);
+    return EXIT_OK;
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
 static void device_json(const tn_device *device, const tn_device_info *info,
                         const tn_memory_stats *memory)
 {
@@ -76,8 +163,9 @@ static void absent(bool json)
 static int run(int count, char **arguments, bool json)
 {
     table t = { .columns = 6 };
-    int64_t devices = tn_device_count();
-    (void)count, (void)arguments;
+    int64_t devices = count > 0 ? 0 : tn_device_count();
+    if (count > 0)
+        return properties(arguments[0], json);
     if (json) {
         json_begin(NULL, '{');
         json_begin("devices", '[');
@@ -120,13 +208,15 @@ static int run(int count, char **arguments, bool json)
 
 const command devices_command = {
     "devices",
-    "",
+    "[NAME]",
     "devices, their properties and memory",
     "Activates every plugin that provides a device type and lists the devices: compute units "
     "(cores, multiprocessors), total and free memory. The plugins that cannot be used follow, with "
-    "the reason.\n\nExit status 1 if no device was found.",
+    "the reason. With the name of a device (cuda:0), its properties: kinds of memory, priorities of "
+    "streams, types, and what its backend adds (place on the bus, UUID, clock ...).\n\nExit status "
+    "1 if no device was found.",
     0,
-    0,
+    1,
     run,
     0
 };

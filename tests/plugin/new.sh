@@ -44,6 +44,11 @@ make -C My_layer -s clean || fail "make clean"
 test ! -f My_layer/My_layer.so || fail "make clean left the plugin"
 
 # ---- other builds ----
+# A device of this kind, by name.
+TENON_PLUGIN_PATH_ADD=$(pwd)/My_backend tenon devices my_backend:0 >"$work/log" 2>&1 ||
+    fail "tenon devices my_backend:0"
+grep -q '^memory_kinds  *device$' "$work/log" || fail "tenon devices NAME: no memory_kinds"
+grep -q '^dtypes  *float32, float64$' "$work/log" || fail "tenon devices NAME: no dtypes"
 if tenon new format other >"$work/log" 2>&1 && command -v autoreconf >/dev/null; then
     (cd other && autoreconf -fi && mkdir b && cd b && ../configure CC="${CC:-cc}" CFLAGS=-O0 &&
         make check && make install DESTDIR="$work/auto") >"$work/log" 2>&1 || fail "Autotools"

@@ -284,6 +284,9 @@ if test "$static" -eq 0; then
     check 1 "devices" 'no device found' 'org.tenon.test.needs_absent: REFUSED at version'
     check 1 "devices --json" '"devices": \['
     is_json
+    check 1 "devices nix:0" 'nix:0' 'no plugin provides any device'
+    check 1 "devices nix --json" '"error"'
+    is_json
     check 1 "ops" '0 operators'
     check 1 "ops --json" '"operators": \['
     is_json
