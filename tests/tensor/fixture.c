@@ -163,7 +163,8 @@ static tn_status lost(void)
 typedef struct vault_stream {
     _Atomic uint64_t asked, done;
     _Atomic int32_t held;
-    bool own; /* made by stream_new */
+    bool own;                  /* made by stream_new */
+    struct vault_stream *next; /* of those that were dropped: events may still name them */
     struct held_copy *copies;
 } vault_stream;
 
@@ -217,6 +218,10 @@ static tn_status lump_copy(void *dev, const tn_copy_args *args)
     return lost();
 }
 
+/* An event outlives its stream: streams are freed at the end. */
+static pthread_mutex_t dropped_lock = PTHREAD_MUTEX_INITIALIZER;
+static vault_stream *dropped;
+
 static tn_status vault_stream_new(void *dev, const tn_stream_args *args, void **stream)
 {
     (void)dev;
@@ -235,9 +240,16 @@ static tn_status vault_stream_new(void *dev, const tn_stream_args *args, void **
 static void vault_stream_drop(void *dev, void *stream)
 {
     (void)dev;
+    vault_stream *s = stream;
+
     atomic_fetch_sub(&streams_alive, 1);
-    if (((vault_stream *)stream)->own)
-        free(stream);
+    ck_assert_ptr_null(s->copies);
+    if (!s->own)
+        return;
+    pthread_mutex_lock(&dropped_lock);
+    s->next = dropped;
+    dropped = s;
+    pthread_mutex_unlock(&dropped_lock);
 }
 
 static void finish(vault_stream *s)
@@ -552,6 +564,11 @@ void room_open(void)
 void room_close(void)
 {
     tn_shutdown();
+    for (vault_stream *s = dropped, *next; s != NULL; s = next) {
+        next = s->next;
+        free(s);
+    }
+    dropped = NULL;
     ck_assert_int_eq(room.bytes, 0);
     ck_assert_int_eq(room.allocs, room.frees);
     ck_assert_int_eq(room.opened, room.closed);
