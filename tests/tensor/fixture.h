@@ -33,8 +33,8 @@ typedef struct room_state {
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
-    _Atomic int64_t pinned; /* pieces of it that are live */
-    int32_t priority;       /* of the newest stream */
+    _Atomic int64_t pinned;   /* pieces of it that are live */
+    _Atomic int32_t priority; /* of the newest stream */
 } room_state;
 
 extern room_state room;
