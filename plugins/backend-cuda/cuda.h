@@ -81,6 +81,25 @@ void cuda_modules_drop(struct cuda_device *device);
 tn_status cuda_run_bmm(const tn_call *call);
 size_t cuda_workspace_bmm(const tn_call *call);
 
+/* stream.c: functions of the backend, and the driver's handle of a stream. */
+void *cuda_stream_native(void *stream);
+tn_status cuda_stream_new(void *device, const tn_stream_args *args, void **stream);
+void cuda_stream_drop(void *device, void *stream);
+tn_status cuda_stream_sync(void *device, void *stream);
+tn_status cuda_event_new(void *device, const tn_event_args *args, void **event);
+void cuda_event_drop(void *device, void *event);
+tn_status cuda_event_record(void *device, void *event, void *stream);
+tn_status cuda_event_wait(void *device, void *event, void *stream);
+tn_status cuda_event_sync(void *device, void *event);
+tn_status cuda_event_query(void *device, void *event, bool *done);
+tn_status cuda_event_elapsed(void *device, void *from, void *to, double *milliseconds);
+/* Waits, and returns the first failure of the work. The context is current. */
+tn_status cuda_stream_wait(struct cuda_stream *stream);
+
+/* transfer.c: the same. */
+tn_status cuda_copy(void *device, const tn_copy_args *args);
+tn_status cuda_fill(void *device, const tn_fill_args *args);
+
 /* device.c */
 extern const tn_backend_def cuda_backend;
 
