@@ -42,6 +42,10 @@ extern room_state room;
 /* Registers all of it; run by each test first. Without kernels, `brick` is as poor as it is; the
  * others get copy and fill. */
 void room_open(void);
+/* The operators and kernels that they have (fixture_kernels.c). */
+void room_add_kernels(void);
+/* Bytes of memory with an opaque handle; checked against its allocation. */
+char *room_bytes(void *memory, uint64_t offset, size_t bytes);
 /* tn_shutdown, then checks that all memory went back. */
 void room_close(void);
 

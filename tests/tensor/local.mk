@@ -12,7 +12,7 @@ TN_TENSOR_TESTS = \
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
 
-TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h
+TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c
 
 %C%_test_allocator_SOURCES = %D%/test_allocator.c $(TN_TENSOR_FIXTURE)
 %C%_test_allocator_CPPFLAGS = $(TN_TEST_CPPFLAGS)
