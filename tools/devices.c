@@ -212,9 +212,9 @@ const command devices_command = {
     "devices, their properties and memory",
     "Activates every plugin that provides a device type and lists the devices: compute units "
     "(cores, multiprocessors), total and free memory. The plugins that cannot be used follow, with "
-    "the reason. With the name of a device (cuda:0), its properties: kinds of memory, priorities of "
-    "streams, types, and what its backend adds (place on the bus, UUID, clock ...).\n\nExit status "
-    "1 if no device was found.",
+    "the reason. With the name of a device (cuda:0), its properties: kinds of memory, priorities "
+    "of streams, types, and what its backend adds (place on the bus, UUID, clock ...).\n\nExit "
+    "status 1 if no device was found.",
     0,
     1,
     run,

@@ -289,10 +289,10 @@ START_TEST(random_programs_of_views_and_changes_agree_with_finite_differences)
     for (int64_t i = 0; i < PROGRAMS; i++)
         judge(i);
     /* what is refused proves nothing: most programs have to run to their end */
-    printf(
-        "%lld programs, %lld of them twice, %lld changes, %lld refused; %lld gradients refused, %lld overlapping\n",
-        (long long)programs_done, (long long)seconds_done, (long long)changes_done,
-        (long long)changes_refused, (long long)backwards_refused, (long long)unfolds_stale);
+    printf("%lld programs, %lld of them twice, %lld changes, %lld refused; "
+           "%lld gradients refused, %lld overlapping\n",
+           (long long)programs_done, (long long)seconds_done, (long long)changes_done,
+           (long long)changes_refused, (long long)backwards_refused, (long long)unfolds_stale);
     ck_assert_int_gt(programs_done, PROGRAMS * 3 / 5);
     ck_assert_int_gt(seconds_done, PROGRAMS / 2);
     ck_assert_int_gt(changes_done, 2 * PROGRAMS);

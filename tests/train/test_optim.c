@@ -324,11 +324,11 @@ static double option(const tn_optimizer *optimizer, int64_t group, const char *n
     return value;
 }
 
-/* Two parameters, each 1, with gradient 1. */
+/* Two parameters, each 1, with gradient 1, of the scope. */
 static void two_parameters(tn_tensor *parameters[2])
 {
     for (int i = 0; i < 2; i++) {
-        parameters[i] = tn_keep(tn_tensor_full(TN_SHAPE(2), 1, TN_F64, NULL));
+        parameters[i] = tn_tensor_full(TN_SHAPE(2), 1, TN_F64, NULL);
         tn_tensor_set_requires_grad(parameters[i], true);
         tn_tensor_set_grad(parameters[i], tn_tensor_full(TN_SHAPE(2), 1, TN_F64, NULL));
     }
@@ -361,8 +361,6 @@ START_TEST(groups_step_with_options_of_their_own)
     ck_assert_double_eq(first_of(p[1]), 1 - 0.125 * 1.25);
     ck_assert_int_eq(tn_optimizer_steps(optimizer, 1), 1);
     tn_optimizer_drop(optimizer);
-    tn_tensor_drop(p[0]);
-    tn_tensor_drop(p[1]);
 }
 END_TEST
 
@@ -398,8 +396,6 @@ START_TEST(a_group_that_is_refused_leaves_the_optimizer_as_it_was)
     ck_assert_ptr_null(tn_optimizer_data(optimizer, 2));
     expect_failure(TN_ERR_INDEX, "tn_optimizer_data: group: index out of range, got 2");
     tn_optimizer_drop(optimizer);
-    tn_tensor_drop(p[0]);
-    tn_tensor_drop(p[1]);
 }
 END_TEST
 
@@ -443,8 +439,6 @@ START_TEST(options_are_set_by_name_by_element_and_by_text)
         tn_error_clear();
     }
     tn_optimizer_drop(optimizer);
-    tn_tensor_drop(p[0]);
-    tn_tensor_drop(p[1]);
 }
 END_TEST
 
@@ -530,8 +524,6 @@ START_TEST(a_schedule_watches_a_number_and_remembers)
     tn_scheduler_drop(again);
     tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
-    tn_tensor_drop(p[0]);
-    tn_tensor_drop(p[1]);
 }
 END_TEST
 
@@ -549,8 +541,6 @@ START_TEST(schedules_set_the_rates_of_all_groups_and_of_later_ones)
     ck_assert_double_eq(option(optimizer, 1, "lr"), 4); /* 16 at the start, step 2 */
     tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
-    tn_tensor_drop(p[0]);
-    tn_tensor_drop(p[1]);
 }
 END_TEST
 
