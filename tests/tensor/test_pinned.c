@@ -76,6 +76,7 @@ START_TEST(a_copy_to_the_device_takes_the_values_when_the_stream_comes_to_it)
 {
     tn_tensor *x, *y;
     tn_stream *s;
+    int64_t copies;
 
     room_open();
     s = tn_stream_new(device("vault"), NULL);
@@ -84,11 +85,12 @@ START_TEST(a_copy_to_the_device_takes_the_values_when_the_stream_comes_to_it)
     y = tn_tensor_empty(TN_SHAPE(3), TN_F32, device("vault"));
     floats(x)[1] = 1;
     stream_hold(s);
+    copies = room.copies_in; /* with TENON_CHECK=1 new memory is painted by copies */
     ok(tn_tensor_copy_async(y, x));
-    ck_assert_int_eq(room.copies_in, 0);
+    ck_assert_int_eq(room.copies_in, copies);
     floats(x)[1] = 2; /* a program must not; so one sees when the copy is done */
     stream_release(s);
-    ck_assert_int_eq(room.copies_in, 1);
+    ck_assert_int_eq(room.copies_in, copies + 1);
     tn_stream_end();
     ck_assert(tn_item(tn_tensor_as_strided(y, TN_SHAPE(1), TN_SHAPE(1), 1)) == 2);
     tn_stream_drop(s);
