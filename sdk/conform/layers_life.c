@@ -24,23 +24,31 @@ static bool live_once(const conform_subject *s)
     return well;
 }
 
+/* A queue holds memory until its work is done: blocks are counted when the device is idle. */
+static bool count_blocks(const conform_subject *s, tn_memory_stats *device, int64_t *host)
+{
+    if (tn_device_sync(s->device) != TN_OK || tn_device_memory(s->device, device) != TN_OK)
+        return conform_layer_say(s, "after it was dropped: %s", tn_error_text());
+    *host = conform_memory_blocks();
+    return true;
+}
+
 /* Each round of building, calling and dropping leaves as much as the one before. */
 static bool leaks(const conform_subject *s)
 {
     enum { ROUNDS = 7, FIRST = 3 };
     tn_memory_stats before = { 0 }, after = { 0 };
-    int64_t blocks = 0, tensors;
+    int64_t host_before = 0, host_after = 0, blocks, tensors;
 
     for (int round = 0; round < ROUNDS; round++) {
-        if (round == FIRST) {
-            tn_device_memory(s->device, &before);
-            blocks = conform_memory_blocks();
-        }
+        if (round == FIRST && !count_blocks(s, &before, &host_before))
+            return false;
         if (!live_once(s))
             return false;
     }
-    tn_device_memory(s->device, &after);
-    blocks = conform_memory_blocks() - blocks;
+    if (!count_blocks(s, &after, &host_after))
+        return false;
+    blocks = host_after - host_before;
     tensors = after.live_blocks - before.live_blocks;
     s->c->checks++;
     if (tensors >= ROUNDS - FIRST)
