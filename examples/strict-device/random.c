@@ -57,11 +57,16 @@ static double normal(const struct strict_work *work, tn_dtype dtype, uint64_t i)
 static tn_status draw(struct strict_work *work,
                       double (*number)(const struct strict_work *work, tn_dtype dtype, uint64_t i))
 {
-    const struct strict_view *y = &work->view[0];
+    const struct strict_view *y = &work->view[0], *state = &work->view[2];
     int64_t index[TN_MAX_DIMS] = { 0 };
     uint64_t i = 0;
     if (strict_count(y) == 0)
         return TN_OK;
+    if (state->dtype != TN_DTYPE_AUTO) {
+        work->whole[0] = strict_get_int(work, state, 0);
+        work->whole[1] = (int64_t)((uint64_t)work->whole[1] +
+                                   (uint64_t)strict_get_int(work, state, state->strides[0]));
+    }
     do
         strict_set(work, y, strict_place(y, index, y->ndim), number(work, y->dtype, i++));
     while (strict_step(index, y));

@@ -103,6 +103,8 @@ static tn_status attend_infer(tn_infer *infer)
         status = check_mask(infer->in[3], q, k);
     if (status == TN_OK)
         status = check_options(o->is_causal, o->dropout_p, infer->in[3]);
+    if (status == TN_OK)
+        status = tn__common_state(infer->in[4], o->seed);
     if (status != TN_OK)
         return status;
     in_order(&infer->out[0], q,
@@ -123,6 +125,8 @@ static tn_status attend_grad_infer(tn_infer *infer)
         status = check_mask(infer->in[4], q, k);
     if (status == TN_OK)
         status = check_options(o->is_causal, o->dropout_p, infer->in[4]);
+    if (status == TN_OK)
+        status = tn__common_state(infer->in[8], o->seed);
     if (status != TN_OK)
         return status;
     for (int i = 0; i < 2; i++) {
@@ -234,6 +238,7 @@ static tn_tensor *scores(tn_tensor *q, tn_tensor *k, tn_tensor *mask, double sca
 struct drop {
     double p;
     int64_t seed, block;
+    tn_tensor *state;
 };
 
 /* 1 / (1 - p) where an element is kept, 0 where it is dropped, as in tn_dropout; TN_NONE: all are
@@ -252,7 +257,7 @@ static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
     /* The share as q's dtype has it. */
     keep = tn_cast(tn_tensor_full((tn_ints){ NULL, 0 }, 1 - drop.p, dtype, tn_tensor_device(s)),
                    tn_tensor_dtype(s));
-    keep = tn_cast(tn_lt(tn_philox_uniform(room, 0, 1, drop.seed, drop.block), keep),
+    keep = tn_cast(tn_lt(tn_philox_uniform(room, drop.state, 0, 1, drop.seed, drop.block), keep),
                    tn_tensor_dtype(s));
     return tn_mul_scalar(keep, 1 / (1 - drop.p));
 }
@@ -266,7 +271,7 @@ static tn_tensor *shares(tn_tensor *s, tn_tensor *logsumexp)
 static tn_status attend_decompose(const tn_decompose *call)
 {
     const tn_attend_options *o = call->options;
-    struct drop drop = { o->dropout_p, o->seed, o->block };
+    struct drop drop = { o->dropout_p, o->seed, o->block, call->in[4] };
     tn_tensor *s, *keep, *p;
     int64_t last = 3;
     s = scores(call->in[0], call->in[1], call->in[3], o->scale, o->is_causal);
@@ -300,10 +305,10 @@ struct slopes {
 
 static tn_status find_slopes(tn_tensor *gy, tn_tensor *q, tn_tensor *k, tn_tensor *v,
                              tn_tensor *mask, tn_tensor *y, tn_tensor *logsumexp,
-                             tn_tensor *glogsumexp, const tn_attend_grad_options *o,
-                             struct slopes *out)
+                             tn_tensor *glogsumexp, tn_tensor *state,
+                             const tn_attend_grad_options *o, struct slopes *out)
 {
-    struct drop drop = { o->dropout_p, o->seed, o->block };
+    struct drop drop = { o->dropout_p, o->seed, o->block, state };
     tn_sum_options sums = TN_SUM_OPTIONS;
     tn_tensor *p, *gp, *keep, *less;
     int64_t last = 3;
@@ -332,7 +337,7 @@ static tn_status attend_grad_decompose(const tn_decompose *call)
     int64_t times = sharing(call->in[1], call->in[2]);
     struct slopes slopes;
     tn_status status = find_slopes(call->in[0], call->in[1], call->in[2], call->in[3], call->in[4],
-                                   call->in[5], call->in[6], call->in[7], o, &slopes);
+                                   call->in[5], call->in[6], call->in[7], call->in[8], o, &slopes);
     if (status != TN_OK)
         return status;
     call->out[0] = tn_mul_scalar(tn_matmul(slopes.s, repeated(as_wide(call->in[2]), times)),
@@ -356,6 +361,7 @@ static tn_status attend_derive(tn_derive *d)
     tn_attend_grad_options g = TN_ATTEND_GRAD_OPTIONS;
     tn_tensor *q = d->in[0], *k = d->in[1], *v = d->in[2], *gy = d->gout[0], *all[3];
     tn_tensor *mask = d->in_meta[3].ndim < 0 ? TN_NONE : d->in[3];
+    tn_tensor *state = d->in_meta[4].ndim < 0 ? TN_NONE : d->in[4];
 
     g.is_causal = o->is_causal;
     g.dropout_p = o->dropout_p;
@@ -365,7 +371,7 @@ static tn_status attend_derive(tn_derive *d)
     if (gy == TN_NONE)
         gy = tn__common_nothing(d->out[0], tn_tensor_shape(d->out[0]));
     if (tn__needs(d, 0) || tn__needs(d, 1) || tn__needs(d, 2)) {
-        if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], o->scale, &g,
+        if (tn_attend_grad(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state, o->scale, &g,
                            &all[0], &all[1], &all[2]) != TN_OK)
             return tn_error_last_code();
         for (int i = 0; i < 3; i++)
@@ -374,7 +380,7 @@ static tn_status attend_derive(tn_derive *d)
     }
     if (tn__needs(d, 3)) {
         struct slopes slopes;
-        tn_status status = find_slopes(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], &g,
+        tn_status status = find_slopes(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state, &g,
                                        &slopes);
 
         if (status != TN_OK)
@@ -550,7 +556,7 @@ static tn_status scaled_dot_product_attention_decompose(const tn_decompose *call
     k = as_four(k, &all, gqa);
     v = as_four(v, &all, gqa);
     mask = mask_as_four(mask, &all, gqa);
-    status = tn_attend(q, k, v, mask, scale, &how, &y, &logsumexp);
+    status = tn_attend(q, k, v, mask, TN_NONE, scale, &how, &y, &logsumexp);
     return status == TN_OK
                ? tn__common_given(call->out, all.count == 2
                                                  ? y

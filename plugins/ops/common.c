@@ -208,6 +208,23 @@ static double too_large(tn_dtype dtype)
                               : INFINITY;
 }
 
+tn_status tn__common_state(const tn_view *state, int64_t seed)
+{
+    char text[TN__TEXT];
+
+    if (state == NULL)
+        return TN_OK;
+    if (state->ndim != 1 || state->shape[0] != 2)
+        return tn_fail(TN_ERR_VALUE, "state: wrong shape, got %s; expected [2]: seed and block",
+                       tn__common_text(text, tn__common_shape(state)));
+    if (seed != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "seed and state: too many, got seed %lld and a state; expected seed 0, for "
+                       "the state has the seed",
+                       (long long)seed);
+    return TN_OK;
+}
+
 tn_status tn__common_fits(tn_dtype dtype, double value, const char *name)
 {
     if (TN_MASK_FLOAT & TN_BIT(dtype))

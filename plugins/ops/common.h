@@ -57,6 +57,8 @@ static inline tn_status tn__common_factor(tn_dtype dtype, double value, const ch
         return TN_OK;
     return tn__common_fits(dtype, dtype == TN_U8 && value < 0 ? -value : value, name);
 }
+/* The optional state of a generator, [2]: with it the option `seed` must be 0. */
+tn_status tn__common_state(const tn_view *state, int64_t seed);
 /* The shape after a reduction. */
 void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn_meta *out);
 /* The inference of an extreme: there is none of no elements, however many results are wanted. */

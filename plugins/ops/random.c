@@ -36,7 +36,7 @@ static tn_status uniform_decompose(const tn_decompose *call)
     tn_status status = take(call->in[0], 1, &seed, &block);
     if (status != TN_OK)
         return status;
-    call->out[0] = tn_philox_uniform(call->in[0], o->low, o->high, seed, block);
+    call->out[0] = tn_philox_uniform(call->in[0], TN_NONE, o->low, o->high, seed, block);
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -57,7 +57,7 @@ static tn_status normal_decompose(const tn_decompose *call)
     tn_status status = take(call->in[0], 2, &seed, &block);
     if (status != TN_OK)
         return status;
-    call->out[0] = tn_philox_normal(call->in[0], o->mean, o->std, seed, block);
+    call->out[0] = tn_philox_normal(call->in[0], TN_NONE, o->mean, o->std, seed, block);
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -138,8 +138,29 @@ static tn_status randperm_infer(tn_infer *infer)
     return TN_OK;
 }
 
+static tn_status philox_uniform_infer(tn_infer *infer)
+{
+    const tn_philox_uniform_options *o = infer->options;
+    tn_status status = tn__common_state(infer->in[1], o->seed);
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
+static tn_status philox_normal_infer(tn_infer *infer)
+{
+    const tn_philox_normal_options *o = infer->options;
+    tn_status status = tn__common_state(infer->in[1], o->seed);
+
+    return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
 static tn_status philox_permutation_infer(tn_infer *infer)
 {
+    const tn_philox_permutation_options *o = infer->options;
+    tn_status status = tn__common_state(infer->in[1], o->seed);
+
+    if (status != TN_OK)
+        return status;
     if (infer->in[0]->ndim != 1)
         return tn_fail(TN_ERR_RUNTIME, "x: wrong number of dimensions, got %d; expected one",
                        (int)infer->in[0]->ndim);
@@ -153,7 +174,8 @@ static tn_status philox_permutation_decompose(const tn_decompose *call)
     tn_tensor *keys = room(call->in[0], TN_F64);
     if (keys == NULL)
         return tn_error_last_code();
-    return tn_sort(tn_philox_uniform(keys, 0, 1, o->seed, o->block), NULL, &keys, &call->out[0]);
+    return tn_sort(tn_philox_uniform(keys, call->in[1], 0, 1, o->seed, o->block), NULL, &keys,
+                   &call->out[0]);
 }
 
 static tn_status randperm_decompose(const tn_decompose *call)
@@ -169,7 +191,8 @@ static tn_status randperm_decompose(const tn_decompose *call)
                                       &block); /* as many words as float64 takes */
     if (status != TN_OK)
         return status;
-    return tn__common_given(call->out, tn_philox_permutation(like, (int64_t)seed, (int64_t)block));
+    return tn__common_given(call->out,
+                            tn_philox_permutation(like, TN_NONE, (int64_t)seed, (int64_t)block));
 }
 
 static tn_status truncated_normal_infer(tn_infer *infer)
@@ -200,8 +223,8 @@ static tn_status truncated_normal_decompose(const tn_decompose *call)
     return tn__common_given(call->out, tn_cast(tn_clamp(y, &bounds), dtype));
 }
 
-TN__OP(philox_uniform, .infer = tn__common_unary);
-TN__OP(philox_normal, .infer = tn__common_unary);
+TN__OP(philox_uniform, .infer = philox_uniform_infer);
+TN__OP(philox_normal, .infer = philox_normal_infer);
 TN__OP(uniform, .infer = uniform_infer, .decompose = uniform_decompose);
 TN__OP(normal, .infer = normal_infer, .decompose = normal_decompose);
 TN__OP(bernoulli, .infer = tn__common_unary, .decompose = bernoulli_decompose);

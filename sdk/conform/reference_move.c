@@ -261,10 +261,17 @@ static tn_status draw(const tn_call *call, bool normal)
     uint64_t seed = (uint64_t)(normal ? n->seed : u->seed),
              first = (uint64_t)(normal ? n->block : u->block);
     reference_number *to = calloc((size_t)(count + 1), sizeof *to);
+    const tn_view *state = call->in[1];
     uint32_t w[4];
 
     if (to == NULL)
         return no_memory();
+    if (state != NULL) {
+        const char *at = (const char *)state->data + state->byte_offset;
+
+        seed = ((const uint64_t *)(const void *)at)[0];
+        first += ((const uint64_t *)(const void *)at)[state->strides[0]];
+    }
     for (int64_t i = 0; i < count; i++) {
         const uint32_t *own = w + i * each % 4;
 

@@ -8,8 +8,8 @@
 
 static inline tn_tensor *drawn(tn_ints shape, tn_dtype dtype, uint64_t seed)
 {
-    tn_tensor *x = tn_philox_normal(tn_tensor_empty(shape, dtype, tn_device_find("cpu")), 0, 1,
-                                    (int64_t)seed, 0);
+    tn_tensor *x = tn_philox_normal(tn_tensor_empty(shape, dtype, tn_device_find("cpu")), TN_NONE,
+                                    0, 1, (int64_t)seed, 0);
 
     ck_assert_msg(x != NULL, "%s", tn_error_text());
     return x;

@@ -76,7 +76,8 @@ START_TEST(the_first_numbers_are_the_golden_ones)
     {
         TN_SCOPE;
         tn_tensor *like = tn_tensor_empty(TN_SHAPE(4), TN_F32, device);
-        same("philox_uniform", device, TN_F32, tn_philox_uniform(like, 0, 1, 0, 0), golden, 0, 0);
+        same("philox_uniform", device, TN_F32, tn_philox_uniform(like, TN_NONE, 0, 1, 0, 0), golden,
+             0, 0);
     }
 }
 END_TEST
@@ -96,7 +97,7 @@ START_TEST(uniform_numbers_are_equal_to_the_bit_on_every_device)
             for (int64_t i = 0; i < counts[c]; i++)
                 y[i] = stored(fmaf((float)unit32((uint64_t)i), 3.5f, -1.5f), types[t]);
             same("philox_uniform", device, types[t],
-                 tn_philox_uniform(like, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
+                 tn_philox_uniform(like, TN_NONE, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
         }
         if (!device_has(device, "philox_uniform", TN_F64))
             continue;
@@ -105,7 +106,7 @@ START_TEST(uniform_numbers_are_equal_to_the_bit_on_every_device)
         for (int64_t i = 0; i < counts[c]; i++)
             y[i] = fma(bits53(2 * (uint64_t)i) * 0x1p-53, 3.5, -1.5);
         same("philox_uniform", device, TN_F64,
-             tn_philox_uniform(like, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
+             tn_philox_uniform(like, TN_NONE, -1.5, 2, (int64_t)seed, (int64_t)block), y, 0, 0);
     }
 }
 END_TEST
@@ -124,8 +125,8 @@ START_TEST(normal_numbers_agree_within_a_few_units_in_the_last_place)
             y[i] = 1 + 2 * sqrt(-2 * log(u1)) * cos(turn * u2);
         }
         same("philox_normal", device, TN_F32,
-             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), 1, 2, (int64_t)seed,
-                              (int64_t)block),
+             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), TN_NONE, 1, 2,
+                              (int64_t)seed, (int64_t)block),
              y, 4, 4);
         if (!device_has(device, "philox_normal", TN_F64))
             continue;
@@ -133,8 +134,8 @@ START_TEST(normal_numbers_agree_within_a_few_units_in_the_last_place)
             y[i] = sqrt(-2 * log((bits53(4 * i) + 1) * 0x1p-53)) *
                    cos(turn * (bits53(4 * i + 2) * 0x1p-53));
         same("philox_normal", device, TN_F64,
-             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F64, device), 0, 1, (int64_t)seed,
-                              (int64_t)block),
+             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F64, device), TN_NONE, 0, 1,
+                              (int64_t)seed, (int64_t)block),
              y, 8, 1);
     }
 }
@@ -146,13 +147,13 @@ START_TEST(numbers_follow_the_logical_element_whatever_the_layout)
     {
         TN_SCOPE;
         double zeros[35] = { 0 };
-        tn_tensor *dense = tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, DENSE), 0,
-                                              1, 3, 4);
+        tn_tensor *dense = tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, DENSE),
+                                              TN_NONE, 0, 1, 3, 4);
         double *expected = get(dense);
         for (int layout = 1; layout < LAYOUTS; layout++)
             same("philox_uniform_", device, TN_F32,
                  tn_philox_uniform_(put(device, TN_F32, TN_SHAPE(5, 7), zeros, (enum layout)layout),
-                                    0, 1, 3, 4),
+                                    TN_NONE, 0, 1, 3, 4),
                  expected, 0, 0);
         free(expected);
     }
@@ -189,7 +190,7 @@ START_TEST(many_numbers_do_not_depend_on_the_number_of_threads)
     tn_tensor *like = tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, cpu);
     for (int threads = 1; threads <= 4; threads *= 2) {
         ok(tn_set_num_threads(threads));
-        ok(tn_tensor_copy_out(tn_philox_normal(like, 0, 1, 5, 6), y, sizeof y));
+        ok(tn_tensor_copy_out(tn_philox_normal(like, TN_NONE, 0, 1, 5, 6), y, sizeof y));
         if (threads == 1)
             memcpy(first, y, sizeof y);
         ck_assert_mem_eq(first, y, sizeof y);
@@ -204,10 +205,194 @@ START_TEST(many_numbers_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+/* ---- a state on the device ---- */
+
+static tn_tensor *state_of(const tn_device *device, int64_t key, int64_t first)
+{
+    const int64_t numbers[2] = { key, first };
+
+    return tn_copy_(tn_tensor_empty(TN_SHAPE(2), TN_I64, device),
+                    tn_tensor_from(numbers, TN_I64, TN_SHAPE(2)));
+}
+
+START_TEST(a_state_gives_the_numbers_of_its_seed_and_of_the_sum_of_blocks)
+{
+    /* blocks whose sum passes 2^32, and 2^64 */
+    static const int64_t blocks[][2] = { { 0, 0 }, { 0xfffffffd, 7 }, { -1, 3 }, { 5, -9 } };
+    static const tn_dtype types[] = { TN_F32, TN_F64, TN_F16 };
+
+    EACH_DEVICE(device)
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+        for (int t = 0; t < 3; t++) {
+            TN_SCOPE;
+            int64_t sum = (int64_t)((uint64_t)blocks[b][0] + (uint64_t)blocks[b][1]);
+            tn_tensor *like, *state, *sparse;
+
+            if (!device_has(device, "philox_uniform", types[t]))
+                continue;
+            like = tn_tensor_empty(TN_SHAPE(37), types[t], device);
+            state = state_of(device, (int64_t)seed, blocks[b][1]);
+            same("uniform", device, types[t],
+                 tn_philox_uniform(like, state, -1, 2, 0, blocks[b][0]),
+                 get(tn_philox_uniform(like, TN_NONE, -1, 2, (int64_t)seed, sum)), 0, 0);
+            same("normal", device, types[t], tn_philox_normal(like, state, 0, 1, 0, blocks[b][0]),
+                 get(tn_philox_normal(like, TN_NONE, 0, 1, (int64_t)seed, sum)), 0, 0);
+            /* with other strides and not at the start of its memory */
+            sparse = tn_tensor_as_strided(tn_cat((tn_tensor *[]){ state, state, state }, 3, 0),
+                                          TN_SHAPE(2), TN_SHAPE(3), 2);
+            same("uniform", device, types[t],
+                 tn_philox_uniform(like, sparse, -1, 2, 0, blocks[b][0]),
+                 get(tn_philox_uniform(like, state, -1, 2, 0, blocks[b][0])), 0, 0);
+        }
+}
+END_TEST
+
+START_TEST(a_state_that_changes_in_place_gives_the_next_numbers)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *like = tn_tensor_empty(TN_SHAPE(8), TN_F32, device);
+        tn_tensor *state = state_of(device, 5, 0), *more = state_of(device, 0, 2);
+
+        there(tn_philox_uniform(like, state, 0, 1, 0, 0));
+        there(tn_add_(state, more, NULL));
+        same("second", device, TN_F32, tn_philox_uniform(like, state, 0, 1, 0, 0),
+             get(tn_philox_uniform(like, TN_NONE, 0, 1, 5, 2)), 0, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_permutation_takes_a_state)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *like = tn_tensor_empty(TN_SHAPE(101), TN_I64, device);
+
+        if (!device_has(device, "philox_uniform", TN_F64) || !device_has(device, "sort", TN_F64))
+            continue;
+        same("permutation", device, TN_I64,
+             tn_philox_permutation(like, state_of(device, 11, 3), 0, 4),
+             get(tn_philox_permutation(like, TN_NONE, 11, 7)), 0, 0);
+    }
+}
+END_TEST
+
+/* y, and the gradients of q, k and v, of attention that drops. */
+static tn_status attend(const tn_device *device, tn_dtype dtype, tn_tensor *state, int64_t key,
+                        int64_t first, tn_tensor **out)
+{
+    tn_attend_options o = TN_ATTEND_OPTIONS;
+    tn_tensor *in[3], *sums, *total;
+
+    o.dropout_p = 0.4;
+    o.seed = key;
+    o.block = first;
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *room = tn_tensor_empty(TN_SHAPE(1, 2, 5, 4), dtype, device);
+
+        in[i] = tn_philox_normal(room, TN_NONE, 0, 1, 7 + i, 0);
+        there(in[i]);
+        ok(tn_tensor_set_requires_grad(in[i], true));
+    }
+    if (tn_attend(in[0], in[1], in[2], TN_NONE, state, 0.5, &o, &out[0], &sums) != TN_OK)
+        return tn_error_last_code();
+    total = tn_sum(tn_square(out[0]), NULL);
+    return tn_grad(&total, NULL, 1, in, out + 1, 3, NULL);
+}
+
+START_TEST(attention_takes_a_state_forward_and_backward)
+{
+    static const tn_dtype types[] = { TN_F32, TN_F64 };
+
+    EACH_DEVICE(device)
+    for (int t = 0; t < 2; t++) {
+        TN_SCOPE;
+        tn_tensor *by_state[4], *by_option[4];
+        double *other;
+
+        if (!device_has(device, "bmm", types[t]))
+            continue;
+        ok(attend(device, types[t], state_of(device, 21, 3), 0, 6, by_state));
+        ok(attend(device, types[t], TN_NONE, 21, 9, by_option));
+        for (int i = 0; i < 4; i++)
+            same("attend", device, types[t], by_state[i], get(by_option[i]), 0, 0);
+        ok(attend(device, types[t], TN_NONE, 21, 6, by_option));
+        other = get(by_option[0]);
+        ck_assert_mem_ne(get(by_state[0]), other, 40 * sizeof *other);
+    }
+}
+END_TEST
+
+START_TEST(a_state_changed_before_the_backward_pass_is_noticed)
+{
+    TN_SCOPE;
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *state = state_of(cpu, 1, 2), *y, *sums;
+    tn_tensor *q = tn_tensor_full(TN_SHAPE(1, 1, 3, 2), 0.5, TN_F32, cpu);
+    tn_attend_options o = TN_ATTEND_OPTIONS;
+
+    o.dropout_p = 0.5;
+    ok(tn_tensor_set_requires_grad(q, true));
+    ok(tn_attend(q, q, q, TN_NONE, state, 1, &o, &y, &sums));
+    there(tn_fill_(state, 3));
+    ck_assert_int_ne(tn_backward(tn_sum(y, NULL)), TN_OK);
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "modified by an inplace operation"));
+    tn_error_clear();
+}
+END_TEST
+
+static void refused(tn_tensor *result, tn_status code, const char *words)
+{
+    ck_assert_ptr_null(result);
+    ck_assert_int_eq(tn_error_code(), code);
+    ck_assert_msg(strstr(tn_error_text(), words) != NULL, "\"%s\" lacks \"%s\"", tn_error_text(),
+                  words);
+    tn_error_clear();
+}
+
+START_TEST(a_state_that_does_not_fit_is_refused)
+{
+    TN_SCOPE;
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *x = tn_tensor_empty(TN_SHAPE(4), TN_F32, cpu), *good = state_of(cpu, 1, 2);
+    tn_tensor *places = tn_tensor_empty(TN_SHAPE(4), TN_I64, cpu);
+
+    refused(tn_philox_uniform(x, tn_cat((tn_tensor *[]){ good, good }, 2, 0), 0, 1, 0, 0),
+            TN_ERR_VALUE, "state: wrong shape, got [4]; expected [2]: seed and block");
+    refused(tn_philox_normal(x, tn_unsqueeze(good, 0), 0, 1, 0, 0), TN_ERR_VALUE,
+            "state: wrong shape, got [1, 2]");
+    refused(tn_philox_permutation(places, tn_select(good, 0, 0), 0, 0), TN_ERR_VALUE,
+            "state: wrong shape, got []");
+    refused(tn_philox_uniform(x, tn_cast(good, TN_I32), 0, 1, 0, 0), TN_ERR_TYPE, "int32");
+    refused(tn_philox_uniform(x, good, 0, 1, 3, 0), TN_ERR_VALUE,
+            "seed and state: too many, got seed 3 and a state");
+    refused(tn_philox_normal(x, good, 0, 1, -1, 0), TN_ERR_VALUE, "got seed -1");
+    refused(tn_philox_permutation(places, good, 1, 0), TN_ERR_VALUE, "got seed 1");
+    {
+        tn_tensor *q = tn_tensor_full(TN_SHAPE(1, 1, 3, 2), 0.5, TN_F32, cpu), *y, *sums;
+        tn_attend_options o = TN_ATTEND_OPTIONS;
+
+        o.seed = 4;
+        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, good, 1, &o, &y, &sums), TN_ERR_VALUE);
+        refused(NULL, TN_ERR_VALUE, "attend: seed and state: too many, got seed 4");
+        ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, places, 1, NULL, &y, &sums), TN_ERR_VALUE);
+        refused(NULL, TN_ERR_VALUE, "attend: state: wrong shape, got [4]");
+    }
+    refused(tn_philox_uniform(x, state_of(tn_device_find("strict"), 1, 2), 0, 1, 0, 0),
+            TN_ERR_RUNTIME, "expected all on one device");
+}
+END_TEST
+
 RUN_SUITE("random", the_reference_passes_the_known_answer_tests_of_Random123,
           the_first_numbers_are_the_golden_ones,
           uniform_numbers_are_equal_to_the_bit_on_every_device,
           normal_numbers_agree_within_a_few_units_in_the_last_place,
           numbers_follow_the_logical_element_whatever_the_layout,
           the_same_seed_gives_the_same_numbers_on_every_device,
-          many_numbers_do_not_depend_on_the_number_of_threads)
+          many_numbers_do_not_depend_on_the_number_of_threads,
+          a_state_gives_the_numbers_of_its_seed_and_of_the_sum_of_blocks,
+          a_state_that_changes_in_place_gives_the_next_numbers, a_permutation_takes_a_state,
+          attention_takes_a_state_forward_and_backward,
+          a_state_changed_before_the_backward_pass_is_noticed, a_state_that_does_not_fit_is_refused)

@@ -81,8 +81,8 @@ START_TEST(a_wide_network_is_equal_to_the_bit_for_any_number_of_threads)
         there(opt);
         for (int step = 0; step < 2; step++) {
             TN_SCOPE;
-            tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu), 0, 1,
-                                            9, 0);
+            tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(160, 300), TN_F32, cpu),
+                                            TN_NONE, 0, 1, 9, 0);
             tn_tensor *y = tn_tensor_full(TN_SHAPE(160), 3, TN_I64, cpu);
             tn_tensor *loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
             ok(tn_module_zero_grad(net));
@@ -165,7 +165,8 @@ START_TEST(a_network_of_convolutions_learns_the_same_to_the_bit_for_any_number_o
     tn_tensor *x, *side;
 
     ok(tn_set_default_device("cpu"));
-    x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(4, 3, 20, 20), TN_F32, NULL), 0, 1, 9, 0);
+    x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(4, 3, 20, 20), TN_F32, NULL), TN_NONE, 0, 1, 9,
+                         0);
     side = tn_copy_(
         tn_tensor_empty_strided(TN_SHAPE(4, 3, 20, 20), (tn_ints){ last, 4 }, TN_F32, NULL), x);
     same_for_threads(net, x);
@@ -181,8 +182,8 @@ START_TEST(a_transformer_learns_the_same_to_the_bit_for_any_number_of_threads)
         "batch_first=True), Flatten(), Linear(2560, 10))";
 
     ok(tn_set_default_device("cpu"));
-    same_for_threads(
-        net, tn_philox_normal(tn_tensor_empty(TN_SHAPE(6, 40, 64), TN_F32, NULL), 0, 1, 9, 0));
+    same_for_threads(net, tn_philox_normal(tn_tensor_empty(TN_SHAPE(6, 40, 64), TN_F32, NULL),
+                                           TN_NONE, 0, 1, 9, 0));
 }
 END_TEST
 

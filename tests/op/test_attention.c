@@ -19,8 +19,8 @@ static tn_tensor *numbers(tn_dtype dtype, tn_ints shape, const int64_t *order)
         away[i] = shape.at[order != NULL ? order[i] : i];
     for (int64_t i = 0; i < shape.count; i++)
         back[order != NULL ? order[i] : i] = i;
-    x = tn_philox_normal(tn_tensor_empty((tn_ints){ away, shape.count }, TN_F64, NULL), 0, 1, 3,
-                         (int64_t)(drawn += 1 << 20));
+    x = tn_philox_normal(tn_tensor_empty((tn_ints){ away, shape.count }, TN_F64, NULL), TN_NONE, 0,
+                         1, 3, (int64_t)(drawn += 1 << 20));
     return with_grad(tn_detach(tn_permute(tn_cast(x, dtype), (tn_ints){ back, shape.count })));
 }
 
@@ -240,7 +240,7 @@ START_TEST(logsumexp_has_a_gradient)
               *k = numbers(TN_F64, TN_SHAPE(1, 2, 5, 4), NULL), *in[] = { q, k };
     tn_tensor *y, *sums, *plain, *got[2], *wanted[2];
 
-    ck_assert_int_eq(tn_attend(q, k, k, TN_NONE, 0.5, NULL, &y, &sums), TN_OK);
+    ck_assert_int_eq(tn_attend(q, k, k, TN_NONE, TN_NONE, 0.5, NULL, &y, &sums), TN_OK);
     plain = tn_logsumexp(tn_mul_scalar(tn_matmul(q, tn_transpose(k, 2, 3)), 0.5),
                          (tn_ints){ (const int64_t[]){ 3 }, 1 }, NULL);
     near("logsumexp", sums, plain, 1e-14);
@@ -365,13 +365,15 @@ START_TEST(what_does_not_fit_is_refused_with_the_numbers)
     o.dropout_p = 1.5;
     ck_assert_ptr_null(tn_scaled_dot_product_attention(q, q, q, TN_NONE, &o));
     FAILED(TN_ERR_VALUE, "dropout_p: out of range, got 1.5");
-    ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, 1, NULL, &y, &sums), TN_OK);
+    ck_assert_int_ne(tn_attend(q, three, three, TN_NONE, TN_NONE, 1, NULL, &y, &sums), TN_OK);
     FAILED(TN_ERR_RUNTIME, "G dividing H");
-    ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, 1, NULL, &y, &sums), TN_OK);
+    ck_assert_int_ne(tn_attend(q, q, tn_cast(q, TN_F64), TN_NONE, TN_NONE, 1, NULL, &y, &sums),
+                     TN_OK);
     FAILED(TN_ERR_RUNTIME, "q or v: wrong dtype, got float32 and float64; expected the same");
     how.is_causal = true;
-    ck_assert_int_ne(tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), 1, &how, &y, &sums),
-                     TN_OK);
+    ck_assert_int_ne(
+        tn_attend(q, q, q, numbers(TN_F32, TN_SHAPE(3, 3), NULL), TN_NONE, 1, &how, &y, &sums),
+        TN_OK);
     FAILED(TN_ERR_RUNTIME, "mask or is_causal: too many, got both");
 }
 END_TEST

@@ -47,8 +47,8 @@ for d in FLOATS:
     case(name, "standardize_grad", [x(4, 6, dtype=d), x(4, 6, dtype=d), x(4, 1, dtype=d), x(4, 1, dtype=d, positive=True), x(6, dtype=d)], dims=[1], affine_shape=[6])
     case(name, "binary_cross_entropy_each", [n(data=[[0.25, 0.5], [0.125, 0.75]], dtype=d) if False else x(data=[[0.25, 0.5], [0.125, 0.75]], dtype=d), x(data=[[0.5, 1.0], [0.0, 0.25]], dtype=d)])
     # ---- random numbers: the same bits everywhere ----
-    case(name, "philox_uniform", [n(3, 5, dtype=d)], low=-1.5, high=2.0, seed=12345678901, block=7)
-    case(name, "philox_normal", [n(3, 5, dtype=d)], mean=0.5, std=2.0, seed=-3, block=4294967295)
+    case(name, "philox_uniform", [n(3, 5, dtype=d), None], low=-1.5, high=2.0, seed=12345678901, block=7)
+    case(name, "philox_normal", [n(3, 5, dtype=d), None], mean=0.5, std=2.0, seed=-3, block=4294967295)
     case(name, "uniform", [n(4, 5, dtype=d)], low=-1.0, high=1.0)
     case(name, "normal", [n(4, 5, dtype=d)], mean=1.0, std=0.5)
     case(name, "truncated_normal", [n(4, 5, dtype=d)], low=-1.0, high=1.5)
@@ -83,15 +83,20 @@ for d in FLOATS:
     name = NAMES[d]
     wide = d if d == F64 else F32
     # ---- attention: of two heads to one, masks; what is dropped depends on the dtype: tests/op/test_attention.c ----
-    case(name, "attend", [x(1, 2, 3, 4, dtype=d), x(1, 1, 5, 4, dtype=d), x(1, 1, 5, 2, dtype=d), None], scale=0.5)
-    case("causal-" + name, "attend", [x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 3, dtype=d), None], scale=0.75, is_causal=True)
-    case("bools-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), n(data=[[False, False, False], [True, False, True]], dtype=BOOL)], scale=0.5)
-    case("numbers-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), x(2, 1, 3, dtype=d)], scale=0.5)
+    case(name, "attend", [x(1, 2, 3, 4, dtype=d), x(1, 1, 5, 4, dtype=d), x(1, 1, 5, 2, dtype=d), None, None], scale=0.5)
+    case("causal-" + name, "attend", [x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 2, dtype=d), x(2, 1, 3, 3, dtype=d), None, None], scale=0.75, is_causal=True)
+    case("bools-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), n(data=[[False, False, False], [True, False, True]], dtype=BOOL), None], scale=0.5)
+    case("numbers-" + name, "attend", [x(1, 2, 2, 3, dtype=d), x(1, 2, 3, 3, dtype=d), x(1, 2, 3, 2, dtype=d), x(2, 1, 3, dtype=d), None], scale=0.5)
     more = [x(1, 2, 3, 2, dtype=d), x(1, 2, 3, 4, dtype=d), x(1, 1, 5, 4, dtype=d), x(1, 1, 5, 2, dtype=d), None, x(1, 2, 3, 2, dtype=d), x(1, 2, 3, dtype=wide, positive=True)]
-    case(name, "attend_grad", more + [x(1, 2, 3, dtype=wide)], scale=0.5)
-    case("plain-" + name, "attend_grad", more + [None], scale=0.5, is_causal=True)
+    case(name, "attend_grad", more + [x(1, 2, 3, dtype=wide), None], scale=0.5)
+    case("plain-" + name, "attend_grad", more + [None, None], scale=0.5, is_causal=True)
     more[4] = n(1, 2, 3, 5, dtype=BOOL)
-    case("bools-" + name, "attend_grad", more + [None], scale=0.5)
-case("i64", "philox_permutation", [n(11, dtype=I64)], seed=12345678901, block=7)
-case("none-i64", "philox_permutation", [n(0, dtype=I64)], seed=3, block=0)
+    case("bools-" + name, "attend_grad", more + [None, None], scale=0.5)
+case("i64", "philox_permutation", [n(11, dtype=I64), None], seed=12345678901, block=7)
+case("none-i64", "philox_permutation", [n(0, dtype=I64), None], seed=3, block=0)
+for d in (F32, F64):
+    name = "state-" + NAMES[d]
+    case(name, "philox_uniform", [n(3, 5, dtype=d), n(dtype=I64, data=[12345678901, 4294967290])], low=-1.5, high=2.0, seed=0, block=7)
+    case(name, "philox_normal", [n(3, 5, dtype=d), n(dtype=I64, data=[-3, -1])], mean=0.5, std=2.0, seed=0, block=4294967295)
+case("state-i64", "philox_permutation", [n(11, dtype=I64), n(dtype=I64, data=[12345678901, 3])], seed=0, block=4)
 print("end")

@@ -36,6 +36,24 @@ struct tn__kernel_table {
     const struct tn__kernel_table tn__kernels_##family = { kernels,                                \
                                                            sizeof kernels / sizeof *kernels }
 
+/* Element i of a row of int64. */
+static inline int64_t tn__kernel_int(const tn_view *row, int64_t i)
+{
+    const char *at = (const char *)row->data + row->byte_offset;
+
+    return ((const int64_t *)(const void *)at)[i * row->strides[0]];
+}
+
+/* What a generator's state, where there is one, makes of its key and its first block: see
+ * sdk/operators/random.ops. */
+static inline void tn__kernel_state(const tn_view *state, uint64_t *seed, uint64_t *block)
+{
+    if (state == NULL)
+        return;
+    *seed = (uint64_t)tn__kernel_int(state, 0);
+    *block += (uint64_t)tn__kernel_int(state, 1);
+}
+
 /* All tables: one for each file of kernels. */
 /* clang-format off */
 #define TN__KERNEL_FAMILIES(X)                                                                     \

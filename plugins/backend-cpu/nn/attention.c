@@ -154,7 +154,8 @@ static void set_up(struct attention *a, const tn_view *q, const tn_view *k, cons
 }
 
 /* The factor of dropout is rounded as a tensor of q's dtype would round it. */
-static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t seed, int64_t block)
+static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t seed, int64_t block,
+                        const tn_view *state)
 {
     char rounded[16];
 
@@ -165,6 +166,7 @@ static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t s
     a->factor = p < 1 ? 1 / (1 - p) : 0;
     a->seed = (uint64_t)seed;
     a->block = (uint64_t)block;
+    tn__kernel_state(state, &a->seed, &a->block);
 }
 
 static tn_status spread(struct attention *a, int64_t pieces, double each,
@@ -181,7 +183,7 @@ static tn_status run_attend(const tn_call *call)
     struct attention a = { .scale = o->scale, .causal = o->is_causal };
 
     set_up(&a, call->in[0], call->in[1], call->in[2], call->in[3]);
-    set_dropout(&a, tn_view_dtype(call->in[0]), o->dropout_p, o->seed, o->block);
+    set_dropout(&a, tn_view_dtype(call->in[0]), o->dropout_p, o->seed, o->block, call->in[4]);
     a.y = operand_of(call->out[0], 0);
     a.logsumexp = operand_of(call->out[1], 1);
     if (a.l == 0)
@@ -198,7 +200,7 @@ static tn_status run_attend_grad(const tn_call *call)
     int64_t pieces;
 
     set_up(&a, call->in[1], call->in[2], call->in[3], call->in[4]);
-    set_dropout(&a, tn_view_dtype(call->in[1]), o->dropout_p, o->seed, o->block);
+    set_dropout(&a, tn_view_dtype(call->in[1]), o->dropout_p, o->seed, o->block, call->in[8]);
     a.gy = operand_of(call->in[0], 0);
     a.y = operand_of(call->in[5], 0);
     a.logsumexp = operand_of(call->in[6], 1);

@@ -73,6 +73,7 @@ static tn_status philox(const tn_call *call, bool normal, double p0, double p1, 
                        .p0 = p0,
                        .p1 = p1,
                        .normal = normal };
+    tn__kernel_state(call->in[1], &job.seed, &job.block);
     if (dtype != tn__dtype_of_ct(job.ct))
         job.store = tn__dtype_store(job.ct, dtype);
     tn__span_make(&job.span, 1, call->out, true);

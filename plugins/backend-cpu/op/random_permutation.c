@@ -117,6 +117,7 @@ static tn_status run_philox_permutation(const tn_call *call)
                        .y = (uint64_t *)(void *)tn__view_at(call->out[0]) };
     if (job.n == 0)
         return TN_OK;
+    tn__kernel_state(call->in[1], &job.seed, &job.block);
     while ((job.n - 1) >> job.place > 0)
         job.place++;
     job.bin = job.place > PLACE ? job.place - PLACE : 0;

@@ -21,6 +21,16 @@ DEVICE void tn_philox(u32 *c, u32 k0, u32 k1)
     }
 }
 
+/* With the numbers of a state in it. */
+DEVICE gpu_philox tn_philox_with(gpu_philox g, GLOBAL const i64 *state)
+{
+    if (g.has_state) {
+        g.seed = state[g.seed_at];
+        g.block = (i64)((u64)g.block + (u64)state[g.block_at]);
+    }
+    return g;
+}
+
 DEVICE void tn_philox_block(u32 *c, gpu_philox g, i64 block)
 {
     u64 at = (u64)g.block + (u64)block;
@@ -45,11 +55,12 @@ DEVICE void tn_philox_block(u32 *c, gpu_philox g, i64 block)
 #endif
 
 /* y = low + u * range, one rounding */
-KERNEL NAME(philox_uniform)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C low,
-                            const C range)
+KERNEL NAME(philox_uniform)(GLOBAL S *y, GLOBAL const i64 *state, const gpu_walk w,
+                            const gpu_philox philox, const C low, const C range)
 {
     i64 i = ITEM();
     if (i < w.count) {
+        const gpu_philox g = tn_philox_with(philox, state);
         u32 c[4];
         WALK1(w, i, py)
 #if TN_WORDS == 1
@@ -65,11 +76,12 @@ KERNEL NAME(philox_uniform)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, c
 }
 
 /* y = mean + std * sqrt(-2 ln u1) * cos(2 pi u2), u1 in (0, 1] */
-KERNEL NAME(philox_normal)(GLOBAL S *y, const gpu_walk w, const gpu_philox g, const C mean,
-                           const C deviation)
+KERNEL NAME(philox_normal)(GLOBAL S *y, GLOBAL const i64 *state, const gpu_walk w,
+                           const gpu_philox philox, const C mean, const C deviation)
 {
     i64 i = ITEM();
     if (i < w.count) {
+        const gpu_philox g = tn_philox_with(philox, state);
         u32 c[4];
         WALK1(w, i, py)
 #if TN_WORDS == 1

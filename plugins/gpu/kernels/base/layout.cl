@@ -80,10 +80,14 @@ typedef struct gpu_loss {
 
 enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 
-/* Key and first block of the generator; see sdk/operators/random.ops. */
+/* Key and first block of the generator; see sdk/operators/random.ops. Where there is a state, its
+ * seed and its block are these elements of it. */
 typedef struct gpu_philox {
     i64 seed;
     i64 block;
+    i64 seed_at, block_at;
+    i32 has_state;
+    i32 reserved;
 } gpu_philox;
 
 /* The dimension that is indexed. */
