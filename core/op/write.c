@@ -75,10 +75,15 @@ static tn_status check_apart(const tn__work *work)
     return status;
 }
 
+/* Groups count from the first tensor of the list, which is the last operand. */
 static bool is_written(const tn__work *work, int64_t i)
 {
-    return (tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) != 0 &&
-           (work->group <= 0 || work->group > 64 || (work->only_read >> i % work->group & 1) == 0);
+    int64_t place = i - (work->op->def.n_inputs - 1);
+
+    if ((tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) == 0)
+        return false;
+    return place < 0 || work->group <= 0 || work->group > 64 ||
+           (work->only_read >> place % work->group & 1) == 0;
 }
 
 static tn_status check_writable(const tn__work *work)

@@ -8,6 +8,9 @@
 
 /* ---- what is given --------------------------------------------------------------------------- */
 
+/* The inputs of each operator: optional numbers, then the list. */
+enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST };
+
 static int64_t sgd_group(const tn_sgd_step_options *o)
 {
     return o->momentum != 0 ? 3 : 2;
@@ -18,19 +21,40 @@ static int64_t adam_group(const tn_adam_step_options *o)
     return o->amsgrad ? 5 : 4;
 }
 
-/* Tensors in groups of `size`, all of a group with one shape and dtype. */
-static tn_status check_groups(tn_infer *infer, int64_t size, const char *words)
+/* A number is an option, or a tensor that can change without a new call. */
+static tn_status check_number(const tn_view *tensor, bool option, const char *name)
 {
+    char text[TN__TEXT];
+
+    if (tensor != NULL && option)
+        return tn_fail(TN_ERR_VALUE, "%s and %s_tensor: too many, got both; expected one of them",
+                       name, name);
+    if (tensor == NULL && !option)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: it is missing; expected the option, or the input %s_tensor", name,
+                       name);
+    if (tensor != NULL && tensor->ndim != 0)
+        return tn_fail(TN_ERR_VALUE, "%s_tensor: wrong shape, got %s; expected no dimensions", name,
+                       tn__common_text(text, tn__common_shape(tensor)));
+    return TN_OK;
+}
+
+/* Tensors from input `first` on in groups of `size`, all of a group with one shape and dtype. */
+static tn_status check_groups(tn_infer *infer, int64_t first_input, int64_t size, const char *words)
+{
+    const tn_view *const *list = infer->in + first_input;
+    int64_t n = infer->n_in - first_input;
+
     if (TN_HAS(infer, tn_infer, only_read)) {
         infer->group = size;
         infer->only_read = 1 << 1; /* the gradient */
     }
-    if (infer->n_in % size != 0)
+    if (n % size != 0)
         return tn_fail(TN_ERR_VALUE,
                        "inputs: wrong number of tensors, got %lld; expected a multiple of %lld: %s",
-                       (long long)infer->n_in, (long long)size, words);
-    for (int64_t i = 0; i < infer->n_in; i++) {
-        const tn_view *first = infer->in[i - i % size], *view = infer->in[i];
+                       (long long)n, (long long)size, words);
+    for (int64_t i = 0; i < n; i++) {
+        const tn_view *first = list[i - i % size], *view = list[i];
         char a[TN__TEXT], b[TN__TEXT];
 
         if (tn_view_dtype(view) != tn_view_dtype(first))
@@ -52,28 +76,74 @@ static tn_status check_groups(tn_infer *infer, int64_t size, const char *words)
 
 static tn_status sgd_step_infer(tn_infer *infer)
 {
-    int64_t size = sgd_group(infer->options);
-    return check_groups(infer, size, size == 3 ? "itself, gradient, buffer" : "itself, gradient");
+    const tn_sgd_step_options *o = infer->options;
+    int64_t size = sgd_group(o);
+    tn_status status = check_number(infer->in[SGD_LR], tn__given_number(o->lr), "lr");
+
+    if (status != TN_OK)
+        return status;
+    return check_groups(infer, SGD_LIST, size,
+                        size == 3 ? "itself, gradient, buffer" : "itself, gradient");
 }
 
 static tn_status adam_step_infer(tn_infer *infer)
 {
     const tn_adam_step_options *o = infer->options;
-    if (o->step < 1)
+    tn_status status = check_number(infer->in[ADAM_STEP], o->step != INT64_MIN, "step");
+
+    if (status == TN_OK)
+        status = check_number(infer->in[ADAM_LR], tn__given_number(o->lr), "lr");
+    if (status != TN_OK)
+        return status;
+    if (infer->in[ADAM_STEP] == NULL && o->step < 1)
         return tn_fail(TN_ERR_VALUE, "step: out of range, got %lld; expected 1 or more",
                        (long long)o->step);
-    return check_groups(infer, adam_group(o),
+    return check_groups(infer, ADAM_LIST, adam_group(o),
                         o->amsgrad ? "itself, gradient, m, v, w" : "itself, gradient, m, v");
 }
 
 /* ---- decompositions --------------------------------------------------------------------- */
 
-/* x = x + alpha * y; NULL passes through. */
-static tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, double alpha)
+/* A factor: `value` or, where it is not NULL, the 0-d `tensor` of float32 or float64. */
+struct factor {
+    double value;
+    tn_tensor *tensor;
+};
+
+/* x times a tensor, in the type of x, of the narrow ones in float32. NULL passes through. */
+static tn_tensor *times_tensor(tn_tensor *x, tn_tensor *by)
+{
+    if (x == NULL)
+        return NULL;
+    x = tn__common_narrow(x) ? tn_cast(x, TN_F32) : x;
+    return x == NULL ? NULL : tn_mul(x, tn_cast(by, tn_tensor_dtype(x)));
+}
+
+/* x = x * by */
+static tn_tensor *scale(tn_tensor *x, struct factor by)
+{
+    if (by.tensor == NULL)
+        return tn_mul_scalar_(x, by.value);
+    return x == NULL ? NULL : tn_copy_(x, times_tensor(x, by.tensor));
+}
+
+/* x = x + by * y */
+static tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, struct factor by)
 {
     tn_add_options o = TN_ADD_OPTIONS;
-    o.alpha = alpha;
-    return tn_add_(x, y, &o);
+
+    if (by.tensor == NULL) {
+        o.alpha = by.value;
+        return tn_add_(x, y, &o);
+    }
+    if (x == NULL || !tn__common_narrow(x))
+        return tn_add_(x, times_tensor(y, by.tensor), NULL);
+    return tn_copy_(x, tn_add(tn_cast(x, TN_F32), times_tensor(y, by.tensor), NULL));
+}
+
+static tn_tensor *add_times(tn_tensor *x, tn_tensor *y, double by)
+{
+    return add_scaled(x, y, (struct factor){ by, NULL });
 }
 
 /* The gradient with its sign and the decay in it. */
@@ -86,45 +156,101 @@ static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, boo
     return decay == 0 ? gradient : tn_add(gradient, p, &o);
 }
 
-static tn_tensor *sgd_one(tn_tensor *const *t, const void *options)
+/* What all parameters of a call share. */
+struct sgd {
+    const tn_sgd_step_options *options;
+    struct factor rate; /* -lr */
+};
+
+static tn_tensor *sgd_one(tn_tensor *const *t, const void *shared)
 {
-    const tn_sgd_step_options *o = options;
+    const struct sgd *sgd = shared;
+    const tn_sgd_step_options *o = sgd->options;
     tn_tensor *g = effective(t[0], t[1], o->weight_decay, o->maximize);
     if (o->momentum != 0 && g != NULL) {
         tn_add_options ahead = TN_ADD_OPTIONS;
-        tn_tensor *buffer = o->first ? tn_copy_(t[2], g)
-                                     : add_scaled(tn_mul_scalar_(t[2], o->momentum), g,
-                                                  1 - o->dampening);
+        tn_tensor *buffer = o->first
+                                ? tn_copy_(t[2], g)
+                                : add_times(tn_mul_scalar_(t[2], o->momentum), g, 1 - o->dampening);
         ahead.alpha = o->momentum;
         g = o->nesterov ? tn_add(g, buffer, &ahead) : buffer;
     }
-    return add_scaled(t[0], g, -o->lr);
+    return add_scaled(t[0], g, sgd->rate);
 }
 
-static tn_tensor *adam_one(tn_tensor *const *t, const void *options)
+struct adam {
+    const tn_adam_step_options *options;
+    struct factor shrink; /* 1 - lr * weight_decay */
+    struct factor root;   /* 1 / sqrt(1 - beta2^step) */
+    struct factor rate;   /* -lr / (1 - beta1^step) */
+};
+
+static tn_tensor *adam_one(tn_tensor *const *t, const void *shared)
 {
-    const tn_adam_step_options *o = options;
-    double one = 1 - pow(o->beta1, (double)o->step), two = 1 - pow(o->beta2, (double)o->step);
-    if (o->decoupled && o->weight_decay != 0 &&
-        tn_mul_scalar_(t[0], 1 - o->lr * o->weight_decay) == NULL)
+    const struct adam *adam = shared;
+    const tn_adam_step_options *o = adam->options;
+    if (o->decoupled && o->weight_decay != 0 && scale(t[0], adam->shrink) == NULL)
         return NULL;
     tn_tensor *g = effective(t[0], t[1], o->decoupled ? 0 : o->weight_decay, o->maximize);
-    tn_tensor *m = add_scaled(t[2], tn_sub(g, t[2], NULL), 1 - o->beta1);
-    tn_tensor *v = add_scaled(tn_mul_scalar_(t[3], o->beta2), tn_mul(g, g), 1 - o->beta2);
+    tn_tensor *m = add_times(t[2], tn_sub(g, t[2], NULL), 1 - o->beta1);
+    tn_tensor *v = add_times(tn_mul_scalar_(t[3], o->beta2), tn_mul(g, g), 1 - o->beta2);
     if (o->amsgrad && v != NULL)
         v = tn_maximum_(t[4], v);
-    tn_tensor *root = tn_mul_scalar_(tn_sqrt(v), 1 / sqrt(two));
-    return add_scaled(t[0], tn_div(m, tn_add_scalar_(root, o->eps), NULL), -o->lr / one);
+    tn_tensor *root = scale(tn_sqrt(v), adam->root);
+    return add_scaled(t[0], tn_div(m, tn_add_scalar_(root, o->eps), NULL), adam->rate);
+}
+
+/* The type in which numbers that are tensors are combined: float64 where one of the tensors or the
+ * parameters show that the device has it. */
+static tn_dtype number_type(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
+{
+    tn_tensor *const all[] = { a, b, parameter };
+
+    for (int i = 0; i < 3; i++)
+        if (all[i] != TN_NONE && tn_tensor_dtype(all[i]) == TN_F64)
+            return TN_F64;
+    return TN_F32;
+}
+
+/* beta^step - 1; by expm1, which loses nothing to cancellation in float32. */
+static tn_tensor *power_less_one(double beta, tn_tensor *step)
+{
+    if (beta > 0)
+        return tn_expm1(tn_mul_scalar(step, log(beta)));
+    return tn_add_scalar(tn_pow(tn__common_number(step, beta), step), -1);
+}
+
+/* Tensors for the numbers of a step where step or lr is one. */
+static tn_status adam_numbers(struct adam *adam, tn_tensor *step, tn_tensor *lr,
+                              tn_tensor *parameter)
+{
+    const tn_adam_step_options *o = adam->options;
+    tn_dtype dtype = number_type(step, lr, parameter);
+    const tn_device *device = tn_tensor_device(parameter);
+    tn_tensor *one, *two;
+
+    step = step == TN_NONE ? tn_tensor_full(TN_SCALAR_SHAPE, (double)o->step, dtype, device)
+                           : tn_cast(step, dtype);
+    lr = lr == TN_NONE ? tn_tensor_full(TN_SCALAR_SHAPE, o->lr, dtype, device) : tn_cast(lr, dtype);
+    if (step == NULL || lr == NULL)
+        return tn_error_last_code();
+    one = power_less_one(o->beta1, step);
+    two = tn_neg(power_less_one(o->beta2, step));
+    adam->shrink.tensor = tn_add_scalar(tn_mul_scalar(lr, -o->weight_decay), 1);
+    adam->root.tensor = tn_reciprocal(tn_sqrt(two));
+    adam->rate.tensor = tn_div(lr, one, NULL); /* `one` has the sign already */
+    return adam->shrink.tensor != NULL && adam->root.tensor != NULL && adam->rate.tensor != NULL
+               ? TN_OK
+               : tn_error_last_code();
 }
 
 /* `one` for each group of `size` tensors, whose temporaries end with it. */
 static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
-                            tn_tensor *(*one)(tn_tensor *const *, const void *),
-                            const void *options)
+                            tn_tensor *(*one)(tn_tensor *const *, const void *), const void *shared)
 {
     for (int64_t i = 0; i < n_in; i += size) {
         uint64_t scope = tn_scope_begin();
-        bool good = one(in + i, options) != NULL;
+        bool good = one(in + i, shared) != NULL;
 
         tn_scope_end(scope);
         if (!good)
@@ -135,14 +261,35 @@ static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
 
 static tn_status sgd_step_decompose(const tn_decompose *call)
 {
-    (void)call->out;
-    return each_group(call->in, call->n_in, sgd_group(call->options), sgd_one, call->options);
+    const tn_sgd_step_options *o = call->options;
+    struct sgd sgd = { o, { -o->lr, NULL } };
+    tn_tensor *lr = call->in[SGD_LR];
+
+    if (lr != TN_NONE) {
+        sgd.rate.tensor = tn_neg(lr);
+        if (sgd.rate.tensor == NULL)
+            return tn_error_last_code();
+    }
+    return each_group(call->in + SGD_LIST, call->n_in - SGD_LIST, sgd_group(o), sgd_one, &sgd);
 }
 
 static tn_status adam_step_decompose(const tn_decompose *call)
 {
-    (void)call->out;
-    return each_group(call->in, call->n_in, adam_group(call->options), adam_one, call->options);
+    const tn_adam_step_options *o = call->options;
+    tn_tensor *step = call->in[ADAM_STEP], *lr = call->in[ADAM_LR];
+    struct adam adam = { .options = o };
+
+    if (step != TN_NONE || lr != TN_NONE) {
+        tn_status status = adam_numbers(&adam, step, lr, call->in[ADAM_LIST]);
+
+        if (status != TN_OK)
+            return status;
+    } else {
+        adam.shrink.value = 1 - o->lr * o->weight_decay;
+        adam.root.value = 1 / sqrt(1 - pow(o->beta2, (double)o->step));
+        adam.rate.value = -o->lr / (1 - pow(o->beta1, (double)o->step));
+    }
+    return each_group(call->in + ADAM_LIST, call->n_in - ADAM_LIST, adam_group(o), adam_one, &adam);
 }
 
 /* ---- the norm of all gradients --------------------------------------------------------------- */

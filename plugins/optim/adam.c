@@ -14,6 +14,8 @@ struct adam {
     double weight_decay;
     bool amsgrad;
     bool maximize;
+    bool capturable;
+    struct optim_rate held;
 };
 
 #define OPTIONS(decay_)                                                                            \
@@ -27,7 +29,7 @@ struct adam {
                            "uses the maximum of the averages of squares"),                         \
             TN_OPTION_ROW(struct adam, maximize, "False", "maximizes the objective",               \
                           TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),                                 \
-            TN_OPTION_END                                                                          \
+            OPTIM_CAPTURABLE(struct adam), TN_OPTION_END                                           \
     }
 
 static const tn_option adam_options[] = OPTIONS("0.0");
@@ -58,10 +60,14 @@ static tn_status check(tn_optimizer *self, const void *options)
     return TN_OK;
 }
 
-static tn_status run(const struct adam *s, int64_t steps, bool decoupled, tn_tensor *const *list,
-                     int64_t n)
+static tn_status run(const struct optim_call *call, bool decoupled)
 {
+    const struct adam *s = call->options;
     tn_adam_step_options o = TN_ADAM_STEP_OPTIONS;
+    if (call->step == TN_NONE)
+        o.step = call->steps;
+    if (call->rate == TN_NONE)
+        o.lr = s->lr;
     o.beta1 = s->betas.at[0];
     o.beta2 = s->betas.at[1];
     o.eps = s->eps;
@@ -69,37 +75,39 @@ static tn_status run(const struct adam *s, int64_t steps, bool decoupled, tn_ten
     o.amsgrad = s->amsgrad;
     o.maximize = s->maximize;
     o.decoupled = decoupled;
-    return tn_adam_step(list, n, steps, s->lr, &o);
+    return tn_adam_step(call->step, call->rate, call->list, call->n, &o);
 }
 
-static tn_status run_adam(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
-                          int64_t n)
+static tn_status run_adam(const struct optim_call *call)
 {
-    (void)fresh;
-    return run(options, steps, false, list, n);
+    return run(call, false);
 }
 
-static tn_status run_adamw(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
-                           int64_t n)
+static tn_status run_adamw(const struct optim_call *call)
 {
-    (void)fresh;
-    return run(options, steps, true, list, n);
+    return run(call, true);
 }
 
-static const char *const states[] = { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" };
+static tn_status step(tn_optimizer *self, const tn_step_args *args,
+                      tn_status (*run_one)(const struct optim_call *))
+{
+    static const char *const states[] = { "exp_avg", "exp_avg_sq", "max_exp_avg_sq" };
+    struct adam *s = tn_optimizer_data(self, args->group);
+    if (s == NULL)
+        return tn_error_last_code();
+    const struct optim_rule rule = { states, 2 + s->amsgrad, s->capturable, true,
+                                     s->lr,  &s->held,       run_one };
+    return optim_step(self, args, &rule);
+}
 
 static tn_status adam_step(tn_optimizer *self, const tn_step_args *args)
 {
-    const struct adam *s = args->options;
-    const struct optim_rule rule = { states, 2 + s->amsgrad, run_adam };
-    return optim_step(self, args, &rule);
+    return step(self, args, run_adam);
 }
 
 static tn_status adamw_step(tn_optimizer *self, const tn_step_args *args)
 {
-    const struct adam *s = args->options;
-    const struct optim_rule rule = { states, 2 + s->amsgrad, run_adamw };
-    return optim_step(self, args, &rule);
+    return step(self, args, run_adamw);
 }
 
 const tn_optimizer_def optim_adam = {

@@ -94,29 +94,77 @@ static bool alike(const struct walk *walk, int64_t i, int64_t k, bool fresh)
            steps_of(walk, i) == steps_of(walk, k);
 }
 
+/* The numbers of a call as tensors, where the rule wants them so. Elsewhere those that were kept
+ * follow, for a later step that wants them. */
+static tn_status set_numbers(const struct optim_rule *rule, const struct optim_batch *batch,
+                             struct optim_call *call)
+{
+    call->step = call->rate = TN_NONE;
+    if (!rule->capturable)
+        return rule->counts ? optim_step_number_set(batch) : TN_OK;
+    call->rate = optim_rate(batch, rule->rate);
+    if (call->rate != NULL && rule->counts)
+        call->step = optim_step_number(batch);
+    return call->rate != NULL && call->step != NULL ? TN_OK : tn_error_last_code();
+}
+
+/* A step that failed is not counted. */
+static tn_status uncount(tn_status status, tn_tensor *step)
+{
+    uint64_t mark = tn_error_mark();
+
+    if (step != TN_NONE)
+        (void)tn_add_scalar_(step, -1);
+    tn_error_restore(mark);
+    return status;
+}
+
+/* What the members of a batch have in common, and all that belongs to them. */
+static tn_status run_batch(const struct walk *walk, const int64_t *members, int64_t count,
+                           bool fresh, tn_tensor **list)
+{
+    const struct optim_batch batch = { walk->self, walk->args, members, count,
+                                       steps_of(walk, members[0]) };
+    struct optim_call call = {
+        .options = walk->args->options, .steps = batch.steps, .fresh = fresh, .list = list
+    };
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = gather(walk, members[i], list, &call.n);
+    if (status == TN_OK)
+        status = set_numbers(walk->rule, &batch, &call);
+    if (status != TN_OK)
+        return status;
+    status = walk->rule->run(&call);
+    return status == TN_OK ? TN_OK : uncount(status, call.step);
+}
+
 tn_status optim_step(tn_optimizer *self, const tn_step_args *args, const struct optim_rule *rule)
 {
     const struct walk walk = { self, args, rule };
-    size_t room = (size_t)(args->count * (2 + rule->n_states));
-    tn_tensor **list = tn_malloc(room * sizeof(tn_tensor *) + (size_t)args->count);
+    size_t count = (size_t)args->count, room = count * (size_t)(2 + rule->n_states);
+    tn_tensor **list = tn_malloc(room * sizeof(tn_tensor *) + count * (sizeof(int64_t) + 1));
     tn_status status = TN_OK;
     if (list == NULL)
         return TN_ERR_MEMORY;
-    bool *taken = (bool *)(list + room);
-    memset(taken, 0, (size_t)args->count);
+    int64_t *members = (int64_t *)(void *)(list + room);
+    bool *taken = (bool *)(members + count);
+    memset(taken, 0, count);
+    if (rule->capturable)
+        status = optim_rate_changed(self, args->group, rule->rate, rule->held);
     for (int64_t first = 0; first < args->count && status == TN_OK; first++) {
         int64_t n = 0;
         if (taken[first])
             continue;
         bool fresh = is_fresh(&walk, first);
-        for (int64_t i = first; i < args->count && status == TN_OK; i++) {
+        for (int64_t i = first; i < args->count; i++) {
             if (taken[i] || (i > first && !alike(&walk, first, i, fresh)))
                 continue;
             taken[i] = true;
-            status = gather(&walk, i, list, &n);
+            members[n++] = i;
         }
-        if (status == TN_OK)
-            status = rule->run(args->options, steps_of(&walk, first), fresh, list, n);
+        status = run_batch(&walk, members, n, fresh, list);
     }
     tn_free(list);
     return status;

@@ -5,6 +5,7 @@ plugins_optim_la_SOURCES = \
 	%D%/optim.h \
 	%D%/adam.c \
 	%D%/groups.c \
+	%D%/numbers.c \
 	%D%/plugin.c \
 	%D%/schedule.c \
 	%D%/sgd.c

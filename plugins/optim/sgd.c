@@ -14,6 +14,8 @@ struct sgd {
     double weight_decay;
     bool nesterov;
     bool maximize;
+    bool capturable;
+    struct optim_rate held;
 };
 
 static const tn_option table[] = {
@@ -24,6 +26,7 @@ static const tn_option table[] = {
     TN_OPTION_BOOL(struct sgd, nesterov, "False", "Nesterov momentum"),
     TN_OPTION_ROW(struct sgd, maximize, "False", "maximizes the objective", TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
+    OPTIM_CAPTURABLE(struct sgd),
     TN_OPTION_END
 };
 
@@ -45,26 +48,30 @@ static tn_status check(tn_optimizer *self, const void *options)
     return TN_OK;
 }
 
-static tn_status run(const void *options, int64_t steps, bool fresh, tn_tensor *const *list,
-                     int64_t n)
+static tn_status run(const struct optim_call *call)
 {
-    const struct sgd *s = options;
+    const struct sgd *s = call->options;
     tn_sgd_step_options o = TN_SGD_STEP_OPTIONS;
-    (void)steps;
+    if (call->rate == TN_NONE)
+        o.lr = s->lr;
     o.momentum = s->momentum;
     o.dampening = s->dampening;
     o.weight_decay = s->weight_decay;
     o.nesterov = s->nesterov;
     o.maximize = s->maximize;
-    o.first = fresh; /* the first buffer is the gradient itself, not dampened */
-    return tn_sgd_step(list, n, s->lr, &o);
+    o.first = call->fresh; /* the first buffer is the gradient itself, not dampened */
+    return tn_sgd_step(call->rate, call->list, call->n, &o);
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
     static const char *const states[] = { "momentum_buffer" };
-    const struct sgd *s = args->options;
-    const struct optim_rule rule = { states, s->momentum != 0, run };
+    struct sgd *s = tn_optimizer_data(self, args->group);
+    if (s == NULL)
+        return tn_error_last_code();
+    const struct optim_rule rule = {
+        states, s->momentum != 0, s->capturable, false, s->lr, &s->held, run
+    };
     return optim_step(self, args, &rule);
 }
 

@@ -76,21 +76,37 @@ tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype,
     return TN_OK;
 }
 
+/* Of an operator that has no outputs: the input from which on it writes. */
+static int64_t first_written(const conform_case *one)
+{
+    int64_t i = 0;
+
+    while (i < one->def->n_inputs - 1 && (one->def->inputs[i].flags & TN_OPERAND_WRITTEN) == 0)
+        i++;
+    return i;
+}
+
 int32_t conform_results(const conform_case *one)
 {
-    return one->def->n_outputs > 0 ? one->def->n_outputs : (int32_t)one->n_in;
+    return one->def->n_outputs > 0 ? one->def->n_outputs
+                                   : (int32_t)(one->n_in - first_written(one));
 }
 
 tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_tensor **out)
 {
+    int64_t first = first_written(one);
+    tn_tensor *copies[OPERANDS];
+
     if (one->def->n_outputs > 0)
         return tn_op_call(one->op, in, one->n_in, one->options, out, one->def->n_outputs);
     for (int64_t i = 0; i < one->n_in; i++) {
-        out[i] = tn_clone(in[i]);
-        if (out[i] == NULL)
+        copies[i] = i < first ? in[i] : tn_clone(in[i]);
+        if (copies[i] == NULL)
             return tn_error_code();
+        if (i >= first)
+            out[i - first] = copies[i];
     }
-    return tn_op_call(one->op, out, one->n_in, one->options, NULL, 0);
+    return tn_op_call(one->op, copies, one->n_in, one->options, NULL, 0);
 }
 
 tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a)

@@ -380,9 +380,12 @@ sub wrapper
     $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}),
         $op->{rev});
     my ($array, $n) = ('in', $count);
-    if ($list && @fill) {       # the list behind the others
+    my $behind = $list && @fill;    # the list behind the others
+    if ($behind) {
         $n = scalar(@fill) . " + n_$list";
-        $text .= sprintf("    tn_tensor *in[%d + TN_MAX_DIMS];\n", scalar @fill);
+        $text .= sprintf("    tn_tensor *few[%d + TN_MAX_DIMS];\n", scalar @fill);
+        $text .= sprintf("    tn_tensor **in = tn_ops_inputs(%s, few, %d, %s, n_%s);\n",
+            quote("$op->{name}: $list"), scalar @fill, $list, $list);
     } elsif ($list) {
         ($array, $n) = ($list, "n_$list");
     } elsif ($count) {
@@ -390,7 +393,9 @@ sub wrapper
     } else {
         ($array, $n) = ('NULL', 0);
     }
-    $text .= "    tn_tensor *out[$outs];\n    tn_status status;\n" if $outs > 1;
+    $text .= "    tn_tensor *out[$outs];\n" if $outs > 1;
+    $text .= "    tn_status status;\n" if $outs > 1 || ($behind && $outs == 0);
+    $text .= "    tn_tensor *y;\n" if $behind && $outs == 1;
     my $pointer = 'NULL';
     if (@args) {
         $text .= "    $struct all = TN_\U$op->{name}\E_OPTIONS;\n";
@@ -399,30 +404,28 @@ sub wrapper
         $pointer = 'options';
     }
     $text .= "\n";
-    if ($list && @fill) {
-        my $failed = $outs != 1 ? 'TN_ERR_VALUE' : 'NULL';
-        $text .= "    if (n_$list < 0 || n_$list > TN_MAX_DIMS) {\n";
-        $text .= "        (void)tn_fail(TN_ERR_VALUE, \"$op->{name}: $list: too many tensors, "
-            . "got %lld; expected at most %d\",\n"
-            . "                      (long long)n_$list, TN_MAX_DIMS);\n"
-            . "        return $failed;\n    }\n";
+    if ($behind) {
+        $text .= "    if (in == NULL)\n        return "
+            . ($outs != 1 ? 'tn_error_last_code()' : 'NULL') . ";\n";
     }
     $text .= "    in[$_] = $fill[$_];\n" for 0 .. $#fill;
-    $text .= sprintf("    for (int64_t i = 0; i < n_%s; i++)\n        in[%d + i] = %s[i];\n", $list,
-        scalar @fill, $list) if $list && @fill;
     $text .= "    if (options != NULL)\n        all = *options;\n" if @args && @opts;
     $text .= "    all.$_->{name} = $_->{name};\n" for @args;
+    my $lookup = 'tn_op_lookup(&ref)';
+    my $free = $behind ? "    tn_ops_inputs_free(in, few);\n" : '';
+    my $keep = sub { $behind ? "    $_[0] = $_[1];\n${free}    return $_[0];\n"
+                             : "    return $_[1];\n" };
     if ($outs == 0) {
-        $text .= "    return tn_op_call(tn_op_lookup(&ref), $array, $n, $pointer, NULL, 0);\n";
+        $text .= $keep->('status', "tn_op_call($lookup, $array, $n, $pointer, NULL, 0)");
     } elsif ($outs > 1) {
-        $text .= "    status = tn_op_call(tn_op_lookup(&ref), $array, $n, $pointer, out, $outs);\n";
+        $text .= "    status = tn_op_call($lookup, $array, $n, $pointer, out, $outs);\n$free";
         $text .= "    *$op->{out}[$_]{name} = out[$_];\n" for 0 .. $outs - 1;
         $text .= "    return status;\n";
     } elsif ($inplace) {
-        $text .= "    return tn_op_call1_into(&ref, $array, $n, $pointer, "
-            . ($into ? 'into' : "${array}[0]") . ");\n";
+        $text .= $keep->('y', "tn_op_call1_into(&ref, $array, $n, $pointer, "
+            . ($into ? 'into' : "${array}[0]") . ')');
     } else {
-        $text .= "    return tn_op_call1(&ref, $array, $n, $pointer);\n";
+        $text .= $keep->('y', "tn_op_call1(&ref, $array, $n, $pointer)");
     }
     return $text . "}\n";
 }
@@ -445,6 +448,32 @@ my $ops_h = <<"END";
 TN_BEGIN_DECLS
 
 #define TN_OPS_INLINE TN_ATTR(unused) static inline
+
+/* Room for `first` inputs and a list behind them, with the list in it: `few`, which has place for
+ * TN_MAX_DIMS of the list, or memory. NULL and an error for a list that cannot be. */
+TN_OPS_INLINE tn_tensor **tn_ops_inputs(const char *what, tn_tensor **few, int64_t first,
+                                        tn_tensor *const *list, int64_t n)
+{
+    tn_tensor **in = few;
+
+    if (n < 0 || n > INT32_MAX || (list == NULL && n > 0)) {
+        (void)tn_fail(TN_ERR_VALUE,
+                      "%s: wrong list, got %lld tensors%s; expected their number and an array",
+                      what, (long long)n, list == NULL ? " and NULL" : "");
+        return NULL;
+    }
+    if (n > TN_MAX_DIMS)
+        in = (tn_tensor **)tn_malloc((size_t)(first + n) * sizeof *in);
+    for (int64_t i = 0; in != NULL && i < n; i++)
+        in[first + i] = list[i];
+    return in;
+}
+
+TN_OPS_INLINE void tn_ops_inputs_free(tn_tensor **in, tn_tensor **few)
+{
+    if (in != few)
+        tn_free(in);
+}
 
 END
 my $layers_h = <<"END";

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Steps of optimizers and the norm of many tensors, judged by torch.optim and torch.nn.utils. Of an operator that writes into its
-# inputs the lines `out` are the inputs after the call, in their order.   PYTHON-WITH-TORCH make_optimizer.py > optimizer.txt
+# inputs the lines `out` are those inputs after the call, in their order.   PYTHON-WITH-TORCH make_optimizer.py > optimizer.txt
 from cases import *
 
 SHAPES = ((2, 3), (5,), ())
 
 
-def step(name, op, make, states, group, **options):
-    """`make` gives a torch optimizer over the parameters; `states` names what it keeps, `group` prepares one parameter's."""
+def step(name, op, make, states, group, numbers, **options):
+    """`make` gives a torch optimizer over the parameters; `states` names what it keeps, `group` prepares one parameter's.
+    `numbers` are the inputs before the list: the step and the learning rate as tensors, or None."""
     for d in (F32, F64, F16, BF16):
         def run(*tensors):
+            tensors = tensors[len(numbers):]
             size = 2 + len(states)
             parameters = []
             for i in range(0, len(tensors), size):
@@ -30,9 +32,9 @@ def step(name, op, make, states, group, **options):
             return tuple(out)
 
         def wide(*tensors):     # the float64 result, rounded
-            return tuple(t.to(d) for t in run(*[t.to(F64) for t in tensors]))
+            return tuple(t.to(d) for t in run(*[t if t is None else t.to(F64) for t in tensors]))
 
-        inputs = []
+        inputs = [None if v is None else x(dtype=t, data=v, grad=False) for v, t in numbers]
         for shape in SHAPES:
             inputs += [n(*shape, dtype=d), n(*shape, dtype=d)]
             inputs += [n(*shape, dtype=d, positive="sq" in key) for key in states]
@@ -43,7 +45,7 @@ def nothing(state):
     pass
 
 
-def sgd(name, **options):
+def sgd(name, lr_tensor=None, **options):
     lr = 0.25
     own = {k: v for k, v in options.items() if k != "first"}
     states = ("momentum_buffer",) if options.get("momentum") else ()
@@ -52,7 +54,8 @@ def sgd(name, **options):
         if options.get("first"):
             state.clear()
 
-    step(name, "sgd_step", lambda p: torch.optim.SGD(p, lr=lr, foreach=False, **own), states, group, lr=lr, **options)
+    step(name, "sgd_step", lambda p: torch.optim.SGD(p, lr=lr, foreach=False, **own), states, group,
+         [(lr_tensor and lr, lr_tensor)], **({} if lr_tensor else {"lr": lr}), **options)
 
 
 sgd("plain")
@@ -65,9 +68,11 @@ sgd("maximize-decay", maximize=True, weight_decay=0.25)
 sgd("nesterov-decay", momentum=0.25, nesterov=True, weight_decay=0.25)
 sgd("first-nesterov", momentum=0.5, nesterov=True, first=True)
 sgd("first", momentum=0.5, dampening=0.5, first=True)
+sgd("lr-tensor", F32, weight_decay=0.125)
+sgd("lr-tensor-momentum", F64, momentum=0.5, nesterov=True)
 
 
-def adam(name, kind=torch.optim.Adam, at=3, amsgrad=False, **options):
+def adam(name, kind=torch.optim.Adam, at=3, amsgrad=False, step_tensor=None, lr_tensor=None, **options):
     lr = 0.0625
     states = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if amsgrad else ())
     own = dict(options)
@@ -77,7 +82,8 @@ def adam(name, kind=torch.optim.Adam, at=3, amsgrad=False, **options):
         state["step"] = torch.tensor(float(at - 1))
 
     step(name, "adam_step", lambda p: kind(p, lr=lr, foreach=False, amsgrad=amsgrad, **({"weight_decay": 0.0} | own)), states, group,
-         step=at, lr=lr, decoupled=kind is torch.optim.AdamW, amsgrad=amsgrad, **options)
+         [(step_tensor and at, step_tensor), (lr_tensor and lr, lr_tensor)], **({} if step_tensor else {"step": at}),
+         **({} if lr_tensor else {"lr": lr}), decoupled=kind is torch.optim.AdamW, amsgrad=amsgrad, **options)
 
 
 adam("plain")
@@ -92,6 +98,11 @@ adam("late", at=1000)
 adam("decoupled-amsgrad", kind=torch.optim.AdamW, amsgrad=True, weight_decay=0.125)
 adam("decoupled-maximize", kind=torch.optim.AdamW, maximize=True, weight_decay=0.125, beta1=0.0)
 adam("decoupled", kind=torch.optim.AdamW, weight_decay=0.25)
+adam("tensors", step_tensor=F32, lr_tensor=F32)
+adam("step-tensor", step_tensor=I64, amsgrad=True, weight_decay=0.25, at=1)
+adam("step-tensor-f64", step_tensor=F64, lr_tensor=F64, beta1=0.5, beta2=0.75, eps=0.125)
+adam("lr-tensor", lr_tensor=F32, kind=torch.optim.AdamW, weight_decay=0.125, maximize=True)
+adam("beta-zero", step_tensor=F32, lr_tensor=F64, kind=torch.optim.AdamW, weight_decay=0.25, beta1=0.0)
 
 for d in (F32, F64):
     for p in (2.0, 1.0, float("inf"), float("-inf"), 3.0, 0.5):

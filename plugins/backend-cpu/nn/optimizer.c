@@ -13,9 +13,13 @@
 
 enum { PIECE = 16384, MOST = 5 };
 
+/* The inputs of each operator: optional numbers, then the list. */
+enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST };
+
 struct work {
     const tn_call *call;
-    int64_t group;
+    const tn_view *const *list; /* n of them, `group` for each parameter */
+    int64_t n, group;
     enum tn__ct ct;
     const struct tn__sgd *sgd; /* one of the two */
     const struct tn__adam *adam;
@@ -52,10 +56,13 @@ static bool packed(const tn_view *view)
     return true;
 }
 
-static bool takes(const tn_call *call, int64_t group, char *reason, size_t size)
+/* The list of a call, which comes behind `first` numbers. */
+static bool takes(const tn_call *call, int64_t first, int64_t group, char *reason, size_t size)
 {
-    for (int64_t i = 0; i < call->n_in; i++) {
-        if (packed(call->in[i]) && same_order(call->in[i], call->in[i - i % group]))
+    const tn_view *const *list = call->in + first;
+
+    for (int64_t i = 0; i < call->n_in - first; i++) {
+        if (packed(list[i]) && same_order(list[i], list[i - i % group]))
             continue;
         tn_snprint(reason, size, "tensor %lld has other strides than its parameter, or gaps",
                    (long long)i);
@@ -76,18 +83,18 @@ static int64_t adam_group(const tn_call *call)
 
 static bool supports_sgd_step(const tn_call *call, char *reason, size_t size)
 {
-    return takes(call, sgd_group(call), reason, size);
+    return takes(call, SGD_LIST, sgd_group(call), reason, size);
 }
 
 static bool supports_adam_step(const tn_call *call, char *reason, size_t size)
 {
-    return takes(call, adam_group(call), reason, size);
+    return takes(call, ADAM_LIST, adam_group(call), reason, size);
 }
 
 /* The index of the parameter that contains piece `piece`. */
 static int64_t parameter_of(const struct work *w, int64_t piece)
 {
-    int64_t low = 0, high = w->call->n_in / w->group;
+    int64_t low = 0, high = w->n / w->group;
 
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
@@ -107,7 +114,7 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     for (int64_t piece = begin; piece < end; piece++) {
         while (w->first[parameter + 1] <= piece)
             parameter++;
-        const tn_view *const *views = w->call->in + parameter * w->group;
+        const tn_view *const *views = w->list + parameter * w->group;
         int64_t from = (piece - w->first[parameter]) * PIECE,
                 n = tn__span_view_count(views[0]) - from;
         void *at[MOST];
@@ -124,14 +131,17 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Divides into pieces, computes and, for a norm, combines the results. */
-static tn_status run(struct work *w, bool folds)
+/* Divides the list behind `first` inputs into pieces, computes and, for a norm, combines the
+ * results. */
+static tn_status run(struct work *w, int64_t first, bool folds)
 {
-    int64_t count = w->call->n_in / w->group, all = 0;
+    int64_t count = (w->call->n_in - first) / w->group, all = 0;
     tn_status status;
 
+    w->list = w->call->in + first;
+    w->n = w->call->n_in - first;
     for (int64_t i = 0; i < count; i++)
-        all += (tn__span_view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+        all += (tn__span_view_count(w->list[i * w->group]) + PIECE - 1) / PIECE;
     w->ct = tn__dtype_ct(w->call->dtype);
     w->first = tn__scratch_take((size_t)(count + 1) * sizeof *w->first +
                                 (folds ? (size_t)all * sizeof *w->parts : 0));
@@ -141,7 +151,7 @@ static tn_status run(struct work *w, bool folds)
     w->first[0] = 0;
     for (int64_t i = 0; i < count; i++)
         w->first[i + 1] = w->first[i] +
-                          (tn__span_view_count(w->call->in[i * w->group]) + PIECE - 1) / PIECE;
+                          (tn__span_view_count(w->list[i * w->group]) + PIECE - 1) / PIECE;
     status = tn_parallel_for(all, 2, pieces, w);
     for (int64_t i = 0; folds && i < all; i++) { /* in the order of the pieces */
         double part = w->parts[i];
@@ -154,27 +164,42 @@ static tn_status run(struct work *w, bool folds)
     return status;
 }
 
+/* A number that is an option or, where it is there, a tensor. */
+static double number_of(const tn_view *tensor, double option)
+{
+    if (tensor == NULL)
+        return option;
+    switch (tn_view_dtype(tensor)) {
+    case TN_F64: return *(const double *)(const void *)tn__view_at(tensor);
+    case TN_I64: return (double)*(const int64_t *)(const void *)tn__view_at(tensor);
+    default: return (double)*(const float *)(const void *)tn__view_at(tensor);
+    }
+}
+
 static tn_status run_sgd_step(const tn_call *call)
 {
     const tn_sgd_step_options *o = call->options;
-    struct tn__sgd numbers = { o->lr,       o->momentum, o->dampening, o->weight_decay,
+    double lr = number_of(call->in[SGD_LR], o->lr);
+    struct tn__sgd numbers = { lr,          o->momentum, o->dampening, o->weight_decay,
                                o->nesterov, o->maximize, o->first };
     struct work w = { .call = call, .group = sgd_group(call), .sgd = &numbers };
 
-    return run(&w, false);
+    return run(&w, SGD_LIST, false);
 }
 
 static tn_status run_adam_step(const tn_call *call)
 {
     const tn_adam_step_options *o = call->options;
-    double one = 1 - pow(o->beta1, (double)o->step), two = 1 - pow(o->beta2, (double)o->step);
+    double step = number_of(call->in[ADAM_STEP], (double)o->step);
+    double lr = number_of(call->in[ADAM_LR], o->lr);
+    double one = 1 - pow(o->beta1, step), two = 1 - pow(o->beta2, step);
     struct tn__adam numbers = {
         .weight_decay = o->decoupled ? 0 : o->weight_decay,
-        .shrink = o->decoupled ? 1 - o->lr * o->weight_decay : 1,
+        .shrink = o->decoupled ? 1 - lr * o->weight_decay : 1,
         .follow1 = 1 - o->beta1,
         .keep2 = o->beta2,
         .follow2 = 1 - o->beta2,
-        .rate = o->lr / one,
+        .rate = lr / one,
         .scale = 1 / sqrt(two),
         .eps = o->eps,
         .amsgrad = o->amsgrad,
@@ -182,7 +207,10 @@ static tn_status run_adam_step(const tn_call *call)
     };
     struct work w = { .call = call, .group = adam_group(call), .adam = &numbers };
 
-    return run(&w, false);
+    if (!(step >= 1))
+        return tn_fail(TN_ERR_VALUE,
+                       "adam_step: step_tensor: out of range, got %g; expected 1 or more", step);
+    return run(&w, ADAM_LIST, false);
 }
 
 static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
@@ -190,7 +218,7 @@ static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
     double p = ((const tn_total_norm_options *)call->options)->p;
 
     if (p == 1 || p == 2 || p == INFINITY)
-        return takes(call, 1, reason, size);
+        return takes(call, 0, 1, reason, size);
     tn_snprint(reason, size, "p: not supported, got %g; expected 1, 2 or inf", p);
     return false;
 }
@@ -203,7 +231,7 @@ static tn_status run_total_norm(const tn_call *call)
                       .fold = p == 1   ? tn__simd.optimizer->sum
                               : p == 2 ? tn__simd.optimizer->squares
                                        : tn__simd.optimizer->largest };
-    tn_status status = run(&w, true);
+    tn_status status = run(&w, 0, true);
     double norm = p == 2 ? sqrt(w.norm) : w.norm;
 
     if (status == TN_OK && w.ct == TN__F32)

@@ -48,8 +48,8 @@ typedef struct tn_infer {
                      kernel, see tn_call.make_output) */
     int64_t in0_offset; /* offset of in[0] in its storage, in elements: the base for the offset of a
                            view */
-    /* May be written, where one list is `written`: its inputs come in groups of `group`, and input
-     * i of each is only read where bit i of `only_read` is set. 0: all are written. */
+    /* May be written, where one list is `written`: its tensors come in groups of `group`, and
+     * tensor i of each is only read where bit i of `only_read` is set. 0: all are written. */
     int64_t group;
     uint64_t only_read;
 } tn_infer;

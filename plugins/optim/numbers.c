@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers of a step that are tensors on the device of the parameters: the number of the step and
+ * the learning rate of an optimizer that is `capturable`. A step then passes no number of the host
+ * that changes, so that the same calls may be repeated. They are states of the parameters, "step"
+ * and "lr", which those that step together share. */
+#include "optim.h"
+
+static int64_t place_of(const struct optim_batch *batch, int64_t member)
+{
+    return batch->args->index[batch->members[member]];
+}
+
+/* How many parameters of the optimizer have this very tensor as a state. */
+static int64_t holders(tn_optimizer *self, const char *name, const tn_tensor *tensor)
+{
+    int64_t count = tn_optimizer_count(self), found = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        found += tn_optimizer_state(self, i, name) == tensor;
+    return found;
+}
+
+/* The state `name` of the batch: that of its first member or, where that has none of the right
+ * kind, `value`; a tensor that no parameter outside the batch has. */
+static tn_tensor *shared(const struct optim_batch *batch, const char *name, tn_dtype dtype,
+                         double value)
+{
+    tn_tensor *parameter = batch->args->parameters[batch->members[0]];
+    tn_tensor *tensor = tn_optimizer_state(batch->self, place_of(batch, 0), name);
+    int64_t within = 0;
+
+    for (int64_t i = 0; i < batch->count && tensor != NULL; i++)
+        within += tn_optimizer_state(batch->self, place_of(batch, i), name) == tensor;
+    if (tensor == NULL || tn_tensor_ndim(tensor) != 0) {
+        tensor = tn_tensor_full(TN_SCALAR_SHAPE, value, dtype, tn_tensor_device(parameter));
+        within = 0;
+    } else if (tn_tensor_dtype(tensor) != dtype) {
+        tensor = tn_cast(tensor, dtype);
+        within = 0;
+    } else if (within < holders(batch->self, name, tensor)) {
+        tensor = tn_copy(tensor);
+        within = 0;
+    }
+    if (tensor == NULL || within == batch->count)
+        return tensor;
+    for (int64_t i = 0; i < batch->count; i++)
+        if (tn_optimizer_set_state(batch->self, place_of(batch, i), name, tensor) != TN_OK)
+            return NULL;
+    return tensor;
+}
+
+tn_tensor *optim_step_number(const struct optim_batch *batch)
+{
+    return tn_add_scalar_(shared(batch, "step", TN_F32, (double)(batch->steps - 1)), 1);
+}
+
+tn_status optim_step_number_set(const struct optim_batch *batch)
+{
+    for (int64_t i = 0; i < batch->count; i++) {
+        tn_tensor *step = tn_optimizer_state(batch->self, place_of(batch, i), "step");
+
+        if (step != NULL && tn_fill_(step, (double)batch->steps) == NULL)
+            return tn_error_last_code();
+    }
+    return TN_OK;
+}
+
+/* In float64 where the parameters are; a device may lack it elsewhere. */
+tn_tensor *optim_rate(const struct optim_batch *batch, double rate)
+{
+    tn_tensor *parameter = batch->args->parameters[batch->members[0]];
+
+    return shared(batch, "lr", tn_tensor_dtype(parameter) == TN_F64 ? TN_F64 : TN_F32, rate);
+}
+
+tn_status optim_rate_changed(tn_optimizer *self, int64_t group, double rate,
+                             struct optim_rate *held)
+{
+    int64_t count = tn_optimizer_count(self);
+
+    if (held->written && held->value == rate)
+        return TN_OK;
+    for (int64_t i = 0; i < count; i++) {
+        tn_tensor *tensor = tn_optimizer_group_of(self, i) == group
+                                ? tn_optimizer_state(self, i, "lr")
+                                : NULL;
+
+        if (tensor != NULL && tn_fill_(tensor, rate) == NULL)
+            return tn_error_last_code();
+    }
+    held->written = true;
+    held->value = rate;
+    return TN_OK;
+}
