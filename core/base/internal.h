@@ -140,6 +140,11 @@ tn_status tn__options_check(const tn_option *table, size_t first, size_t data_si
 /* Another owner of what option structs point to, which does not change. NULL is accepted. */
 tn__keep *tn__options_keep(tn__keep *keep);
 void tn__options_release(tn__keep *keep);
+/* A copy of an option struct in space of the caller's, with the rows and strings that it points to;
+ * the bytes that this takes. */
+size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_t data_size);
+const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
+                             void *space);
 /* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text
  * builds the same again; not complete: repr's way (flags), without the further arguments that are
  * specs or modules. */

@@ -177,59 +177,6 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     return TN_OK;
 }
 
-/* ---- options -------------------------------------------------------------------- */
-
-/* What rows and strings of an option struct take beyond the struct. */
-static size_t options_tail(const tn_op_def *def, const void *options)
-{
-    size_t size = 0;
-
-    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
-        const void *at = (const char *)options + row->offset;
-
-        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
-            int64_t count = ((const tn_ints *)at)->count;
-
-            size += count > 0 ? (size_t)count * 8 : 0;
-        } else if (row->kind == TN_OPTION_KIND_STRING && *(const char *const *)at != NULL) {
-            size += round_up(strlen(*(const char *const *)at) + 1);
-        }
-    }
-    return size;
-}
-
-static const void *options_copy(const tn_op_def *def, const void *options, char *space)
-{
-    char *copy = space, *tail = space + round_up(def->options_size);
-
-    memcpy(copy, options, def->options_size);
-    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
-        void *at = copy + row->offset;
-
-        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
-            tn_ints *ints = at; /* tn_floats has the same layout */
-
-            if (ints->count > 0) {
-                memcpy(tail, ints->at, (size_t)ints->count * 8);
-                ints->at = (const int64_t *)(void *)tail;
-                tail += (size_t)ints->count * 8;
-            }
-        }
-    }
-    for (const tn_option *row = def->options; row->kind != TN_OPTION_KIND_END; row++) {
-        const char **text = (const char **)(void *)(copy + row->offset);
-        size_t length;
-
-        if (row->kind != TN_OPTION_KIND_STRING || *text == NULL)
-            continue;
-        length = strlen(*text) + 1;
-        memcpy(tail, *text, length);
-        *text = tail;
-        tail += round_up(length);
-    }
-    return copy;
-}
-
 /* ---- recording ------------------------------------------------------------------ */
 
 static bool can_have_grad(uint32_t dtype)
@@ -262,7 +209,7 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
 {
     const tn_op_def *def = &op->def;
     bool copies = options != NULL && options != def->defaults && def->options != NULL;
-    size_t extra = copies ? round_up(def->options_size) + options_tail(def, options) : 0;
+    size_t extra = copies ? tn__options_copy_bytes(def->options, options, def->options_size) : 0;
     uint32_t save_in = def->derive != NULL ? def->save_in : 0,
              save_out = def->derive != NULL ? def->save_out : 0;
     int64_t n_sizes = 0;
@@ -286,7 +233,8 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
     if (node == NULL)
         return NULL;
     node->op = op;
-    node->options = copies ? options_copy(def, options, tail) : options;
+    node->options = copies ? tn__options_copy(def->options, options, def->options_size, tail)
+                           : options;
     sizes = n_in > 0 ? node->seen[0].shape : NULL;
     n_saved = 0;
     for (int64_t i = 0; i < n_in; i++) {

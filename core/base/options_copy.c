@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies of option structs that own what the struct points to. */
+#include "core/base/internal.h"
+
+static size_t round_up(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
+size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_t data_size)
+{
+    size_t size = round_up(data_size);
+
+    for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END; row++) {
+        const void *at = (const char *)options + row->offset;
+
+        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
+            int64_t count = ((const tn_ints *)at)->count;
+
+            size += count > 0 ? (size_t)count * 8 : 0;
+        } else if (row->kind == TN_OPTION_KIND_STRING && *(const char *const *)at != NULL) {
+            size += round_up(strlen(*(const char *const *)at) + 1);
+        }
+    }
+    return size;
+}
+
+const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
+                             void *space)
+{
+    char *copy = space, *tail = copy + round_up(data_size);
+
+    memcpy(copy, options, data_size);
+    for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END; row++) {
+        void *at = copy + row->offset;
+
+        if (row->kind == TN_OPTION_KIND_INTS || row->kind == TN_OPTION_KIND_FLOATS) {
+            tn_ints *ints = at; /* tn_floats has the same layout */
+
+            if (ints->count > 0) {
+                memcpy(tail, ints->at, (size_t)ints->count * 8);
+                ints->at = (const int64_t *)(void *)tail;
+                tail += (size_t)ints->count * 8;
+            }
+        }
+    }
+    for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END; row++) {
+        const char **text = (const char **)(void *)(copy + row->offset);
+        size_t length;
+
+        if (row->kind != TN_OPTION_KIND_STRING || *text == NULL)
+            continue;
+        length = strlen(*text) + 1;
+        memcpy(tail, *text, length);
+        *text = tail;
+        tail += round_up(length);
+    }
+    return copy;
+}
