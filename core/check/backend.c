@@ -217,6 +217,30 @@ static void *native_stream(void *handle, void *stream)
     return d->slot->real.native_stream(d->real, stream);
 }
 
+static tn_status capture_begin(void *handle, const tn_capture_args *args)
+{
+    struct device *d = handle;
+    CALL(d->slot, capture_begin, d->real, args);
+}
+
+static tn_status capture_end(void *handle, tn_capture_args *args)
+{
+    struct device *d = handle;
+    CALL(d->slot, capture_end, d->real, args);
+}
+
+static tn_status capture_launch(void *handle, const tn_capture_args *args)
+{
+    struct device *d = handle;
+    CALL(d->slot, capture_launch, d->real, args);
+}
+
+static void capture_drop(void *handle, const tn_capture_args *args)
+{
+    struct device *d = handle;
+    d->slot->real.capture_drop(d->real, args);
+}
+
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
 tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
@@ -252,6 +276,10 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
     WRAP(properties, properties);
     WRAP(native, native);
     WRAP(native_stream, native_stream);
+    WRAP(capture_begin, capture_begin);
+    WRAP(capture_end, capture_end);
+    WRAP(capture_launch, capture_launch);
+    WRAP(capture_drop, capture_drop);
 #undef WRAP
     return TN_OK;
 }

@@ -149,6 +149,24 @@ static size_t checked_workspace(const tn_call *call)
     return shadow_of(call)->real.workspace(&own);
 }
 
+static tn_status checked_prepare(const tn_call *call, tn_prepared_data *out)
+{
+    const struct shadow *shadow = shadow_of(call);
+    tn_call own = own_call(call);
+    uint64_t errors = tn__error_count();
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    tn_status status = tn__check_status(shadow->real.prepare(&own, out), errors, shadow->plugin,
+                                        shadow->real.name ? shadow->real.name : shadow->real.op);
+    return tn__check_leave(&thread, shadow->plugin->id, "prepare", status);
+}
+
+static void checked_release(const tn_kernel_def *kernel, void *data)
+{
+    const struct shadow *shadow = kernel->data;
+    shadow->real.release(&shadow->real, data);
+}
+
 /* A number that changes when a view or what it points to does (FNV-1a). */
 static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
 {
@@ -199,7 +217,7 @@ static tn_status checked_run(const tn_call *call)
         there |= (uint64_t)(call->out[i] != NULL) << i;
     uint64_t in_before = views_sum(call->in, call->n_in, UINT64_MAX),
              out_before = views_sum(call->out, call->n_out, there);
-    const tn_op_def *readable = readable_op(call);
+    const tn_op_def *readable = call->flags & TN_CALL_CAPTURED ? NULL : readable_op(call);
     uint64_t values_before = readable ? tn__check_inputs_sum(call, readable) : 0;
     uint64_t errors = tn__error_count();
     const char *before = tn__error_plugin(plugin->id);
@@ -218,7 +236,8 @@ static tn_status checked_run(const tn_call *call)
         return tn_fail(TN_ERR_REFUSED,
                        "checked boundary: plugin %q: kernel %s changed the view of an output",
                        plugin->id, name);
-    status = tn__check_after_kernel(call->device, call->stream, name);
+    if (!(call->flags & TN_CALL_CAPTURED)) /* nothing runs yet, and nothing may wait */
+        status = tn__check_after_kernel(call->device, call->stream, name);
     if (status != TN_OK)
         return status;
     if (readable && tn__check_inputs_sum(call, readable) != values_before)
@@ -239,4 +258,6 @@ void tn__check_kernel(tn_kernel_def *kernel, void *room, const tn__plugin *plugi
     kernel->run = checked_run;
     kernel->supports = kernel->supports ? checked_supports : NULL;
     kernel->workspace = kernel->workspace ? checked_workspace : NULL;
+    kernel->prepare = kernel->prepare ? checked_prepare : NULL;
+    kernel->release = kernel->release ? checked_release : NULL;
 }

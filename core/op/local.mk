@@ -5,9 +5,15 @@ libcore_la_SOURCES += \
 	%D%/needed.h \
 	%D%/private.h \
 	%D%/call.c \
+	%D%/decompose.c \
 	%D%/fallback.c \
 	%D%/inplace.c \
+	%D%/kernel.c \
 	%D%/observer.c \
+	%D%/prepared.c \
+	%D%/prepared.h \
+	%D%/prepared_data.c \
+	%D%/prepared_run.c \
 	%D%/promote.c \
 	%D%/registry.c \
 	%D%/run.c \

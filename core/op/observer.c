@@ -82,35 +82,48 @@ void tn__observer_kernel(const tn_op *op, const tn_call *call)
     innermost->stream = call->stream;
 }
 
+void tn__observer_begin(tn__observed *seen, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                        const void *options, const tn_device *device)
+{
+    seen->count = tn__observers(seen->observers);
+    seen->outer = innermost;
+    seen->event = (tn_op_event){ TN_HEAD(tn_op_event),
+                                 .op = &op->def,
+                                 .options = options,
+                                 .device = device,
+                                 .in = in,
+                                 .n_in = n_in,
+                                 .module = tn__op_up.module_now() };
+    for (int64_t i = 0; i < n_in && seen->event.device == NULL; i++)
+        if (tn__tensor_ok(in[i]))
+            seen->event.device = in[i]->device;
+    for (int64_t i = 0; i < seen->count; i++)
+        seen->tokens[i] = seen->observers[i]->op_begin != NULL
+                              ? seen->observers[i]->op_begin(seen->observers[i]->user, &seen->event)
+                              : 0;
+    innermost = &seen->event;
+}
+
+tn_status tn__observer_end(tn__observed *seen, tn_tensor *const *out, int64_t n_out,
+                           tn_status status)
+{
+    innermost = seen->outer;
+    seen->event.status = status;
+    seen->event.out = out;
+    seen->event.n_out = status == TN_OK ? n_out : 0;
+    for (int64_t i = seen->count - 1; i >= 0; i--)
+        if (seen->observers[i]->op_end != NULL)
+            seen->observers[i]->op_end(seen->observers[i]->user, seen->tokens[i], &seen->event);
+    return status;
+}
+
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    const tn_observer_def *observers[TN__OBSERVERS];
-    uint64_t tokens[TN__OBSERVERS];
-    int64_t count = tn__observers(observers);
-    tn_op_event *outer = innermost;
-    tn_op_event event = { TN_HEAD(tn_op_event),
-                          .op = &op->def,
-                          .options = options,
-                          .device = into != NULL && !tn__is_none(into) ? into->device : NULL,
-                          .in = in,
-                          .n_in = n_in,
-                          .module = tn__op_up.module_now() };
+    tn__observed seen;
 
-    for (int64_t i = 0; i < n_in && event.device == NULL; i++)
-        if (tn__tensor_ok(in[i]))
-            event.device = in[i]->device;
-    for (int64_t i = 0; i < count; i++)
-        tokens[i] = observers[i]->op_begin != NULL
-                        ? observers[i]->op_begin(observers[i]->user, &event)
-                        : 0;
-    innermost = &event;
-    event.status = tn__call_plain(op, in, n_in, options, out, n_out, into);
-    innermost = outer;
-    event.out = out;
-    event.n_out = event.status == TN_OK ? n_out : 0;
-    for (int64_t i = count - 1; i >= 0; i--)
-        if (observers[i]->op_end != NULL)
-            observers[i]->op_end(observers[i]->user, tokens[i], &event);
-    return event.status;
+    tn__observer_begin(&seen, op, in, n_in, options,
+                       into != NULL && !tn__is_none(into) ? into->device : NULL);
+    return tn__observer_end(&seen, out, n_out,
+                            tn__call_plain(op, in, n_in, options, out, n_out, into));
 }

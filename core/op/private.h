@@ -12,6 +12,7 @@ typedef struct tn__kernel_entry {
     tn__plugin *plugin;
     const char *id; /* of the plugin; "": the program's own */
     bool refused;   /* lost against another one (rule 22) */
+    bool asks;      /* more decides whether it takes a call than `dtypes` */
 } tn__kernel_entry;
 
 /* The kernels of one operator on one device type, highest priority first. Immutable; kept for good.
@@ -78,6 +79,15 @@ void tn__call_end(tn__work *work);
  * record itself. */
 tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record);
 
+/* Its decomposition: new results, or into work->into, computed in memory of its own and copied. */
+tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record);
+tn_status tn__decompose_into(tn__work *work, tn_tensor **out);
+
+/* Runs the kernel of a prepared call, whose inputs were checked and whose outputs were made. `call`
+ * lacks stream, host and make_output. */
+tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                           size_t workspace);
+
 /* Promotion among the inputs that take part. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
 /* PyTorch's casting rule for what is written into an existing tensor. */
@@ -90,6 +100,20 @@ static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
            (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);
 }
 
+enum { TN__REASONS = 400 }; /* bytes of text about the kernels that did not take a call */
+
+static TN__INLINE bool tn__kernel_is_active(const tn__kernel_entry *entry)
+{
+    return entry->plugin == NULL ||
+           atomic_load_explicit(&entry->plugin->active, memory_order_acquire) == 1;
+}
+/* Whether the plugin of a kernel could be started; a pack that does not start is none. *status is a
+ * failure where the call cannot go on without it: after tn_shutdown, or without memory. */
+bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status);
+/* Whether a kernel takes the call, by its operand_dtypes and its `supports`; else the reasons say
+ * why not. To be asked where entry->asks is set. */
+bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
+                      char *reasons);
 /* What there is instead, for TN_ERR_NOT_IMPLEMENTED. */
 tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons);
 /* TN_OK and *done when the fallback policy let it run elsewhere. */
@@ -98,10 +122,24 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 /* Every operator, sorted, and whether any observer listens. */
 /* Remembers for the event of the operator which kernel runs. */
 void tn__observer_kernel(const tn_op *op, const tn_call *call);
+/* A call that observers see: begin before it, end after it. */
+typedef struct tn__observed {
+    const tn_observer_def *observers[TN__OBSERVERS];
+    uint64_t tokens[TN__OBSERVERS];
+    int64_t count;
+    tn_op_event event, *outer;
+} tn__observed;
+void tn__observer_begin(tn__observed *seen, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                        const void *options, const tn_device *device);
+tn_status tn__observer_end(tn__observed *seen, tn_tensor *const *out, int64_t n_out,
+                           tn_status status);
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */
 tn_status tn__write_call(tn__work *work, tn_tensor **out);
+/* Its parts: what is checked before, and the versions of what was written after. */
+tn_status tn__write_check(const tn__work *work);
+void tn__write_done(tn__work *work);
 
 /* Whether an operator takes that many inputs; the failure when it does not. */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)

@@ -204,8 +204,8 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
         strcmp(a->kernel.op, b->kernel.op) != 0 || strcmp(a->kernel.device, b->kernel.device) != 0)
         return 0;
     if (a->kernel.priority == b->kernel.priority) {
-        if (a->plugin == b->plugin) /* a family of kernels among which `supports` chooses */
-            return a->kernel.supports != NULL || b->kernel.supports != NULL ? 0 : 1;
+        if (a->plugin == b->plugin) /* a family of kernels, which choose by the call */
+            return a->asks || b->asks ? 0 : 1;
         return strcmp(tn__plugin_file(a->plugin), tn__plugin_file(b->plugin)) <= 0 ? 1 : -1;
     }
     if (a->plugin == b->plugin)
@@ -283,6 +283,7 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     entry->kernel.head.size = sizeof entry->kernel;
     if (entry->kernel.name == NULL)
         entry->kernel.name = unnamed;
+    entry->asks = entry->kernel.supports != NULL || entry->kernel.operand_dtypes != NULL;
     entry->plugin = plugin;
     entry->id = plugin != NULL ? plugin->id : "";
     pthread_mutex_lock(&lock);

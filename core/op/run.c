@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * How a call runs once its outputs are known: as a view, by a kernel of the device, by
- * decomposition, or, where the program asked for it, on another device. */
+ * decomposition (decompose.c), or, where the program asked for it, on another device. */
 #include "core/op/private.h"
+#include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
-#include "core/plugin/check_thread.h"
 
 #include <string.h>
-
-enum { REASONS = 400 };
 
 static void drop_outputs(tn__work *work, tn_tensor **out)
 {
@@ -70,8 +68,23 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
     return TN_OK;
 }
 
+/* Where the stream records: the graph holds all memory of the call. */
+static tn_status mark_recorded(tn__work *work, tn_tensor **out, tn_stream *stream)
+{
+    tn_status status = tn__capture_work(stream, work->op->def.name);
+
+    for (int64_t i = 0; i < work->n_in && status == TN_OK; i++)
+        if (!tn__is_none(work->in[i]) && work->in[i]->device == work->device)
+            status = tn__capture_hold(stream, work->in[i]->storage,
+                                      tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN);
+    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
+        if (out[i] != NULL)
+            status = tn__capture_hold(stream, out[i]->storage, true);
+    return status;
+}
+
 /* Memory that another stream made is not given away before this stream is done with it. */
-static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream)
+static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream, tn_call *call)
 {
     tn_status status = TN_OK;
 
@@ -81,17 +94,10 @@ static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream)
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
         if (out[i] != NULL)
             status = tn__storage_use(out[i]->storage, stream);
-    return status;
-}
-
-/* Why a kernel was not taken, gathered for the error if none is. */
-static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
-{
-    size_t length = strlen(reasons);
-
-    tn_snprint(reasons + length, REASONS - length, "%s%s: %s", length > 0 ? "; " : "",
-               entry->kernel.name != NULL ? entry->kernel.name : "?",
-               words[0] != '\0' ? words : "no reason given");
+    if (tn__likely(tn__capture_of(stream) == NULL) || status != TN_OK)
+        return status;
+    call->flags |= TN_CALL_CAPTURED;
+    return mark_recorded(work, out, stream);
 }
 
 /* TENON_CHECK=1: guard zones around memory, looked at without the lock of the stream, since a look
@@ -125,9 +131,8 @@ static tn_status check_guards(const tn_device *device, const tn__kernel_entry *e
 /* Memory that the kernel asks for in addition to its operands; *space is NULL when it wants
  * none. */
 static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
-                                tn_tensor **space)
+                                size_t bytes, tn_tensor **space)
 {
-    size_t bytes = entry->kernel.workspace(call);
     tn_meta meta;
 
     if (bytes == 0)
@@ -152,34 +157,62 @@ static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, i
                    work->op->def.name, entry->kernel.name, (int)i);
 }
 
+/* Locks it, unless it records and the kernel cannot be recorded. */
+static tn_status lock_stream(const tn__kernel_entry *entry, const tn_call *call, tn_stream *stream)
+{
+    pthread_mutex_lock(stream->lock);
+    if (tn__likely((call->flags & TN_CALL_CAPTURED) == 0) ||
+        (entry->kernel.flags & TN_KERNEL_CAPTURE_SAFE) != 0)
+        return TN_OK;
+    pthread_mutex_unlock(stream->lock);
+    return tn__capture_refuse(stream, entry->kernel.name,
+                              "the kernel is not marked TN_KERNEL_CAPTURE_SAFE");
+}
+
+static tn_status run_failed(const tn__work *work, const tn__kernel_entry *entry, tn_stream *stream,
+                            tn_status status)
+{
+    status = tn__device_result(work->device, status, entry->kernel.name);
+    return stream->lock != NULL ? tn__capture_result(stream, status) : status;
+}
+
+static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                                     tn_stream *stream, tn_tensor *space)
+{
+    tn_status status = TN_OK;
+
+    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
+        tn__observer_kernel(work->op, call);
+    if (stream->lock != NULL)
+        status = lock_stream(entry, call, stream);
+    if (tn__likely(status == TN_OK)) {
+        status = entry->kernel.run(call);
+        tn__stream_unlock(stream);
+    }
+    if (tn__unlikely(status != TN_OK))
+        status = run_failed(work, entry, stream, status);
+    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
+        if (tn__unlikely(work->out[i] == NULL))
+            status = not_made(work, entry, i);
+    if (tn__unlikely(tn__checked()) && status == TN_OK && !(call->flags & TN_CALL_CAPTURED))
+        status = check_guards(work->device, entry);
+    if (tn__unlikely(space != NULL))
+        tn_tensor_drop(space);
+    call->workspace = NULL;
+    return status;
+}
+
 static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                                        tn_stream *stream)
 {
     tn_tensor *space = NULL;
     tn_status status = TN_OK;
 
-    call->kernel = &entry->kernel;
     if (entry->kernel.workspace != NULL)
-        status = make_workspace(work, entry, call, &space);
+        status = make_workspace(work, entry, call, entry->kernel.workspace(call), &space);
     if (tn__unlikely(status != TN_OK))
         return status;
-    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
-        tn__observer_kernel(work->op, call);
-    tn__stream_lock(stream);
-    status = entry->kernel.run(call);
-    tn__stream_unlock(stream);
-    if (tn__unlikely(status != TN_OK))
-        status = tn__device_result(work->device, status,
-                                   entry->kernel.name != NULL ? entry->kernel.name : call->op);
-    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
-        if (tn__unlikely(work->out[i] == NULL))
-            status = not_made(work, entry, i);
-    if (tn__unlikely(tn__checked()) && status == TN_OK)
-        status = check_guards(work->device, entry);
-    if (tn__unlikely(space != NULL))
-        tn_tensor_drop(space);
-    call->workspace = NULL;
-    return status;
+    return run_with(work, entry, call, stream, space);
 }
 
 static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
@@ -190,39 +223,6 @@ static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)
         if (out[i] == NULL || out[i]->numel > 0)
             return false;
     return true;
-}
-
-/* Whether the plugin of a kernel could be started; a pack that does not start is none. *status is a
- * failure where the call cannot go on without it: after tn_shutdown, or without memory. */
-static bool plugin_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status)
-{
-    uint64_t mark = tn_error_mark(), failures = tn__memory_failures();
-
-    if (tn__plugin_use(entry->plugin) == TN_OK)
-        return true;
-    if (atomic_load(&entry->plugin->ended) || tn__memory_failures() != failures) {
-        *status = tn_error_last_code();
-        return false;
-    }
-    add_reason(reasons, entry, tn_error_last()->message);
-    tn_error_restore(mark);
-    return false;
-}
-
-static TN__INLINE bool is_active(const tn__kernel_entry *entry)
-{
-    return entry->plugin == NULL ||
-           atomic_load_explicit(&entry->plugin->active, memory_order_acquire) == 1;
-}
-
-static bool supports(const tn__kernel_entry *entry, const tn_call *call, char *reasons)
-{
-    char reason[160] = "";
-
-    if (entry->kernel.supports(call, reason, sizeof reason))
-        return true;
-    add_reason(reasons, entry, reason);
-    return false;
 }
 
 static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
@@ -240,6 +240,9 @@ static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
     call->workspace = NULL;
     call->make_output = make_output;
     call->host = work;
+    call->constant = 0;
+    call->prepared = NULL;
+    call->flags = 0;
 }
 
 /* The first kernel that has the dtype and says yes. *done is false when there is none. */
@@ -260,7 +263,8 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
 
         if ((entry->kernel.dtypes & TN_BIT(dtype)) == 0)
             continue;
-        if (tn__unlikely(!is_active(entry)) && !plugin_starts(entry, reasons, &status)) {
+        if (tn__unlikely(!tn__kernel_is_active(entry)) &&
+            !tn__kernel_starts(entry, reasons, &status)) {
             if (status != TN_OK)
                 break;
             continue;
@@ -291,13 +295,13 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
             }
             call.stream = stream->handle;
             if (stream->lock != NULL)
-                status = mark_use(work, out, stream);
+                status = mark_use(work, out, stream, &call);
             if (tn__unlikely(status != TN_OK))
                 break;
         }
         call.kernel = &entry->kernel;
         before = tn__error_plugin(entry->id);
-        if (entry->kernel.supports != NULL && !supports(entry, &call, reasons)) {
+        if (entry->asks && !tn__kernel_takes(work->op, entry, &call, reasons)) {
             tn__error_plugin(before);
             continue;
         }
@@ -310,112 +314,6 @@ static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_
         tn_free(views);
     if (tn__unlikely(made && !*done))
         drop_outputs(work, out);
-    return status;
-}
-
-/* Whether a result of a decomposition is what inference said. */
-static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *result)
-{
-    const tn_meta *meta = &work->meta[i];
-    bool same = result->dtype == meta->dtype && (meta->ndim < 0 || result->view.ndim == meta->ndim);
-
-    for (int32_t d = 0; same && d < meta->ndim; d++)
-        same = result->view.shape[d] == meta->shape[d];
-    if (!same) {
-        tn__text text = { 0 };
-        tn_status status;
-
-        tn__text_add(&text, "wrong result, got ");
-        tn__tensor_text(&text, result);
-        tn__text_add(&text, "; expected %s", tn_dtype_name(meta->dtype));
-        if (meta->ndim >= 0)
-            tn__tensor_text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
-        tn__text_put(&text, "", 1);
-        status = tn_fail(
-            TN_ERR_ASSERT, "%s: decomposition: %s; a bug of the plugin that defines it",
-            work->op->def.name, text.failed ? "differs from what its infer returned" : text.at);
-        tn__text_free(&text);
-        return status;
-    }
-    return TN_OK;
-}
-
-/* Whether a result is a view of an input, and not of something that was made on the way. */
-static bool is_view_of_input(const tn__work *work, const tn_tensor *result)
-{
-    for (int64_t i = 0; i < work->n_in; i++)
-        if (tn__tensor_ok(work->in[i]) && work->in[i]->storage == result->storage)
-            return true;
-    return false;
-}
-
-static bool is_input(const tn__work *work, const tn_tensor *result)
-{
-    for (int64_t i = 0; i < work->n_in; i++)
-        if (work->in[i] == result)
-            return true;
-    return false;
-}
-
-/* What a result of a decomposition is to later gradients. An input that was returned as it is
- * stays as it is: other threads may be reading it. */
-static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
-{
-    bool seen;
-
-    if (is_input(work, result))
-        return;
-    seen = is_view_of_input(work, result);
-    result->blind &= !(quiet && tn__grad_on()) && seen;
-    if (!seen && work->n_out == 1) /* what it is a view of has no other reference */
-        tn__op_up.grad_alone(result);
-}
-
-static tn_status decompose(tn__work *work, tn_tensor **out, bool record)
-{
-    const tn_op_def *def = &work->op->def;
-    uint64_t scope = tn_scope_begin();
-    const char *before = tn__error_plugin(work->op->id);
-    /* Inner operators record themselves: views remember their base also while no gradient is
-     * wanted yet. */
-    bool quiet = !record && (def->derive != NULL || work->into != NULL);
-    tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
-                         .in = work->in,        .n_in = work->n_in, .out = out,
-                         .n_out = work->n_out };
-    tn__check_thread thread;
-    tn_status status;
-
-    for (int32_t i = 0; i < work->n_out; i++)
-        out[i] = NULL;
-    if (quiet)
-        tn_grad_begin(false);
-    tn__check_enter(&thread);
-    status = tn__error_status_of(def->decompose(&ask), def->name);
-    status = tn__check_leave(&thread, work->op->id, def->name, status);
-    if (quiet)
-        tn_grad_end();
-    /* An inner operator names itself; the caller asked for this one. */
-    if (status != TN_OK && tn_failed() && strstr(tn_error_text(), def->name) == NULL)
-        status = tn_error_prefix("%s: ", def->name);
-    tn__error_plugin(before);
-    for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
-        if (!tn__tensor_ok(out[i]))
-            status = tn_fail(TN_ERR_ASSERT,
-                             "%s: decomposition: returned no %s, a bug of the plugin that defines "
-                             "it",
-                             def->name, def->outputs[i].name);
-        else
-            status = check_result(work, i, out[i]);
-    }
-    for (int32_t i = 0; i < work->n_out; i++) {
-        if (status == TN_OK) {
-            settle_result(work, out[i], quiet);
-            tn_tensor_keep(out[i]);
-        } else {
-            out[i] = NULL;
-        }
-    }
-    tn_scope_end(scope);
     return status;
 }
 
@@ -437,26 +335,11 @@ static tn_status run_view(tn__work *work, tn_tensor **out)
     return TN_OK;
 }
 
-/* The decomposition into an existing tensor: computed aside, then copied. */
-static tn_status decompose_into(tn__work *work, tn_tensor **out)
-{
-    tn_tensor *result = NULL;
-    tn_status status = decompose(work, &result, false);
-
-    if (status != TN_OK)
-        return status;
-    status = tn__copy(work->into, result);
-    tn_tensor_drop(result);
-    if (status == TN_OK)
-        out[0] = tn_tensor_keep(work->into);
-    return status;
-}
-
 tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
 {
     const tn_op *op = work->op;
     const struct tn__kernel_list *list;
-    char reasons[REASONS];
+    char reasons[TN__REASONS];
     tn_dtype dtype;
     bool done = false;
     tn_status status;
@@ -464,7 +347,7 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
     if (op->def.flags & TN_OP_VIEW)
         return run_view(work, out);
     if (record)
-        return decompose(work, out, true);
+        return tn__decompose(work, out, true);
     dtype = work->meta[0].dtype;
     if (op->def.dispatch_input >= 0 && !tn__is_none(work->in[op->def.dispatch_input]))
         dtype = (tn_dtype)work->in[op->def.dispatch_input]->dtype;
@@ -478,7 +361,7 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
             return status;
     }
     if (tn__is_decomposed(op, dtype))
-        return work->into != NULL ? decompose_into(work, out) : decompose(work, out, false);
+        return work->into != NULL ? tn__decompose_into(work, out) : tn__decompose(work, out, false);
     if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* shapes and types are all there is */
         const tn_view *views[TN_MAX_OPERANDS];
 
@@ -497,13 +380,40 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
     return tn__op_missing(work, dtype, reasons);
 }
 
+tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                           size_t workspace)
+{
+    tn_stream *stream = tn__stream_current(work->device);
+    tn_tensor *space = NULL;
+    const char *before;
+    tn_status status = TN_OK;
+
+    if (tn__unlikely(stream == NULL))
+        return tn_error_last_code();
+    if (nothing_to_write(work, work->out))
+        return TN_OK;
+    call->stream = stream->handle;
+    call->host = work;
+    call->make_output = make_output;
+    if (stream->lock != NULL)
+        status = mark_use(work, work->out, stream, call);
+    if (status == TN_OK && workspace > 0)
+        status = make_workspace(work, entry, call, workspace, &space);
+    if (tn__unlikely(status != TN_OK))
+        return status;
+    before = tn__error_plugin(entry->id);
+    status = run_with(work, entry, call, stream, space);
+    tn__error_plugin(before);
+    return status;
+}
+
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor *const *out, int64_t n_out)
 {
     const tn_view *in_views[TN__FEW], *out_views[TN__FEW];
     const struct tn__kernel_list *list;
     tn_tensor *made[TN__FEW];
-    char reasons[REASONS] = "";
+    char reasons[TN__REASONS] = "";
     tn__work work = { 0 };
     tn_dtype dtype;
     tn_status status = TN_OK;
@@ -555,12 +465,12 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
         call.kernel = &entry->kernel;
         call.stream = stream->handle;
         if (stream->lock != NULL) {
-            status = mark_use(&work, made, stream);
+            status = mark_use(&work, made, stream, &call);
             if (status != TN_OK)
                 return status;
         }
         before = tn__error_plugin(entry->id);
-        if (entry->kernel.supports != NULL && !supports(entry, &call, reasons)) {
+        if (entry->asks && !tn__kernel_takes(op, entry, &call, reasons)) {
             tn__error_plugin(before);
             continue;
         }

@@ -107,7 +107,7 @@ static tn_status check_writable(const tn__work *work)
     return TN_OK;
 }
 
-tn_status tn__write_call(tn__work *work, tn_tensor **out)
+tn_status tn__write_check(const tn__work *work)
 {
     tn_status status;
 
@@ -117,13 +117,22 @@ tn_status tn__write_call(tn__work *work, tn_tensor **out)
                        "requires grad; call it between tn_grad_begin(false) and tn_grad_end()",
                        work->op->def.name);
     status = check_writable(work);
-    if (status == TN_OK)
-        status = check_apart(work);
-    if (status == TN_OK)
-        status = tn__run_work(work, out, false);
-    /* A step that failed may have written, too. */
+    return status == TN_OK ? check_apart(work) : status;
+}
+
+void tn__write_done(tn__work *work)
+{
     for (int64_t i = 0; i < work->n_in; i++)
         if (!tn__is_none(work->in[i]) && is_written(work, i))
             tn__tensor_written(work->in[i]);
+}
+
+tn_status tn__write_call(tn__work *work, tn_tensor **out)
+{
+    tn_status status = tn__write_check(work);
+
+    if (status == TN_OK)
+        status = tn__run_work(work, out, false);
+    tn__write_done(work); /* a step that failed may have written, too */
     return status;
 }

@@ -3,6 +3,7 @@
  * The caching allocator: what threads keep, what is counted, and what happens when memory runs
  * out. */
 #include "core/tensor/allocator.h"
+#include "core/tensor/capture.h"
 #include "core/plugin/internal.h"
 
 #define THREAD_BYTES ((uint32_t)1 << 20) /* that a thread keeps of one device, at most */
@@ -252,25 +253,34 @@ static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_str
     return first;
 }
 
-tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
+/* A stream that records does not ask the device itself: where memory is ready by the order of the
+ * stream, that would be part of the record. */
+static tn_status ask_device(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
 {
-    tn__cache *cache;
-    tn__block *block;
-    uint64_t size, mark;
-    int size_class, batch = 1;
-    tn_status status = TN_OK;
+    tn_stream *other = allocator->device->stream;
+    tn_status status;
 
-    stream = stream_for(allocator->device, stream);
-    if (allocator->guarded)
-        return tn__guard_get(allocator, stream, bytes);
-    mark = tn_error_mark();
-    if (bytes > (uint64_t)INT64_MAX / 2) {
-        tn_fail(TN_ERR_MEMORY, "no device has that much");
-        tn__allocator_out_of_memory(allocator, bytes, mark);
-        return NULL;
+    if (tn__likely(tn__capture_of(stream) == NULL))
+        return tn__segment_add(allocator, stream, size);
+    status = tn__segment_add(allocator, other, size);
+    if (status == TN_OK && allocator->device->flags & TN_BACKEND_STREAM_ORDERED) {
+        pthread_mutex_unlock(&allocator->lock);
+        (void)tn__stream_drain(other);
+        pthread_mutex_lock(&allocator->lock);
+        tn__segment_blocks_release(allocator, other);
     }
-    size = tn__segment_block_size(allocator, bytes, &size_class);
-    cache = cache_ready(allocator, stream);
+    return status;
+}
+
+/* `cache` may be NULL. */
+static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
+                            uint64_t size, int size_class, tn_status *status)
+{
+    uint64_t mark = tn_error_mark();
+    tn__block *block;
+    int batch = 1;
+
+    *status = TN_OK;
     if (cache != NULL && size_class < TN__SIZE_CLASSES) {
         batch = cache->batch[size_class] > 1 ? cache->batch[size_class] : 1;
         cache->batch[size_class] = (uint16_t)(batch * 2 < kept_most(size) / 2
@@ -282,8 +292,8 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     pthread_mutex_lock(&allocator->lock);
     block = take(allocator, cache, stream, size, size_class, batch);
     if (block == NULL) {
-        status = tn__segment_add(allocator, stream, size);
-        if (status == TN_ERR_MEMORY) {
+        *status = ask_device(allocator, stream, size);
+        if (*status == TN_ERR_MEMORY) {
             pthread_mutex_unlock(&allocator->lock);
             atomic_fetch_add_explicit(&allocator->trims, 1, memory_order_relaxed);
             reclaim(allocator);
@@ -291,9 +301,9 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
             pthread_mutex_lock(&allocator->lock);
             /* What was joined may do now; else the device is asked again. */
             block = tn__segment_block_take(allocator, stream, size);
-            status = block != NULL ? TN_OK : tn__segment_add(allocator, stream, size);
+            *status = block != NULL ? TN_OK : ask_device(allocator, stream, size);
         }
-        if (status == TN_OK && block == NULL)
+        if (*status == TN_OK && block == NULL)
             block = take(allocator, cache, stream, size, size_class, batch);
     }
     if (block != NULL) {
@@ -302,6 +312,37 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
         block->storage.size_class = (uint16_t)(block->size == size ? size_class : TN__SIZE_CLASSES);
     }
     pthread_mutex_unlock(&allocator->lock);
+    return block;
+}
+
+tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes)
+{
+    tn__cache *cache;
+    tn__storage *again;
+    tn__block *block;
+    uint64_t size, mark;
+    int size_class;
+    tn_status status = TN_OK;
+
+    stream = stream_for(allocator->device, stream);
+    if (allocator->guarded)
+        return tn__capture_made(stream, tn__guard_get(allocator, stream, bytes));
+    mark = tn_error_mark();
+    if (bytes > (uint64_t)INT64_MAX / 2) {
+        tn_fail(TN_ERR_MEMORY, "no device has that much");
+        tn__allocator_out_of_memory(allocator, bytes, mark);
+        return NULL;
+    }
+    size = tn__segment_block_size(allocator, bytes, &size_class);
+    if (tn__unlikely(tn__capture_of(stream) != NULL)) {
+        again = tn__capture_reuse(stream, size, bytes);
+        if (again != NULL)
+            return again;
+        cache = NULL;
+    } else {
+        cache = cache_ready(allocator, stream);
+    }
+    block = get_block(allocator, cache, stream, size, size_class, &status);
     if (block == NULL) {
         if (status == TN_ERR_MEMORY || status == TN_OK)
             tn__allocator_out_of_memory(allocator, bytes, mark);
@@ -309,7 +350,17 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
     }
     storage_begin(&block->storage, bytes);
     tn__allocator_count(allocator, cache, (int64_t)bytes);
-    return &block->storage;
+    return tn__capture_made(stream, &block->storage);
+}
+
+void tn__allocator_forget_here(const tn_device *device)
+{
+    tn__cache *cache = cache_of(device, tn__thread_here);
+
+    if (cache == NULL || cache->allocator != device->allocator)
+        return;
+    flush(cache);
+    cache->stream = NULL;
 }
 
 tn__storage *tn__allocator_storage(const tn_device *device, uint64_t bytes)

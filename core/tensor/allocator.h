@@ -63,6 +63,7 @@ struct tn__allocator {
     /* What threads have settled. Bytes. */
     _Atomic int64_t live, peak, blocks, requests;
     _Atomic int64_t reserved, device_allocs, trims;
+    _Atomic int64_t prepared; /* by kernels, in memory of their own */
 
     pthread_mutex_t lock; /* of all below */
     tn__pool pools[2];    /* small, large */

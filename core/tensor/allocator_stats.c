@@ -38,9 +38,22 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     stats.cached = tn__allocator_counter(&allocator->reserved) - stats.live;
     stats.device_allocs = tn__allocator_counter(&allocator->device_allocs);
     stats.trims = tn__allocator_counter(&allocator->trims);
+    stats.prepared = tn__allocator_counter(&allocator->prepared);
     pthread_mutex_unlock(&allocator->lock);
     *out = stats;
     return TN_OK;
+}
+
+void tn__allocator_count_prepared(const tn_device *device, int64_t bytes)
+{
+    void (*hook)(const tn_device *, int64_t) = atomic_load_explicit(&tn__memory_hook,
+                                                                    memory_order_acquire);
+
+    if (bytes == 0)
+        return;
+    if (hook != NULL)
+        hook(device, bytes);
+    atomic_fetch_add_explicit(&device->allocator->prepared, bytes, memory_order_relaxed);
 }
 
 tn_status tn_device_reset_peak(const tn_device *device)

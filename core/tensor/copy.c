@@ -4,6 +4,7 @@
  * program. Conversions are done by the operator `copy` on one of the two
  * devices; the host converts only where the program's own memory is the other side. */
 #include "core/base/dtype.h"
+#include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
 #include "core/tensor/pinned.h"
@@ -43,27 +44,34 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
                           .flags = flags };
     tn_status status;
 
+    if (to.device == NULL || from.device == NULL) {
+        status = tn__capture_refuse(stream, "copy", "the host's memory is not the record's");
+        if (status != TN_OK)
+            return status;
+    }
     tn__stream_lock(stream);
     args.stream = tn__stream_handle(stream);
     status = tn__backend(device)->copy(device->handle, &args);
     tn__stream_unlock(stream);
-    return tn__device_result(device, status, "copy");
+    return tn__capture_result(stream, tn__device_result(device, status, "copy"));
 }
 
 /* The memory of the tensor is used on the current stream of its device from now on. */
-static tn_status use(const tn_tensor *tensor)
+static tn_status use(const tn_tensor *tensor, bool written)
 {
+    tn_stream *stream = tn__stream_current(tensor->device);
     tn_status status = tn__device_usable(tensor->device);
 
-    return status == TN_OK ? tn__storage_use(tensor->storage, tn__stream_current(tensor->device))
-                           : status;
+    if (status == TN_OK)
+        status = tn__storage_use(tensor->storage, stream);
+    return status == TN_OK ? tn__capture_hold(stream, tensor->storage, written) : status;
 }
 
 /* Bytes of a contiguous tensor, from `offset` of its first element on. */
 static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes,
                           uint32_t flags)
 {
-    tn_status status = use(to);
+    tn_status status = use(to, true);
 
     return status == TN_OK
                ? copy_bytes(to->device, end_of(to, offset), host_end(from), bytes, flags)
@@ -73,7 +81,7 @@ static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from
 static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes,
                            uint32_t flags)
 {
-    tn_status status = use(from);
+    tn_status status = use(from, false);
 
     return status == TN_OK
                ? copy_bytes(from->device, host_end(to), end_of(from, offset), bytes, flags)
@@ -82,10 +90,10 @@ static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uin
 
 static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
 {
-    tn_status status = use(from);
+    tn_status status = use(from, false);
 
     if (status == TN_OK)
-        status = use(to);
+        status = use(to, true);
     return status == TN_OK
                ? copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0)
                : status;
@@ -110,12 +118,12 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
  * what it does next. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
-    tn_status status = use(to);
+    tn_status status = use(to, true);
 
     if (status == TN_OK)
         status = in_order(to->device, from->device);
     if (status == TN_OK)
-        status = use(from);
+        status = use(from, false);
     if (status == TN_OK)
         status = copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0);
     return status == TN_OK ? in_order(from->device, to->device) : status;
@@ -434,6 +442,9 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
 {
     tn_status status = check_bytes(tensor, data, bytes, "tn_tensor_copy_out");
 
+    if (status == TN_OK)
+        status = tn__capture_refuse_on(tensor->device, "tn_tensor_copy_out",
+                                       "it reads from the device");
     if (status != TN_OK)
         return status;
     if (bytes == 0)
@@ -463,6 +474,9 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
     if (status == TN_OK)
         status = tn__device_usable(tensor->device);
     if (status == TN_OK)
+        status = tn__capture_refuse_on(tensor->device, "tn_tensor_copy_in",
+                                       "the host's memory is not the record's");
+    if (status == TN_OK)
         status = tn__pinned_wait(tensor->storage);
     if (status != TN_OK)
         return status;
@@ -491,7 +505,7 @@ static tn_status fill_by_backend(tn_tensor *tensor, double value)
     tn_fill_args args = { TN_HEAD(tn_fill_args), .memory = tensor->view.data,
                           .offset = tensor->view.byte_offset, .bytes = bytes_of(tensor),
                           .pattern_bytes = (uint32_t)tn_dtype_size((tn_dtype)tensor->dtype) };
-    tn_status status = use(tensor);
+    tn_status status = use(tensor, true);
 
     if (status != TN_OK)
         return status;
@@ -500,7 +514,7 @@ static tn_status fill_by_backend(tn_tensor *tensor, double value)
     args.stream = tn__stream_handle(stream);
     status = tn__backend(tensor->device)->fill(tensor->device->handle, &args);
     tn__stream_unlock(stream);
-    return tn__device_result(tensor->device, status, "fill");
+    return tn__capture_result(stream, tn__device_result(tensor->device, status, "fill"));
 }
 
 /* For devices that have neither: in pieces from the host. */

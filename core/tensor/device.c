@@ -52,6 +52,12 @@ static const char *missing(const tn_backend_def *b)
         { "event_wait", b->stream_new == NULL || b->event_wait != NULL },
         { "event_sync", b->stream_new == NULL || b->event_sync != NULL },
         { "event_query", b->stream_new == NULL || b->event_query != NULL },
+        { "stream_new (capture_begin is there)",
+          b->stream_new != NULL || b->capture_begin == NULL },
+        { "capture_begin", b->capture_begin != NULL || b->capture_end == NULL },
+        { "capture_end", b->capture_end != NULL || b->capture_begin == NULL },
+        { "capture_launch", b->capture_launch != NULL || b->capture_begin == NULL },
+        { "capture_drop", b->capture_drop != NULL || b->capture_begin == NULL },
         { "stream_new (TN_BACKEND_ASYNC is set)",
           b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
     };

@@ -162,15 +162,6 @@ static tn_status check(const tn__guarded *g)
 
 /* ---- getting and putting back ---- */
 
-static void drain(const tn_device *device)
-{
-    if ((device->flags & TN_BACKEND_ASYNC) == 0)
-        return;
-    tn__stream_drain(device->stream);
-    for (tn_stream *stream = tn__streams_first(device); stream != NULL; stream = stream->next)
-        tn__stream_drain(stream);
-}
-
 /* Its pattern is written on the default stream. */
 static tn_status ask(tn__guarded *g)
 {
@@ -210,14 +201,14 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
         return NULL;
     }
     if (write_pattern(g) != TN_OK) {
-        drain(allocator->device);
+        tn__streams_drain(allocator->device);
         tn__device_free(allocator->device, g->storage.memory, g->whole);
         tn_free(g);
         return NULL;
     }
     /* Painted on the default stream, used on any. */
     if (stream != allocator->device->stream)
-        drain(allocator->device);
+        tn__streams_drain(allocator->device);
     pthread_mutex_lock(&allocator->lock);
     g->next = allocator->guards;
     if (g->next != NULL)
@@ -250,7 +241,7 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
         return;
     }
     if (atomic_load(&device->lost) == 0) {
-        drain(device);
+        tn__streams_drain(device);
         /* Dropping cannot fail, so that what was found is recorded in the thread and said in the
          * log. */
         if (check(g) == TN_ERR_ASSERT)
@@ -269,7 +260,7 @@ tn_status tn__guard_check(struct tn__allocator *allocator)
 {
     tn_status first = TN_OK, status;
 
-    drain(allocator->device);
+    tn__streams_drain(allocator->device);
     /* In this order everywhere: a kernel that has a stream allocates. */
     tn__stream_lock(allocator->device->stream);
     pthread_mutex_lock(&allocator->lock);

@@ -58,6 +58,7 @@ struct tn_stream {
     tn_status
         deferred; /* a failure that the allocator met when it waited, for the next tn_stream_sync */
     char *deferred_text;
+    _Atomic(struct tn_device_graph *) capture; /* into which it records; NULL: it does not */
 };
 
 /* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign
@@ -237,6 +238,10 @@ struct tn__allocator *tn__allocator_new(tn_device *device);
 void tn__allocator_free(struct tn__allocator *allocator);
 tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes);
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
+/* Counts what kernels prepared on a device (> 0), or released (< 0). */
+void tn__allocator_count_prepared(const tn_device *device, int64_t bytes);
+/* What this thread keeps of a device's memory goes back to the device's bins. */
+void tn__allocator_forget_here(const tn_device *device);
 /* Writes what holds the memory of a device to a text, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
 /* The whole of that error; what the device said, the last failure, goes into it and takes its place
@@ -270,6 +275,9 @@ static inline void tn__stream_unlock(tn_stream *stream)
     if (stream->lock != NULL)
         pthread_mutex_unlock(stream->lock);
 }
+/* Waits for all streams of a device whose work may go on after a call; a failure is kept for the
+ * next tn_stream_sync. */
+void tn__streams_drain(const tn_device *device);
 /* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a
  * failure without a message gets one. */
 tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);

@@ -3,6 +3,10 @@
 libcore_la_SOURCES += \
 	%D%/allocator.c \
 	%D%/allocator.h \
+	%D%/capture.c \
+	%D%/capture.h \
+	%D%/capture_graph.c \
+	%D%/capture_graph.h \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/copy.c \

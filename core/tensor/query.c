@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is asked of a tensor. */
+#include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
 #include "core/tensor/pinned.h"
@@ -122,7 +123,8 @@ void *tn_tensor_data(tn_tensor *tensor)
                 device->name);
         return NULL;
     }
-    if (tn__device_usable(device) != TN_OK)
+    if (tn__device_usable(device) != TN_OK ||
+        tn__capture_refuse_on(device, "tn_tensor_data", "it waits for the device") != TN_OK)
         return NULL;
     if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
         return NULL;
@@ -154,7 +156,8 @@ double tn_tensor_item(tn_tensor *tensor)
                 tn_dtype_name((tn_dtype)tensor->dtype));
         return (double)NAN;
     }
-    if (tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
+    if (tn__capture_refuse_on(tensor->device, "tn_item", "it reads from the device") != TN_OK ||
+        tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
         return (double)NAN;
     number = tn__convert_read(element, (tn_dtype)tensor->dtype);
     return tn__convert_number(&number);

@@ -2,7 +2,7 @@
  *
  * The state of the one random number generator: a seed and the next block. The numbers
  * themselves are drawn by kernels. */
-#include "core/tensor/internal.h"
+#include "core/tensor/capture.h"
 
 #include <sys/random.h>
 #include <time.h>
@@ -53,9 +53,13 @@ void tn_random_seed(uint64_t seed)
 tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block)
 {
     uint64_t per_block = words <= 1 ? 4 : words == 2 ? 2 : 1;
+    tn_status status = tn__capture_refuse_here(
+        "tn_random_take", "each launch would repeat the random numbers; draw them before");
 
+    if (status != TN_OK)
+        return status;
     pthread_mutex_lock(&lock);
-    tn_status status = seed_once();
+    status = seed_once();
     if (seed != NULL)
         *seed = seed_now;
     if (block != NULL)

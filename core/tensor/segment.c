@@ -5,6 +5,7 @@
  * never waited for and their locks only tried: a thread that has a stream may be waiting for our
  * lock. */
 #include "core/tensor/allocator.h"
+#include "core/tensor/capture.h"
 
 #define SMALL_SEGMENT ((uint64_t)1 << 20)
 #define LARGE_SEGMENT ((uint64_t)8 << 20)
@@ -240,7 +241,7 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
 
     if (stream->lock == NULL)
         return true;
-    if (pthread_mutex_trylock(stream->lock) != 0)
+    if (tn__capture_of(stream) != NULL || pthread_mutex_trylock(stream->lock) != 0)
         return false;
     mark = tn_error_mark();
     if (stream->handle == NULL) {
@@ -270,7 +271,7 @@ static bool user_done(struct tn__allocator *allocator, tn__block *block, int use
         return true;
     mark = tn_error_mark();
     if (block->events[user] == NULL) {
-        if (pthread_mutex_trylock(stream->lock) != 0)
+        if (tn__capture_of(stream) != NULL || pthread_mutex_trylock(stream->lock) != 0)
             return false;
         if (stream->handle == NULL) {
             done = true;

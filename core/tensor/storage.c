@@ -81,11 +81,7 @@ void tn__storage_free(tn__storage *storage)
     }
     if (storage->release != NULL) {
         /* Nobody can tell when work with foreign memory is over, but by waiting for it. */
-        if (storage->device->flags & TN_BACKEND_ASYNC && atomic_load(&storage->device->lost) == 0) {
-            tn__stream_drain(storage->device->stream);
-            for (tn_stream *s = tn__streams_first(storage->device); s != NULL; s = s->next)
-                tn__stream_drain(s);
-        }
+        tn__streams_drain(storage->device);
         storage->release(storage);
     }
     tn__storage_object_free(storage);

@@ -3,6 +3,7 @@
  * Streams and events: those of a backend, and trivially done ones for a device that has finished
  * when a call returns. A stream's struct is never freed before its device closes: memory that
  * was last used on it may name it. */
+#include "core/tensor/capture.h"
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
@@ -11,7 +12,8 @@
 
 struct tn_event {
     const tn_device *device;
-    void *handle; /* NULL: reached from the beginning */
+    tn_stream *stream; /* on which it was recorded */
+    void *handle;      /* NULL: reached from the beginning */
     bool timing;
     struct timespec at; /* of timing without a handle */
 };
@@ -176,6 +178,7 @@ void tn_stream_drop(tn_stream *stream)
     if (stream == NULL)
         return;
     device = stream->device;
+    tn__capture_abandon(stream);
     tn__stream_lock(stream);
     if (stream->handle != NULL) {
         /* A stream of a lost device, or of the parent process, is left alone. */
@@ -292,6 +295,8 @@ tn_status tn_stream_sync(tn_stream *stream)
         return tn_fail(TN_ERR_VALUE, "tn_stream_sync: stream: it is NULL");
     device = stream->device;
     status = tn__device_usable(device);
+    if (status == TN_OK)
+        status = tn__capture_refuse(stream, "tn_stream_sync", "it waits for the device");
     if (status != TN_OK)
         return status;
     tn__stream_lock(stream);
@@ -313,6 +318,8 @@ bool tn__stream_drain(tn_stream *stream)
 
     if (stream->lock == NULL)
         return true;
+    if (tn__capture_of(stream) != NULL)
+        return false;
     /* Not for ever: the caller may be inside a kernel that has another stream, whose owner waits
      * for ours. */
     clock_gettime(CLOCK_REALTIME, &until);
@@ -344,6 +351,15 @@ tn_stream *tn__streams_first(const tn_device *device)
     stream = device->streams;
     pthread_mutex_unlock(&lock);
     return stream;
+}
+
+void tn__streams_drain(const tn_device *device)
+{
+    if ((device->flags & TN_BACKEND_ASYNC) == 0 || atomic_load(&device->lost) != 0)
+        return;
+    tn__stream_drain(device->stream);
+    for (tn_stream *stream = tn__streams_first(device); stream != NULL; stream = stream->next)
+        tn__stream_drain(stream);
 }
 
 tn_status tn__streams_sync(const tn_device *device)
@@ -397,10 +413,14 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t f
                 device->name);
         return NULL;
     }
+    if (tn__capture_refuse(stream, "tn_event_record", "an event cannot be reached in a record") !=
+        TN_OK)
+        return NULL;
     event = tn_calloc(1, sizeof *event);
     if (event == NULL)
         return NULL;
     event->device = device;
+    event->stream = stream;
     event->timing = (flags & TN_EVENT_TIMING) != 0;
     atomic_fetch_add((_Atomic int32_t *)(uintptr_t)&device->handles, 1);
     if (stream->handle == NULL) {
@@ -438,6 +458,9 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
         return TN_OK;
     if (stream == NULL)
         stream = tn__stream_current(event->device);
+    status = tn__capture_refuse(stream, "tn_event_wait", "the record is of one stream");
+    if (status != TN_OK)
+        return status;
     if (stream->handle == NULL || !knows_events_of(stream->device, event->device))
         return tn_event_sync(event); /* the stream cannot wait for it: the host waits instead */
     status = tn__device_usable(event->device);
@@ -464,7 +487,8 @@ bool tn_event_done(tn_event *event)
     device = event->device;
     if (event->handle == NULL)
         return true;
-    if (tn__device_usable(device) != TN_OK ||
+    if (tn__capture_refuse(event->stream, "tn_event_done", "it asks the device") != TN_OK ||
+        tn__device_usable(device) != TN_OK ||
         tn__device_result(device,
                           tn__backend(device)->event_query(device->handle, event->handle, &done),
                           "event_query") != TN_OK)
@@ -480,7 +504,9 @@ tn_status tn_event_sync(tn_event *event)
         return tn_fail(TN_ERR_VALUE, "tn_event_sync: event: it is NULL");
     if (event->handle == NULL)
         return TN_OK;
-    status = tn__device_usable(event->device);
+    status = tn__capture_refuse(event->stream, "tn_event_sync", "it waits for the device");
+    if (status == TN_OK)
+        status = tn__device_usable(event->device);
     if (status != TN_OK)
         return status;
     return tn__device_result(

@@ -61,5 +61,10 @@ TESTS += tests/op/test_operator_options
 tests_op_test_operator_options_SOURCES = %D%/test_operator_options.c %D%/suite.h
 tests_op_test_operator_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_op_test_operator_options_LDADD = $(TN_LINK_TEST) $(LIBM)
+check_PROGRAMS += tests/op/test_prepared
+TESTS += tests/op/test_prepared
+tests_op_test_prepared_SOURCES = %D%/test_prepared.c %D%/suite.h %D%/toy_device.h
+tests_op_test_prepared_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_op_test_prepared_LDADD = $(TN_LINK_TEST_CORE) $(LIBM)
 endif
 EXTRA_DIST += tests/oracle/make_operator_options.py tests/oracle/operator_options.txt

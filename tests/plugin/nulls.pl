@@ -58,6 +58,8 @@ my %sample = (
     'tn_event *'               => 'tn_event_record(tn_device_find("cpu"), NULL, 0)',
     'const tn_op *'            => 'tn_op_find("relu", 0)',
     'tn_op_ref *'              => '&given_ref',
+    'tn_prepared *'            => 'tn_op_prepare(tn_op_find("relu", 0), given_tensors(), 1, NULL, 0)',
+    'const tn_prepared *'      => 'tn_op_prepare(tn_op_find("relu", 0), given_tensors(), 1, NULL, 0)',
     'const tn_backward_options *' => '&given_backward',
     'const tn_function *'      => '&given_custom',
     'tn_pack *'                => 'given_pack()',
@@ -90,8 +92,9 @@ my %plain = (
     'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0', 'tn_hook_handle' => '1',
     'tn_module_slot_kind.kind' => '1',
 );
-# Only from inside a callback can these be had: such functions are called with all NULL only.
-my %never = map { $_ => 1 } ('tn_function_ctx *', 'tn_loading *');
+# Only from inside a callback, or from a device that records, can these be had: such functions are
+# called with all NULL only.
+my %never = map { $_ => 1 } ('tn_function_ctx *', 'tn_loading *', 'tn_device_graph *');
 
 my (@rows, $text);
 $text = "/* SPDX-License-Identifier: MIT\n *\n * Generated from sdk/api.json by tests/plugin/nulls.pl; do not edit. */\n\n";

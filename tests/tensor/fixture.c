@@ -166,6 +166,7 @@ typedef struct vault_stream {
     bool own;                  /* made by stream_new */
     struct vault_stream *next; /* of those that were dropped: events may still name them */
     struct held_copy *copies;
+    struct record *record; /* into which it records; NULL: it works */
 } vault_stream;
 
 typedef struct vault_event {
@@ -180,7 +181,17 @@ struct held_copy {
     struct held_copy *next;
 };
 
-static _Atomic int32_t streams_alive, events_alive;
+/* Copies and fills that a stream recorded. */
+struct record {
+    struct recorded {
+        bool fills;
+        tn_copy_args copy;
+        tn_fill_args fill;
+    } at[32];
+    int32_t count;
+};
+
+static _Atomic int32_t streams_alive, events_alive, records_alive;
 
 /* Each byte of it is checked against its allocation, unless it is the host's. */
 static char *place(const tn_copy_end *end, size_t bytes, bool opaque)
@@ -271,6 +282,12 @@ static tn_status vault_copy(void *dev, const tn_copy_args *args)
 
     (void)dev;
     ck_assert_uint_ge(args->bytes, 1);
+    if (stream->record != NULL) {
+        ck_assert(args->to.device != NULL && args->from.device != NULL);
+        ck_assert_int_lt(stream->record->count, 32);
+        stream->record->at[stream->record->count++] = (struct recorded){ .copy = *args };
+        return lost();
+    }
     if ((args->flags & TN_COPY_ASYNC) == 0 || !atomic_load(&stream->held)) {
         copy_now(args, true);
         return lost();
@@ -283,21 +300,81 @@ static tn_status vault_copy(void *dev, const tn_copy_args *args)
     return lost();
 }
 
-static tn_status vault_fill(void *dev, const tn_fill_args *args)
+static void fill_now(const tn_fill_args *args)
 {
     char *at = room_bytes(args->memory, args->offset, (size_t)args->bytes);
 
-    (void)dev;
-    ck_assert_uint_eq(args->bytes % args->pattern_bytes, 0);
     atomic_fetch_add(&room.fills, 1);
     for (uint64_t i = 0; i < args->bytes; i += args->pattern_bytes)
         memcpy(at + i, args->pattern, args->pattern_bytes);
+}
+
+static tn_status vault_fill(void *dev, const tn_fill_args *args)
+{
+    struct record *record = ((vault_stream *)args->stream)->record;
+
+    (void)dev;
+    ck_assert_uint_eq(args->bytes % args->pattern_bytes, 0);
+    if (record == NULL) {
+        fill_now(args);
+        return lost();
+    }
+    ck_assert_int_lt(record->count, 32);
+    record->at[record->count++] = (struct recorded){ .fills = true, .fill = *args };
     return lost();
+}
+
+static tn_status vault_capture_begin(void *dev, const tn_capture_args *args)
+{
+    vault_stream *stream = args->stream;
+
+    (void)dev;
+    ck_assert_int_eq(args->head.kind, TN_KIND_tn_capture_args);
+    ck_assert_ptr_null(stream->record);
+    ck_assert_ptr_null(stream->copies);
+    if (atomic_exchange(&room.capture_failure, 0))
+        return tn_fail(TN_ERR_DEVICE, "nothing to record on");
+    stream->record = calloc(1, sizeof *stream->record);
+    atomic_fetch_add(&records_alive, 1);
+    return lost();
+}
+
+static tn_status vault_capture_end(void *dev, tn_capture_args *args)
+{
+    vault_stream *stream = args->stream;
+
+    (void)dev;
+    ck_assert_ptr_nonnull(stream->record);
+    args->graph = stream->record;
+    stream->record = NULL;
+    return lost();
+}
+
+static tn_status vault_capture_launch(void *dev, const tn_capture_args *args)
+{
+    const struct record *record = args->graph;
+
+    (void)dev;
+    ck_assert_ptr_null(((vault_stream *)args->stream)->record);
+    for (int32_t i = 0; i < record->count; i++)
+        if (record->at[i].fills)
+            fill_now(&record->at[i].fill);
+        else
+            copy_now(&record->at[i].copy, true);
+    return lost();
+}
+
+static void vault_capture_drop(void *dev, const tn_capture_args *args)
+{
+    (void)dev;
+    atomic_fetch_sub(&records_alive, 1);
+    free(args->graph);
 }
 
 static tn_status vault_stream_sync(void *dev, void *stream)
 {
     (void)dev;
+    ck_assert_ptr_null(((vault_stream *)stream)->record);
     atomic_fetch_add(&room.syncs, 1);
     atomic_store(&((vault_stream *)stream)->held, 0);
     finish(stream);
@@ -448,7 +525,11 @@ static const tn_backend_def backends[] = {
       .peer = vault_reaches,
       .properties = vault_properties,
       .native = vault_native,
-      .native_stream = vault_native_stream },
+      .native_stream = vault_native_stream,
+      .capture_begin = vault_capture_begin,
+      .capture_end = vault_capture_end,
+      .capture_launch = vault_capture_launch,
+      .capture_drop = vault_capture_drop },
     { TN_HEAD(tn_backend_def), .type = "brick", .help = "opaque memory and nothing else",
       .enumerate = one, .open = open_it, .close = close_it, .alloc = lump_alloc, .free = lump_free,
       .copy = lump_copy },
@@ -476,6 +557,7 @@ void room_close(void)
     ck_assert_int_eq(room.opened, room.closed);
     ck_assert_int_eq(streams_alive, 0);
     ck_assert_int_eq(events_alive, 0);
+    ck_assert_int_eq(records_alive, 0);
 }
 
 const tn_device *device(const char *name)

@@ -31,6 +31,7 @@ typedef struct room_state {
     _Atomic int32_t give_nothing;         /* alloc on the host says TN_OK and gives NULL */
     _Atomic int32_t lost;                 /* calls of vault say TN_ERR_LOST */
     _Atomic int32_t stream_failure;       /* the next stream_sync of vault fails */
+    _Atomic int32_t capture_failure;      /* the next capture_begin of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
     _Atomic int64_t pinned;   /* pieces of it that are live */

@@ -7,7 +7,7 @@ TESTS += %D%/test_numpy.sh
 
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
-	%D%/test_allocator %D%/test_copy %D%/test_device_list %D%/test_dlpack %D%/test_dtype %D%/test_memory \
+	%D%/test_allocator %D%/test_capture %D%/test_copy %D%/test_device_list %D%/test_dlpack %D%/test_dtype %D%/test_memory \
 	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
@@ -17,6 +17,10 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c
 %C%_test_allocator_SOURCES = %D%/test_allocator.c $(TN_TENSOR_FIXTURE)
 %C%_test_allocator_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_allocator_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_capture_SOURCES = %D%/test_capture.c $(TN_TENSOR_FIXTURE)
+%C%_test_capture_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_capture_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_copy_SOURCES = %D%/test_copy.c $(TN_TENSOR_FIXTURE)
 %C%_test_copy_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -73,6 +73,8 @@ enum {
     TN_KIND_tn_event_args = 17,
     TN_KIND_tn_step_args = 18,
     TN_KIND_tn_schedule_args = 19,
+    TN_KIND_tn_prepared_data = 20,
+    TN_KIND_tn_capture_args = 21,
     /* contributions */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,

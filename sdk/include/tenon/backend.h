@@ -121,6 +121,15 @@ typedef struct tn_event_args {
     uint32_t reserved;
 } tn_event_args;
 
+/* Work of a stream that the device records and does later, as often as it is asked to. */
+typedef struct tn_capture_args {
+    tn_head head;
+    void *stream;
+    uint32_t flags; /* 0 */
+    uint32_t reserved;
+    void *graph; /* the backend's: capture_end writes it, launch and drop read it */
+} tn_capture_args;
+
 /* ---- the descriptor -------------------------------------------------------------------------- */
 
 /* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to
@@ -182,6 +191,18 @@ typedef struct tn_backend_def {
     /* The stream's native handle (CUstream), for DLPack and for other libraries. A backend that has
      * it also takes such handles as tn_stream_args.external. */
     void *(*native_stream)(void *device, void *stream);
+
+    /* Capture: all four, or none. From capture_begin on, kernels with TN_KERNEL_CAPTURE_SAFE, and
+     * copies and fills within the device, are recorded on args->stream and not done; nothing else
+     * is asked of that stream until capture_end. Memory is still allocated meanwhile, and other
+     * streams work as always. capture_end returns the record in args->graph; it is also called for
+     * a capture that failed, and leaves NULL where there is nothing. capture_launch does the work
+     * once, in the order of args->stream, which may be another stream of the device than the one
+     * that recorded. capture_drop: none of its work is under way. */
+    tn_status (*capture_begin)(void *device, const tn_capture_args *args);
+    tn_status (*capture_end)(void *device, tn_capture_args *args);
+    tn_status (*capture_launch)(void *device, const tn_capture_args *args);
+    void (*capture_drop)(void *device, const tn_capture_args *args);
 } tn_backend_def;
 
 TN_END_DECLS

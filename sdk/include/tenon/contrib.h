@@ -161,8 +161,15 @@ typedef struct tn_op_def {
 
 /* ==== kernel: code for an operator on a device type =========================================== */
 
+enum {
+    TN_CALL_KEPT = 1, /* made again with other data: what is computed from the shapes can be kept */
+    TN_CALL_CAPTURED = 2 /* the device records the work: `run` neither waits for it nor allocates */
+};
+
 /* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is allocated before the
- * call (in-place: it is that of in[0]). make_output: [callback], from inside `run`. */
+ * call (in-place: it is that of in[0]). make_output: [callback], from inside `run`.
+ * `supports`, `workspace`, and `prepare` when it decides what to do, never look at the `data` of a
+ * view, which may be NULL, nor at its byte_offset; but `prepare` reads the constant inputs. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -180,12 +187,27 @@ typedef struct tn_call {
      * is then out[index]. */
     tn_status (*make_output)(const struct tn_call *call, int32_t index, tn_ints shape);
     void *host; /* the core's */
+    /* Of a kept call (tn_op_prepare); 0 and NULL in all others. */
+    uint64_t constant; /* bit i: input i has the same values in all calls; bit 63: from 63 on */
+    void *prepared;    /* what `prepare` returned */
+    uint64_t flags;    /* TN_CALL_* */
 } tn_call;
 
 enum {
     TN_KERNEL_OVERRIDE = 1, /* meant to take precedence over a kernel of another plugin (rule 22) */
-    TN_KERNEL_DETERMINISTIC = 2
+    TN_KERNEL_DETERMINISTIC = 2,
+    TN_KERNEL_CAPTURE_SAFE = 4 /* `run` may be called while the device records (TN_CALL_CAPTURED):
+                                  all that it does is in the record, which reads the memory of the
+                                  operands and of the prepared data, and nothing of the host's */
 };
+
+/* What `prepare` writes; zeroed before. */
+typedef struct tn_prepared_data {
+    tn_head head;
+    void *data;     /* NULL: there was nothing to prepare, and `release` is not called */
+    uint64_t bytes; /* of the device's memory, for its statistics */
+} tn_prepared_data;
+
 /* Its functions: [stream], one thread at a time for a stream, several streams at the same time. */
 typedef struct tn_kernel_def {
     tn_head head;
@@ -203,6 +225,22 @@ typedef struct tn_kernel_def {
     bool (*supports)(const tn_call *call, char *reason, size_t size);
     size_t (*workspace)(const tn_call *call); /* bytes; NULL: none */
     tn_status (*run)(const tn_call *call);
+
+    /* All that follow may be NULL or 0. */
+
+    /* Computes once what the calls to come need, from the constant inputs (packed weights) and the
+     * shapes: `run` finds it in call->prepared, from several threads at the same time. A call that
+     * was not prepared has NULL there, and has to work. It may use the stream and need not wait for
+     * its work; the outputs have no memory yet, no more than inputs that are not constant. Called
+     * again, and the old data released, once a constant input was written. */
+    tn_status (*prepare)(const tn_call *call, tn_prepared_data *out);
+    /* Frees that data, which no work uses any more. NULL: nothing to free. */
+    void (*release)(const struct tn_kernel_def *kernel, void *data);
+    uint64_t inplace; /* bit i: output 0 may be the memory of input i, as the same view */
+    /* For each input of the operator, then each output, the TN_BIT mask of the dtypes that the
+     * kernel takes, 0 for any; the last input's mask is for all of a list. A call of other dtypes
+     * goes to the next kernel. NULL: `dtypes` says all. */
+    const uint64_t *operand_dtypes;
 } tn_kernel_def;
 
 /* A row of the table of kernels that a plugin gives (tn_plugin.kernels), or a kernel alone. */

@@ -87,5 +87,36 @@ TN_API tn_status tn_set_fallback(const char *policy);
 /* Copies up to `capacity` rows; returns how many there are. [null-ok: out] */
 TN_API int64_t tn_fallback_counts(tn_fallback_count *out, int64_t capacity);
 
+/* ---- calls that are kept --------------------------------------------------------------------- */
+
+/* A call of an operator that is made many times with inputs of the same dtypes, shapes, strides and
+ * device: its checks, its inference and the choice of its kernel are done once, and the kernel
+ * computes once what it needs of inputs that stay the same (packed weights). */
+typedef struct tn_prepared tn_prepared;
+
+/* Prepares the call tn_op_call(op, in, n_in, options, ...). `constant`: bit i says that input i is
+ * the same tensor in all calls, bit 63 that inputs 63 and later are; it may be written between
+ * calls, which are then prepared again. Refused are calls that record gradients, that cast an input
+ * first, that draw random numbers, views, and what the device decomposes. The options are copied.
+ * [owned] [array: in n_in] [null-ok: options] */
+TN_API tn_prepared *tn_op_prepare(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                                  const void *options, uint64_t constant);
+/* Makes the call. Any thread, several at the same time. `out` as in tn_op_call. Inputs of another
+ * dtype, shape, stride or device, and another tensor for a constant one, are errors. [scoped]
+ * [array: in n_in, out n_out] */
+TN_API tn_status tn_prepared_run(tn_prepared *prepared, tn_tensor *const *in, int64_t n_in,
+                                 tn_tensor **out, int64_t n_out);
+/* The same into existing tensors, contiguous and of the outputs' dtypes and shapes. They share no
+ * memory with the inputs, except that into[0] may be an input as a whole where the kernel computes
+ * in place (tn_kernel_def.inplace, and input 0 of operators that have an in-place form).
+ * [array: in n_in, into n_into] */
+TN_API tn_status tn_prepared_run_into(tn_prepared *prepared, tn_tensor *const *in, int64_t n_in,
+                                      tn_tensor *const *into, int64_t n_into);
+/* The kernel that runs (contrib.h). [static] */
+TN_API const struct tn_kernel_def *tn_prepared_kernel(const tn_prepared *prepared);
+/* Releases what was prepared, once no work uses it any more. No thread may be running it.
+ * [null-ok: prepared] */
+TN_API void tn_prepared_drop(tn_prepared *prepared);
+
 TN_END_DECLS
 #endif

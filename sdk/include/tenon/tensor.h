@@ -167,7 +167,8 @@ typedef struct tn_memory_stats {
     int64_t device_allocs; /* times the device itself was asked for memory */
     int64_t requests;      /* times a tensor asked */
     int64_t trims;         /* times memory ran out and the cache was given back */
-    int64_t reserved[5];
+    int64_t prepared;      /* by kernels for kept calls (tn_op_prepare), not in the numbers above */
+    int64_t reserved[4];
 } tn_memory_stats;
 
 /* The bytes that tensors of the device hold, now and at most. */
@@ -414,6 +415,31 @@ TN_API tn_status tn_random_set_state(const uint64_t state[4]);
  * [scoped] [null-through] [null-ok: strides] */
 TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape,
                                  const int64_t *strides, int64_t offset);
+
+/* ---- recorded work --------------------------------------------------------------------------- */
+
+/* Work that a stream recorded, to be done as often as it is launched, without the host's part of
+ * it. The record refers to memory: each launch reads what the inputs hold then (copy new values
+ * into them), and writes the tensors that the recorded calls returned. It holds all memory that it
+ * uses until it is dropped; what was freed during the capture serves later work of the same capture
+ * and no other. */
+typedef struct tn_device_graph tn_device_graph;
+
+/* From here on, work of this thread on the stream (tn_stream_begin makes it the current one) is
+ * recorded and not done. Waits for its earlier work. Refused until the end, by name: kernels
+ * without TN_KERNEL_CAPTURE_SAFE, whatever waits for the device or reads from it (tn_item, copies
+ * to and from the host, events), and random numbers; the first failure ends the recording. Work on
+ * other streams and devices is done at once, and is not in the record. The default stream does not
+ * record; a device that cannot is TN_ERR_NOT_IMPLEMENTED. */
+TN_API tn_status tn_stream_capture_begin(tn_stream *stream);
+/* Ends the recording, in the thread that began it. After a failure meanwhile: NULL, and that
+ * failure. [owned] */
+TN_API tn_device_graph *tn_stream_capture_end(tn_stream *stream);
+/* Does the work once, in the order of the stream (NULL: the current one), which need not be the one
+ * that recorded. Launches of a graph follow each other. [null-ok: stream] */
+TN_API tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream);
+/* Waits for its launches. [null-ok: graph] */
+TN_API void tn_device_graph_drop(tn_device_graph *graph);
 
 TN_END_DECLS
 #endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which calls a kernel takes: by the dtypes of all operands, and by what it says itself; and
+ * whether its plugin starts. */
+#include "core/op/private.h"
+
+#include <string.h>
+
+/* "weight is float64; it takes float32, bfloat16". */
+static bool refuse_dtype(const char *operand, tn_dtype dtype, uint64_t mask, char *reason,
+                         size_t size)
+{
+    int64_t length = tn_snprint(reason, size, "%s is %s; it takes", operand, tn_dtype_name(dtype));
+
+    for (int d = 0, n = 0; d < TN_DTYPE_COUNT && length >= 0 && (size_t)length < size; d++)
+        if (mask & TN_BIT(d))
+            length += tn_snprint(reason + length, size - (size_t)length, "%s %s",
+                                 n++ > 0 ? "," : "", tn_dtype_name((tn_dtype)d));
+    return false;
+}
+
+/* An operand without a view is absent, or an output whose shape is not known yet. */
+static bool takes_dtypes(const tn_op *op, const uint64_t *masks, const tn_call *call, char *reason,
+                         size_t size)
+{
+    const tn_op_def *def = &op->def;
+
+    for (int64_t i = 0; i < call->n_in; i++) {
+        uint64_t mask = masks[i < def->n_inputs ? i : def->n_inputs - 1];
+
+        if (mask != 0 && call->in[i] != NULL && !(mask & TN_BIT(tn_view_dtype(call->in[i]))))
+            return refuse_dtype(tn__operand(op, i)->name, tn_view_dtype(call->in[i]), mask, reason,
+                                size);
+    }
+    for (int32_t i = 0; i < call->n_out; i++) {
+        uint64_t mask = masks[def->n_inputs + i];
+
+        if (mask != 0 && call->out[i] != NULL && !(mask & TN_BIT(tn_view_dtype(call->out[i]))))
+            return refuse_dtype(def->outputs[i].name, tn_view_dtype(call->out[i]), mask, reason,
+                                size);
+    }
+    return true;
+}
+
+/* Why a kernel was not taken, gathered for the error if none is. */
+static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
+{
+    size_t length = strlen(reasons);
+
+    tn_snprint(reasons + length, TN__REASONS - length, "%s%s: %s", length > 0 ? "; " : "",
+               entry->kernel.name != NULL ? entry->kernel.name : "?",
+               words[0] != '\0' ? words : "no reason given");
+}
+
+bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
+                      char *reasons)
+{
+    const tn_kernel_def *kernel = &entry->kernel;
+    char reason[160];
+
+    reason[0] = '\0';
+    if ((kernel->operand_dtypes == NULL ||
+         takes_dtypes(op, kernel->operand_dtypes, call, reason, sizeof reason)) &&
+        (kernel->supports == NULL || kernel->supports(call, reason, sizeof reason)))
+        return true;
+    add_reason(reasons, entry, reason);
+    return false;
+}
+
+bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status)
+{
+    uint64_t mark = tn_error_mark(), failures = tn__memory_failures();
+
+    if (tn__plugin_use(entry->plugin) == TN_OK)
+        return true;
+    if (atomic_load(&entry->plugin->ended) || tn__memory_failures() != failures) {
+        *status = tn_error_last_code();
+        return false;
+    }
+    add_reason(reasons, entry, tn_error_last()->message);
+    tn_error_restore(mark);
+    return false;
+}
