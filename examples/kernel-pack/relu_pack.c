@@ -66,7 +66,7 @@ static const tn_kernel_def relu = {
     .revision = 1,
     .dtypes = TN_BIT(TN_F32) | TN_BIT(TN_F64),
     .priority = 10,
-    .flags = TN_KERNEL_OVERRIDE,
+    .flags = TN_KERNEL_OVERRIDE | TN_KERNEL_CAPTURE_SAFE,
     .supports = relu_supports,
     .run = relu_run,
 };

@@ -115,15 +115,25 @@ static const tn_backend_def strict = {
     .event_query = strict_event_query,
     .copy = strict_copy,
     .native = native,
+    .capture_begin = strict_capture_begin,
+    .capture_end = strict_capture_end,
+    .capture_launch = strict_capture_launch,
+    .capture_drop = strict_capture_drop,
 };
 
 #define FLOATS (TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define NUMBERS (FLOATS | TN_MASK_INT)
 #define MORE (NUMBERS | TN_BIT(TN_BOOL))
-#define KERNEL(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_##op)
+/* A kernel that only queues work can be recorded. */
+#define ROW(op_, dtypes_, run_, flags_)                                                            \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "strict", .name = "tn_" #op_, .revision = 1, \
+                                .dtypes = dtypes_, .run = run_, .flags = flags_                    \
+    }
+#define KERNEL(op, dtypes) ROW(op, dtypes, strict_##op, TN_KERNEL_CAPTURE_SAFE)
 
 /* One function for all of these, which finds the operator's name in a table. */
-#define FUNCTION(op, dtypes) TN_KERNEL(#op, "strict", "tn_" #op, dtypes, strict_function)
+#define FUNCTION(op, dtypes) ROW(op, dtypes, strict_function, TN_KERNEL_CAPTURE_SAFE)
 #define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
 
 /* A copy between equal types moves bytes, of any type; a conversion takes the types of MORE. */
@@ -139,7 +149,8 @@ static bool copy_supports(const tn_call *call, char *reason, size_t size)
 
 static const tn_kernel_def kernels[] = {
     { TN_HEAD(tn_kernel_def), .op = "copy", .device = "strict", .name = "tn_copy", .revision = 1,
-      .dtypes = TN_MASK_ALL, .supports = copy_supports, .run = strict_copy_kernel },
+      .flags = TN_KERNEL_CAPTURE_SAFE, .dtypes = TN_MASK_ALL, .supports = copy_supports,
+      .run = strict_copy_kernel },
     KERNEL(fill, MORE),
     KERNEL(narrow_grad, MORE),
     KERNEL(add, MORE),
@@ -211,7 +222,7 @@ static const tn_kernel_def kernels[] = {
     KERNEL(gather, MORE),
     KERNEL(scatter, MORE),
     KERNEL(scatter_add, NUMBERS),
-    KERNEL(nonzero, MORE),
+    ROW(nonzero, MORE, strict_nonzero, 0), /* waits to count */
 };
 
 static const void *const contributions[] = { &strict };

@@ -3,47 +3,9 @@
  * The strict device's queues: one thread takes work from the queues of the streams, each queue in
  * its order. A call is checked and copied when it is queued. The stream keeps a later failure until
  * it is synchronized. */
-#include <pthread.h>
 #include <string.h>
 
-#include "strict.h"
-
-enum item_kind { KERNEL, COPY_IN, COPY_OUT, COPY, RECORD, WAIT };
-
-struct event {
-    int32_t refs;
-    uint64_t asked, reached; /* the newest record that was queued, that was reached */
-};
-
-struct item {
-    struct item *next;
-    enum item_kind kind;
-    strict_body *body;
-    struct strict_work work; /* KERNEL */
-    uint64_t memory[2];      /* copies: to, from */
-    uint64_t offset[2];
-    size_t bytes;
-    void *host; /* COPY_OUT: the caller's, which waits; COPY_IN: a copy, allocated with the item */
-    struct event *event;
-    uint64_t number; /* of the record */
-};
-
-struct stream {
-    struct stream *next;
-    struct device *device;
-    struct item *first, *last;
-    bool busy;      /* an item of it runs */
-    tn_status code; /* the first failure since the last sync */
-    char text[512];
-};
-
-struct device {
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done;
-    pthread_t thread;
-    struct stream *streams;
-    bool closing, lost;
-};
+#include "queue.h"
 
 static uint64_t kernels_run;
 
@@ -115,7 +77,7 @@ static void drop_event(struct event *event)
         tn_free(event);
 }
 
-static void drop_item(struct item *item)
+void strict_drop_item(struct item *item)
 {
     uint64_t memory[STRICT_MAX_VIEWS];
     int32_t count = item_memory(item, memory);
@@ -179,7 +141,7 @@ static void *work(void *user)
                         "strict: the device is lost (injected); tensors on it are gone");
         else if (error.code != TN_OK)
             fail_stream(stream, error.code, error.message);
-        drop_item(item);
+        strict_drop_item(item);
         stream->busy = false;
         pthread_cond_broadcast(&device->done);
     }
@@ -299,8 +261,17 @@ tn_status strict_stream_sync(void *handle, void *stream)
     return code == TN_OK ? TN_OK : tn_fail(code, "%s", text);
 }
 
-/* Owns the item from here on, also when it fails. */
-static tn_status push(struct stream *stream, struct item *item)
+static void append(struct item **first, struct item **last, struct item *item)
+{
+    item->next = NULL;
+    if (*first)
+        (*last)->next = item;
+    else
+        *first = item;
+    *last = item;
+}
+
+tn_status strict_push(struct stream *stream, struct item *item)
 {
     struct device *device = stream->device;
     uint64_t memory[STRICT_MAX_VIEWS];
@@ -308,19 +279,20 @@ static tn_status push(struct stream *stream, struct item *item)
     for (int32_t i = 0; i < count; i++)
         strict_region_use(memory[i], 1);
     pthread_mutex_lock(&device->lock);
-    bool lost = device->lost;
-    if (lost) {
-        drop_item(item);
+    bool lost = device->lost, wrong = stream->record && item->kind != KERNEL && item->kind != COPY;
+    if (lost || wrong) {
+        strict_drop_item(item);
+    } else if (stream->record) {
+        append(&stream->record->first, &stream->record->last, item);
     } else {
-        item->next = NULL;
-        if (stream->first)
-            stream->last->next = item;
-        else
-            stream->first = item;
-        stream->last = item;
+        append(&stream->first, &stream->last, item);
         pthread_cond_signal(&device->wake);
     }
     pthread_mutex_unlock(&device->lock);
+    if (wrong)
+        return tn_fail(TN_ERR_DEVICE,
+                       "strict: a stream that records takes kernels and copies within "
+                       "the device; got an event, or a copy from or to the host");
     return lost ? tn_fail(TN_ERR_LOST, "strict: the device is lost") : TN_OK;
 }
 
@@ -357,7 +329,7 @@ static tn_status push_event(struct device *device, struct event *event, struct s
     event->refs++;
     item->number = kind == RECORD ? ++event->asked : event->asked;
     pthread_mutex_unlock(&device->lock);
-    return push(stream, item);
+    return strict_push(stream, item);
 }
 
 tn_status strict_event_record(void *device, void *event, void *stream)
@@ -427,7 +399,7 @@ static tn_status copy_in(const tn_copy_args *args)
     item->host = later ? (void *)from : item + 1;
     if (!later)
         memcpy(item->host, from, item->bytes);
-    return push(args->stream, item);
+    return strict_push(args->stream, item);
 }
 
 static tn_status copy_out(void *device, const tn_copy_args *args)
@@ -440,7 +412,7 @@ static tn_status copy_out(void *device, const tn_copy_args *args)
     item->offset[1] = args->from.offset;
     item->bytes = (size_t)args->bytes;
     item->host = (char *)args->to.memory + args->to.offset;
-    tn_status status = push(args->stream, item);
+    tn_status status = strict_push(args->stream, item);
     return status == TN_OK && !(args->flags & TN_COPY_ASYNC)
                ? strict_stream_sync(device, args->stream)
                : status;
@@ -457,7 +429,7 @@ static tn_status copy_inside(const tn_copy_args *args)
     item->offset[0] = args->to.offset;
     item->offset[1] = args->from.offset;
     item->bytes = (size_t)args->bytes;
-    return push(args->stream, item);
+    return strict_push(args->stream, item);
 }
 
 tn_status strict_copy(void *device, const tn_copy_args *args)
@@ -538,5 +510,5 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
         tn_free(item);
         return status;
     }
-    return push(call->stream, item);
+    return strict_push(call->stream, item);
 }

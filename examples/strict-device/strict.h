@@ -105,6 +105,10 @@ tn_status strict_event_wait(void *device, void *event, void *stream);
 tn_status strict_event_sync(void *device, void *event);
 tn_status strict_event_query(void *device, void *event, bool *done);
 tn_status strict_copy(void *device, const tn_copy_args *args);
+tn_status strict_capture_begin(void *device, const tn_capture_args *args);
+tn_status strict_capture_end(void *device, tn_capture_args *args);
+tn_status strict_capture_launch(void *device, const tn_capture_args *args);
+void strict_capture_drop(void *device, const tn_capture_args *args);
 tn_status strict_enqueue(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
 bool strict_lost(void *device);

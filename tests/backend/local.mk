@@ -6,7 +6,8 @@
 TN_BACKEND_EXAMPLES = examples/strict-device/strict.la examples/kernel-pack/relu_pack.la
 check_LTLIBRARIES += $(TN_BACKEND_EXAMPLES)
 examples_strict_device_strict_la_SOURCES = examples/strict-device/strict.h \
-	examples/strict-device/plugin.c examples/strict-device/queue.c examples/strict-device/memory.c \
+	examples/strict-device/queue.h examples/strict-device/plugin.c examples/strict-device/queue.c \
+	examples/strict-device/capture.c examples/strict-device/memory.c \
 	examples/strict-device/inject.c examples/strict-device/copy.c examples/strict-device/creation.c \
 	examples/strict-device/elementwise.c examples/strict-device/elementwise_function.c \
 	examples/strict-device/index.c examples/strict-device/loss.c examples/strict-device/matmul.c \
@@ -26,7 +27,7 @@ TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_conv %D
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random \
 	%D%/test_reduction %D%/test_reduction_prod %D%/test_scan %D%/test_sequence_cost \
-	%D%/test_shape %D%/test_softmax %D%/test_sort %D%/test_strict %D%/test_training \
+	%D%/test_shape %D%/test_capture %D%/test_softmax %D%/test_sort %D%/test_strict %D%/test_training \
 	%D%/test_vector_tails
 if HAVE_ONEDNN
 TN_BACKEND_TESTS += %D%/test_onednn
@@ -167,6 +168,11 @@ EXTRA_%C%_test_reduction_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_optimizer_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_optimizer_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_optimizer_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_capture_SOURCES = %D%/test_capture.c $(TN_BACKEND_SHARED)
+%C%_test_capture_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_capture_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_capture_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_strict_SOURCES = %D%/test_strict.c $(TN_BACKEND_SHARED)
 %C%_test_strict_CPPFLAGS = $(TN_TEST_CPPFLAGS)

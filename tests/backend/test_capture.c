@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recorded work on the strict device: kernels, decompositions, a step of training, kept calls, and
+ * the memory of all of it. */
+#include "tests/backend/backend.h"
+
+#include "examples/strict-device/strict.h"
+
+static const tn_device *strict(void)
+{
+    const tn_device *device = tn_device_find("strict");
+    there(device);
+    return device;
+}
+
+static uint64_t counted(int which)
+{
+    const struct strict_api *api = tn_device_native(strict(), STRICT_API_ID);
+    uint64_t counts[3];
+    there(api);
+    api->counts(&counts[0], &counts[1], &counts[2]);
+    return counts[which];
+}
+
+static tn_tensor *square_of(double a, double b, double c, double d)
+{
+    return put(strict(), TN_F32, TN_SHAPE(2, 2), NUMBERS(a, b, c, d), DENSE);
+}
+
+static void set(tn_tensor *tensor, float a, float b, float c, float d)
+{
+    float values[] = { a, b, c, d };
+    ck_assert_int_eq(tn_tensor_copy_in(tensor, values, sizeof values), TN_OK);
+}
+
+static void has(tn_tensor *tensor, double a, double b, double c, double d)
+{
+    same("recorded", strict(), TN_F32, tensor, NUMBERS(a, b, c, d), 8, 1);
+}
+
+/* A stream that is the current one: what is made from here on belongs to it. */
+static tn_stream *begun(void)
+{
+    tn_stream *stream = tn_stream_new(strict(), NULL);
+    there(stream);
+    ck_assert_int_eq(tn_stream_begin(stream), TN_OK);
+    return stream;
+}
+
+/* As tn_stream_capture_end, with the words of a failure. */
+static tn_device_graph *ended(tn_stream *stream)
+{
+    tn_device_graph *graph = tn_stream_capture_end(stream);
+    ck_assert_msg(graph != NULL, "%s", tn_error_text());
+    return graph;
+}
+
+START_TEST(kernels_are_recorded_and_run_at_each_launch)
+{
+    TN_SCOPE;
+    tn_stream *stream = begun();
+    tn_tensor *x = square_of(1, -2, 3, -4), *y;
+    tn_device_graph *graph;
+    uint64_t kernels;
+
+    ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
+    kernels = counted(0);
+    y = tn_relu(tn_add(x, x, NULL));
+    y = tn_softplus(tn_sub(y, x, NULL), NULL); /* decomposed */
+    graph = ended(stream);
+    ck_assert_uint_eq(counted(0), kernels);
+    for (int i = 0; i < 3; i++) {
+        float v = (float)i;
+        set(x, v, -v, 2 * v, 0);
+        ck_assert_int_eq(tn_device_graph_launch(graph, NULL), TN_OK);
+        has(y, log1p(exp(v)), log1p(exp(v)), log1p(exp(2 * v)), log(2));
+    }
+    ck_assert_uint_gt(counted(0), kernels + 6);
+    tn_device_graph_drop(graph);
+    tn_stream_end();
+    tn_stream_drop(stream);
+    ck_assert_uint_eq(counted(1), 0);
+}
+END_TEST
+
+START_TEST(what_waits_in_a_kernel_is_refused_by_the_kernels_name)
+{
+    TN_SCOPE;
+    tn_stream *stream = begun();
+    tn_tensor *x = square_of(1, 0, 0, 2);
+
+    ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
+    ck_assert_ptr_null(tn_nonzero(x));
+    ck_assert_msg(strstr(tn_error_text(), "tn_nonzero: refused while a stream of strict:0 records "
+                                          "(tn_stream_capture_begin): the kernel is not marked "
+                                          "TN_KERNEL_CAPTURE_SAFE") != NULL,
+                  "%s", tn_error_text());
+    ck_assert_ptr_null(tn_stream_capture_end(stream));
+    tn_error_clear();
+    there(tn_nonzero(x)); /* the stream works again */
+    tn_stream_end();
+    tn_stream_drop(stream);
+}
+END_TEST
+
+/* w -= 0.1 d/dw sum((x w)^2), in place. */
+static tn_tensor *step(tn_tensor *x, tn_tensor *w)
+{
+    tn_tensor *loss = tn_sum(tn_square(tn_matmul(x, w)), NULL);
+    tn_tensor *update;
+
+    tn_tensor_set_grad(w, TN_NONE);
+    if (loss == NULL || tn_backward(loss) != TN_OK)
+        return NULL;
+    tn_grad_begin(false);
+    update = tn_mul_scalar(tn_tensor_grad(w), 0.1);
+    update = tn_sub_(w, update, NULL);
+    tn_grad_end();
+    return update != NULL ? tn_detach(loss) : NULL;
+}
+
+START_TEST(a_step_of_training_is_recorded_and_repeated)
+{
+    TN_SCOPE;
+    tn_stream *stream = begun();
+    tn_tensor *x = square_of(1, 0.5, -0.25, 1), *eager = square_of(1, 2, 3, 4),
+              *w = square_of(1, 2, 3, 4), *loss;
+    tn_device_graph *graph;
+    float values[4];
+
+    ck_assert_int_eq(tn_tensor_set_requires_grad(eager, true), TN_OK);
+    ck_assert_int_eq(tn_tensor_set_requires_grad(w, true), TN_OK);
+    ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
+    loss = step(x, w);
+    graph = ended(stream);
+    for (int i = 0; i < 4; i++) {
+        TN_SCOPE;
+        tn_tensor *expected = step(x, eager);
+
+        there(expected);
+        ck_assert_int_eq(tn_device_graph_launch(graph, NULL), TN_OK);
+        ck_assert_double_eq(tn_item(loss), tn_item(expected));
+        ck_assert_int_eq(tn_tensor_copy_out(eager, values, sizeof values), TN_OK);
+        has(tn_detach(w), values[0], values[1], values[2], values[3]);
+    }
+    tn_device_graph_drop(graph);
+    tn_stream_end();
+    tn_stream_drop(stream);
+    ck_assert_uint_eq(counted(1), 0);
+}
+END_TEST
+
+START_TEST(a_kept_call_is_recorded)
+{
+    TN_SCOPE;
+    tn_stream *stream = begun();
+    tn_tensor *x = square_of(1, 2, 3, 4), *y = square_of(0, 0, 0, 0), *in[] = { x, x };
+    tn_prepared *kept = tn_op_prepare(tn_op_find("mul", 0), in, 2, NULL, 0);
+    tn_device_graph *graph;
+
+    ck_assert_msg(kept != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_stream_capture_begin(stream), TN_OK);
+    ck_assert_int_eq(tn_prepared_run_into(kept, in, 2, &y, 1), TN_OK);
+    graph = ended(stream);
+    tn_prepared_drop(kept);
+    has(y, 0, 0, 0, 0);
+    ck_assert_int_eq(tn_device_graph_launch(graph, NULL), TN_OK);
+    has(y, 1, 4, 9, 16);
+    tn_device_graph_drop(graph);
+    tn_stream_end();
+    tn_stream_drop(stream);
+}
+END_TEST
+
+RUN_SUITE("capture", kernels_are_recorded_and_run_at_each_launch,
+          what_waits_in_a_kernel_is_refused_by_the_kernels_name,
+          a_step_of_training_is_recorded_and_repeated, a_kept_call_is_recorded)
