@@ -14,7 +14,9 @@
 
 enum { BATCH = 500, MAX_ROUNDS = 1000 };
 
-static tn_tensor *a, *b, *leaf, *square, *row;
+static tn_tensor *a, *b, *leaf, *square, *row, *result;
+static const tn_op *add_op;
+static tn_prepared *add_kept;
 static tn_module *ten, *linear;
 
 static double now(void)
@@ -45,6 +47,27 @@ static void mul_with_gradient(void)
 static void add_in_place(void)
 {
     tn_add_(a, b, NULL);
+}
+
+static void add_by_name(void)
+{
+    tn_tensor *in[] = { a, b }, *out;
+
+    tn_op_call(add_op, in, 2, NULL, &out, 1);
+}
+
+static void add_prepared(void)
+{
+    tn_tensor *in[] = { a, b }, *out;
+
+    tn_prepared_run(add_kept, in, 2, &out, 1);
+}
+
+static void add_prepared_into(void)
+{
+    tn_tensor *in[] = { a, b };
+
+    tn_prepared_run_into(add_kept, in, 2, &result, 1);
 }
 
 static void sum(void)
@@ -96,6 +119,9 @@ static const struct {
     { "add-gradient", "add, recorded", add_with_gradient, 1 },
     { "mul-gradient", "mul, recorded, operands saved", mul_with_gradient, 1 },
     { "add-in-place", "add in place", add_in_place, 1 },
+    { "add-call", "add by tn_op_call", add_by_name, 1 },
+    { "add-prepared", "add by tn_prepared_run", add_prepared, 1 },
+    { "add-prepared-into", "add by tn_prepared_run_into", add_prepared_into, 1 },
     { "sum", "sum", sum, 1 },
     { "view", "view", view, 1 },
     { "select", "select", select_row, 1 },
@@ -189,6 +215,9 @@ static int prepare(void)
     leaf = tn_tensor_from(values, TN_F32, TN_SHAPE(4));
     square = tn_tensor_from(values, TN_F32, TN_SHAPE(2, 2));
     row = tn_tensor_from(values, TN_F32, TN_SHAPE(1, 4));
+    result = tn_tensor_from(values, TN_F32, TN_SHAPE(4));
+    add_op = tn_op_find("add", 0);
+    add_kept = tn_op_prepare(add_op, (tn_tensor *[]){ a, b }, 2, NULL, 0);
     tn_tensor_set_requires_grad(leaf, true);
     tn_register(&pass);
     ten = tn_module_parse("Sequential(Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), "
@@ -272,6 +301,7 @@ int main(int argc, char **argv)
             printf(" %10.0f %6.3f", peers[i], ours[i] / peers[i]);
         printf("\n");
     }
+    tn_prepared_drop(add_kept);
     tn_module_drop(ten);
     tn_module_drop(linear);
     return tn_failed() ? fail() : 0;

@@ -415,6 +415,7 @@ const conform_test conform_device_tests[] = {
     { "pinned-memory", true, copies_with_pinned_memory },
     { "stream-priorities", true, has_streams_of_every_priority },
     { "event-times", true, times_its_events },
+    { "captures", true, conform_device_captures },
     { "properties", true, has_properties },
     { "basic-kernels", true, has_basic_kernels },
     { "primitive-kernels", true, has_primitive_kernels },

@@ -22,4 +22,7 @@ void conform_device_fills(conform *c);
 void conform_device_too_large(conform *c);
 void conform_device_gives_back(conform *c);
 
+/* Of a device that records its work (device_capture.c). */
+void conform_device_captures(conform *c);
+
 #endif

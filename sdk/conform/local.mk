@@ -13,6 +13,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
 	sdk/conform/device.c \
+	sdk/conform/device_capture.c \
 	sdk/conform/device.h \
 	sdk/conform/device_memory.c \
 	sdk/conform/files.c \
@@ -34,6 +35,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_compare.c \
 	sdk/conform/ops_failures.c \
 	sdk/conform/ops_gradients.c \
+	sdk/conform/ops_kept.c \
 	sdk/conform/ops_long.c \
 	sdk/conform/ops_own.c \
 	sdk/conform/reports.c \

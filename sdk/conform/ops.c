@@ -248,6 +248,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
         well = conform_scarce_forward(s, &w, &a);
     if (well && from == dtype && a.status == TN_OK && s->plain.op == NULL)
         conform_remember(s, one, dtype);
+    if (well && from == dtype && a.status == TN_OK)
+        well = conform_kept(s, &w, &a);
     return well;
 }
 

@@ -17,6 +17,7 @@ typedef struct tally {
     int64_t cases, failed, missing;
     int64_t elements; /* that were compared: a call with empty tensors runs nothing */
     bool repeated;    /* and called from several threads */
+    int64_t kept;     /* cases that were called as kept calls */
     int64_t starved;  /* cases that were called while memory failed */
     double worst;
     char route[96];
@@ -72,6 +73,9 @@ bool conform_untouched(subject *s, const where_from *w, const conform_case *one,
 bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
                        const char *how);
 bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
+/* Kept calls, and recorded ones where the device records, give what a plain call gave (ops_kept.c);
+ * the values of the inputs change. */
+bool conform_kept(subject *s, where_from *w, const attempt *a);
 /* An unsupported call is not a failure if the device reports it. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_jumps(const conform_case *one);

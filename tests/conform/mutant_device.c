@@ -128,6 +128,10 @@ static tn_status copy_bytes(void *device, const tn_copy_args *args)
     return TN_OK;
 }
 
+#ifdef MUTANT_RECORDS
+#include "mutant_capture.h"
+#endif
+
 static tn_status fill(void *device, const tn_fill_args *args)
 {
     char *to = (char *)args->memory + (is("fill-offset") ? 0 : args->offset);
@@ -211,7 +215,11 @@ static const tn_backend_def backend = {
     .info = info,
     .alloc = alloc,
     .free = free_memory,
+#ifdef MUTANT_RECORDS
+    MUTANT_CAPTURE,
+#else
     .copy = copy_bytes,
+#endif
     .fill = fill,
     .properties = properties,
 };

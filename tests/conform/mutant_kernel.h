@@ -381,10 +381,40 @@ static size_t bmm_workspace(const tn_call *call)
     return rows * sizeof(double) / (is("workspace-small") ? 2 : 1);
 }
 
+/* The columns of a constant b, one after the other. */
+static tn_status bmm_prepare(const tn_call *call, tn_prepared_data *out)
+{
+    const tn_view *b = call->in[1];
+    int64_t i[3] = { 0 }, rows = b->shape[1], columns = b->shape[2];
+    static double *oldest;
+    double *packed;
+
+    if (((call->constant & 2) == 0 && !is("prepare-not-constant")) || count_of(b) == 0)
+        return TN_OK;
+    packed = malloc((size_t)count_of(b) * sizeof *packed);
+    if (packed == NULL)
+        return tn_fail(TN_ERR_MEMORY, "mutant: no memory for columns");
+    do
+        packed[(i[0] * columns + i[2]) * rows + i[1]] = (double)get(b, place(b, i, 3));
+    while (next(i, b->shape, 3));
+    oldest = oldest != NULL ? oldest : packed;
+    out->data = is("prepare-stale") ? oldest : packed;
+    out->bytes = (uint64_t)count_of(b) * sizeof *packed;
+    return TN_OK;
+}
+
+static void bmm_release(const tn_kernel_def *kernel, void *data)
+{
+    (void)kernel;
+    if (!is("prepare-stale"))
+        free(data);
+}
+
 /* y[n] = a[n] . b[n]; the column of b is copied to the workspace. */
 static tn_status bmm(const tn_call *call)
 {
     const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];
+    double *packed = call->prepared;
     int64_t i[3] = { 0 }, depth = a->shape[2]; /* batch, row, column */
     int64_t inner = is("bmm-transposed") ? b->shape[2] : b->strides[1];
 
@@ -395,7 +425,10 @@ static tn_status bmm(const tn_call *call)
         long double total = 0;
 
         for (int64_t k = 0; k < depth; k++)
-            column[k] = (double)get(b, at_b + k * inner);
+            column[k] = packed != NULL ? packed[(i[0] * b->shape[2] + i[2]) * depth + k]
+                                       : (double)get(b, at_b + k * inner);
+        if (packed != NULL && depth > 0 && is("prepared-written"))
+            packed[(i[0] * b->shape[2] + i[2]) * depth] = 0;
         for (int64_t k = 0; k < depth; k++) {
             if (is("bmm-overwrites") && k > 0 && k % 32 == 0)
                 total = 0;
@@ -495,7 +528,7 @@ static const tn_kernel_def kernels[] = {
     KERNEL("amax", amax, NULL),
     { TN_HEAD(tn_kernel_def), .op = "bmm", .device = MUTANT_TYPE, .name = "tn_bmm", .revision = 1,
       .dtypes = TN_BIT(TN_F32) | TN_BIT(TN_F64) | TN_BIT(TN_BF16), .supports = supports,
-      .workspace = bmm_workspace, .run = bmm },
+      .workspace = bmm_workspace, .run = bmm, .prepare = bmm_prepare, .release = bmm_release },
     KERNEL("gather", gather, NULL),
 };
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kept calls and recorded ones: what a kernel prepares must not change what it computes, and a
+ * kernel that says that it can be recorded does the same at each launch. */
+#include "ops.h"
+
+#include <stdlib.h>
+
+enum { KEPT_CASES = 4 }; /* of a dtype; all where the kernel prepares */
+
+/* What the call gives must be what a plain call gave. */
+static bool same_results(subject *s, where_from *w, tn_tensor *const *plain, tn_tensor *const *out,
+                         const char *how)
+{
+    bool well = true;
+
+    for (w->index = 0; w->index < w->one->def->n_outputs && well; w->index++)
+        well = conform_same_bits(s, w, plain[w->index], out[w->index], how);
+    w->index = 0;
+    return well;
+}
+
+static bool failed(subject *s, const where_from *w, const char *what)
+{
+    char words[400];
+
+    snprintf(words, sizeof words, "%s: %.300s", what, tn_error_text());
+    return conform_differ(s, w, words);
+}
+
+static bool run_twice(subject *s, where_from *w, tn_prepared *kept, const attempt *a,
+                      tn_tensor *const *plain, const char *how)
+{
+    const conform_case *one = w->one;
+    tn_tensor *out[OPERANDS];
+
+    for (int i = 0; i < 2; i++) {
+        if (tn_prepared_run(kept, a->in, one->n_in, out, one->def->n_outputs) != TN_OK)
+            return failed(s, w, how);
+        if (!same_results(s, w, plain, out, how))
+            return false;
+    }
+    return true;
+}
+
+/* Halves a float32 tensor on the device; false where that cannot be. */
+static bool halve(tn_tensor *x)
+{
+    int64_t count = tn_tensor_numel(x);
+    size_t bytes = (size_t)count * sizeof(float);
+    float *values;
+    bool well;
+
+    if (x == TN_NONE || tn_tensor_dtype(x) != TN_F32 || count == 0)
+        return false;
+    values = malloc(bytes);
+    well = values != NULL && tn_tensor_copy_out(x, values, bytes) == TN_OK;
+    for (int64_t i = 0; well && i < count; i++)
+        values[i] /= 2;
+    well = well && tn_tensor_copy_in(x, values, bytes) == TN_OK;
+    free(values);
+    return well;
+}
+
+/* After a constant input was written: what was prepared is of its new values. */
+static bool prepares_again(subject *s, where_from *w, tn_prepared *kept, const attempt *a)
+{
+    const conform_case *one = w->one;
+    tn_tensor *plain[OPERANDS];
+    bool changed = false;
+
+    for (int64_t i = 0; i < one->n_in; i++)
+        changed |= halve(a->in[i]);
+    if (!changed)
+        return true;
+    if (tn_op_call(one->op, a->in, one->n_in, one->options, plain, one->def->n_outputs) != TN_OK) {
+        tn_error_clear(); /* these values may not be allowed */
+        return true;
+    }
+    return run_twice(s, w, kept, a, plain,
+                     "as a kept call, after its constant inputs were written to,");
+}
+
+/* Recorded on a stream of its own, and launched twice. */
+static bool is_recorded(subject *s, where_from *w, tn_prepared *kept, const attempt *a)
+{
+    const conform_case *one = w->one;
+    tn_stream *stream = tn_stream_new(s->device, NULL);
+    tn_device_graph *graph = NULL;
+    tn_tensor *out[OPERANDS];
+    bool well = true;
+
+    if (stream == NULL || tn_device_sync(s->device) != TN_OK || tn_stream_begin(stream) != TN_OK) {
+        tn_stream_drop(stream);
+        return failed(s, w, "a stream to record on");
+    }
+    if (tn_stream_capture_begin(stream) == TN_OK) {
+        (void)tn_prepared_run(kept, a->in, one->n_in, out, one->def->n_outputs);
+        graph = tn_stream_capture_end(stream);
+        well = graph != NULL || failed(s, w, "a call that is recorded");
+    } else {
+        well = tn_error_code() == TN_ERR_NOT_IMPLEMENTED || failed(s, w, "capture_begin");
+        tn_error_clear();
+    }
+    for (int i = 0; i < 2 && graph != NULL && well; i++)
+        well = tn_device_graph_launch(graph, stream) == TN_OK
+                   ? same_results(s, w, a->out, out, "launched from a record")
+                   : failed(s, w, "capture_launch");
+    tn_stream_end();
+    tn_device_graph_drop(graph);
+    tn_stream_drop(stream);
+    return well;
+}
+
+static bool is_kept(subject *s, where_from *w, const attempt *a)
+{
+    const conform_case *one = w->one;
+    tally *row = &s->row[w->dtype];
+    const tn_kernel_def *kernel;
+    bool well = true;
+
+    for (int64_t i = 0; i < one->n_in; i++)
+        if (one->def->inputs[i < one->def->n_inputs ? i : one->def->n_inputs - 1].flags &
+            TN_OPERAND_WRITTEN)
+            return true;
+    for (int constant = 0; constant < 2 && well; constant++) {
+        tn_prepared *kept = tn_op_prepare(one->op, a->in, one->n_in, one->options,
+                                          constant ? UINT64_MAX : 0);
+
+        if (kept == NULL) { /* views, casts, decompositions and random numbers are not kept */
+            well = tn_error_code() == TN_ERR_NOT_IMPLEMENTED || tn_error_code() == TN_ERR_TYPE ||
+                   failed(s, w, "prepare");
+            tn_error_clear();
+            return well;
+        }
+        kernel = tn_prepared_kernel(kept);
+        if (row->kept < KEPT_CASES || kernel->prepare != NULL)
+            well = run_twice(s, w, kept, a, a->out, "as a kept call");
+        if (well && row->kept < KEPT_CASES && kernel->flags & TN_KERNEL_CAPTURE_SAFE)
+            well = is_recorded(s, w, kept, a);
+        if (well && constant && kernel->prepare != NULL)
+            well = prepares_again(s, w, kept, a);
+        tn_prepared_drop(kept);
+        s->c->checks++;
+    }
+    row->kept++;
+    return well;
+}
+
+bool conform_kept(subject *s, where_from *w, const attempt *a)
+{
+    bool well;
+
+    tn_device_begin(s->device); /* for operators without inputs */
+    well = is_kept(s, w, a);
+    tn_device_end();
+    return well;
+}
