@@ -14,6 +14,9 @@ const kind_name kind_names[] = {
     { TN_KIND_tn_init_def, "init", "inits" },
     { TN_KIND_tn_format_def, "format", "formats" },
     { TN_KIND_tn_observer_def, "observer", "observers" },
+    { TN_KIND_tn_pass_def, "pass", "passes" },
+    { TN_KIND_tn_compiler_def, "compiler", "compilers" },
+    { TN_KIND_tn_comm_def, "communicator", "communicators" },
     { 0, NULL, NULL },
 };
 
@@ -31,6 +34,8 @@ const tn_option *options_of(const tn_head *head)
     case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)head)->options;
     case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)head)->options;
     case TN_KIND_tn_init_def: return ((const tn_init_def *)head)->options;
+    case TN_KIND_tn_pass_def: return ((const tn_pass_def *)head)->options;
+    case TN_KIND_tn_comm_def: return ((const tn_comm_def *)head)->options;
     default: return NULL;
     }
 }
@@ -46,6 +51,9 @@ const char *help_of(const tn_head *head)
     case TN_KIND_tn_scheduler_def: help = ((const tn_scheduler_def *)head)->help; break;
     case TN_KIND_tn_init_def: help = ((const tn_init_def *)head)->help; break;
     case TN_KIND_tn_format_def: help = ((const tn_format_def *)head)->help; break;
+    case TN_KIND_tn_pass_def: help = ((const tn_pass_def *)head)->help; break;
+    case TN_KIND_tn_compiler_def: help = ((const tn_compiler_def *)head)->help; break;
+    case TN_KIND_tn_comm_def: help = ((const tn_comm_def *)head)->help; break;
     default: break;
     }
     return help ? help : "";

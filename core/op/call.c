@@ -148,7 +148,8 @@ static tn_status cast_inputs(tn__work *work)
         if (!tn__is_none(tensor)) {
             if ((tn__operand(work->op, i)->flags & TN_OPERAND_NO_PROMOTE) == 0 &&
                 (tn_dtype)tensor->dtype != work->dtype)
-                tensor = tn__call_cast(tensor, work->dtype);
+                tensor = tensor->storage == &tn__infer_storage ? tn__infer_cast(tensor, work->dtype)
+                                                               : tn__call_cast(tensor, work->dtype);
             else
                 tn_tensor_keep(tensor);
         }

@@ -40,6 +40,13 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
                      tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Whether the operator would take a call: its checks and inference alone, one output at most. */
 tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options);
+/* What the operator would make of inputs of these types and shapes, strides included (NULL: an
+ * absent one): the checks of a call, without memory. `out` has n_outputs elements, with strides;
+ * ndim -1 where only a kernel can tell. */
+tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, const void *options,
+                       tn_meta *out);
+/* Fills in the strides of a meta that is row-major. */
+void tn__op_meta_strides(tn_meta *meta);
 /* Runs the kernel of an operator into existing tensors, nothing inferred; TN_ERR_NOT_IMPLEMENTED
  * when there is none. For copies and fills. */
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,

@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/call.c \
 	%D%/decompose.c \
 	%D%/fallback.c \
+	%D%/infer.c \
 	%D%/inplace.c \
 	%D%/kernel.c \
 	%D%/observer.c \

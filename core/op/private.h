@@ -88,6 +88,10 @@ tn_status tn__decompose_into(tn__work *work, tn_tensor **out);
 tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                            size_t workspace);
 
+/* Stand-ins for tensors (infer.c) have this storage; a cast changes one and keeps it. */
+extern TN_HIDDEN tn__storage tn__infer_storage;
+tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype);
+
 /* Promotion among the inputs that take part. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
 /* PyTorch's casting rule for what is written into an existing tensor. */

@@ -78,6 +78,9 @@ static const struct kind kinds[] = {
     ROW(tn_init_def, name, fill, TN__PASS_NAMED, OPTIONS(tn_init_def), tn__registry_add),
     ROW(tn_format_def, name, extensions, TN__PASS_NAMED, 0, tn__registry_add),
     ROW(tn_observer_def, name, user, TN__PASS_NAMED, 0, add_observer),
+    ROW(tn_pass_def, name, run, TN__PASS_NAMED, OPTIONS(tn_pass_def), tn__registry_add),
+    ROW(tn_compiler_def, name, run, TN__PASS_NAMED, 0, tn__registry_add),
+    ROW(tn_comm_def, name, close, TN__PASS_NAMED, OPTIONS(tn_comm_def), tn__registry_add),
 };
 
 static const struct kind *kind_of(const tn_head *head)
@@ -116,6 +119,21 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     case TN_KIND_tn_init_def: what = ((const tn_init_def *)copy)->fill ? NULL : "fill"; break;
     case TN_KIND_tn_kernel_def: what = ((const tn_kernel_def *)copy)->run ? NULL : "run"; break;
     case TN_KIND_tn_op_def: what = ((const tn_op_def *)copy)->infer ? NULL : "infer"; break;
+    case TN_KIND_tn_pass_def: what = ((const tn_pass_def *)copy)->run ? NULL : "run"; break;
+    case TN_KIND_tn_compiler_def: {
+        const tn_compiler_def *c = (const tn_compiler_def *)copy;
+        what = !c->device || !c->device[0] ? "device"
+               : !c->claim                 ? "claim"
+               : !c->compile               ? "compile"
+               : !c->run                   ? "run"
+                                           : NULL;
+        break;
+    }
+    case TN_KIND_tn_comm_def: {
+        const tn_comm_def *c = (const tn_comm_def *)copy;
+        what = !c->open ? "open" : !c->close ? "close" : NULL;
+        break;
+    }
     default: break;
     }
     if (!what)
@@ -162,6 +180,32 @@ static tn_status kernel_names(const tn_kernel_def *kernel)
     return status;
 }
 
+static tn_status compiler_names(const tn_compiler_def *compiler)
+{
+    tn_status status = tn__name_check(compiler->name, ".-", "tn_compiler_def: name");
+
+    if (status == TN_OK && compiler->device && compiler->device[0])
+        status = tn__name_check(compiler->device, "", "tn_compiler_def %s: device", compiler->name);
+    return status;
+}
+
+/* The names in `after`. */
+static tn_status pass_names(const tn_pass_def *pass)
+{
+    tn_status status = tn__name_check_type(pass->name, "tn_pass_def");
+    const char *at = pass->after ? pass->after : "";
+    char name[TN__NAME_LONGEST + 2];
+
+    while (status == TN_OK && *at) {
+        size_t length = strcspn(at, " ");
+        tn_snprint(name, sizeof name, "%.*s", (int)(length < 1000 ? length : 1000), at);
+        if (length)
+            status = tn__name_check_type(name, "tn_pass_def: after");
+        at += length + strspn(at + length, " ");
+    }
+    return status;
+}
+
 /* What is registered has a name that a spec, a file or a report line can hold. */
 static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 {
@@ -176,6 +220,10 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
         return kernel_names((const tn_kernel_def *)copy);
     if (copy->kind == TN_KIND_tn_op_def)
         status = op_names((const tn_op_def *)copy);
+    else if (copy->kind == TN_KIND_tn_compiler_def)
+        status = compiler_names((const tn_compiler_def *)copy);
+    else if (copy->kind == TN_KIND_tn_pass_def)
+        status = pass_names((const tn_pass_def *)copy);
     else if (copy->kind == TN_KIND_tn_format_def || copy->kind == TN_KIND_tn_observer_def)
         status = tn__name_check(name, ".-", "%s: name", kind->type);
     else
@@ -193,6 +241,8 @@ static size_t options_size(const tn_head *copy)
     case TN_KIND_tn_op_def: return ((const tn_op_def *)copy)->options_size;
     case TN_KIND_tn_optimizer_def: return ((const tn_optimizer_def *)copy)->data_size;
     case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)copy)->data_size;
+    case TN_KIND_tn_pass_def: return ((const tn_pass_def *)copy)->data_size;
+    case TN_KIND_tn_comm_def: return ((const tn_comm_def *)copy)->data_size;
     default: return ((const tn_init_def *)copy)->data_size;
     }
 }

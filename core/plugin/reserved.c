@@ -35,7 +35,9 @@ enum {
                   TN_LAYER_COLLAPSE,
     FORMAT_FLAGS = TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX,
     OPERAND_FLAGS = TN_OPERAND_OPTIONAL | TN_OPERAND_NO_GRAD | TN_OPERAND_NO_PROMOTE |
-                    TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART | TN_OPERAND_WRITTEN
+                    TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART | TN_OPERAND_WRITTEN,
+    PASS_FLAGS = TN_PASS_EXACT | TN_PASS_INFERENCE | TN_PASS_WEIGHTS | TN_PASS_SHAPES,
+    COMPILER_FLAGS = TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE
 };
 
 static const struct member members[] = {
@@ -46,12 +48,16 @@ static const struct member members[] = {
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
     MEMBER(tn_optimizer_def, flags, TN_OPTIMIZER_ELEMENTWISE),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
+    MEMBER(tn_pass_def, flags, PASS_FLAGS),
+    MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),
+    MEMBER(tn_comm_def, flags, 0),
     MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),
     MEMBER(tn_layer_def, reserved32, 0),
     MEMBER(tn_format_def, reserved, 0),
     MEMBER_DTYPES(tn_op_def, decompose_dtypes),
     MEMBER_DTYPES(tn_kernel_def, dtypes),
+    MEMBER_DTYPES(tn_comm_def, dtypes),
 };
 
 static tn_status refused(const char *what, const char *member, uint64_t value, uint64_t known)

@@ -65,5 +65,16 @@ static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "mine", .fill = 
 static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "mine" };
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "mine" };
 
+static tn_status pass(const tn_pass_def *self, const tn_pass_args *args)
+{
+    (void)self;
+    return tn_graph_lint(args->graph);
+}
+
+static const tn_pass_def lint = { TN_HEAD(tn_pass_def), .name = "mine", .run = pass };
+static const tn_compiler_def compiler = { TN_HEAD(tn_compiler_def), .name = "mine",
+                                          .device = "cpu" };
+static const tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = "mine" };
+
 TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer,
-          &scheduler, &init, &format, &observer);
+          &scheduler, &init, &format, &observer, &lint, &compiler, &comm);

@@ -11,8 +11,10 @@ struct data {
     tn_values more;
 };
 
-static const uint32_t kinds[] = { TN_KIND_tn_layer_def, TN_KIND_tn_op_def, TN_KIND_tn_optimizer_def,
-                                  TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def };
+static const uint32_t kinds[] = { TN_KIND_tn_layer_def,     TN_KIND_tn_op_def,
+                                  TN_KIND_tn_optimizer_def, TN_KIND_tn_scheduler_def,
+                                  TN_KIND_tn_init_def,      TN_KIND_tn_pass_def,
+                                  TN_KIND_tn_comm_def };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tn_status with_options(uint32_t kind, const char *name, const tn_option *options,
@@ -33,7 +35,13 @@ static tn_status with_options(uint32_t kind, const char *name, const tn_option *
                                    .data_size = size, .step = schedule };
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .options = options, .data_size = size,
                          .fill = fill };
+    tn_pass_def a_pass = { TN_HEAD(tn_pass_def), .name = name, .options = options,
+                           .data_size = size, .run = pass };
+    tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = name,       .options = options,
+                         .data_size = size,    .open = open_group, .close = close_group };
     switch (kind) {
+    case TN_KIND_tn_pass_def: return tn_register(&a_pass);
+    case TN_KIND_tn_comm_def: return tn_register(&comm);
     case TN_KIND_tn_layer_def: return tn_register(&layer);
     case TN_KIND_tn_op_def: return tn_register(&op);
     case TN_KIND_tn_optimizer_def: return tn_register(&optimizer);

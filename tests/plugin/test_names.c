@@ -32,7 +32,15 @@ static tn_status with_name(uint32_t kind, const char *name)
     tn_init_def init = { TN_HEAD(tn_init_def), .name = name, .fill = fill };
     tn_format_def format = { TN_HEAD(tn_format_def), .name = name };
     tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = name };
+    tn_pass_def a_pass = { TN_HEAD(tn_pass_def), .name = name, .run = pass };
+    tn_compiler_def compiler = { TN_HEAD(tn_compiler_def), .name = name,       .device = "cpu",
+                                 .claim = claim,           .compile = compile, .run = run_region };
+    tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = name, .open = open_group,
+                         .close = close_group };
     switch (kind) {
+    case TN_KIND_tn_pass_def: return tn_register(&a_pass);
+    case TN_KIND_tn_compiler_def: return tn_register(&compiler);
+    case TN_KIND_tn_comm_def: return tn_register(&comm);
     case TN_KIND_tn_op_def: return tn_register(&op);
     case TN_KIND_tn_kernel_def: return tn_register(&kernel);
     case TN_KIND_tn_layer_def: return tn_register(&layer);
@@ -47,7 +55,9 @@ static tn_status with_name(uint32_t kind, const char *name)
 static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_kernel_def,
                                   TN_KIND_tn_layer_def,     TN_KIND_tn_optimizer_def,
                                   TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
-                                  TN_KIND_tn_format_def,    TN_KIND_tn_observer_def };
+                                  TN_KIND_tn_format_def,    TN_KIND_tn_observer_def,
+                                  TN_KIND_tn_pass_def,      TN_KIND_tn_compiler_def,
+                                  TN_KIND_tn_comm_def };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static char megabyte[1 << 20];
@@ -81,9 +91,10 @@ END_TEST
 START_TEST(a_name_that_is_a_value_in_specs_is_refused)
 {
     static const char *const values[] = { "None", "True", "False", "inf", "nan" };
-    static const uint32_t types[] = { TN_KIND_tn_layer_def, TN_KIND_tn_optimizer_def,
-                                      TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def };
-    for (int k = 0; k < 4; k++)
+    static const uint32_t types[] = { TN_KIND_tn_layer_def,     TN_KIND_tn_optimizer_def,
+                                      TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
+                                      TN_KIND_tn_pass_def,      TN_KIND_tn_comm_def };
+    for (int k = 0; k < 6; k++)
         for (int i = 0; i < 5; i++)
             expect_failure(with_name(types[k], values[i]), TN_ERR_VALUE, "a value in specs");
 }

@@ -29,6 +29,12 @@ static const tn_scheduler_def scheduler = { TN_HEAD(tn_scheduler_def), .name = "
 static const tn_init_def init = { TN_HEAD(tn_init_def), .name = "Reserved", .fill = fill };
 static const tn_format_def format = { TN_HEAD(tn_format_def), .name = "reserved" };
 static const tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "reserved" };
+static const tn_pass_def a_pass = { TN_HEAD(tn_pass_def), .name = "reserved", .run = pass };
+static const tn_compiler_def compiler = { TN_HEAD(tn_compiler_def), .name = "reserved",
+                                          .device = "reserved",     .claim = claim,
+                                          .compile = compile,       .run = run_region };
+static const tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = "reserved", .open = open_group,
+                                  .close = close_group };
 static const tn_backend_def backend = { TN_HEAD(tn_backend_def), .type = "reserved" };
 
 typedef union any {
@@ -41,6 +47,9 @@ typedef union any {
     tn_init_def init;
     tn_format_def format;
     tn_observer_def observer;
+    tn_pass_def pass;
+    tn_compiler_def compiler;
+    tn_comm_def comm;
     tn_backend_def backend;
 } any;
 
@@ -56,6 +65,9 @@ static const struct {
     { &init, sizeof init },
     { &format, sizeof format },
     { &observer, sizeof observer },
+    { &a_pass, sizeof a_pass },
+    { &compiler, sizeof compiler },
+    { &comm, sizeof comm },
     { &backend, sizeof backend },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -117,10 +129,50 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     bits_refused(&spoiled, &spoiled.format.flags, sizeof spoiled.format.flags, 7, "flags");
     spoiled.optimizer = optimizer;
     bits_refused(&spoiled, &spoiled.optimizer.flags, sizeof spoiled.optimizer.flags, 1, "flags");
+    spoiled.pass = a_pass;
+    bits_refused(&spoiled, &spoiled.pass.flags, sizeof spoiled.pass.flags, 15, "flags");
+    spoiled.compiler = compiler;
+    bits_refused(&spoiled, &spoiled.compiler.flags, sizeof spoiled.compiler.flags, 7, "flags");
+    spoiled.comm = comm;
+    bits_refused(&spoiled, &spoiled.comm.flags, sizeof spoiled.comm.flags, 0, "flags");
+    bits_refused(&spoiled, &spoiled.comm.dtypes, sizeof spoiled.comm.dtypes, dtypes, "dtypes");
     spoiled.backend = backend;
     bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 63, "flags");
     bits_refused(&spoiled, &spoiled.backend.reserved, sizeof spoiled.backend.reserved, 0,
                  "reserved");
+}
+END_TEST
+
+/* A member that a descriptor cannot do without. */
+#define WITHOUT(member_, def_, field_, words)                                                      \
+    do {                                                                                           \
+        any spoiled = { .member_ = def_ };                                                         \
+        spoiled.member_.field_ = NULL;                                                             \
+        expect_failure(tn_register(&spoiled), TN_ERR_VALUE, words);                                \
+    } while (0)
+
+START_TEST(passes_compilers_and_communicators_have_their_functions)
+{
+    WITHOUT(pass, a_pass, run, "tn_pass_def \"reserved\": run: it is missing");
+    WITHOUT(compiler, compiler, claim, "tn_compiler_def \"reserved\": claim: it is missing");
+    WITHOUT(compiler, compiler, compile, "tn_compiler_def \"reserved\": compile: it is missing");
+    WITHOUT(compiler, compiler, run, "tn_compiler_def \"reserved\": run: it is missing");
+    WITHOUT(compiler, compiler, device, "tn_compiler_def \"reserved\": device: it is missing");
+    WITHOUT(comm, comm, open, "tn_comm_def \"reserved\": open: it is missing");
+    WITHOUT(comm, comm, close, "tn_comm_def \"reserved\": close: it is missing");
+    any twice = { .pass = a_pass };
+    twice.pass.after = "first a/b";
+    expect_failure(tn_register(&twice), TN_ERR_VALUE,
+                   "tn_pass_def: after: name: \"/\" at byte 2 is not accepted");
+    twice.pass.after = NULL;
+    ck_assert_int_eq(tn_register(&twice), TN_OK);
+    expect_failure(tn_register(&twice), TN_ERR_REFUSED, "pass \"reserved\" of (program): refused");
+    /* too short for `run`; longer than any host knows */
+    twice.pass.name = "short";
+    twice.head.size = offsetof(tn_pass_def, run);
+    expect_failure(tn_register(&twice), TN_ERR_VERSION, "tn_pass_def");
+    twice.head.size = sizeof(tn_pass_def) + 8;
+    expect_failure(tn_register(&twice), TN_ERR_VERSION, "tn_pass_def");
 }
 END_TEST
 
@@ -212,6 +264,7 @@ static Suite *reserved(void)
     tcase_add_test(all, every_kind_refuses_words_of_its_head);
     tcase_add_test(all, every_unknown_bit_of_flags_and_dtypes_is_refused);
     tcase_add_test(all, operands_of_operators_are_looked_at);
+    tcase_add_test(all, passes_compilers_and_communicators_have_their_functions);
     tcase_add_test(all, a_newer_abi_may_name_dtypes_that_this_one_lacks);
     tcase_add_test(all, words_of_the_plugin_itself_are_refused);
     TCase *calls = tcase_create("calls"); /* with the plugins of the build */

@@ -75,6 +75,13 @@ enum {
     TN_KIND_tn_schedule_args = 19,
     TN_KIND_tn_prepared_data = 20,
     TN_KIND_tn_capture_args = 21,
+    TN_KIND_tn_pass_args = 24,
+    TN_KIND_tn_region = 25,
+    TN_KIND_tn_claims = 26,
+    TN_KIND_tn_program = 27,
+    TN_KIND_tn_region_call = 28,
+    TN_KIND_tn_comm_args = 29,
+    TN_KIND_tn_comm_call = 30,
     /* contributions */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
@@ -86,7 +93,10 @@ enum {
     TN_KIND_tn_format_def = 39,
     /* 40 is reserved */
     TN_KIND_tn_observer_def = 41,
-    /* 42 to 46 are reserved: pass, compiler of regions, comm, quantizer, quantized mapping */
+    TN_KIND_tn_pass_def = 42,
+    TN_KIND_tn_compiler_def = 43,
+    TN_KIND_tn_comm_def = 44,
+    /* 45 and 46 are reserved: quantizer, quantized mapping */
     TN_KIND_END = 64
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a plugin (or a program, with tn_register) contributes: the descriptors; that of a device
- * type is in <tenon/backend.h>. All are `static
- * const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
+ * type is in <tenon/backend.h>, those of passes and compilers are in <tenon/compiler.h>, that of a
+ * communicator in <tenon/comm.h>. All are `static const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
  * member is NULL), and must remain valid until the process ends. Callbacks report failures with
  * tn_fail and return its code; they never end the process, print, or start threads. Every callback
  * can reach the member `user` of its descriptor, which the core never looks at: one function then
@@ -12,6 +12,8 @@
 #define TENON_CONTRIB_H
 
 #include <tenon/backend.h>
+#include <tenon/comm.h>
+#include <tenon/compiler.h>
 #include <tenon/state.h>
 #include <tenon/train.h>
 

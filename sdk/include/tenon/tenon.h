@@ -17,6 +17,8 @@
 #include <tenon/state.h>
 #include <tenon/convert.h>
 #include <tenon/train.h>
+#include <tenon/graph.h>
+#include <tenon/comm.h>
 #include <tenon/contrib.h>
 #include <tenon/runtime.h>
 #include <tenon/ops.h>

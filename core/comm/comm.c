@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The communicator object: checks what goes into an exchange, and calls the plugin that does it. */
+#include "core/op/internal.h"
+#include "core/plugin/check_thread.h"
+#include "core/tensor/thread.h"
+
+struct tn_comm {
+    const tn_comm_def *def;
+    tn__plugin *plugin;
+    const tn_device *device;
+    void *handle; /* the plugin's */
+    int32_t rank, size;
+    _Atomic bool aborted;
+};
+
+typedef tn_status (*exchange)(const tn_comm_call *call);
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static const char *id_of(const tn__plugin *plugin)
+{
+    return plugin->id != NULL ? plugin->id : "";
+}
+
+/* What the program says of the group, in a struct of ours. */
+static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
+{
+    const tn_head *head = &from->head;
+    size_t size = head->size < sizeof *to ? head->size : sizeof *to;
+
+    if (head->kind != TN_KIND_tn_comm_args)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_comm_new: args: kind %u, no tn_comm_args; initialize it with "
+                       "TN_HEAD(tn_comm_args)",
+                       head->kind);
+    if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
+        head->reserved != 0 || head->destroy != NULL)
+        return tn_fail(TN_ERR_VERSION,
+                       "tn_comm_new: args: not known to Tenon %s, got size %u of ABI %u.%u; "
+                       "expected at most %zu of %u.%u, and zeros in the rest of its head",
+                       tn_version(), head->size, head->abi_major, head->abi_minor, sizeof *to,
+                       TN_ABI_MAJOR, TN_ABI_MINOR);
+    memset(to, 0, sizeof *to);
+    memcpy(to, from, size);
+    to->head = (tn_head){
+        sizeof *to, TN_KIND_tn_comm_args, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL
+    };
+    if (to->data != NULL || to->handle != NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_comm_new: args.data and args.handle are the core's; "
+                                     "expected NULL");
+    if (to->size < 1 || to->rank < 0 || to->rank >= to->size)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_comm_new: args: wrong group, got rank %d of size %d; expected a size "
+                       "of 1 or more, and a rank below it",
+                       (int)to->rank, (int)to->size);
+    if (!(to->timeout >= 0))
+        return tn_fail(TN_ERR_VALUE, "tn_comm_new: args.timeout: %g; expected 0 or more seconds",
+                       to->timeout);
+    if (to->device == NULL && (to->device = tn_default_device()) == NULL)
+        return tn_error_last_code();
+    return tn__device_usable(to->device);
+}
+
+static tn_status open_group(tn_comm *comm, const tn_comm_args *args)
+{
+    const char *before = tn__error_plugin(id_of(comm->plugin));
+    tn__check_thread thread;
+    tn_status status;
+
+    tn__check_enter(&thread);
+    status = tn__error_status_of(comm->def->open(comm->def, args, &comm->handle), comm->def->name);
+    status = tn__check_leave(&thread, id_of(comm->plugin), comm->def->name, status);
+    tn__error_plugin(before);
+    return status == TN_OK ? TN_OK : tn_error_prefix("communicator %s: ", comm->def->name);
+}
+
+/* The options, then the group. */
+static tn_status join(tn_comm *comm, const tn__spec *spec, tn_comm_args *args)
+{
+    const tn_comm_def *def = comm->def;
+    void *data = tn_calloc(1, def->data_size > 0 ? def->data_size : 1);
+    tn__keep *keep = NULL;
+    tn_status status = TN_ERR_MEMORY;
+    char what[128];
+
+    tn_snprint(what, sizeof what, "communicator %s", def->name);
+    if (data != NULL && def->options == NULL)
+        status = spec->count == 0
+                     ? TN_OK
+                     : tn_fail(TN_ERR_VALUE, "%s: it has no options, got %q", what, spec->text);
+    else if (data != NULL)
+        status = tn__options_fill(def->options, data, what, spec->text, spec->values, spec->names,
+                                  spec->columns, spec->count, &keep);
+    args->data = data;
+    args->handle = comm->device->handle;
+    if (status == TN_OK)
+        status = open_group(comm, args);
+    tn__options_release(keep);
+    tn_free(data);
+    return status;
+}
+
+static tn_comm *from_spec(const tn__spec *spec, tn_comm_args *args)
+{
+    const tn__entry *entry;
+    tn_comm *comm;
+
+    if (spec->type[0] == '\0') {
+        tn_fail(TN_ERR_FORMAT, "tn_comm_new: wrong form, got %q; expected name(options)",
+                spec->text);
+        return NULL;
+    }
+    entry = tn__registry_use(TN_KIND_tn_comm_def, spec->type);
+    comm = entry != NULL ? tn_calloc(1, sizeof *comm) : NULL;
+    if (comm == NULL)
+        return NULL;
+    comm->def = (const tn_comm_def *)entry->contribution;
+    comm->plugin = entry->plugin;
+    comm->device = args->device;
+    comm->rank = args->rank;
+    comm->size = args->size;
+    if (join(comm, spec, args) == TN_OK)
+        return comm;
+    tn_free(comm);
+    return NULL;
+}
+
+tn_comm *tn_comm_new(const char *spec, const tn_comm_args *args)
+{
+    tn_comm_args own;
+    tn__spec *parsed;
+    tn_comm *comm = NULL;
+
+    if (!tn__given(spec != NULL, "tn_comm_new: spec") ||
+        !tn__given(args != NULL, "tn_comm_new: args") || copy_args(args, &own) != TN_OK)
+        return NULL;
+    parsed = tn__spec_parse(spec);
+    if (parsed != NULL)
+        comm = from_spec(parsed, &own);
+    tn__spec_free(parsed);
+    return comm;
+}
+
+void tn_comm_drop(tn_comm *comm)
+{
+    const char *before;
+
+    if (comm == NULL)
+        return;
+    before = tn__error_plugin(id_of(comm->plugin));
+    comm->def->close(comm->handle);
+    tn__error_plugin(before);
+    tn_free(comm);
+}
+
+tn_status tn_comm_abort(tn_comm *comm)
+{
+    const char *before;
+    tn_status status = TN_OK;
+
+    if (!tn__not_null(comm, "tn_comm_abort: comm"))
+        return tn_error_last_code();
+    atomic_store_explicit(&comm->aborted, true, memory_order_release);
+    if (comm->def->abort == NULL)
+        return TN_OK;
+    before = tn__error_plugin(id_of(comm->plugin));
+    status = tn__error_status_of(comm->def->abort(comm->handle), comm->def->name);
+    tn__error_plugin(before);
+    return status;
+}
+
+int32_t tn_comm_rank(const tn_comm *comm)
+{
+    return tn__not_null(comm, "tn_comm_rank: comm") ? comm->rank : -1;
+}
+
+int32_t tn_comm_size(const tn_comm *comm)
+{
+    return tn__not_null(comm, "tn_comm_size: comm") ? comm->size : -1;
+}
+
+const char *tn_comm_name(const tn_comm *comm)
+{
+    return tn__not_null(comm, "tn_comm_name: comm") ? comm->def->name : NULL;
+}
+
+const tn_device *tn_comm_device(const tn_comm *comm)
+{
+    return tn__not_null(comm, "tn_comm_device: comm") ? comm->device : NULL;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static tn_status refuse_tensor(const tn_tensor *tensor, const char *who, const char *wrong,
+                               const char *expected)
+{
+    tn__text text = { 0 };
+    tn_status status;
+
+    tn__tensor_text(&text, tensor);
+    tn__text_put(&text, "", 1);
+    status = tn_fail(TN_ERR_VALUE, "%s: %s, got %s; expected %s", who, wrong,
+                     text.failed ? "a tensor" : text.at, expected);
+    tn__text_free(&text);
+    return status;
+}
+
+static tn_status check_tensor(const tn_comm *comm, tn_tensor *tensor, bool written, const char *who)
+{
+    if (!tn__tensor_ok(tensor))
+        return tn__tensor_bad(tensor, who);
+    if (tensor->device != comm->device)
+        return tn_fail(TN_ERR_RUNTIME, "%s: wrong device, got %s; the group is on %s", who,
+                       tensor->device->name, comm->device->name);
+    if (!tensor->contiguous)
+        return refuse_tensor(tensor, who, "not contiguous", "a contiguous tensor");
+    if (!written)
+        return TN_OK;
+    if (tn__grad_on() && tn__requires_grad(tensor))
+        return refuse_tensor(tensor, who, "it requires grad",
+                             "a tensor without one, or no gradients being recorded "
+                             "(tn_grad_begin(false))");
+    return tn__tensor_writable(tensor);
+}
+
+/* `many` holds `size` times the elements of `one`, of the same type. */
+static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn_tensor *one,
+                            const char *who)
+{
+    int64_t expected;
+
+    if (many->dtype != one->dtype)
+        return tn_fail(TN_ERR_TYPE, "%s: types differ, got %s and %s", who,
+                       tn_dtype_name(one->dtype), tn_dtype_name(many->dtype));
+    if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: wrong sizes, got %lld elements for %lld in each of %d processes", who,
+                       (long long)many->numel, (long long)one->numel, (int)comm->size);
+    if (tn__tensor_overlap(many, one))
+        return tn_fail(TN_ERR_VALUE, "%s: out and in share memory; expected two tensors", who);
+    return TN_OK;
+}
+
+static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
+                                 tn_reduction reduction, const char *who)
+{
+    uint64_t mask = comm->def->dtypes;
+
+    if (reduction >= TN_REDUCTION_COUNT)
+        return tn_fail(TN_ERR_VALUE, "%s: unknown reduction, got %u; expected one of tn_reduction",
+                       who, reduction);
+    if (reduction == TN_REDUCTION_AVERAGE)
+        mask &= TN_MASK_FLOAT | TN_MASK_COMPLEX;
+    else if (reduction == TN_REDUCTION_MIN || reduction == TN_REDUCTION_MAX)
+        mask &= ~TN_MASK_COMPLEX;
+    if (mask & TN_BIT(tensor->dtype))
+        return TN_OK;
+    return tn_fail(TN_ERR_TYPE, "%s: communicator %s has no such reduction of %s", who,
+                   comm->def->name, tn_dtype_name(tensor->dtype));
+}
+
+static tn_status check_peer(const tn_comm *comm, int32_t peer, const char *who)
+{
+    if (peer >= 0 && peer < comm->size)
+        return TN_OK;
+    return tn_fail(TN_ERR_INDEX, "%s: process out of range, got %d; the group has %d", who,
+                   (int)peer, (int)comm->size);
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+static tn_status call_plugin(tn_comm *comm, exchange run, tn_comm_call *call, tn_stream *stream,
+                             const char *who)
+{
+    const char *before = tn__error_plugin(id_of(comm->plugin));
+    tn__check_thread thread;
+    tn_status status;
+
+    tn__check_enter(&thread);
+    tn__stream_lock(stream);
+    status = run(call);
+    tn__stream_unlock(stream);
+    status = tn__device_result(comm->device, status, comm->def->name);
+    status = tn__check_leave(&thread, id_of(comm->plugin), comm->def->name, status);
+    tn__error_plugin(before);
+    if (status == TN_OK && tn__checked() && comm->device->allocator != NULL &&
+        tn__allocator_check(comm->device->allocator) != TN_OK)
+        status = tn_error_prefix("checked boundary: plugin %q wrote outside its outputs: ",
+                                 id_of(comm->plugin));
+    return status == TN_OK ? TN_OK : tn_error_prefix("%s: ", who);
+}
+
+/* Both tensors may be NULL. Empty ones need no exchange: they are empty in every process. */
+static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn_tensor *out,
+                                  tn_comm_call *call, const char *who)
+{
+    tn_stream *stream;
+    tn_status status = TN_OK;
+
+    if (run == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: communicator %s does not have it", who,
+                       comm->def->name);
+    if (atomic_load_explicit(&comm->aborted, memory_order_acquire))
+        return tn_fail(TN_ERR_PEER, "%s: the group was aborted", who);
+    if ((in != NULL && in->numel == 0) || (out != NULL && out->numel == 0))
+        return TN_OK;
+    status = tn__plugin_use(comm->plugin);
+    if (status == TN_OK)
+        status = tn__device_usable(comm->device);
+    if (status != TN_OK)
+        return status;
+    stream = tn__stream_current(comm->device);
+    if (stream == NULL)
+        return tn_error_last_code();
+    if (in != NULL && stream->lock != NULL)
+        status = tn__storage_use(in->storage, stream);
+    if (status == TN_OK && out != NULL && stream->lock != NULL)
+        status = tn__storage_use(out->storage, stream);
+    if (status != TN_OK)
+        return status;
+    call->def = comm->def;
+    call->comm = comm->handle;
+    call->in = in != NULL ? &in->view : NULL;
+    call->out = out != NULL ? &out->view : NULL;
+    call->device = comm->device->handle;
+    call->stream = stream->handle;
+    status = call_plugin(comm, run, call, stream, who);
+    if (out != NULL) /* also after a failure, which may have written a part */
+        tn__tensor_written(out);
+    return status;
+}
+
+tn_status tn_comm_all_reduce(tn_comm *comm, tn_tensor *tensor, tn_reduction reduction)
+{
+    static const char who[] = "tn_comm_all_reduce";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .reduction = reduction };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, tensor, true, who);
+    if (status == TN_OK)
+        status = check_reduction(comm, tensor, reduction, who);
+    return status == TN_OK
+               ? exchange_tensors(comm, comm->def->all_reduce, tensor, tensor, &call, who)
+               : status;
+}
+
+tn_status tn_comm_broadcast(tn_comm *comm, tn_tensor *tensor, int32_t root)
+{
+    static const char who[] = "tn_comm_broadcast";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = root };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, tensor, true, who);
+    if (status == TN_OK)
+        status = check_peer(comm, root, who);
+    return status == TN_OK
+               ? exchange_tensors(comm, comm->def->broadcast, tensor, tensor, &call, who)
+               : status;
+}
+
+tn_status tn_comm_all_gather(tn_comm *comm, tn_tensor *out, tn_tensor *in)
+{
+    static const char who[] = "tn_comm_all_gather";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = 0 };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, out, true, who);
+    if (status == TN_OK)
+        status = check_tensor(comm, in, false, who);
+    if (status == TN_OK)
+        status = check_pair(comm, out, in, who);
+    return status == TN_OK ? exchange_tensors(comm, comm->def->all_gather, in, out, &call, who)
+                           : status;
+}
+
+tn_status tn_comm_reduce_scatter(tn_comm *comm, tn_tensor *out, tn_tensor *in,
+                                 tn_reduction reduction)
+{
+    static const char who[] = "tn_comm_reduce_scatter";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .reduction = reduction };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, out, true, who);
+    if (status == TN_OK)
+        status = check_tensor(comm, in, false, who);
+    if (status == TN_OK)
+        status = check_pair(comm, in, out, who);
+    if (status == TN_OK)
+        status = check_reduction(comm, in, reduction, who);
+    return status == TN_OK ? exchange_tensors(comm, comm->def->reduce_scatter, in, out, &call, who)
+                           : status;
+}
+
+tn_status tn_comm_send(tn_comm *comm, tn_tensor *tensor, int32_t to, int32_t tag)
+{
+    static const char who[] = "tn_comm_send";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = to, .tag = tag };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, tensor, false, who);
+    if (status == TN_OK)
+        status = check_peer(comm, to, who);
+    return status == TN_OK ? exchange_tensors(comm, comm->def->send, tensor, NULL, &call, who)
+                           : status;
+}
+
+tn_status tn_comm_recv(tn_comm *comm, tn_tensor *tensor, int32_t from, int32_t tag)
+{
+    static const char who[] = "tn_comm_recv";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = from, .tag = tag };
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = check_tensor(comm, tensor, true, who);
+    if (status == TN_OK)
+        status = check_peer(comm, from, who);
+    return status == TN_OK ? exchange_tensors(comm, comm->def->recv, NULL, tensor, &call, who)
+                           : status;
+}
+
+tn_status tn_comm_barrier(tn_comm *comm)
+{
+    static const char who[] = "tn_comm_barrier";
+    tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = 0 };
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    return exchange_tensors(comm, comm->def->barrier, NULL, NULL, &call, who);
+}

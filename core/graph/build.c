@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding nodes: inputs, tensors, calls of operators, outputs. */
+#include "core/graph/private.h"
+
+/* ---- leaves ---------------------------------------------------------------------------------- */
+
+void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta)
+{
+    tn__tensor_meta(tensor, meta);
+    meta->offset = 0; /* of its own storage: a graph knows none */
+    tn__op_meta_strides(meta);
+}
+
+static tn_node *leaf(tn_graph *graph, tn_node_kind kind, const char *name, const char *who)
+{
+    if (!tn__not_null(graph, who) || !tn__given(name != NULL, who) ||
+        tn__name_check(name, "", "%s: name", who) != TN_OK)
+        return NULL;
+    return tn__graph_node_new(graph, kind, name, true, 0, 1);
+}
+
+tn_node *tn_graph_input(tn_graph *graph, const char *name, tn_ints shape, tn_dtype dtype)
+{
+    tn_node *node;
+    uint64_t bytes;
+    tn_meta meta = { 0 };
+
+    if (tn__tensor_meta_of(&meta, shape, dtype) != TN_OK ||
+        tn__tensor_meta_bytes(&meta, &bytes) != TN_OK) {
+        tn_error_prefix("tn_graph_input: ");
+        return NULL;
+    }
+    node = leaf(graph, TN_NODE_INPUT, name, "tn_graph_input");
+    if (node == NULL)
+        return NULL;
+    tn__op_meta_strides(&meta);
+    node->meta[0] = meta;
+    graph->n_inputs++;
+    tn__graph_node_link(node, NULL);
+    return node;
+}
+
+static tn_node *held(tn_graph *graph, tn_node_kind kind, const char *name, tn_tensor *tensor,
+                     const char *who)
+{
+    tn_node *node;
+
+    if (!tn__tensor_ok(tensor)) {
+        tn__tensor_bad(tensor, who);
+        return NULL;
+    }
+    node = leaf(graph, kind, name, who);
+    if (node == NULL)
+        return NULL;
+    tn__graph_guard_set(&node->held, tensor, node->name);
+    tn__build_meta_of(tensor, &node->meta[0]);
+    tn__graph_node_link(node, NULL);
+    return node;
+}
+
+tn_node *tn_graph_slot(tn_graph *graph, const char *name, tn_tensor *tensor)
+{
+    return held(graph, TN_NODE_SLOT, name, tensor, "tn_graph_slot");
+}
+
+tn_node *tn_graph_constant(tn_graph *graph, const char *name, tn_tensor *tensor)
+{
+    return held(graph, TN_NODE_CONSTANT, name, tensor, "tn_graph_constant");
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* The option struct of a call, from a parsed spec. */
+static tn_status fill_options(tn_node *node, const tn__spec *spec)
+{
+    const tn_op_def *def = &node->op->def;
+
+    if (def->options == NULL || def->options_size == 0) {
+        if (spec->count == 0)
+            return TN_OK;
+        return tn_fail(TN_ERR_VALUE, "%s: it has no options, got %q", def->name, spec->text);
+    }
+    node->options = tn_calloc(1, def->options_size);
+    if (node->options == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(node->options, &def->options_size, sizeof def->options_size);
+    return tn__options_fill(def->options, node->options, def->name, spec->text, spec->values,
+                            spec->names, spec->columns, spec->count, &node->keep);
+}
+
+static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
+{
+    tn_status status = TN_OK;
+    char what[128];
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
+        int64_t operand = i < node->op->def.n_inputs ? i : node->op->def.n_inputs - 1;
+        bool optional = operand >= 0 &&
+                        (node->op->def.inputs[operand].flags & TN_OPERAND_OPTIONAL) != 0;
+
+        tn_snprint(what, sizeof what, "tn_graph_add_op: %s: input %lld", node->op->def.name,
+                   (long long)i);
+        status = tn__graph_value_check(node->graph, inputs[i], optional, what);
+        if (status == TN_OK)
+            status = tn__graph_node_use(node, i, inputs[i]);
+    }
+    return status;
+}
+
+/* Where a new step may come. */
+static tn_status check_place(const tn_graph *graph, const tn_node *before)
+{
+    tn_status status;
+
+    if (before == NULL)
+        return TN_OK;
+    status = tn__graph_node_check(graph, before, "tn_graph_add_op: before");
+    if (status == TN_OK && (tn__graph_is_leaf(before) || before->kind == TN_NODE_ITEM))
+        status = tn_fail(TN_ERR_VALUE,
+                         "tn_graph_add_op: before: node %s is an input, a slot, a constant or an "
+                         "item; expected an operator, a region or the output",
+                         before->name);
+    return status;
+}
+
+static tn_node *add(tn_graph *graph, tn_node *before, const tn_op *op, const tn__spec *spec,
+                    tn_node *const *inputs, int64_t n_inputs)
+{
+    tn_node *node;
+    tn_status status;
+
+    if (check_place(graph, before) != TN_OK)
+        return NULL;
+    node = tn__graph_node_new(graph, TN_NODE_OP, op->def.name, false, n_inputs, op->def.n_outputs);
+    if (node == NULL)
+        return NULL;
+    node->op = op;
+    status = fill_options(node, spec);
+    if (status == TN_OK)
+        status = use_inputs(node, inputs);
+    if (status == TN_OK)
+        status = tn__lint_infer(node);
+    if (status == TN_OK)
+        status = tn__graph_node_items(node);
+    if (status != TN_OK) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    tn__graph_node_link(node, before != NULL ? before : graph->output);
+    tn__graph_node_link_items(node);
+    return node;
+}
+
+/* Whether there is a graph, and a list where there is a count. */
+static bool given(const tn_graph *graph, tn_node *const *nodes, int64_t count, const char *who)
+{
+    char what[96];
+
+    tn_snprint(what, sizeof what, "%s: graph", who);
+    if (!tn__not_null(graph, what))
+        return false;
+    tn_snprint(what, sizeof what, "%s: list of nodes", who);
+    if (count < 0) {
+        tn_fail(TN_ERR_VALUE, "%s: negative count, got %lld", what, (long long)count);
+        return false;
+    }
+    return tn__given(nodes != NULL || count == 0, what);
+}
+
+tn_node *tn_graph_add_op(tn_graph *graph, tn_node *before, const char *spec, tn_node *const *inputs,
+                         int64_t n_inputs)
+{
+    tn__spec *parsed;
+    const tn_op *op = NULL;
+    tn_node *node = NULL;
+
+    if (!given(graph, inputs, n_inputs, "tn_graph_add_op") ||
+        !tn__given(spec != NULL, "tn_graph_add_op: spec"))
+        return NULL;
+    parsed = tn__spec_parse(spec);
+    if (parsed != NULL && parsed->type[0] == '\0')
+        tn_fail(TN_ERR_FORMAT, "tn_graph_add_op: wrong form, got %q; expected operator(options)",
+                spec);
+    else if (parsed != NULL)
+        op = tn_op_find(parsed->type, 0);
+    if (op != NULL)
+        node = add(graph, before, op, parsed, inputs, n_inputs);
+    tn__spec_free(parsed);
+    return node;
+}
+
+/* The option struct of a program, which may be older or newer than ours, as text. */
+static tn_status print_options(const tn_op *op, const void *options, tn__text *text)
+{
+    uint32_t size, own = op->def.options_size;
+    uint8_t *full;
+
+    memcpy(&size, options, sizeof size);
+    if (size < sizeof size)
+        return tn_fail(TN_ERR_VALUE, "%s: options.size: too small, got %u", op->def.name, size);
+    for (uint32_t i = own; i < size; i++)
+        if (((const uint8_t *)options)[i] != 0)
+            return tn_fail(TN_ERR_VERSION,
+                           "%s: options.size: too large, got %u bytes; expected at most %u, or "
+                           "zeros after them",
+                           op->def.name, size, own);
+    full = tn_malloc(own);
+    if (full == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(full, op->def.defaults, own);
+    memcpy(full, options, size < own ? size : own);
+    tn__options_print(op->def.options, full, true, text);
+    tn_free(full);
+    return TN_OK;
+}
+
+tn_node *tn_graph_add_call(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,
+                           tn_node *const *inputs, int64_t n_inputs)
+{
+    tn__text text = { 0 };
+    tn__spec *parsed = NULL;
+    tn_node *node = NULL;
+    char *spec;
+
+    if (!given(graph, inputs, n_inputs, "tn_graph_add_call") ||
+        !tn__not_null(op, "tn_graph_add_call: op"))
+        return NULL;
+    tn__text_add(&text, "%s(", op->def.name);
+    if (options != NULL && op->def.options != NULL && print_options(op, options, &text) != TN_OK) {
+        tn__text_free(&text);
+        return NULL;
+    }
+    tn__text_put(&text, ")", 1);
+    spec = tn__text_take(&text);
+    if (spec != NULL)
+        parsed = tn__spec_parse(spec);
+    if (parsed != NULL)
+        node = add(graph, before, op, parsed, inputs, n_inputs);
+    tn__spec_free(parsed);
+    tn_free(spec);
+    return node;
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+tn_status tn_graph_output(tn_graph *graph, tn_node *const *values, int64_t count)
+{
+    tn_node *node;
+    tn_status status = TN_OK;
+
+    if (!given(graph, values, count, "tn_graph_output"))
+        return tn_error_last_code();
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = tn__graph_value_check(graph, values[i], false, "tn_graph_output: value");
+    if (status != TN_OK)
+        return status;
+    node = tn__graph_node_new(graph, TN_NODE_OUTPUT, "output", false, count, 0);
+    if (node == NULL)
+        return tn_error_last_code();
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = tn__graph_node_use(node, i, values[i]);
+    if (status != TN_OK) {
+        tn__graph_node_undo(node);
+        return status;
+    }
+    if (graph->output != NULL)
+        tn__graph_node_remove(graph->output);
+    graph->output = node;
+    tn__graph_node_link(node, NULL);
+    return TN_OK;
+}

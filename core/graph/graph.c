@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The graph as an object: its life, copies, and what it holds. */
+#include "core/base/vector.h"
+#include "core/graph/private.h"
+
+/* ---- guards ---------------------------------------------------------------------------------- */
+
+void tn__graph_guard_set(tn__guard *guard, tn_tensor *tensor, const char *who)
+{
+    guard->tensor = tn_tensor_keep(tensor);
+    guard->storage = tn__storage_keep(tensor->storage);
+    guard->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
+    guard->who = who;
+}
+
+void tn__graph_guard_drop(tn__guard *guard)
+{
+    if (guard->tensor == NULL)
+        return;
+    tn__storage_drop(guard->storage);
+    tn_tensor_drop(guard->tensor);
+    guard->tensor = NULL;
+}
+
+bool tn__graph_guard_holds(const tn__guard *guard)
+{
+    return guard->tensor->storage == guard->storage &&
+           atomic_load_explicit(&guard->storage->version, memory_order_relaxed) == guard->version;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+tn_graph *tn_graph_new(void)
+{
+    tn_graph *graph = tn_calloc(1, sizeof *graph);
+
+    if (graph != NULL)
+        atomic_store_explicit(&graph->refs, 1, memory_order_relaxed);
+    return graph;
+}
+
+tn_graph *tn_graph_keep(tn_graph *graph)
+{
+    if (tn__not_null(graph, "tn_graph_keep: graph"))
+        atomic_fetch_add_explicit(&graph->refs, 1, memory_order_relaxed);
+    return graph;
+}
+
+static void free_list(tn_node *node)
+{
+    while (node != NULL) {
+        tn_node *next = node->next;
+
+        tn__graph_node_free(node);
+        node = next;
+    }
+}
+
+static void drop_guards(tn_graph *graph)
+{
+    for (int64_t i = 0; i < graph->n_guards; i++)
+        tn__graph_guard_drop(&graph->guards[i]);
+    tn_free(graph->guards);
+    graph->guards = NULL;
+    graph->n_guards = graph->guards_capacity = 0;
+}
+
+void tn_graph_drop(tn_graph *graph)
+{
+    if (graph == NULL || atomic_fetch_sub_explicit(&graph->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free_list(graph->first);
+    free_list(graph->erased);
+    tn__name_table_free(&graph->names);
+    tn_free(graph->named);
+    tn_free(graph->report);
+    drop_guards(graph);
+    tn_free(graph);
+}
+
+void tn__graph_take(tn_graph *graph, tn_graph *from)
+{
+    tn_graph own = *graph;
+    int32_t refs = atomic_load_explicit(&graph->refs, memory_order_relaxed);
+
+    for (tn_node *node = from->first; node != NULL; node = node->next)
+        node->graph = graph;
+    for (tn_node *node = from->erased; node != NULL; node = node->next)
+        node->graph = graph;
+    *graph = *from;
+    atomic_store_explicit(&graph->refs, refs, memory_order_relaxed);
+    *from = own;
+    atomic_store_explicit(&from->refs, 1, memory_order_relaxed);
+    /* Those that the program knows stay, as erased ones. */
+    for (tn_node *list = from->first, *next; list != NULL; list = next) {
+        next = list->next;
+        list->erased = true;
+        list->prev = NULL;
+        list->next = from->erased;
+        from->erased = list;
+    }
+    from->first = from->last = NULL;
+    for (tn_node *list = from->erased, *next; list != NULL; list = next) {
+        next = list->next;
+        list->graph = graph;
+        list->next = graph->erased;
+        graph->erased = list;
+    }
+    from->erased = NULL;
+    tn_graph_drop(from);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* A node as it is, without inputs. */
+static tn_node *copy_node(tn_graph *to, const tn_node *from)
+{
+    tn_node *node = tn__graph_node_new(to, from->kind, from->name, true, from->n_in, from->n_out);
+
+    if (node == NULL)
+        return NULL;
+    node->id = from->id;
+    node->index = from->index;
+    node->op = from->op;
+    if (from->n_out > 0)
+        memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
+    if (from->options != NULL) {
+        node->options = tn_malloc(from->op->def.options_size);
+        if (node->options == NULL) {
+            tn__graph_node_undo(node);
+            return NULL;
+        }
+        memcpy(node->options, from->options, from->op->def.options_size);
+        node->keep = tn__options_keep(from->keep);
+    }
+    if (from->held.tensor != NULL) {
+        node->held = from->held;
+        tn_tensor_keep(node->held.tensor);
+        tn__storage_keep(node->held.storage);
+    }
+    if (from->region != NULL)
+        node->region = tn__region_keep(from->region);
+    tn__graph_node_link(node, NULL);
+    if (node->kind == TN_NODE_OUTPUT)
+        to->output = node;
+    to->n_inputs += node->kind == TN_NODE_INPUT;
+    return node;
+}
+
+static tn_status copy_inputs(const tn_node *from, tn_node *to, tn_node *const *copies)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < from->n_in && status == TN_OK; i++) {
+        tn_node *in = from->in[i];
+
+        if (tn__graph_is_none(in))
+            to->in[i] = in;
+        else if (to->kind == TN_NODE_ITEM)
+            to->in[i] = copies[in->id];
+        else
+            status = tn__graph_node_use(to, i, copies[in->id]);
+    }
+    if (status == TN_OK && from->items != NULL) {
+        to->items = tn_malloc((size_t)from->n_out * sizeof *to->items);
+        if (to->items == NULL)
+            return TN_ERR_MEMORY;
+        for (int32_t i = 0; i < from->n_out; i++)
+            to->items[i] = copies[from->items[i]->id];
+    }
+    return status;
+}
+
+static tn_status copy_guards(const tn_graph *from, tn_graph *to)
+{
+    if (!tn__vector_room(&to->guards, &to->guards_capacity, from->n_guards, sizeof *to->guards))
+        return TN_ERR_MEMORY;
+    for (; to->n_guards < from->n_guards; to->n_guards++) {
+        to->guards[to->n_guards] = from->guards[to->n_guards];
+        tn_tensor_keep(to->guards[to->n_guards].tensor);
+        tn__storage_keep(to->guards[to->n_guards].storage);
+    }
+    return TN_OK;
+}
+
+static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
+{
+    tn_status status = copy_guards(from, to);
+
+    for (tn_node *node = from->first; node != NULL && status == TN_OK; node = node->next) {
+        copies[node->id] = copy_node(to, node);
+        if (copies[node->id] == NULL)
+            status = tn_error_last_code();
+    }
+    for (tn_node *node = from->first; node != NULL && status == TN_OK; node = node->next)
+        status = copy_inputs(node, copies[node->id], copies);
+    to->next_id = from->next_id;
+    to->fixed = from->fixed;
+    to->inference = from->inference;
+    if (status == TN_OK && from->report != NULL) {
+        to->report = tn_strdup(from->report);
+        status = to->report != NULL ? TN_OK : TN_ERR_MEMORY;
+    }
+    return status;
+}
+
+tn_graph *tn_graph_copy(const tn_graph *graph)
+{
+    tn_graph *copy;
+    tn_node **copies;
+    tn_status status;
+
+    if (!tn__not_null(graph, "tn_graph_copy: graph"))
+        return NULL;
+    copy = tn_graph_new();
+    copies = tn_calloc((size_t)graph->next_id + 1, sizeof *copies);
+    status = copy != NULL && copies != NULL ? copy_into(graph, copy, copies) : TN_ERR_MEMORY;
+    tn_free(copies);
+    if (status == TN_OK)
+        return copy;
+    tn_graph_drop(copy);
+    return NULL;
+}
+
+/* ---- looking at it --------------------------------------------------------------------------- */
+
+tn_node *tn_graph_first(const tn_graph *graph)
+{
+    return tn__not_null(graph, "tn_graph_first: graph") ? graph->first : NULL;
+}
+
+tn_node *tn_graph_find(const tn_graph *graph, const char *name)
+{
+    int64_t place;
+    const char *near;
+
+    if (!tn__not_null(graph, "tn_graph_find: graph") ||
+        !tn__given(name != NULL, "tn_graph_find: name"))
+        return NULL;
+    place = tn__name_table_find(&graph->names, name, strlen(name));
+    if (place >= 0)
+        return graph->named[place].node;
+    near = tn__name_nearest(name, (const char *const *)graph->names.names, graph->names.count);
+    tn_fail(TN_ERR_KEY, "tn_graph_find: no node %q%s%s%s", name,
+            near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+            near != NULL ? "?" : "");
+    return NULL;
+}
+
+int64_t tn_graph_input_count(const tn_graph *graph)
+{
+    return tn__not_null(graph, "tn_graph_input_count: graph") ? graph->n_inputs : -1;
+}
+
+int64_t tn_graph_output_count(const tn_graph *graph)
+{
+    if (!tn__not_null(graph, "tn_graph_output_count: graph"))
+        return -1;
+    return graph->output != NULL ? graph->output->n_in : 0;
+}
+
+int64_t tn_graph_report(const tn_graph *graph, char *out, size_t size)
+{
+    tn__text text = { 0 };
+
+    if (!tn__not_null(graph, "tn_graph_report: graph"))
+        return -1;
+    if (graph->report != NULL)
+        tn__text_put(&text, graph->report, strlen(graph->report));
+    return tn__text_give(&text, out, size);
+}

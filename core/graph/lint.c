@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a graph can run, and what its nodes make. */
+#include "core/graph/private.h"
+
+/* Too many or too few inputs, or an absent one that is required: as a call would say it. */
+static tn_status check_operands(const tn_node *node)
+{
+    const tn_op_def *def = &node->op->def;
+    bool list = (node->op->flags & TN__OP_LIST) != 0;
+
+    if (node->n_in != def->n_inputs && !(list && node->n_in > def->n_inputs))
+        return tn_fail(TN_ERR_VALUE, "%s: inputs: wrong number, got %lld; expected %s%d", def->name,
+                       (long long)node->n_in, list ? "at least " : "", (int)def->n_inputs);
+    for (int64_t i = 0; i < node->n_in; i++)
+        if (tn__graph_is_none(node->in[i]) &&
+            (tn__operand(node->op, i)->flags & TN_OPERAND_OPTIONAL) == 0)
+            return tn_fail(TN_ERR_VALUE, "%s: %s: no tensor, got TN_NODE_NONE; expected a tensor",
+                           def->name, tn__operand(node->op, i)->name);
+    return TN_OK;
+}
+
+static tn_status infer_known(tn_node *node)
+{
+    const tn_meta **in = tn_malloc(((size_t)node->n_in + 1) * sizeof(const tn_meta *));
+    tn_meta *out = tn_calloc((size_t)node->n_out + 1, sizeof *out);
+    tn_status status = in != NULL && out != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++)
+        in[i] = tn__graph_is_none(node->in[i]) ? NULL : node->in[i]->meta;
+    if (status == TN_OK)
+        status = tn__op_infer(node->op, in, node->n_in, node->options, out);
+    if (status == TN_OK && node->n_out > 0)
+        memcpy(node->meta, out, (size_t)node->n_out * sizeof *out);
+    tn_free(in);
+    tn_free(out);
+    return status;
+}
+
+tn_status tn__lint_infer(tn_node *node)
+{
+    tn_status status = check_operands(node);
+    bool known = true;
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++)
+        known &= tn__graph_is_none(node->in[i]) || node->in[i]->meta->ndim >= 0;
+    if (status != TN_OK)
+        return status;
+    if (known)
+        return infer_known(node);
+    for (int32_t i = 0; i < node->n_out; i++)
+        node->meta[i] = (tn_meta){ .dtype = TN_DTYPE_AUTO, .ndim = -1 };
+    return TN_OK;
+}
+
+/* Every input is a value of this graph that comes earlier. */
+static tn_status check_inputs(const tn_node *node, const bool *seen)
+{
+    tn_status status = TN_OK;
+    char what[160];
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
+        const tn_node *in = node->in[i];
+
+        if (tn__graph_is_none(in))
+            continue;
+        tn_snprint(what, sizeof what, "tn_graph_lint: node %s: input %lld", node->name,
+                   (long long)i);
+        status = node->kind == TN_NODE_ITEM ? tn__graph_node_check(node->graph, in, what)
+                                            : tn__graph_value_check(node->graph, in, true, what);
+        if (status == TN_OK && !seen[in->id])
+            status = tn_fail(TN_ERR_VALUE,
+                             "%s: node %s does not come before it: nodes use earlier ones only",
+                             what, in->name);
+    }
+    return status;
+}
+
+static tn_status lint_node(tn_node *node, const bool *seen)
+{
+    tn_status status = check_inputs(node, seen);
+
+    if (status != TN_OK || node->kind != TN_NODE_OP)
+        return status;
+    status = tn__lint_infer(node);
+    if (status != TN_OK)
+        return tn_error_prefix("tn_graph_lint: node %s: ", node->name);
+    for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
+        node->items[i]->meta[0] = node->meta[i];
+    return TN_OK;
+}
+
+/* A region holds for the inputs that it was compiled for. */
+static tn_status lint_region(const tn_node *node)
+{
+    for (int64_t i = 0; i < node->n_in; i++) {
+        const tn_meta *now = node->in[i]->meta, *then = &node->region->in[i];
+        bool same = now->dtype == then->dtype && now->ndim == then->ndim;
+
+        for (int32_t d = 0; same && d < now->ndim; d++)
+            same = now->shape[d] == then->shape[d];
+        if (!same)
+            return tn_fail(TN_ERR_VALUE,
+                           "tn_graph_lint: node %s: compiler %s compiled it for another input %lld "
+                           "than node %s makes now",
+                           node->name, node->region->def->name, (long long)i, node->in[i]->name);
+    }
+    return TN_OK;
+}
+
+tn_status tn_graph_lint(tn_graph *graph)
+{
+    tn_status status = TN_OK;
+    bool *seen;
+
+    if (!tn__not_null(graph, "tn_graph_lint: graph"))
+        return tn_error_last_code();
+    if (graph->output == NULL)
+        return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; tn_graph_output says which");
+    seen = tn_calloc((size_t)graph->next_id + 1, sizeof *seen);
+    if (seen == NULL)
+        return TN_ERR_MEMORY;
+    for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next) {
+        status = lint_node(node, seen);
+        if (status == TN_OK && node->kind == TN_NODE_REGION)
+            status = lint_region(node);
+        seen[node->id] = true;
+    }
+    tn_free(seen);
+    return status;
+}
