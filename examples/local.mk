@@ -18,6 +18,12 @@ examples_swish_la_SOURCES = %D%/swish.c
 examples_swish_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_swish_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 
+# The parts of docs/plugins/graphs.md, which tests/graph uses.
+check_LTLIBRARIES += examples/graph_doors.la
+examples_graph_doors_la_SOURCES = %D%/graph_doors.c
+examples_graph_doors_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+examples_graph_doors_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+
 noinst_SCRIPTS = examples/examples-demo
 CLEANFILES += examples/examples-demo
 examples/examples-demo: examples/demo.sh Makefile

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plugin for graphs and groups of processes, as small as each part can be: a pass that changes
+ * nothing, one that removes what nobody uses, a compiler that takes over pairs of nodes, and a
+ * communicator for one process. docs/plugins/graphs.md walks through it. */
+#include <tenon/plugin.h>
+
+#include <string.h>
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static tn_status nothing(const tn_pass_def *self, const tn_pass_args *args)
+{
+    (void)self;
+    return args->report(args, "nothing to do");
+}
+
+/* Whether a node can go: its operator makes tensors, and draws no random numbers. */
+static bool is_pure(const tn_node *node)
+{
+    return tn_node_kind_of(node) == TN_NODE_OP && tn_node_item_count(node) > 0 &&
+           !(tn_op_definition(tn_node_op(node))->flags & TN_OP_RANDOM);
+}
+
+static int64_t users_of(const tn_node *node)
+{
+    int64_t users = tn_node_user_count(node);
+
+    for (int64_t i = 0; tn_node_item_count(node) > 1 && i < tn_node_item_count(node); i++)
+        users += tn_node_user_count(tn_node_item(node, i));
+    return users;
+}
+
+/* Each round removes nodes without users, which takes users from those before. */
+static tn_status unused(const tn_pass_def *self, const tn_pass_args *args)
+{
+    int64_t removed = 0;
+    char words[64];
+    bool again = true;
+
+    (void)self;
+    while (again) {
+        again = false;
+        for (tn_node *node = tn_graph_first(args->graph), *next; node; node = next) {
+            next = tn_node_next(node);
+            while (next && tn_node_kind_of(next) == TN_NODE_ITEM) /* goes with its operator */
+                next = tn_node_next(next);
+            if (!is_pure(node) || users_of(node) > 0)
+                continue;
+            if (tn_node_erase(node) != TN_OK)
+                return tn_error_last_code();
+            removed++;
+            again = true;
+        }
+    }
+    tn_snprint(words, sizeof words, "%lld removed", (long long)removed);
+    return args->report(args, words);
+}
+
+static const tn_pass_def nothing_pass = { TN_HEAD(tn_pass_def), .name = "nothing",
+                                          .help = "changes nothing", .flags = TN_PASS_EXACT,
+                                          .run = nothing };
+static const tn_pass_def unused_pass = {
+    TN_HEAD(tn_pass_def),   .name = "unused",   .help = "removes nodes whose results nobody uses",
+    .flags = TN_PASS_EXACT, .after = "nothing", .run = unused
+};
+
+/* ---- a compiler: y = relu(a + alpha b) in one loop ------------------------------------------- */
+
+static bool is(const tn_region_node *node, const char *op)
+{
+    return strcmp(node->op->name, op) == 0;
+}
+
+/* Contiguous and of float32: what the loop below can read. The shapes are known when compiling; the
+ * strides of an input are those of the tensor that comes. */
+static bool fits(const tn_region *region, int32_t value, const tn_meta *like)
+{
+    const tn_meta *meta = value >= 0 ? region->values[value].meta : NULL;
+
+    if (!meta || meta->dtype != TN_F32 || meta->ndim != like->ndim)
+        return false;
+    for (int32_t d = 0; d < meta->ndim; d++)
+        if (meta->shape[d] != like->shape[d])
+            return false;
+    return true;
+}
+
+/* An add whose only use is a relu. */
+static tn_status claim(const tn_compiler_def *self, const tn_region *graph, const tn_claims *claims)
+{
+    (void)self;
+    for (int64_t i = 0; i < graph->n_nodes; i++) {
+        const tn_region_node *relu = &graph->nodes[i], *add;
+        const tn_region_value *sum = is(relu, "relu") ? &graph->values[relu->in[0]] : NULL;
+        int64_t uses = 0, pair[2];
+
+        if (!sum || sum->node < 0 || sum->flags & TN_REGION_SEEN)
+            continue;
+        add = &graph->nodes[sum->node];
+        for (int64_t k = 0; k < graph->n_nodes; k++)
+            for (int32_t n = 0; n < graph->nodes[k].n_in; n++)
+                uses += graph->nodes[k].in[n] == relu->in[0];
+        if (!is(add, "add") || uses != 1 || !fits(graph, add->in[0], sum->meta) ||
+            !fits(graph, add->in[1], sum->meta))
+            continue;
+        pair[0] = sum->node;
+        pair[1] = i;
+        if (claims->add(claims, pair, 2) != TN_OK)
+            return tn_error_last_code();
+    }
+    return TN_OK;
+}
+
+struct program {
+    float alpha;
+    int a, b; /* which inputs; the same one for x + x */
+};
+
+static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_program *out)
+{
+    const tn_region_node *add = &part->nodes[0];
+    const tn_add_options *options = add->options;
+    struct program *program = tn_calloc(1, sizeof *program);
+
+    (void)self;
+    if (!program)
+        return TN_ERR_MEMORY;
+    program->alpha = (float)options->alpha;
+    for (int i = 0; i < (int)part->n_in; i++) {
+        if (part->in[i] == add->in[0])
+            program->a = i;
+        if (part->in[i] == add->in[1])
+            program->b = i;
+    }
+    out->program = program;
+    return TN_OK;
+}
+
+/* Moves to the next element in row-major order; `at` counts elements of each input. */
+static void advance(const tn_view *out, int64_t *index, const tn_view *const *in, int64_t *at)
+{
+    for (int32_t d = out->ndim - 1; d >= 0; d--) {
+        index[d]++;
+        for (int k = 0; k < 2; k++)
+            at[k] += in[k]->strides[d];
+        if (index[d] < out->shape[d])
+            return;
+        for (int k = 0; k < 2; k++)
+            at[k] -= index[d] * in[k]->strides[d];
+        index[d] = 0;
+    }
+}
+
+static tn_status run(void *data, const tn_region_call *call)
+{
+    const struct program *program = data;
+    const tn_view *const in[2] = { call->in[program->a], call->in[program->b] };
+    const tn_view *out = call->out[0];
+    const float *a = (const float *)(const void *)((const char *)in[0]->data + in[0]->byte_offset);
+    const float *b = (const float *)(const void *)((const char *)in[1]->data + in[1]->byte_offset);
+    float *y = (float *)(void *)((char *)out->data + out->byte_offset);
+    int64_t index[TN_MAX_DIMS] = { 0 }, at[2] = { 0, 0 }, count = 1;
+
+    for (int32_t d = 0; d < out->ndim; d++)
+        count *= out->shape[d];
+    for (int64_t i = 0; i < count; i++) {
+        float product = program->alpha * b[at[1]], sum = a[at[0]] + product;
+
+        y[i] = sum < 0 ? 0 : sum; /* NaN stays NaN */
+        advance(out, index, in, at);
+    }
+    return TN_OK;
+}
+
+static void drop(void *program)
+{
+    tn_free(program);
+}
+
+static const tn_compiler_def pairs = { TN_HEAD(tn_compiler_def),
+                                       .name = "pairs",
+                                       .device = "cpu",
+                                       .help = "takes over relu(a + alpha b) of float32",
+                                       .flags = TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE,
+                                       .claim = claim,
+                                       .compile = compile,
+                                       .run = run,
+                                       .drop = drop };
+
+/* ---- a communicator of one process ----------------------------------------------------------- */
+
+struct message {
+    struct message *next;
+    int32_t tag;
+    size_t size;
+    char bytes[];
+};
+
+struct group {
+    const tn_device *device;
+    struct message *first, **last; /* sent and not yet received */
+};
+
+static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, void **comm)
+{
+    struct group *group;
+
+    if (args->size != 1)
+        return tn_fail(TN_ERR_VALUE, "%s: size: it is for one process, got %d", self->name,
+                       (int)args->size);
+    if (!tn_device_is_host(args->device))
+        return tn_fail(TN_ERR_VALUE, "%s: device: it copies memory of the host, got %s", self->name,
+                       tn_device_name(args->device));
+    group = tn_calloc(1, sizeof *group);
+    if (!group)
+        return TN_ERR_MEMORY;
+    group->device = args->device;
+    group->last = &group->first;
+    *comm = group;
+    return TN_OK;
+}
+
+static void close_group(void *comm)
+{
+    struct group *group = comm;
+
+    while (group->first) {
+        struct message *next = group->first->next;
+        tn_free(group->first);
+        group->first = next;
+    }
+    tn_free(group);
+}
+
+static size_t size_of(const tn_view *view)
+{
+    size_t size = view->dtype.bits / 8u;
+
+    for (int32_t d = 0; d < view->ndim; d++)
+        size *= (size_t)view->shape[d];
+    return size;
+}
+
+static char *bytes_of(const tn_view *view)
+{
+    return (char *)view->data + view->byte_offset;
+}
+
+/* One process reduces its tensor with nothing else, and is its own root. */
+static tn_status same(const tn_comm_call *call)
+{
+    return call->in == NULL || call->in->data == call->out->data
+               ? TN_OK
+               : tn_fail(TN_ERR_ASSERT, "%s: in and out differ", call->def->name);
+}
+
+static tn_status copy(const tn_comm_call *call)
+{
+    memcpy(bytes_of(call->out), bytes_of(call->in), size_of(call->in));
+    return TN_OK;
+}
+
+static tn_status send(const tn_comm_call *call)
+{
+    struct group *group = call->comm;
+    size_t size = size_of(call->in);
+    struct message *message = tn_malloc(sizeof *message + size);
+
+    if (!message)
+        return TN_ERR_MEMORY;
+    message->next = NULL;
+    message->tag = call->tag;
+    message->size = size;
+    memcpy(message->bytes, bytes_of(call->in), size);
+    *group->last = message;
+    group->last = &message->next;
+    return TN_OK;
+}
+
+static tn_status recv(const tn_comm_call *call)
+{
+    struct group *group = call->comm;
+    struct message **at = &group->first, *message;
+
+    while (*at && (*at)->tag != call->tag)
+        at = &(*at)->next;
+    message = *at;
+    if (!message)
+        return tn_fail(TN_ERR_TIMEOUT, "%s: nothing was sent with tag %d", call->def->name,
+                       (int)call->tag);
+    if (message->size != size_of(call->out))
+        return tn_fail(TN_ERR_VALUE, "%s: %zu bytes were sent, got room for %zu", call->def->name,
+                       message->size, size_of(call->out));
+    memcpy(bytes_of(call->out), message->bytes, message->size);
+    *at = message->next;
+    if (!message->next)
+        group->last = at;
+    tn_free(message);
+    return TN_OK;
+}
+
+static const tn_comm_def alone = {
+    TN_HEAD(tn_comm_def),    .name = "alone",    .help = "a group of one process",
+    .dtypes = TN_MASK_ARITH, .open = open_group, .close = close_group,
+    .all_reduce = same,      .broadcast = same,  .all_gather = copy,
+    .reduce_scatter = copy,  .send = send,       .recv = recv,
+    .barrier = same
+};
+
+TN_PLUGIN("org.example.graph_doors", "1.0.0", &nothing_pass, &unused_pass, &pairs, &alone);

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+
+EXTRA_DIST += %D%/suite.h
+
+if HAVE_CHECK
+check_PROGRAMS += %D%/test_graph %D%/test_passes %D%/test_compilers %D%/test_comm
+TESTS += %D%/test_graph %D%/test_passes %D%/test_compilers %D%/test_comm
+%C%_test_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_graph_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_passes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_passes_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_compilers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_compilers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_comm_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_comm_LDADD = $(TN_LINK_TEST_CORE)
+endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the tests of graphs: tensors of known values, graphs of a few nodes, comparisons. */
+#ifndef TN_TESTS_GRAPH_SUITE_H
+#define TN_TESTS_GRAPH_SUITE_H
+
+#include "tests/base/suite.h"
+#include "tests/folders.h"
+
+#define ck_ok(call) ck_assert_msg((call) == TN_OK, "%s", tn_error_last()->message)
+#define ck_made(object) ck_assert_msg((object) != NULL, "%s", tn_error_last()->message)
+
+/* 2 x 3 numbers, the first of them `from`, one apart. */
+static TN_ATTR(unused) tn_tensor *numbers(float from)
+{
+    float values[6];
+
+    for (int i = 0; i < 6; i++)
+        values[i] = from + (float)i;
+    return tn_tensor_from(values, TN_F32, TN_SHAPE(2, 3));
+}
+
+/* Type, shape and bits are the same. */
+static TN_ATTR(unused) void ck_same(tn_tensor *got, tn_tensor *expected)
+{
+    char a[512], b[512];
+
+    ck_made(got);
+    ck_made(expected);
+    ck_assert_int_eq(tn_tensor_dtype(got), tn_tensor_dtype(expected));
+    ck_assert_int_eq(tn_tensor_shape(got).count, tn_tensor_shape(expected).count);
+    tn_tensor_text(got, a, sizeof a);
+    tn_tensor_text(expected, b, sizeof b);
+    ck_assert_str_eq(a, b);
+}
+
+static TN_ATTR(unused) tn_node *step(tn_graph *graph, const char *spec, tn_node *a, tn_node *b)
+{
+    tn_node *const in[] = { a, b };
+    tn_node *node = tn_graph_add_op(graph, NULL, spec, in, b != NULL ? 2 : 1);
+
+    ck_made(node);
+    return node;
+}
+
+/* relu(x + 2 w) * x, with a slot w. */
+static TN_ATTR(unused) tn_graph *small(tn_tensor *w)
+{
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+    tn_node *slot = tn_graph_slot(graph, "w", w);
+    tn_node *out = step(graph, "mul()",
+                        step(graph, "relu()", step(graph, "add(alpha=2)", x, slot), NULL), x);
+
+    ck_ok(tn_graph_output(graph, &out, 1));
+    return graph;
+}
+
+static TN_ATTR(unused) tn_tensor *small_eager(tn_tensor *x, tn_tensor *w)
+{
+    tn_add_options twice = TN_ADD_OPTIONS;
+
+    twice.alpha = 2;
+    return tn_mul(tn_relu(tn_add(x, w, &twice)), x);
+}
+
+static TN_ATTR(unused) tn_tensor *run1(tn_graph *graph, tn_tensor *in)
+{
+    tn_tensor *out = NULL;
+
+    return tn_graph_run(graph, &in, 1, &out, 1) == TN_OK ? out : NULL;
+}
+
+/* Finds examples/graph_doors.c, which has passes, a compiler and a communicator. */
+static TN_ATTR(unused) void use_example(void)
+{
+    char folder[TEST_PATH];
+
+    setenv("TENON_PLUGIN_PATH_ADD", built_path(folder, "examples/.libs"), 1);
+}
+
+/* The names of the nodes, with spaces between. */
+static TN_ATTR(unused) const char *names_of(const tn_graph *graph)
+{
+    static char text[1024];
+
+    text[0] = '\0';
+    for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node)) {
+        size_t length = strlen(text);
+
+        snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? " " : "",
+                 tn_node_name(node));
+    }
+    return text;
+}
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Communicators: the one of examples/graph_doors.c, for one process, and what the core checks
+ * before a plugin is called. */
+#include "tests/graph/suite.h"
+
+/* ---- a communicator of this program ---------------------------------------------------------- */
+
+static int opened, closed, called;
+static tn_status answer;
+static tn_comm_call last;
+
+struct options {
+    int64_t port;
+};
+static const tn_option options[] = { TN_OPTION_INT(struct options, port, "29500", "a port"),
+                                     TN_OPTION_END };
+
+static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, void **comm)
+{
+    ck_assert_str_eq(self->name, "test");
+    ck_assert_int_eq(((const struct options *)args->data)->port, 7);
+    ck_assert_int_eq(args->rank, 1);
+    ck_assert_int_eq(args->size, 3);
+    ck_assert_str_eq(args->address, "here");
+    ck_assert_ptr_eq(args->device, tn_device_find("cpu"));
+    if (answer != TN_OK)
+        return tn_fail(answer, "nobody is there");
+    opened++;
+    *comm = &opened;
+    return TN_OK;
+}
+
+static void close_group(void *comm)
+{
+    ck_assert_ptr_eq(comm, &opened);
+    closed++;
+}
+
+static tn_status exchange(const tn_comm_call *call)
+{
+    ck_assert_ptr_eq(call->comm, &opened);
+    ck_assert_str_eq(call->def->name, "test");
+    called++;
+    last = *call;
+    return answer != TN_OK ? tn_fail(answer, "process 2 is gone") : TN_OK;
+}
+
+static tn_comm_def test = { TN_HEAD(tn_comm_def),
+                            .name = "test",
+                            .help = "for this test",
+                            .options = options,
+                            .data_size = sizeof(struct options),
+                            .dtypes = TN_BIT(TN_F32) | TN_BIT(TN_I32) | TN_BIT(TN_C64),
+                            .open = open_group,
+                            .close = close_group,
+                            .all_reduce = exchange,
+                            .broadcast = exchange,
+                            .all_gather = exchange,
+                            .reduce_scatter = exchange,
+                            .send = exchange,
+                            .recv = exchange };
+
+static tn_comm *three(void)
+{
+    const tn_comm_args args = { TN_HEAD(tn_comm_args), .rank = 1, .size = 3, .address = "here" };
+    tn_comm *comm;
+
+    ck_ok(tn_register(&test));
+    comm = tn_comm_new("test(port=7)", &args);
+    ck_made(comm);
+    return comm;
+}
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+START_TEST(in_a_group_of_one_all_exchanges_are_copies)
+{
+    use_example();
+    TN_SCOPE;
+    const tn_comm_args args = { TN_HEAD(tn_comm_args), .size = 1 };
+    tn_comm *comm = tn_comm_new("alone", &args);
+    tn_tensor *x = numbers(1), *y = numbers(10), *expected = numbers(1);
+    ck_made(comm);
+    ck_assert_int_eq(tn_comm_rank(comm), 0);
+    ck_assert_int_eq(tn_comm_size(comm), 1);
+    ck_assert_str_eq(tn_comm_name(comm), "alone");
+    ck_assert_ptr_eq(tn_comm_device(comm), tn_device_find("cpu"));
+    for (tn_reduction r = 0; r < TN_REDUCTION_COUNT; r++) {
+        ck_ok(tn_comm_all_reduce(comm, x, r));
+        ck_same(x, expected);
+    }
+    ck_ok(tn_comm_broadcast(comm, x, 0));
+    ck_same(x, expected);
+    ck_ok(tn_comm_all_gather(comm, y, x));
+    ck_same(y, expected);
+    y = numbers(10);
+    ck_ok(tn_comm_reduce_scatter(comm, y, x, TN_REDUCTION_MAX));
+    ck_same(y, expected);
+    ck_ok(tn_comm_barrier(comm));
+    /* messages of one tag in order, of others in any */
+    ck_ok(tn_comm_send(comm, numbers(1), 0, 5));
+    ck_ok(tn_comm_send(comm, numbers(2), 0, 6));
+    ck_ok(tn_comm_send(comm, numbers(3), 0, 5));
+    ck_ok(tn_comm_recv(comm, y, 0, 6));
+    ck_same(y, numbers(2));
+    ck_ok(tn_comm_recv(comm, y, 0, 5));
+    ck_same(y, numbers(1));
+    ck_ok(tn_comm_send(comm, numbers(4), 0, 5));
+    ck_ok(tn_comm_recv(comm, y, 0, 5));
+    ck_same(y, numbers(3));
+    ck_ok(tn_comm_recv(comm, y, 0, 5));
+    ck_same(y, numbers(4));
+    ck_assert_int_eq(tn_comm_recv(comm, y, 0, 5), TN_ERR_TIMEOUT);
+    expect_failure(TN_ERR_TIMEOUT, "tn_comm_recv: alone: nothing was sent with tag 5");
+    ck_ok(tn_comm_send(comm, numbers(4), 0, 5)); /* dropped with the group */
+    tn_comm_drop(comm);
+    const tn_comm_args two = { TN_HEAD(tn_comm_args), .size = 2 };
+    ck_assert_ptr_null(tn_comm_new("alone()", &two));
+    expect_failure(TN_ERR_VALUE, "communicator alone: alone: size: it is for one process, got 2");
+}
+END_TEST
+
+/* ---- what the plugin gets -------------------------------------------------------------------- */
+
+START_TEST(a_plugin_gets_what_the_program_asks_for)
+{
+    TN_SCOPE;
+    tn_comm *comm = three();
+    tn_tensor *x = numbers(1);
+    tn_tensor *many = tn_tensor_full(TN_SHAPE(6, 3), 0, TN_F32, NULL);
+    ck_ok(tn_comm_all_reduce(comm, x, TN_REDUCTION_AVERAGE));
+    ck_assert_uint_eq(last.reduction, TN_REDUCTION_AVERAGE);
+    ck_assert_ptr_eq(last.in, tn_tensor_view(x));
+    ck_assert_ptr_eq(last.out, tn_tensor_view(x));
+    ck_ok(tn_comm_broadcast(comm, x, 2));
+    ck_assert_int_eq(last.peer, 2);
+    ck_ok(tn_comm_all_gather(comm, many, x));
+    ck_assert_ptr_eq(last.in, tn_tensor_view(x));
+    ck_assert_ptr_eq(last.out, tn_tensor_view(many));
+    ck_ok(tn_comm_reduce_scatter(comm, x, many, TN_REDUCTION_MIN));
+    ck_assert_ptr_eq(last.in, tn_tensor_view(many));
+    ck_assert_uint_eq(last.reduction, TN_REDUCTION_MIN);
+    ck_ok(tn_comm_send(comm, x, 2, 9));
+    ck_assert_ptr_null(last.out);
+    ck_assert_int_eq(last.tag, 9);
+    ck_ok(tn_comm_recv(comm, x, 0, 9));
+    ck_assert_ptr_null(last.in);
+    ck_assert_int_eq(called, 6);
+    /* empty tensors are empty everywhere */
+    ck_ok(tn_comm_all_reduce(comm, tn_tensor_empty(TN_SHAPE(0, 3), TN_F32, NULL), 0));
+    ck_assert_int_eq(called, 6);
+    /* what is saved for a gradient is guarded against the exchange */
+    tn_tensor *w = numbers(2), *y;
+    ck_ok(tn_tensor_set_requires_grad(w, true));
+    y = tn_sum(tn_mul(w, x), NULL);
+    ck_ok(tn_comm_all_reduce(comm, x, 0));
+    ck_assert_int_ne(tn_backward(y), TN_OK);
+    tn_error_clear();
+    answer = TN_ERR_PEER;
+    ck_assert_int_eq(tn_comm_all_reduce(comm, x, 0), TN_ERR_PEER);
+    expect_failure(TN_ERR_PEER, "tn_comm_all_reduce: process 2 is gone");
+    answer = TN_OK;
+    ck_assert_int_eq(tn_comm_barrier(comm), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "communicator test does not have it");
+    ck_ok(tn_comm_abort(comm));
+    ck_assert_int_eq(tn_comm_broadcast(comm, x, 0), TN_ERR_PEER);
+    expect_failure(TN_ERR_PEER, "the group was aborted");
+    ck_assert_int_eq(called, 8);
+    tn_comm_drop(comm);
+    ck_assert_int_eq(closed, 1);
+}
+END_TEST
+
+START_TEST(wrong_tensors_do_not_reach_the_plugin)
+{
+    TN_SCOPE;
+    tn_comm *comm = three();
+    tn_tensor *x = numbers(1), *turned = tn_transpose(x, 0, 1);
+    tn_tensor *half = tn_cast(x, TN_F16), *whole = tn_cast(x, TN_I32);
+    tn_tensor *complex = tn_cast(x, TN_C64);
+    tn_tensor *far = tn_tensor_empty(TN_SHAPE(2), TN_F32, tn_device_find("meta"));
+    tn_tensor *many = tn_tensor_full(TN_SHAPE(18), 0, TN_F32, NULL);
+    tn_tensor *w = numbers(2);
+    ck_ok(tn_tensor_set_requires_grad(w, true));
+    ck_assert_int_eq(tn_comm_all_reduce(comm, turned, 0), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "tn_comm_all_reduce: not contiguous, got float32[3, 2] on cpu:0");
+    ck_assert_int_eq(tn_comm_send(comm, turned, 0, 0), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_comm_all_reduce(comm, far, 0), TN_ERR_RUNTIME);
+    expect_failure(TN_ERR_RUNTIME, "wrong device, got meta:0; the group is on cpu:0");
+    ck_assert_int_eq(tn_comm_all_reduce(comm, half, 0), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "communicator test has no such reduction of float16");
+    ck_assert_int_eq(tn_comm_all_reduce(comm, whole, TN_REDUCTION_AVERAGE), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_comm_all_reduce(comm, complex, TN_REDUCTION_MAX), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_comm_all_reduce(comm, x, TN_REDUCTION_COUNT), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "unknown reduction, got 5");
+    ck_assert_int_eq(tn_comm_all_reduce(comm, w, 0), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "it requires grad");
+    ck_ok(tn_grad_begin(false));
+    ck_ok(tn_comm_all_reduce(comm, w, 0));
+    tn_grad_end();
+    ck_assert_int_eq(tn_comm_broadcast(comm, x, 3), TN_ERR_INDEX);
+    expect_failure(TN_ERR_INDEX, "process out of range, got 3; the group has 3");
+    ck_assert_int_eq(tn_comm_send(comm, x, -1, 0), TN_ERR_INDEX);
+    tn_error_clear();
+    ck_assert_int_eq(tn_comm_all_gather(comm, x, many), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "wrong sizes, got 6 elements for 18 in each of 3 processes");
+    ck_assert_int_eq(tn_comm_all_gather(comm, many, whole), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "types differ, got int32 and float32");
+    ck_assert_int_eq(tn_comm_all_gather(comm, many, tn_narrow(many, 0, 3, 6)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "out and in share memory");
+    ck_assert_int_eq(tn_comm_all_reduce(comm, TN_NONE, 0), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_int_ne(tn_comm_all_reduce(comm, NULL, 0), TN_OK);
+    ck_assert_int_ne(tn_comm_all_reduce(NULL, x, 0), TN_OK);
+    ck_assert_int_ne(tn_comm_barrier(NULL), TN_OK);
+    ck_assert_int_eq(tn_comm_rank(NULL), -1);
+    tn_error_clear();
+    ck_assert_int_eq(called, 1);
+    tn_comm_drop(comm);
+    tn_comm_drop(NULL);
+}
+END_TEST
+
+START_TEST(wrong_groups_are_refused)
+{
+    tn_comm_args args = { TN_HEAD(tn_comm_args), .rank = 1, .size = 3, .address = "here" };
+    ck_ok(tn_register(&test));
+    ck_assert_ptr_null(tn_comm_new(NULL, &args));
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", NULL));
+    tn_error_clear();
+    ck_assert_ptr_null(tn_comm_new("tset", &args));
+    expect_failure(TN_ERR_KEY,
+                   "no plugin provides a communicator \"tset\"; did you mean \"test\"?");
+    ck_assert_ptr_null(tn_comm_new("7", &args));
+    expect_failure(TN_ERR_FORMAT, "expected name(options)");
+    ck_assert_ptr_null(tn_comm_new("test(prt=7)", &args));
+    expect_failure(TN_ERR_KEY, "prt");
+    answer = TN_ERR_TIMEOUT;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_TIMEOUT, "communicator test: nobody is there");
+    args.rank = 3;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VALUE, "wrong group, got rank 3 of size 3");
+    args.rank = 0;
+    args.timeout = -1;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VALUE, "args.timeout: -1");
+    args.timeout = 0;
+    args.data = &args;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VALUE, "expected NULL");
+    args.data = NULL;
+    args.head.size += 8;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VERSION, "args: not known to Tenon");
+    args.head.kind = TN_KIND_tn_call;
+    ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
+    expect_failure(TN_ERR_VALUE, "no tn_comm_args");
+    ck_assert_int_eq(opened, 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = { in_a_group_of_one_all_exchanges_are_copies,
+                                   a_plugin_gets_what_the_program_asks_for,
+                                   wrong_tensors_do_not_reach_the_plugin, wrong_groups_are_refused,
+                                   NULL };
+    return suite_run("comm", tests);
+}
