@@ -13,8 +13,10 @@ tn_status cu_api_open(const char *library)
     static const struct {
         const char *name;
         size_t offset;
+        bool optional;
     } symbols[] = {
-#define CU_FUNCTION(name, symbol, args) { symbol, offsetof(struct cu_api, name) },
+#define CU_FUNCTION(name, symbol, args) { symbol, offsetof(struct cu_api, name), false },
+#define CU_OPTIONAL(name, symbol, args) { symbol, offsetof(struct cu_api, name), true },
 #include "cu_functions.h"
     };
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -29,7 +31,7 @@ tn_status cu_api_open(const char *library)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(handle, symbols[i].name);
 
-        if (!address)
+        if (!address && !symbols[i].optional)
             return tn_fail(TN_ERR_UNAVAILABLE,
                            "%s: function %s missing; expected the driver of CUDA 11 or newer",
                            library, symbols[i].name);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The functions of the CUDA driver that this plugin uses, for an includer that defines
- * CU_FUNCTION(member, symbol in the library, arguments). */
+ * CU_FUNCTION(member, symbol in the library, arguments). An older driver may lack those of
+ * CU_OPTIONAL, which are NULL then. */
+#ifndef CU_OPTIONAL
+#define CU_OPTIONAL CU_FUNCTION
+#endif
 
 /* clang-format off */
 CU_FUNCTION(cuInit, "cuInit", (unsigned flags))
@@ -69,5 +73,13 @@ CU_FUNCTION(cuLaunchKernel, "cuLaunchKernel",
             (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned
             block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void
             **params, void **extra))
+CU_OPTIONAL(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream stream, int mode))
+CU_OPTIONAL(cuStreamEndCapture, "cuStreamEndCapture", (CUstream stream, CUgraph *graph))
+CU_OPTIONAL(cuGraphInstantiate, "cuGraphInstantiateWithFlags",
+            (CUgraphExec *made, CUgraph graph, unsigned long long flags))
+CU_OPTIONAL(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec graph, CUstream stream))
+CU_OPTIONAL(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec graph))
+CU_OPTIONAL(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))
 #undef CU_FUNCTION
+#undef CU_OPTIONAL
 /* clang-format on */

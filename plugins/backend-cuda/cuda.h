@@ -56,6 +56,7 @@ struct cuda_stream {
     gpu_error *error; /* pinned, mapped into the device */
     CUdeviceptr error_at;
     bool external; /* the program's: used, not destroyed */
+    bool records;  /* its work */
     bool may_fail; /* a kernel that can write to it was started since it was last read */
     struct cuda_stage stages[CUDA_STAGES];
 };
@@ -95,6 +96,12 @@ tn_status cuda_event_query(void *device, void *event, bool *done);
 tn_status cuda_event_elapsed(void *device, void *from, void *to, double *milliseconds);
 /* Waits, and returns the first failure of the work. The context is current. */
 tn_status cuda_stream_wait(struct cuda_stream *stream);
+
+/* capture.c: the same. */
+tn_status cuda_capture_begin(void *device, const tn_capture_args *args);
+tn_status cuda_capture_end(void *device, tn_capture_args *args);
+tn_status cuda_capture_launch(void *device, const tn_capture_args *args);
+void cuda_capture_drop(void *device, const tn_capture_args *args);
 
 /* transfer.c: the same. */
 tn_status cuda_copy(void *device, const tn_copy_args *args);

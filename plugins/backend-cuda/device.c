@@ -314,4 +314,8 @@ const tn_backend_def cuda_backend = {
     .properties = properties,
     .native = native,
     .native_stream = native_stream,
+    .capture_begin = cuda_capture_begin,
+    .capture_end = cuda_capture_end,
+    .capture_launch = cuda_capture_launch,
+    .capture_drop = cuda_capture_drop,
 };

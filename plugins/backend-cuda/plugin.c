@@ -19,6 +19,7 @@ static const tn_option options[] = {
 #define GPU_DEVICE "cuda"
 #define GPU_BMM_RUN cuda_run_bmm
 #define GPU_BMM_WORKSPACE cuda_workspace_bmm
+#define GPU_CAPTURE TN_KERNEL_CAPTURE_SAFE
 static const tn_kernel_def kernels[] = {
 #include "../gpu/kernel_table.h"
 };

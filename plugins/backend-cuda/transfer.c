@@ -199,8 +199,16 @@ static CUresult fill_with(const tn_fill_args *args, struct cuda_stream *stream)
 
 tn_status cuda_fill(void *handle, const tn_fill_args *args)
 {
+    const struct cuda_stream *stream = args->stream;
     CUresult error;
-    tn_status status = cuda_enter(handle);
+    tn_status status;
+
+    if (stream->records && args->pattern_bytes > 4) /* it would come from the host */
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: a fill with a pattern of %u bytes cannot be recorded; expected 1, 2 or "
+                       "4 bytes, or the operator fill",
+                       stream->device->name, args->pattern_bytes);
+    status = cuda_enter(handle);
 
     if (status)
         return status;

@@ -14,6 +14,7 @@ static const tn_option options[] = {
 #define GPU_DEVICE "opencl"
 #define GPU_BMM_RUN gpu_run_bmm
 #define GPU_BMM_WORKSPACE NULL
+#define GPU_CAPTURE 0
 static const tn_kernel_def kernels[] = {
 #include "../gpu/kernel_table.h"
 };

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * The rows of a backend's kernel table, included between its braces. The includer defines
- * GPU_DEVICE, the type of its devices ("opencl"), and its bmm: GPU_BMM_RUN and
- * GPU_BMM_WORKSPACE. */
+ * GPU_DEVICE, the type of its devices ("opencl"), its bmm: GPU_BMM_RUN and GPU_BMM_WORKSPACE, and
+ * GPU_CAPTURE: TN_KERNEL_CAPTURE_SAFE, or 0 for a device that does not record. */
 
 /* clang-format off */
-#define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \
+#define GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, flags_) \
     { TN_HEAD(tn_kernel_def), .op = op_, .device = GPU_DEVICE, .name = "tn_" op_, .revision = 1, \
-      .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC, .data = data_, \
+      .dtypes = dtypes_, .flags = TN_KERNEL_DETERMINISTIC | (flags_), .data = data_, \
       .supports = supports_, .workspace = workspace_, .run = run_ },
+#define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \
+    GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, GPU_CAPTURE)
+/* Not for a record: the kernel reports wrong indices and divisors of 0 to its stream, or what it
+ * computes is read. */
+#define GPU_READ(op_, dtypes_, run_, data_, supports_, workspace_) \
+    GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, 0)
 #define GPU_PLAIN(op_, dtypes_, run_) GPU_ROW(op_, dtypes_, run_, NULL, gpu_supports, NULL)
 /* An elementwise operator with a kernel of its own, and one that is a function of a kernel. */
 #define GPU_OWN(op_, kernel_, dtypes_, run_) \
@@ -35,15 +41,19 @@ GPU_PLAIN("log_softmax_grad", FLOATS, gpu_run_log_softmax_grad)
 GPU_OWN("add", add, REAL, gpu_run_binary)
 GPU_OWN("sub", sub, NUMBERS, gpu_run_binary)
 GPU_OWN("mul", mul, REAL, gpu_run_binary)
-GPU_OWN("div", div, NUMBERS, gpu_run_div)
+GPU_OWN("div", div, FLOATS, gpu_run_div)
+GPU_READ("div", GPU_MASK_INT, gpu_run_div, &(const enum gpu_kernel){ GPU_div }, gpu_supports, NULL)
 GPU_OWN("maximum", maximum, REAL, gpu_run_binary)
 GPU_OWN("add_scalar", add_scalar, NUMBERS, gpu_run_scalar)
 GPU_OWN("mul_scalar", mul_scalar, NUMBERS, gpu_run_scalar)
 GPU_OWN("neg", neg, NUMBERS, gpu_run_unary)
 GPU_PLAIN("clamp", NUMBERS, gpu_run_clamp)
 GPU_FUNCTION("minimum", MINIMUM, REAL, gpu_run_zip)
-GPU_FUNCTION("remainder", REMAINDER, NUMBERS, gpu_run_zip)
-GPU_FUNCTION("fmod", FMOD, NUMBERS, gpu_run_zip)
+GPU_FUNCTION("remainder", REMAINDER, FLOATS, gpu_run_zip)
+GPU_READ("remainder", GPU_MASK_INT, gpu_run_zip, &(const i32){ GPU_F_REMAINDER }, gpu_supports,
+         NULL)
+GPU_FUNCTION("fmod", FMOD, FLOATS, gpu_run_zip)
+GPU_READ("fmod", GPU_MASK_INT, gpu_run_zip, &(const i32){ GPU_F_FMOD }, gpu_supports, NULL)
 GPU_FUNCTION("pow", POW, NUMBERS, gpu_run_zip)
 GPU_FUNCTION("atan2", ATAN2, FLOATS, gpu_run_zip)
 
@@ -67,14 +77,14 @@ GPU_ROW("fill", GPU_MASK_COPY, gpu_run_fill, NULL, NULL, NULL)
 GPU_ROW("narrow_grad", GPU_MASK_COPY, gpu_run_narrow_grad, NULL, NULL, NULL)
 
 /* index */
-GPU_ROW("gather", TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL)
-GPU_ROW("scatter", TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL)
-GPU_PLAIN("scatter_add", NUMBERS, gpu_run_scatter_add)
-GPU_ROW("nonzero", REAL, gpu_run_nonzero, NULL, gpu_supports, gpu_workspace_nonzero)
+GPU_READ("gather", TN_MASK_ALL, gpu_run_gather, NULL, NULL, NULL)
+GPU_READ("scatter", TN_MASK_ALL, gpu_run_scatter, NULL, NULL, NULL)
+GPU_READ("scatter_add", NUMBERS, gpu_run_scatter_add, NULL, gpu_supports, NULL)
+GPU_READ("nonzero", REAL, gpu_run_nonzero, NULL, gpu_supports, gpu_workspace_nonzero)
 
 /* loss */
-GPU_PLAIN("nll_loss", FLOATS, gpu_run_nll_loss)
-GPU_PLAIN("nll_loss_grad", FLOATS, gpu_run_nll_loss_grad)
+GPU_READ("nll_loss", FLOATS, gpu_run_nll_loss, NULL, gpu_supports, NULL)
+GPU_READ("nll_loss_grad", FLOATS, gpu_run_nll_loss_grad, NULL, gpu_supports, NULL)
 
 /* matmul */
 GPU_ROW("bmm", NUMBERS, GPU_BMM_RUN, NULL, gpu_supports_bmm, GPU_BMM_WORKSPACE)

@@ -46,6 +46,7 @@ void close_clean(void)
     ck_assert_int_eq(fake->live_streams, 0);
     ck_assert_int_eq(fake->live_events, 0);
     ck_assert_int_eq(fake->live_modules, 0);
+    ck_assert_int_eq(fake->live_graphs, 0);
     ck_assert_int_eq(fake->retained, 0);
 }
 
@@ -565,6 +566,7 @@ int main(void)
     tcase_add_test(opened, peer_access_that_cannot_be_enabled_leaves_the_copy);
     tcase_add_test(opened, an_index_error_stays_with_its_stream);
     add_failures(opened);
+    add_captures(opened);
     suite_add_tcase(suite, before);
     suite_add_tcase(suite, opened);
     runner = srunner_create(suite);

@@ -42,6 +42,7 @@ struct work {
     int (*run)(void *data);
     struct CUstream_st *wait_stream; /* instead: until that one has done so much */
     long wait_count;
+    size_t size; /* of data */
     char data[];
 };
 
@@ -50,7 +51,13 @@ struct CUstream_st {
     struct work *first, **last;
     long queued, done;
     bool running;
-    struct CUstream_st *next; /* all that ever were: events may still point at dropped ones */
+    struct CUgraph_st *record; /* gets the work while the stream records */
+    struct CUstream_st *next;  /* all that ever were: events may still point at dropped ones */
+};
+
+/* Recorded work; its copy that is launched has the same struct. */
+struct CUgraph_st {
+    struct work *first, **last;
 };
 
 struct CUevent_st {
@@ -84,6 +91,8 @@ struct fake_block *fake_block_find(uint64_t at, size_t bytes);
 /* Does the work of a stream up to number `until`. */
 CUresult fake_stream_run(struct CUstream_st *stream, long until);
 void fake_streams_run(void);
+/* What a stream refuses while it records: misuse. */
+CUresult fake_records(const struct CUstream_st *stream, const char *function);
 CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const void *data,
                     size_t size);
 

@@ -35,6 +35,8 @@ struct fake_cuda {
     long live_streams;
     long live_events;
     long live_modules;
+    long live_graphs; /* those that are launched, too */
+    long graph_launches;
     size_t used[FAKE_DEVICES];
     unsigned char peers[FAKE_DEVICES][FAKE_DEVICES]; /* access was enabled, from one to the other */
     long direct, staged; /* copies between devices: with that access, and through the host */

@@ -51,8 +51,14 @@ CUresult fake_queue(struct CUstream_st *stream, int (*run)(void *data), const vo
     if (stream->context != fake_stack[fake_depth - 1])
         fake_misuse("a stream of another context", 0);
     work->run = run;
+    work->size = size;
     if (size)
         memcpy(work->data, data, size);
+    if (stream->record) {
+        *stream->record->last = work;
+        stream->record->last = &work->next;
+        return CUDA_SUCCESS;
+    }
     *stream->last = work;
     stream->last = &work->next;
     stream->queued++;
@@ -99,6 +105,8 @@ CUresult fake_cuStreamDestroy(CUstream stream)
 CUresult fake_cuStreamSynchronize(CUstream stream)
 {
     BEGIN("cuStreamSynchronize", true)
+    if (stream->record)
+        return fake_leave(fake_records(stream, "cuStreamSynchronize"));
     return fake_leave(fake_stream_run(stream, stream->queued));
 }
 
@@ -108,6 +116,8 @@ CUresult fake_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 
     (void)flags;
     BEGIN("cuStreamWaitEvent", true)
+    if (stream->record)
+        return fake_leave(fake_records(stream, "cuStreamWaitEvent"));
     if (!event->stream)
         return fake_leave(CUDA_SUCCESS);
     result = fake_queue(stream, NULL, NULL, 0);
@@ -151,6 +161,8 @@ CUresult fake_cuEventDestroy(CUevent event)
 CUresult fake_cuEventRecord(CUevent event, CUstream stream)
 {
     BEGIN("cuEventRecord", true)
+    if (stream->record)
+        return fake_leave(fake_records(stream, "cuEventRecord"));
     event->stream = stream;
     event->count = stream->queued;
     return fake_leave(CUDA_SUCCESS);
@@ -182,4 +194,104 @@ CUresult fake_cuEventQuery(CUevent event)
         return fake_leave(CUDA_SUCCESS);
     fake_stream_run(event->stream, event->count);
     return fake_leave(CUDA_ERROR_NOT_READY);
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+CUresult fake_records(const struct CUstream_st *stream, const char *function)
+{
+    (void)stream;
+    return fake_misuse(function, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+static struct CUgraph_st *graph_new(void)
+{
+    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+
+    if (graph) {
+        graph->last = &graph->first;
+        fake_cuda.live_graphs++;
+    }
+    return graph;
+}
+
+static void graph_free(struct CUgraph_st *graph)
+{
+    for (struct work *work = graph->first, *next; work; work = next) {
+        next = work->next;
+        free(work);
+    }
+    free(graph);
+    fake_cuda.live_graphs--;
+}
+
+CUresult fake_cuStreamBeginCapture(CUstream stream, int mode)
+{
+    BEGIN("cuStreamBeginCapture", true)
+    if (stream->record || mode != CU_STREAM_CAPTURE_MODE_RELAXED)
+        return fake_leave(fake_misuse("cuStreamBeginCapture", INVALID_VALUE));
+    stream->record = graph_new();
+    return fake_leave(stream->record ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult fake_cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    BEGIN("cuStreamEndCapture", true)
+    if (!stream->record)
+        return fake_leave(fake_misuse("cuStreamEndCapture", INVALID_VALUE));
+    *graph = stream->record;
+    stream->record = NULL;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuGraphInstantiate(CUgraphExec *made, CUgraph graph, unsigned long long flags)
+{
+    struct CUgraph_st *copy;
+
+    BEGIN("cuGraphInstantiate", true)
+    copy = flags == 0 ? graph_new() : NULL;
+    if (!copy)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    for (const struct work *work = graph->first; work; work = work->next) {
+        struct work *again = calloc(1, sizeof *again + work->size);
+
+        if (!again) {
+            graph_free(copy);
+            return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        }
+        memcpy(again, work, sizeof *again + work->size);
+        again->next = NULL;
+        *copy->last = again;
+        copy->last = &again->next;
+    }
+    *made = (CUgraphExec)copy;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuGraphLaunch(CUgraphExec made, CUstream stream)
+{
+    const struct CUgraph_st *graph = (const struct CUgraph_st *)made;
+    CUresult result = CUDA_SUCCESS;
+
+    BEGIN("cuGraphLaunch", true)
+    if (stream->record)
+        return fake_leave(fake_records(stream, "cuGraphLaunch"));
+    fake_cuda.graph_launches++;
+    for (const struct work *work = graph->first; work && result == CUDA_SUCCESS; work = work->next)
+        result = fake_queue(stream, work->run, work->data, work->size);
+    return fake_leave(result);
+}
+
+CUresult fake_cuGraphExecDestroy(CUgraphExec made)
+{
+    BEGIN("cuGraphExecDestroy", true)
+    graph_free((struct CUgraph_st *)made);
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_cuGraphDestroy(CUgraph graph)
+{
+    BEGIN("cuGraphDestroy", true)
+    graph_free(graph);
+    return fake_leave(CUDA_SUCCESS);
 }
