@@ -182,7 +182,10 @@ static const struct named_kind {
     void (*run)(conform *c);
 } kinds[] = { { TN_KIND_tn_layer_def, CONFORM_LAYERS, "layers/", conform_layer },
               { TN_KIND_tn_optimizer_def, CONFORM_ALL, "optimizers/", conform_optimizer },
-              { TN_KIND_tn_format_def, CONFORM_ALL, "formats/", conform_format } };
+              { TN_KIND_tn_format_def, CONFORM_ALL, "formats/", conform_format },
+              { TN_KIND_tn_pass_def, CONFORM_ALL, "passes/", conform_pass },
+              { TN_KIND_tn_compiler_def, CONFORM_ALL, "compilers/", conform_compiler },
+              { TN_KIND_tn_comm_def, CONFORM_ALL, "comms/", conform_comm } };
 
 static void plan_kind(conform *c, const conform_plugin *plugin, const struct named_kind *kind)
 {

@@ -79,10 +79,13 @@ void conform_remember_process(void);
 /* Of one operator, by c->subject. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
-/* Of one layer type, optimizer, format. */
+/* Of one layer type, optimizer, format, pass, compiler, communicator. */
 void conform_layer(conform *c);
 void conform_optimizer(conform *c);
 void conform_format(conform *c);
+void conform_pass(conform *c);
+void conform_compiler(conform *c);
+void conform_comm(conform *c);
 /* Whether an operator concerns the plugin: it defines it, runs it, or runs a kernel for it. */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
 /* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */

@@ -18,6 +18,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/device_memory.c \
 	sdk/conform/files.c \
 	sdk/conform/formats.c \
+	sdk/conform/graphs.c \
 	sdk/conform/json.c \
 	sdk/conform/layers_calls.c \
 	sdk/conform/layers_cases.c \

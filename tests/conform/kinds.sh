@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# A plugin of each kind goes through tenon check: optimizers, formats, an operator with options of
+# A plugin of each kind goes through tenon check: optimizers, formats, graphs, an operator with options of
 # every kind, a device that has memory only, functions that leave their thread changed. Wrong ones
 # are found, with words; right ones pass.
 set -u
@@ -93,6 +93,20 @@ if test -f plugins/.libs/formats.so; then
     check plugins/.libs/formats.so --only 'formats/*' --cases "$cases"
     test $code -eq 0 || { fail "our own formats: $code"; cat "$place/out"; }
 fi
+
+# passes, compilers of regions, communicators
+passes wrong_graph right RIGHT passes/twice
+for test in compilers/relus comms/one; do
+    grep -q "^ok *$test " "$place/out" || { fail "right: no ok for $test"; cat "$place/out"; }
+done
+finds wrong_graph other OTHER passes/twice "graph mul(relu(x + 2 w), x): result: element"
+finds wrong_graph loses LOSES passes/twice "the pass fails: pass twice: it was here before"
+finds wrong_graph strides STRIDES compilers/relus "graph sum(exp(relu(x^T + row))): result: element"
+finds wrong_graph forgets FORGETS compilers/relus "wrong value, got"
+finds wrong_graph past PAST compilers/relus "compiler relus wrote outside its outputs"
+finds wrong_graph halves HALVES comms/one "all_reduce of float32 in a group of one: other values"
+finds wrong_graph lazy LAZY comms/one "all_gather of float32 in a group of one: other values"
+finds wrong_graph silent SILENT comms/one "all_reduce in a group of one: fails: "
 
 # an operator with options of every kind
 cases=$top/tests/conform/lists.txt

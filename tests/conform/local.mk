@@ -3,4 +3,4 @@
 # Tests of tenon check: that it finds what is wrong, and that our own plugins pass.
 
 TESTS += tests/conform/check.sh tests/conform/kinds.sh tests/conform/mutants.sh tests/conform/own.sh
-EXTRA_DIST += %D%/mutants.sh %D%/mutants.txt %D%/mutant.h %D%/mutant_device.c %D%/mutant_recorder.c %D%/mutant_capture.h %D%/mutant_kernel.h %D%/mutant_op.c %D%/mutant_op.txt %D%/mutant_layer.c %D%/mutant_layer.txt %D%/mutant_rule.c %D%/mutant_rule.txt %D%/mutant_format.c %D%/check.sh %D%/own.sh %D%/wrong.c %D%/wrong_layer.c %D%/wrong_rule.c %D%/wrong_format.c %D%/kinds.sh %D%/lists.c %D%/lists.txt %D%/bare.c %D%/optimizers.txt %D%/cube.txt %D%/pair.txt %D%/layers.txt
+EXTRA_DIST += %D%/mutants.sh %D%/mutants.txt %D%/mutant.h %D%/mutant_device.c %D%/mutant_recorder.c %D%/mutant_capture.h %D%/mutant_kernel.h %D%/mutant_op.c %D%/mutant_op.txt %D%/mutant_layer.c %D%/mutant_layer.txt %D%/mutant_rule.c %D%/mutant_rule.txt %D%/mutant_format.c %D%/check.sh %D%/own.sh %D%/wrong.c %D%/wrong_layer.c %D%/wrong_rule.c %D%/wrong_format.c %D%/wrong_graph.c %D%/kinds.sh %D%/lists.c %D%/lists.txt %D%/bare.c %D%/optimizers.txt %D%/cube.txt %D%/pair.txt %D%/layers.txt

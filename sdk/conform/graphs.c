@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Passes, compilers of regions and communicators for tenon check. Passes and compilers get small
+ * graphs of common operators, and must keep their results; a communicator is tried as a group of
+ * one process, where every exchange is a copy. */
+#include "conform.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPHS = 7, MOST = 3 };
+static const double tolerance = 2e-5;
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+/* A graph under construction; after a failure nothing more is added. */
+typedef struct sketch {
+    tn_graph *graph;
+    const tn_device *device;
+    bool failed;
+} sketch;
+
+/* Numbers between -1 and 1 that tell tensors and elements apart. */
+static tn_tensor *numbers(int which, tn_ints shape, const tn_device *device)
+{
+    float values[512];
+    int64_t count = 1;
+    tn_tensor *tensor;
+
+    for (int64_t d = 0; d < shape.count; d++)
+        count *= shape.at[d];
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)sin(1.0 + 7 * which + 2.7 * (double)i);
+    tensor = tn_tensor_empty(shape, TN_F32, device);
+    return tensor != NULL &&
+                   tn_tensor_copy_in(tensor, values, (size_t)count * sizeof *values) == TN_OK
+               ? tensor
+               : NULL;
+}
+
+static tn_node *put(sketch *s, const char *spec, tn_node *a, tn_node *b, tn_node *c)
+{
+    tn_node *const in[] = { a, b, c };
+    int64_t count = c != NULL ? 3 : b != NULL ? 2 : 1;
+    tn_node *node = s->failed || a == NULL ? NULL
+                                           : tn_graph_add_op(s->graph, NULL, spec, in, count);
+
+    s->failed = s->failed || node == NULL;
+    return node;
+}
+
+static tn_node *slot(sketch *s, const char *name, int which, tn_ints shape)
+{
+    tn_node *node = tn_graph_slot(s->graph, name, numbers(which, shape, s->device));
+
+    s->failed = s->failed || node == NULL;
+    return node;
+}
+
+/* relu(x + 2 w) x, and what is used twice */
+static tn_node *products(sketch *s, tn_node *x)
+{
+    tn_node *w = slot(s, "w", 1, TN_SHAPE(4, 6));
+
+    return put(s, "mul()", put(s, "relu()", put(s, "add(alpha=2)", x, w, NULL), NULL, NULL), x,
+               NULL);
+}
+
+static tn_node *perceptron(sketch *s, tn_node *x)
+{
+    tn_node *hidden = put(s, "linear()", x, slot(s, "w1", 1, TN_SHAPE(5, 6)),
+                          slot(s, "b1", 2, TN_SHAPE(5)));
+
+    hidden = put(s, "linear()", put(s, "relu()", hidden, NULL, NULL),
+                 slot(s, "w2", 3, TN_SHAPE(3, 5)), TN_NODE_NONE);
+    return put(s, "softmax(dim=1)", hidden, NULL, NULL);
+}
+
+/* views, broadcasting, a reduction */
+static tn_node *turned(sketch *s, tn_node *x)
+{
+    tn_node *sum = put(s, "add()", put(s, "transpose(dim0=0, dim1=1)", x, NULL, NULL),
+                       slot(s, "row", 1, TN_SHAPE(4)), NULL);
+
+    return put(s, "sum(dims=[0])", put(s, "exp()", put(s, "relu()", sum, NULL, NULL), NULL, NULL),
+               NULL, NULL);
+}
+
+/* several outputs */
+static tn_node *sorted(sketch *s, tn_node *x)
+{
+    tn_node *sort = put(s, "sort()", x, NULL, NULL);
+
+    return put(s, "mul()", sort != NULL ? tn_node_item(sort, 0) : NULL, put(s, "add()", x, x, NULL),
+               NULL);
+}
+
+static tn_node *diamond(sketch *s, tn_node *x)
+{
+    tn_node *sum = put(s, "add()", x, slot(s, "w", 1, TN_SHAPE(4, 6)), NULL);
+
+    return put(s, "mul()", put(s, "exp()", sum, NULL, NULL), put(s, "relu()", sum, NULL, NULL),
+               NULL);
+}
+
+/* nodes that nobody uses, the same node twice, operators that do nothing */
+static tn_node *wasteful(sketch *s, tn_node *x)
+{
+    tn_node *a = put(s, "tanh()", x, NULL, NULL), *b = put(s, "tanh()", x, NULL, NULL);
+
+    put(s, "exp()", put(s, "relu()", a, NULL, NULL), NULL, NULL);
+    a = put(s, "transpose(dim0=0, dim1=1)", a, NULL, NULL);
+    a = put(s, "transpose(dim0=0, dim1=1)", a, NULL, NULL);
+    return put(s, "add(alpha=0)", put(s, "relu()", put(s, "relu()", a, NULL, NULL), NULL, NULL), b,
+               NULL);
+}
+
+/* a constant, and a computation of constants alone */
+static tn_node *constants(sketch *s, tn_node *x)
+{
+    tn_node *c = tn_graph_constant(s->graph, "c", numbers(1, TN_SHAPE(4, 6), s->device));
+
+    s->failed = s->failed || c == NULL;
+    return put(s, "relu()", put(s, "add()", x, put(s, "exp()", c, NULL, NULL), NULL), NULL, NULL);
+}
+
+static tn_node *(*const sketches[GRAPHS])(sketch *s, tn_node *x) = { products, perceptron, turned,
+                                                                     sorted,   diamond,    wasteful,
+                                                                     constants };
+static const char *const titles[GRAPHS] = { "mul(relu(x + 2 w), x)",
+                                            "two linear layers",
+                                            "sum(exp(relu(x^T + row)))",
+                                            "sort(x) (x + x)",
+                                            "exp(s) relu(s)",
+                                            "unused and repeated nodes",
+                                            "a constant" };
+
+/* Whether each element is computed alone. A region's output is row-major where an operator may keep
+ * the strides of its input, and a sum then adds in another order. */
+static const bool elementwise[GRAPHS] = { true, false, false, true, true, true, true };
+
+static tn_graph *graph_of(conform *c, int which)
+{
+    sketch s = { tn_graph_new(), c->plugin->device, false };
+    tn_node *x = tn_graph_input(s.graph, "x", TN_SHAPE(4, 6), TN_F32);
+    tn_node *out = x != NULL ? sketches[which](&s, x) : NULL;
+
+    if (out != NULL && !s.failed && tn_graph_output(s.graph, &out, 1) == TN_OK)
+        return s.graph;
+    conform_fail(c, "graph %s: cannot be built: %s", titles[which], tn_error_text());
+    tn_graph_drop(s.graph);
+    return NULL;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* The result of a graph and the gradients of its input and its slots; the caller's. */
+typedef struct results {
+    tn_tensor *all[MOST];
+    int count;
+} results;
+
+static void forget(results *r)
+{
+    for (int i = 0; i < r->count; i++)
+        tn_tensor_drop(r->all[i]);
+    r->count = 0;
+}
+
+/* The input, contiguous or with its first dimension innermost. */
+static tn_tensor *input_of(conform *c, bool backward)
+{
+    tn_tensor *x = numbers(0, TN_SHAPE(4, 6), c->plugin->device), *other;
+
+    if (x == NULL || !backward)
+        return x;
+    other = tn_tensor_empty_strided(TN_SHAPE(4, 6), TN_INTS(1, 4), TN_F32, c->plugin->device);
+    return other != NULL ? tn_copy_(other, x) : NULL;
+}
+
+static bool run(conform *c, tn_graph *graph, bool backward, bool grad, results *out)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *x = input_of(c, backward), *y = NULL, *sum, *gradient = NULL;
+    bool well = x != NULL && (!grad || tn_tensor_set_requires_grad(x, true) == TN_OK) &&
+                tn_graph_run(graph, &x, 1, &y, 1) == TN_OK;
+
+    out->count = 0;
+    c->checks++;
+    if (well) {
+        out->all[out->count++] = tn_tensor_keep(tn_detach(y));
+        sum = grad ? tn_sum(y, NULL) : NULL;
+        well = !grad || (sum != NULL && tn_grad(&sum, NULL, 1, &x, &gradient, 1, NULL) == TN_OK);
+    }
+    if (well && grad)
+        out->all[out->count++] = tn_tensor_keep(gradient);
+    tn_scope_end(scope);
+    return well;
+}
+
+static bool same(conform *c, const results *got, const results *expected, bool exact,
+                 const char *where)
+{
+    bool well = got->count == expected->count;
+
+    for (int i = 0; well && i < got->count; i++) {
+        const char *what = i == 0 ? "result" : "gradient";
+        int64_t n = 0, m = 0;
+        double *a = conform_values(got->all[i], &n), *b = conform_values(expected->all[i], &m);
+
+        c->checks++;
+        if (a == NULL || b == NULL || n != m)
+            well = conform_fail(c, "%s: %s: wrong shape, got %lld elements; expected %lld", where,
+                                what, (long long)n, (long long)m);
+        for (int64_t k = 0; well && k < n; k++)
+            if (exact ? memcmp(&a[k], &b[k], sizeof a[k]) != 0
+                      : !(fabs(a[k] - b[k]) <= tolerance * (1 + fabs(b[k]))))
+                well = conform_fail(c, "%s: %s: element %lld: wrong value, got %.9g; expected %.9g",
+                                    where, what, (long long)k, a[k], b[k]);
+        free(a);
+        free(b);
+    }
+    return well;
+}
+
+/* The changed graph computes what the first one does, for inputs of two layouts. */
+static bool agrees(conform *c, tn_graph *changed, tn_graph *graph, bool exact, bool grad,
+                   const char *where)
+{
+    bool well = true;
+
+    for (int backward = 0; backward < 2 && well; backward++) {
+        results expected = { .count = 0 }, got = { .count = 0 }, again = { .count = 0 };
+
+        if (!run(c, graph, backward != 0, grad, &expected))
+            well = conform_fail(c, "%s: the graph cannot run: %s", where, tn_error_text());
+        else if (!run(c, changed, backward != 0, grad, &got) ||
+                 !run(c, changed, backward != 0, grad, &again))
+            well = conform_fail(c, "%s: it does not run: %s", where, tn_error_text());
+        well = well && same(c, &got, &expected, exact, where) &&
+               (same(c, &again, &got, true, where) ||
+                conform_fail(c, "%s: a second run gives another result", where));
+        forget(&expected);
+        forget(&got);
+        forget(&again);
+    }
+    return well;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static bool check_pass(conform *c, const tn_pass_def *def, int which)
+{
+    bool exact = (def->flags & TN_PASS_EXACT) != 0, grad = !(def->flags & TN_PASS_INFERENCE);
+    tn_graph *graph = graph_of(c, which), *changed = graph != NULL ? tn_graph_copy(graph) : NULL;
+    char where[160];
+    bool well = changed != NULL;
+
+    snprintf(where, sizeof where, "graph %s", titles[which]);
+    if (well && tn_graph_pass(changed, c->subject) != TN_OK)
+        well = conform_fail(c, "%s: the pass fails: %s", where, tn_error_text());
+    well = well && agrees(c, changed, graph, exact, grad, where);
+    snprintf(where, sizeof where, "graph %s, after a second time", titles[which]);
+    if (well && tn_graph_pass(changed, c->subject) != TN_OK)
+        well = conform_fail(c, "%s: the pass fails: %s", where, tn_error_text());
+    well = well && agrees(c, changed, graph, exact, grad, where);
+    tn_graph_drop(changed);
+    tn_graph_drop(graph);
+    tn_error_clear();
+    return well;
+}
+
+/* Whether it can be built from its name alone. */
+static bool needs_options(const tn_option *options)
+{
+    for (; options != NULL && options->kind != TN_OPTION_KIND_END; options++)
+        if (options->flags & TN_OPTION_REQUIRED)
+            return true;
+    return false;
+}
+
+void conform_pass(conform *c)
+{
+    const tn_pass_def *def = (const tn_pass_def *)tn_registry_find(TN_KIND_tn_pass_def, c->subject);
+    bool well = true;
+
+    if (needs_options(def->options)) {
+        conform_skip(c, "it has options without a default");
+        return;
+    }
+    for (int i = 0; i < GRAPHS && well; i++)
+        well = check_pass(c, def, i);
+}
+
+/* ---- compilers ------------------------------------------------------------------------------- */
+
+static int64_t regions_of(const tn_graph *graph)
+{
+    int64_t count = 0;
+
+    for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node))
+        count += tn_node_kind_of(node) == TN_NODE_REGION;
+    return count;
+}
+
+static bool check_compiler(conform *c, const tn_compiler_def *def, int which, int64_t *regions)
+{
+    tn_graph *graph = graph_of(c, which), *changed = graph != NULL ? tn_graph_copy(graph) : NULL;
+    tn_graph *copy = NULL;
+    char where[160];
+    bool exact = (def->flags & TN_COMPILER_EXACT) && elementwise[which], well = changed != NULL;
+
+    snprintf(where, sizeof where, "graph %s", titles[which]);
+    if (well && tn_graph_compile(changed, c->plugin->device, c->subject) != TN_OK)
+        well = conform_fail(c, "%s: it does not compile: %s", where, tn_error_text());
+    if (well) {
+        *regions += regions_of(changed);
+        well = agrees(c, changed, graph, exact, false, where) &&
+               (!(def->flags & TN_COMPILER_TRAINS) ||
+                agrees(c, changed, graph, exact, true, where));
+    }
+    /* a program outlives the graph that it was compiled for */
+    if (well)
+        copy = tn_graph_copy(changed);
+    tn_graph_drop(changed);
+    well = well && (copy != NULL || conform_fail(c, "%s: %s", where, tn_error_text())) &&
+           agrees(c, copy, graph, exact, false, where);
+    tn_graph_drop(copy);
+    tn_graph_drop(graph);
+    tn_error_clear();
+    return well;
+}
+
+void conform_compiler(conform *c)
+{
+    const tn_compiler_def *def = (const tn_compiler_def *)tn_registry_find(TN_KIND_tn_compiler_def,
+                                                                           c->subject);
+    int64_t regions = 0;
+    bool well = true;
+
+    if (strcmp(def->device, tn_device_type(c->plugin->device)) != 0) {
+        conform_skip(c, "it compiles for %s (--device)", def->device);
+        return;
+    }
+    for (int i = 0; i < GRAPHS && well; i++)
+        well = check_compiler(c, def, i, &regions);
+    if (well && regions == 0)
+        conform_skip(c, "it claims nothing of the %d graphs", GRAPHS);
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+/* Whether a tensor still has these bytes. */
+static bool holds(conform *c, tn_tensor *tensor, const void *bytes, size_t size, const char *what)
+{
+    size_t n = 0;
+    void *now = conform_bytes(tensor, &n);
+    bool well = now != NULL && n == size && memcmp(now, bytes, size) == 0;
+
+    c->checks++;
+    free(now);
+    return well || conform_fail(c, "%s of %s in a group of one: other values than were given", what,
+                                tn_dtype_name(tn_tensor_dtype(tensor)));
+}
+
+static bool did(conform *c, tn_status status, const char *what)
+{
+    return status == TN_OK ||
+           conform_fail(c, "%s in a group of one: fails: %s", what, tn_error_text());
+}
+
+static bool reduces(conform *c, const tn_comm_def *def, tn_comm *comm, tn_tensor *x, tn_tensor *y,
+                    const void *bytes, size_t size)
+{
+    tn_dtype dtype = tn_tensor_dtype(x);
+
+    for (tn_reduction r = 0; r < TN_REDUCTION_COUNT; r++) {
+        if ((r == TN_REDUCTION_AVERAGE && !is_float(dtype) && !is_complex(dtype)) ||
+            ((r == TN_REDUCTION_MIN || r == TN_REDUCTION_MAX) && is_complex(dtype)))
+            continue;
+        if (def->all_reduce != NULL && (!did(c, tn_comm_all_reduce(comm, x, r), "all_reduce") ||
+                                        !holds(c, x, bytes, size, "all_reduce")))
+            return false;
+        if (def->reduce_scatter != NULL &&
+            (!did(c, tn_comm_reduce_scatter(comm, y, x, r), "reduce_scatter") ||
+             !holds(c, y, bytes, size, "reduce_scatter") || tn_fill_(y, 0) == NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool moves(conform *c, const tn_comm_def *def, tn_comm *comm, tn_tensor *x, tn_tensor *y,
+                  const void *bytes, size_t size)
+{
+    if (def->broadcast != NULL && (!did(c, tn_comm_broadcast(comm, x, 0), "broadcast") ||
+                                   !holds(c, x, bytes, size, "broadcast")))
+        return false;
+    if (def->all_gather != NULL && (!did(c, tn_comm_all_gather(comm, y, x), "all_gather") ||
+                                    !holds(c, y, bytes, size, "all_gather")))
+        return false;
+    if (def->send == NULL || def->recv == NULL)
+        return true;
+    return tn_fill_(y, 0) != NULL && did(c, tn_comm_send(comm, x, 0, 3), "send") &&
+           did(c, tn_comm_recv(comm, y, 0, 3), "recv") && holds(c, y, bytes, size, "send and recv");
+}
+
+static bool check_dtype(conform *c, const tn_comm_def *def, tn_comm *comm, tn_dtype dtype)
+{
+    const double values[] = { 1, 0, 3, 100, 5, 7 };
+    conform_tensor t = { .there = true, .dtype = TN_F64, .ndim = 2, .shape = { 2, 3 }, .count = 6 };
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *x, *y;
+    size_t size = 0;
+    void *bytes = NULL;
+    bool well;
+
+    t.values = (double *)(uintptr_t)values;
+    x = conform_tensor_make(&t, dtype, c->plugin->device, CONFORM_PLAIN, NULL);
+    y = conform_tensor_make(&t, dtype, c->plugin->device, CONFORM_PLAIN, NULL);
+    if (x != NULL && y != NULL && tn_fill_(y, 0) != NULL)
+        bytes = conform_bytes(x, &size);
+    well = bytes != NULL || conform_fail(c, "a tensor cannot be made: %s", tn_error_text());
+    well = well && reduces(c, def, comm, x, y, bytes, size) &&
+           moves(c, def, comm, x, y, bytes, size);
+    free(bytes);
+    tn_scope_end(scope);
+    return well;
+}
+
+void conform_comm(conform *c)
+{
+    static const tn_dtype dtypes[] = { TN_F32, TN_F64, TN_I64, TN_U8 };
+    const tn_comm_def *def = (const tn_comm_def *)tn_registry_find(TN_KIND_tn_comm_def, c->subject);
+    const tn_comm_args args = { TN_HEAD(tn_comm_args), .size = 1, .device = c->plugin->device,
+                                .timeout = 5 };
+    tn_comm *comm;
+    bool well = true;
+
+    if (needs_options(def->options)) {
+        conform_skip(c, "it has options without a default");
+        return;
+    }
+    comm = tn_comm_new(c->subject, &args);
+    if (comm == NULL && tn_error_code() == TN_ERR_UNAVAILABLE)
+        conform_skip(c, "%s", tn_error_text());
+    else if (comm == NULL)
+        conform_fail(c, "a group of one: does not open: %s", tn_error_text());
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes && comm != NULL && well; i++)
+        if (def->dtypes & TN_BIT(dtypes[i]))
+            well = check_dtype(c, def, comm, dtypes[i]);
+    if (comm != NULL && well && def->barrier != NULL) {
+        c->checks++;
+        did(c, tn_comm_barrier(comm), "barrier");
+    }
+    tn_comm_drop(comm);
+    tn_error_clear();
+}

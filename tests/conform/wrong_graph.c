@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A pass, a compiler and a communicator that are wrong on purpose, one for each value of WRONG, and
+ * those that are right. The compiler takes over each relu of float32. */
+#include <string.h>
+
+#include <tenon/plugin.h>
+
+#define RIGHT 0
+#define OTHER 1   /* the pass puts silu in the place of relu */
+#define LOSES 2   /* the pass refuses a graph that it has seen before */
+#define STRIDES 3 /* the compiler reads every input as if it were row-major */
+#define FORGETS 4 /* the compiler leaves its output as it is */
+#define PAST 5    /* the compiler writes behind its output */
+#define HALVES 6  /* the communicator divides an average once more */
+#define LAZY 7    /* the communicator copies nothing */
+#define SILENT 8  /* the communicator fails without words */
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+static bool is(const tn_node *node, const char *op)
+{
+    return tn_node_kind_of(node) == TN_NODE_OP &&
+           strcmp(tn_op_definition(tn_node_op(node))->name, op) == 0;
+}
+
+/* relu of relu is relu. */
+static tn_status twice(const tn_pass_def *self, const tn_pass_args *args)
+{
+    static int calls;
+
+    (void)self;
+    if (WRONG == LOSES && calls++ % 2 == 1)
+        return tn_fail(TN_ERR_RUNTIME, "it was here before");
+    for (tn_node *node = tn_graph_first(args->graph), *in; node; node = tn_node_next(node)) {
+        if (!is(node, "relu"))
+            continue;
+        in = tn_node_input(node, 0);
+        if (WRONG == OTHER) {
+            tn_node *silu = tn_graph_add_op(args->graph, node, "silu()", &in, 1);
+
+            if (!silu || tn_node_replace_uses(node, silu) < 0)
+                return tn_error_last_code();
+        } else if (is(in, "relu") && tn_node_replace_uses(node, in) < 0) {
+            return tn_error_last_code();
+        }
+    }
+    return TN_OK;
+}
+
+/* ---- the compiler ---------------------------------------------------------------------------- */
+
+static tn_status claim(const tn_compiler_def *self, const tn_region *graph, const tn_claims *claims)
+{
+    (void)self;
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        if (strcmp(graph->nodes[i].op->name, "relu") == 0 &&
+            graph->values[graph->nodes[i].out[0]].meta->dtype == TN_F32 &&
+            claims->add(claims, &i, 1) != TN_OK)
+            return tn_error_last_code();
+    return TN_OK;
+}
+
+static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_program *out)
+{
+    int64_t *count = tn_malloc(sizeof *count);
+    const tn_meta *meta = part->values[part->out[0]].meta;
+
+    (void)self;
+    if (!count)
+        return TN_ERR_MEMORY;
+    *count = 1;
+    for (int32_t d = 0; d < meta->ndim; d++)
+        *count *= meta->shape[d];
+    out->program = count;
+    return TN_OK;
+}
+
+static int64_t place_of(const tn_view *view, int64_t element)
+{
+    int64_t place = 0;
+
+    for (int32_t d = view->ndim - 1; d >= 0; d--) {
+        place += element % view->shape[d] * view->strides[d];
+        element /= view->shape[d];
+    }
+    return place;
+}
+
+static tn_status run(void *program, const tn_region_call *call)
+{
+    const int64_t *count = program;
+    const tn_view *in = call->in[0], *out = call->out[0];
+    const float *x = (const float *)(const void *)((const char *)in->data + in->byte_offset);
+    float *y = (float *)(void *)((char *)out->data + out->byte_offset);
+
+    for (int64_t i = 0; i < *count && WRONG != FORGETS; i++) {
+        float value = x[WRONG == STRIDES ? i : place_of(in, i)];
+
+        y[i] = value < 0 ? 0 : value;
+    }
+    if (WRONG == PAST)
+        y[*count] = 1;
+    return TN_OK;
+}
+
+static void drop(void *program)
+{
+    tn_free(program);
+}
+
+/* ---- the communicator ------------------------------------------------------------------------ */
+
+static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, void **comm)
+{
+    (void)self, (void)args;
+    *comm = NULL;
+    return TN_OK;
+}
+
+static void close_group(void *comm)
+{
+    (void)comm;
+}
+
+static tn_status all_reduce(const tn_comm_call *call)
+{
+    float *x = (float *)(void *)((char *)call->out->data + call->out->byte_offset);
+
+    if (WRONG == SILENT)
+        return TN_ERR_PEER;
+    if (WRONG == HALVES && call->reduction == TN_REDUCTION_AVERAGE)
+        x[0] /= 2;
+    return TN_OK;
+}
+
+static tn_status all_gather(const tn_comm_call *call)
+{
+    size_t size = call->in->dtype.bits / 8u;
+
+    for (int32_t d = 0; d < call->in->ndim; d++)
+        size *= (size_t)call->in->shape[d];
+    if (WRONG != LAZY)
+        memcpy((char *)call->out->data + call->out->byte_offset,
+               (char *)call->in->data + call->in->byte_offset, size);
+    return TN_OK;
+}
+
+static const tn_pass_def pass = { TN_HEAD(tn_pass_def), .name = "twice", .help = "for a test",
+                                  .flags = TN_PASS_EXACT, .run = twice };
+static const tn_compiler_def compiler = { TN_HEAD(tn_compiler_def),
+                                          .name = "relus",
+                                          .device = "cpu",
+                                          .help = "for a test",
+                                          .flags = TN_COMPILER_EXACT,
+                                          .claim = claim,
+                                          .compile = compile,
+                                          .run = run,
+                                          .drop = drop };
+static const tn_comm_def comm = { TN_HEAD(tn_comm_def),     .name = "one",
+                                  .help = "for a test",     .dtypes = TN_BIT(TN_F32),
+                                  .open = open_group,       .close = close_group,
+                                  .all_reduce = all_reduce, .all_gather = all_gather };
+TN_PLUGIN("org.tenon.test.wrong_graph", "1.0.0", &pass, &compiler, &comm);
