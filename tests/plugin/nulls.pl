@@ -79,6 +79,15 @@ my %sample = (
     'const tn_optimizer *'     => 'given_optimizer()',
     'tn_scheduler *'           => 'tn_scheduler_new(given_optimizer(), "StepLR(step_size=1)")',
     'const tn_scheduler *'     => 'tn_scheduler_new(given_optimizer(), "StepLR(step_size=1)")',
+    'tn_graph *'               => 'given_graph()',
+    'const tn_graph *'         => 'given_graph()',
+    'tn_node *'                => 'given_node()',
+    'const tn_node *'          => 'given_node()',
+    'tn_node *const *'         => 'given_nodes()',
+    'struct tn_meta *'         => '(struct tn_meta *)given_bytes',
+    'tn_comm *'                => 'given_comm()',
+    'const tn_comm *'          => 'given_comm()',
+    'const tn_comm_args *'     => '&given_group',
     'tn_dlpack *'              => 'tn_tensor_to_dlpack(given_tensor(), NULL)',
     'tn_dlpack_versioned *'    => 'tn_tensor_to_dlpack_versioned(given_tensor(), NULL)',
     'const tn_allocator *'     => '(const tn_allocator *)given_bytes',
@@ -90,7 +99,7 @@ my %plain = (
     'int64_t' => '1', 'int32_t' => '1', 'uint32_t' => '1', 'uint64_t' => '0', 'size_t' => '8', 'int' => '0',
     'bool' => 'true', 'double' => '1.0', 'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
     'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0', 'tn_hook_handle' => '1',
-    'tn_module_slot_kind.kind' => '1',
+    'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0',
 );
 # Only from inside a callback, or from a device that records, can these be had: such functions are
 # called with all NULL only.

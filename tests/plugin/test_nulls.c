@@ -132,6 +132,48 @@ static tn_optimizer *given_optimizer(void)
     return tn_optimizer_new(net, "SGD(lr=0.1)");
 }
 
+static tn_graph *given_graph(void)
+{
+    tn_graph *graph = tn_graph_new();
+    tn_node *node = tn_graph_input(graph, "in", given_shape, TN_F32);
+    node = tn_graph_add_op(graph, NULL, "relu()", &node, 1);
+    tn_graph_output(graph, &node, 1);
+    return graph;
+}
+
+static tn_node *given_node(void)
+{
+    return tn_graph_find(given_graph(), "relu");
+}
+
+static tn_node *const *given_nodes(void)
+{
+    static tn_node *list[1];
+    list[0] = given_node();
+    return list;
+}
+
+static tn_status comm_open(const tn_comm_def *self, const tn_comm_args *args, void **comm)
+{
+    (void)self, (void)args;
+    *comm = given_bytes;
+    return TN_OK;
+}
+
+static void comm_close(void *comm)
+{
+    (void)comm;
+}
+
+static const tn_comm_def given_transport = { TN_HEAD(tn_comm_def), .name = "given",
+                                             .open = comm_open, .close = comm_close };
+static const tn_comm_args given_group = { TN_HEAD(tn_comm_args), .size = 1 };
+
+static tn_comm *given_comm(void)
+{
+    return tn_comm_new("given", &given_group);
+}
+
 #include "tests/plugin/nulls.h"
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -205,6 +247,7 @@ START_TEST(null_is_refused_with_words_where_the_tags_do_not_allow_it)
     setenv("TENON_LOG", "off", 1);
     setenv("TENON_NUM_THREADS", "1", 1);
     ck_assert_int_gt(tn_op_count(), 100);
+    ck_assert_int_eq(tn_register(&given_transport), TN_OK);
     tn_module_drop(given_module("Linear(2, 2)")); /* everything is loaded before the forks */
     for (int i = 0; i < ROWS; i++)
         refused += try_all(&rows[i], shared, all, sizeof all);
@@ -218,7 +261,7 @@ END_TEST
 START_TEST(the_samples_are_there)
 {
     static const void
-        *volatile samples[8]; /* kept to the end of the process, where LeakSanitizer looks */
+        *volatile samples[10]; /* kept to the end of the process, where LeakSanitizer looks */
     setenv("TENON_NUM_THREADS", "1", 1);
     samples[0] = given_tensor();
     samples[1] = given_tensors()[7];
@@ -228,7 +271,10 @@ START_TEST(the_samples_are_there)
     samples[5] = given_optimizer();
     samples[6] = given_module("ModuleDict(a=Linear(2, 2))");
     samples[7] = given_module("ModuleList(Linear(2, 2))");
-    for (int i = 0; i < 8; i++)
+    ck_assert_int_eq(tn_register(&given_transport), TN_OK);
+    samples[8] = given_comm();
+    samples[9] = given_nodes()[0];
+    for (int i = 0; i < 10; i++)
         ck_assert_msg(samples[i] != NULL, "sample %d: %s", i, tn_error_text());
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
 }
