@@ -40,6 +40,7 @@ tn__prepared_data *tn__prepared_data_new(const tn__kernel_entry *entry, const tn
         status = too_many_bytes(entry, out.bytes);
     if (status != TN_OK) {
         tn_error_prefix("%s: prepare of kernel %s: ", call->op, entry->kernel.name);
+        tn__streams_drain(device);
         if (out.data != NULL && entry->kernel.release != NULL)
             entry->kernel.release(&entry->kernel, out.data);
         tn_free(made);

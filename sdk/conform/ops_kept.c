@@ -112,6 +112,49 @@ static bool is_recorded(subject *s, where_from *w, tn_prepared *kept, const atte
     return well;
 }
 
+static bool same_form(const tn_tensor *x, const tn_tensor *y)
+{
+    bool same = x != TN_NONE && tn_tensor_dtype(x) == tn_tensor_dtype(y) &&
+                tn_tensor_ndim(x) == tn_tensor_ndim(y) && tn_tensor_numel(y) > 0;
+
+    for (int32_t d = 0; same && d < tn_tensor_ndim(y); d++)
+        same = tn_tensor_size(x, d) == tn_tensor_size(y, d);
+    return same;
+}
+
+/* Into a copy of each input that the kernel says it may overwrite. */
+static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
+{
+    const conform_case *one = w->one;
+    tn_tensor *in[OPERANDS], *into[OPERANDS];
+    tn_prepared *kept;
+    bool well = true;
+
+    for (int64_t i = 0; i < one->n_in && i < 64 && one->def->n_outputs == 1 && well; i++) {
+        bool known = i == 0 && (one->def->flags & TN_OP_INPLACE) != 0; /* by its in-place form */
+
+        if (known || !same_form(a->in[i], a->out[0]))
+            continue;
+        for (int64_t k = 0; k < one->n_in; k++)
+            in[k] = a->in[k];
+        in[i] = into[0] = tn_tensor_empty(tn_tensor_shape(a->in[i]), tn_tensor_dtype(a->in[i]),
+                                          s->device);
+        if (into[0] == NULL || tn_tensor_copy_async(into[0], a->in[i]) != TN_OK)
+            return failed(s, w, "a copy of an input");
+        kept = tn_op_prepare(one->op, in, one->n_in, one->options, 0);
+        if (kept != NULL && (tn_prepared_kernel(kept)->inplace >> i & 1) != 0) {
+            well = tn_prepared_run_into(kept, in, one->n_in, into, 1) == TN_OK
+                       ? conform_same_bits(s, w, a->out[0], into[0],
+                                           "into an input that `inplace` names")
+                       : failed(s, w, "into an input that `inplace` names");
+            s->c->checks++;
+        }
+        tn_prepared_drop(kept);
+        tn_error_clear();
+    }
+    return well;
+}
+
 static bool is_kept(subject *s, where_from *w, const attempt *a)
 {
     const conform_case *one = w->one;
@@ -138,6 +181,8 @@ static bool is_kept(subject *s, where_from *w, const attempt *a)
             well = run_twice(s, w, kept, a, a->out, "as a kept call");
         if (well && row->kept < KEPT_CASES && kernel->flags & TN_KERNEL_CAPTURE_SAFE)
             well = is_recorded(s, w, kept, a);
+        if (well && !constant && kernel->inplace != 0)
+            well = in_place_of_each(s, w, a);
         if (well && constant && kernel->prepare != NULL)
             well = prepares_again(s, w, kept, a);
         tn_prepared_drop(kept);

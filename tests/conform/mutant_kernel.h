@@ -234,6 +234,23 @@ static tn_status each(const tn_call *call)
     return TN_OK;
 }
 
+/* Two passes as well: y may be a, but not b. */
+static tn_status add_reversed(const tn_view *y, const tn_view *a, const tn_view *b, double alpha)
+{
+    int64_t index[TN_MAX_DIMS] = { 0 };
+
+    do
+        set(y, place(y, index, y->ndim), get(a, place(a, index, y->ndim)));
+    while (next(index, y->shape, y->ndim));
+    memset(index, 0, sizeof index);
+    do {
+        int64_t at = place(y, index, y->ndim);
+
+        set(y, at, get(y, at) + alpha * get(b, place(b, index, y->ndim)));
+    } while (next(index, y->shape, y->ndim));
+    return TN_OK;
+}
+
 /* Two passes, the second of which reads its input after the first wrote the output. */
 static tn_status add_in_passes(const tn_call *call)
 {
@@ -241,6 +258,8 @@ static tn_status add_in_passes(const tn_call *call)
     double alpha = ((const tn_add_options *)call->options)->alpha;
     int64_t index[TN_MAX_DIMS] = { 0 };
 
+    if (is("inplace-second"))
+        return add_reversed(y, a, b, alpha);
     if (!is("in-place-alias") && !is("accumulates-in-output"))
         return each(call);
     do
@@ -517,7 +536,10 @@ static bool supports(const tn_call *call, char *reason, size_t size)
 static const tn_kernel_def kernels[] = {
     EACH("copy", copy),
     EACH("fill", fill_value),
-    KERNEL("add", add_in_passes, (&(const struct each){ add })),
+    { TN_HEAD(tn_kernel_def), .op = "add", .device = MUTANT_TYPE, .name = "tn_add", .revision = 1,
+      .flags = TN_KERNEL_DETERMINISTIC, .dtypes = MUTANT_DTYPES,
+      .data = &(const struct each){ add }, .supports = supports, .run = add_in_passes,
+      .inplace = 3 },
     EACH("mul", mul),
     EACH("add_scalar", add_scalar),
     EACH("mul_scalar", mul_scalar),

@@ -399,6 +399,46 @@ START_TEST(kernels_are_chosen_by_the_dtypes_of_all_operands)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+static void keep_and_run(const tn_op *op, tn_tensor *const *in)
+{
+    struct weigh_options o = { .size = sizeof o, .shift = 1, .label = "text" };
+    tn_prepared *kept = tn_op_prepare(op, in, 2, &o, 2);
+    tn_tensor *y;
+
+    if (kept != NULL && tn_prepared_run(kept, in, 2, &y, 1) == TN_OK &&
+        tn_tensor_touch(in[1]) == TN_OK)
+        (void)tn_prepared_run(kept, in, 2, &y, 1);
+    tn_prepared_drop(kept);
+}
+
+START_TEST(each_allocation_fails_in_turn_law_4)
+{
+    TN_SCOPE;
+    const tn_op *op = weigh_op();
+    tn_tensor *in[] = { VEC(1, 2), VEC(3, 4) };
+    int64_t failures = 0;
+    bool reached = true;
+
+    keep_and_run(op, in);
+    FINE();
+    for (uint64_t n = 1; reached; n++) {
+        TN_SCOPE;
+        ck_assert_uint_lt(n, 1000);
+        tn__memory_fail(n);
+        keep_and_run(op, in);
+        reached = tn__memory_fail(0) >= n;
+        ck_assert(!tn_failed() || tn_error_code() == TN_ERR_MEMORY);
+        failures += tn_failed();
+        tn_error_clear();
+        ck_assert_int_eq(seen.prepared, seen.released);
+        ck_assert_int_eq(prepared_bytes(), 0);
+    }
+    ck_assert_int_ge(failures, 3);
+}
+END_TEST
+
 /* ---- threads ----------------------------------------------------------------------------------
  */
 
@@ -466,6 +506,7 @@ int main(void)
     tcase_add_test(tests, a_kept_call_writes_into_tensors_that_exist);
     tcase_add_test(tests, operators_of_the_tree_can_be_kept);
     tcase_add_test(tests, kernels_are_chosen_by_the_dtypes_of_all_operands);
+    tcase_add_test(tests, each_allocation_fails_in_turn_law_4);
     tcase_add_test(tests, several_threads_run_one_kept_call);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -356,7 +356,57 @@ START_TEST(launches_of_a_graph_follow_each_other_on_any_stream)
 }
 END_TEST
 
-RUN_TESTS("capture", a_launch_does_the_recorded_work_with_what_the_inputs_hold_then,
+/* ---- memory ---- */
+
+static void record_and_launch(tn_tensor *y, tn_tensor *x)
+{
+    uint64_t scope = tn_scope_begin();
+    tn_device_graph *graph = NULL;
+
+    if (tn_stream_capture_begin(stream) == TN_OK) {
+        tn_tensor *between = tn_tensor_empty(TN_SHAPE(4), TN_F32, device("vault"));
+        if (between != NULL && tn__copy(between, x) == TN_OK)
+            (void)tn__copy(y, between);
+        graph = tn_stream_capture_end(stream);
+    }
+    if (graph != NULL && tn_device_graph_launch(graph, NULL) == TN_OK)
+        (void)tn_device_graph_launch(graph, stream);
+    tn_device_graph_drop(graph);
+    tn_scope_end(scope);
+}
+
+START_TEST(each_allocation_fails_in_turn_law_4)
+{
+    begin();
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *x = numbers(1), *y = numbers(2);
+    int64_t failures = 0;
+    bool reached = true;
+
+    for (uint64_t n = 1; reached; n++) {
+        tn_memory_stats before, after;
+
+        ck_assert_uint_lt(n, 1000);
+        ok(tn_device_memory(device("vault"), &before));
+        tn__memory_fail(n);
+        record_and_launch(y, x);
+        reached = tn__memory_fail(0) >= n;
+        ck_assert(!tn_failed() || tn_error_code() == TN_ERR_MEMORY);
+        failures += tn_failed();
+        tn_error_clear();
+        ok(tn_device_memory(device("vault"), &after));
+        ck_assert_int_eq(after.live, before.live);
+        ok(tn_stream_sync(stream)); /* it records no more */
+    }
+    ck_assert_int_ge(failures, 3);
+    ck_assert_float_eq(value(y), 1);
+    tn_scope_end(scope);
+    end();
+}
+END_TEST
+
+RUN_TESTS("capture", each_allocation_fails_in_turn_law_4,
+          a_launch_does_the_recorded_work_with_what_the_inputs_hold_then,
           memory_of_a_capture_is_used_by_nothing_else_until_the_graph_is_dropped,
           what_cannot_be_recorded_is_refused_by_name_and_ends_the_capture,
           a_failure_of_any_call_meanwhile_ends_in_no_graph,
