@@ -195,6 +195,51 @@ static tn_status write_into(reading *r)
     return tn_op_call(r->op, in, r->n_in, r->options, NULL, 0);
 }
 
+/* A graph with this call alone infers the type and shape of each result before, and gives the same
+ * bits. */
+static void same_by_graph(const reading *r)
+{
+    const tn_op_def *def = tn_op_definition(r->op);
+    tn_graph *graph = tn_graph_new();
+    tn_node *in[MOST], *items[MOST], *node;
+    tn_tensor *out[MOST];
+    char name[16];
+
+    for (int64_t i = 0; i < r->n_in; i++) {
+        snprintf(name, sizeof name, "in%d", (int)i);
+        in[i] = r->in[i] == TN_NONE ? TN_NODE_NONE : tn_graph_slot(graph, name, r->in[i]);
+    }
+    node = tn_graph_add_call(graph, NULL, r->op, r->options, in, r->n_in);
+    ck_assert_msg(node != NULL, "%s: as a node: %s", r->name, tn_error_text());
+    for (int32_t i = 0; i < def->n_outputs; i++) {
+        tn_ints shape = tn_tensor_shape(r->out[i]);
+        tn_meta meta;
+        bool same;
+
+        items[i] = tn_node_item(node, i);
+        ck_assert_int_eq(tn_node_meta(items[i], &meta), TN_OK);
+        same = meta.dtype == tn_tensor_dtype(r->out[i]) &&
+               (meta.ndim == shape.count || meta.ndim == -1);
+        for (int32_t d = 0; same && d < meta.ndim; d++)
+            same = meta.shape[d] == shape.at[d];
+        ck_assert_msg(same, "%s: output %d: inferred otherwise than it is", r->name, (int)i);
+    }
+    ck_assert_int_eq(tn_graph_output(graph, items, def->n_outputs), TN_OK);
+    ck_assert_msg(tn_graph_run(graph, NULL, 0, out, def->n_outputs) == TN_OK, "%s: %s", r->name,
+                  tn_error_text());
+    for (int32_t i = 0; i < def->n_outputs && !(def->flags & TN_OP_RANDOM); i++) {
+        size_t size = (size_t)tn_tensor_numel(out[i]) * tn_dtype_size(tn_tensor_dtype(out[i]));
+        char *a = malloc(2 * size + 1), *b = a + size;
+
+        ck_assert_int_eq(tn_tensor_copy_out(out[i], a, size), TN_OK);
+        ck_assert_int_eq(tn_tensor_copy_out(r->out[i], b, size), TN_OK);
+        ck_assert_msg(memcmp(a, b, size) == 0, "%s: output %d: a graph gives another one", r->name,
+                      (int)i);
+        free(a);
+    }
+    tn_graph_drop(graph);
+}
+
 static void call(reading *r)
 {
     const tn_op_def *def = tn_op_definition(r->op);
@@ -205,8 +250,11 @@ static void call(reading *r)
     if (def->n_outputs == 0 && write_into(r) == TN_OK)
         return;
     if (def->n_outputs > 0 &&
-        tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK)
+        tn_op_call(r->op, r->in, r->n_in, r->options, r->out, def->n_outputs) == TN_OK) {
+        if (strcmp(tn_device_type(tn_default_device()), "cpu") == 0)
+            same_by_graph(r);
         return;
+    }
     skip(r);
 }
 
