@@ -56,6 +56,10 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
             json_text("math", ((const tn_op_def *)head)->math);
         if (head->kind == TN_KIND_tn_format_def)
             json_text("extensions", ((const tn_format_def *)head)->extensions);
+        if (head->kind == TN_KIND_tn_pass_def)
+            json_text("after", ((const tn_pass_def *)head)->after);
+        if (head->kind == TN_KIND_tn_compiler_def)
+            json_text("device", ((const tn_compiler_def *)head)->device);
         options_json(options_of(head));
         json_end('}');
         return;
@@ -67,6 +71,10 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
         op_print((const tn_op_def *)head);
     if (head->kind == TN_KIND_tn_format_def && ((const tn_format_def *)head)->extensions)
         print_wrapped("files", 15, ((const tn_format_def *)head)->extensions);
+    if (head->kind == TN_KIND_tn_pass_def && ((const tn_pass_def *)head)->after)
+        print_wrapped("after", 15, ((const tn_pass_def *)head)->after);
+    if (head->kind == TN_KIND_tn_compiler_def)
+        print_wrapped("device", 15, ((const tn_compiler_def *)head)->device);
     if (options_of(head) && options_of(head)->kind) {
         putchar('\n');
         options_print(options_of(head));

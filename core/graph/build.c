@@ -53,7 +53,10 @@ static tn_node *held(tn_graph *graph, tn_node_kind kind, const char *name, tn_te
     node = leaf(graph, kind, name, who);
     if (node == NULL)
         return NULL;
-    tn__graph_guard_set(&node->held, tensor, node->name);
+    if (kind == TN_NODE_CONSTANT)
+        tn__graph_guard_set(&node->held, tensor, node->name);
+    else
+        node->held.tensor = tn_tensor_keep(tensor); /* its memory may be exchanged */
     tn__build_meta_of(tensor, &node->meta[0]);
     tn__graph_node_link(node, NULL);
     return node;

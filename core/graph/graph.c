@@ -18,7 +18,8 @@ void tn__graph_guard_drop(tn__guard *guard)
 {
     if (guard->tensor == NULL)
         return;
-    tn__storage_drop(guard->storage);
+    if (guard->storage != NULL)
+        tn__storage_drop(guard->storage);
     tn_tensor_drop(guard->tensor);
     guard->tensor = NULL;
 }
@@ -79,19 +80,24 @@ void tn_graph_drop(tn_graph *graph)
     tn_free(graph);
 }
 
+/* All but the count of references, which other threads may change meanwhile. */
+static void exchange(tn_graph *a, tn_graph *b)
+{
+    enum { FROM = offsetof(tn_graph, first), SIZE = sizeof(tn_graph) - FROM };
+    char space[SIZE];
+
+    memcpy(space, (char *)a + FROM, SIZE);
+    memcpy((char *)a + FROM, (char *)b + FROM, SIZE);
+    memcpy((char *)b + FROM, space, SIZE);
+}
+
 void tn__graph_take(tn_graph *graph, tn_graph *from)
 {
-    tn_graph own = *graph;
-    int32_t refs = atomic_load_explicit(&graph->refs, memory_order_relaxed);
-
     for (tn_node *node = from->first; node != NULL; node = node->next)
         node->graph = graph;
     for (tn_node *node = from->erased; node != NULL; node = node->next)
         node->graph = graph;
-    *graph = *from;
-    atomic_store_explicit(&graph->refs, refs, memory_order_relaxed);
-    *from = own;
-    atomic_store_explicit(&from->refs, 1, memory_order_relaxed);
+    exchange(graph, from);
     /* Those that the program knows stay, as erased ones. */
     for (tn_node *list = from->first, *next; list != NULL; list = next) {
         next = list->next;
@@ -137,7 +143,8 @@ static tn_node *copy_node(tn_graph *to, const tn_node *from)
     if (from->held.tensor != NULL) {
         node->held = from->held;
         tn_tensor_keep(node->held.tensor);
-        tn__storage_keep(node->held.storage);
+        if (node->held.storage != NULL)
+            tn__storage_keep(node->held.storage);
     }
     if (from->region != NULL)
         node->region = tn__region_keep(from->region);

@@ -80,6 +80,8 @@ static tn_status lint_node(tn_node *node, const bool *seen)
 {
     tn_status status = check_inputs(node, seen);
 
+    if (status == TN_OK && node->kind == TN_NODE_SLOT) /* the program may have exchanged it */
+        tn__build_meta_of(node->held.tensor, &node->meta[0]);
     if (status != TN_OK || node->kind != TN_NODE_OP)
         return status;
     status = tn__lint_infer(node);

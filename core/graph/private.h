@@ -10,7 +10,7 @@
 /* A tensor with the state of its memory at some time: whether it has changed since. */
 typedef struct tn__guard {
     tn_tensor *tensor;    /* kept */
-    tn__storage *storage; /* kept, so that no other one gets its address */
+    tn__storage *storage; /* kept, so that no other one gets its address; NULL: it may change */
     uint64_t version;
     const char *who; /* relies on it */
 } tn__guard;

@@ -225,6 +225,29 @@ START_TEST(wrong_tensors_do_not_reach_the_plugin)
 }
 END_TEST
 
+START_TEST(memory_that_fails_anywhere_is_an_error)
+{
+    use_example();
+    TN_SCOPE;
+    const tn_comm_args args = { TN_HEAD(tn_comm_args), .size = 1 };
+    tn_tensor *x = numbers(1), *y = numbers(2);
+    tn_comm_drop(tn_comm_new("alone", &args));
+    for (uint64_t n = 1;; n++) {
+        tn__memory_fail(n);
+        tn_comm *comm = tn_comm_new("alone", &args);
+        bool well = comm != NULL && tn_comm_send(comm, x, 0, 0) == TN_OK &&
+                    tn_comm_recv(comm, y, 0, 0) == TN_OK;
+        tn_comm_drop(comm);
+        uint64_t made = tn__memory_fail(0);
+        ck_assert_msg(well || tn_error_code() == TN_ERR_MEMORY, "%s", tn_error_text());
+        tn_error_clear();
+        if (made < n)
+            break;
+    }
+    ck_same(y, x);
+}
+END_TEST
+
 START_TEST(wrong_groups_are_refused)
 {
     tn_comm_args args = { TN_HEAD(tn_comm_args), .rank = 1, .size = 3, .address = "here" };
@@ -266,9 +289,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { in_a_group_of_one_all_exchanges_are_copies,
-                                   a_plugin_gets_what_the_program_asks_for,
-                                   wrong_tensors_do_not_reach_the_plugin, wrong_groups_are_refused,
-                                   NULL };
+    const TTest *const tests[] = {
+        in_a_group_of_one_all_exchanges_are_copies, a_plugin_gets_what_the_program_asks_for,
+        wrong_tensors_do_not_reach_the_plugin,      wrong_groups_are_refused,
+        memory_that_fails_anywhere_is_an_error,     NULL
+    };
     return suite_run("comm", tests);
 }

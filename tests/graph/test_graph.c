@@ -370,6 +370,22 @@ START_TEST(null_is_refused_everywhere)
 }
 END_TEST
 
+START_TEST(a_slot_follows_its_tensor)
+{
+    TN_SCOPE;
+    tn_tensor *w = numbers(-4), *x = numbers(-2),
+              *row = tn_tensor_from((float[3]){ 1, -2, 3 }, TN_F32, TN_SHAPE(3));
+    tn_graph *graph = small(w);
+    tn_meta meta;
+    ck_ok(tn_tensor_swap(w, row));
+    ck_same(run1(graph, x), small_eager(x, w));
+    ck_ok(tn_graph_lint(graph));
+    ck_ok(tn_node_meta(tn_graph_find(graph, "w"), &meta));
+    ck_assert_int_eq(meta.ndim, 1);
+    tn_graph_drop(graph);
+}
+END_TEST
+
 START_TEST(operators_that_write_run_in_order)
 {
     TN_SCOPE;
@@ -490,6 +506,7 @@ int main(void)
                                    hostile_edits_are_refused,
                                    null_is_refused_everywhere,
                                    operators_that_write_run_in_order,
+                                   a_slot_follows_its_tensor,
                                    many_threads_run_one_graph,
                                    memory_that_fails_anywhere_is_an_error,
                                    NULL };
