@@ -111,23 +111,6 @@ static tn_status run_kernel(tn_prepared *p, tn__work *work, const tn_view **out_
     return status;
 }
 
-/* Outputs whose shape is known, unless they were given. */
-static tn_status make_outputs(const tn_prepared *p, tn_tensor **out)
-{
-    for (int32_t i = 0; i < p->n_out; i++) {
-        out[i] = NULL;
-        if (p->meta[i].ndim < 0)
-            continue;
-        out[i] = tn__tensor_make(&p->meta[i], p->device);
-        if (tn__unlikely(out[i] == NULL)) {
-            while (--i >= 0)
-                tn_tensor_drop(out[i]);
-            return tn_error_prefix("%s: ", p->op->def.name);
-        }
-    }
-    return TN_OK;
-}
-
 static void drop_outputs(const tn_prepared *p, tn_tensor **out)
 {
     for (int32_t i = 0; i < p->n_out; i++) {
@@ -135,6 +118,23 @@ static void drop_outputs(const tn_prepared *p, tn_tensor **out)
             tn_tensor_drop(out[i]);
         out[i] = NULL;
     }
+}
+
+/* Outputs whose shape is known. */
+static tn_status make_outputs(const tn_prepared *p, tn_tensor **out)
+{
+    for (int32_t i = 0; i < p->n_out; i++)
+        out[i] = NULL;
+    for (int32_t i = 0; i < p->n_out; i++) {
+        if (p->meta[i].ndim < 0)
+            continue;
+        out[i] = tn__tensor_make(&p->meta[i], p->device);
+        if (tn__unlikely(out[i] == NULL)) {
+            drop_outputs(p, out);
+            return tn_error_prefix("%s: ", p->op->def.name);
+        }
+    }
+    return TN_OK;
 }
 
 static tn_status run_checked(tn_prepared *p, tn__work *work, tn_tensor **out, bool given)

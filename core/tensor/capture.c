@@ -10,6 +10,16 @@
 
 static _Thread_local tn_device_graph *recording; /* of this thread, until tn_stream_capture_end */
 
+/* NULL, too, after another thread has dropped the stream. */
+static tn_device_graph *recording_here(void)
+{
+    if (tn__unlikely(recording != NULL) && atomic_load(&recording->abandoned)) {
+        tn__capture_graph_free(recording);
+        recording = NULL;
+    }
+    return recording;
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 /* Ends the backend's capture; whatever it recorded is dropped. */
@@ -86,7 +96,7 @@ tn_status tn__capture_refuse_slow(tn_stream *stream, const char *what, const cha
 
 tn_status tn__capture_refuse_on(const tn_device *device, const char *what, const char *why)
 {
-    if (tn__likely(recording == NULL))
+    if (tn__likely(recording_here() == NULL))
         return TN_OK;
     return tn__capture_refuse(tn__stream_current(device), what, why);
 }
@@ -186,7 +196,7 @@ static tn_status can_begin(tn_stream *stream)
                        "tn_stream_capture_begin: the default stream of %s does not record, because "
                        "other work uses it; expected a stream of tn_stream_new",
                        device->name);
-    if (recording != NULL || tn__capture_of(stream) != NULL)
+    if (recording_here() != NULL || tn__capture_of(stream) != NULL)
         return tn_fail(
             TN_ERR_RUNTIME,
             "tn_stream_capture_begin: %s; end that capture first (tn_stream_capture_end)",
@@ -280,8 +290,11 @@ void tn__capture_abandon(tn_stream *stream)
     if (graph == NULL)
         return;
     end_backend(graph);
-    if (recording == graph)
-        recording = NULL;
     atomic_store(&stream->capture, NULL);
+    if (recording != graph) {
+        atomic_store(&graph->abandoned, true); /* its thread frees it */
+        return;
+    }
+    recording = NULL;
     tn__capture_graph_free(graph);
 }

@@ -24,8 +24,9 @@ struct tn_device_graph {
     int64_t n_objects, objects_capacity;
 
     /* While it is recorded. */
-    bool active;        /* the backend records */
-    bool failed_before; /* the thread had a failure when it began */
+    bool active;            /* the backend records */
+    _Atomic bool abandoned; /* another thread dropped the stream */
+    bool failed_before;     /* the thread had a failure when it began */
     tn_status failed;
     char *failed_text;
 

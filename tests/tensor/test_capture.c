@@ -293,6 +293,28 @@ START_TEST(one_thread_records_and_others_leave_its_stream_alone)
 }
 END_TEST
 
+static void *drops_it(void *user)
+{
+    tn_stream_drop(user);
+    return NULL;
+}
+
+START_TEST(a_stream_that_another_thread_drops_records_no_more)
+{
+    begin();
+    tn_stream *other = tn_stream_new(device("vault"), NULL);
+    pthread_t thread;
+
+    ok(tn_stream_capture_begin(other));
+    ck_assert_int_eq(pthread_create(&thread, NULL, drops_it, other), 0);
+    pthread_join(thread, NULL);
+    ok(tn_random_take(4, 1, NULL, NULL));
+    ok(tn_stream_capture_begin(stream)); /* this thread may record again */
+    tn_device_graph_drop(tn_stream_capture_end(stream));
+    end();
+}
+END_TEST
+
 START_TEST(only_a_stream_of_a_device_that_records_can)
 {
     begin();
@@ -411,5 +433,6 @@ RUN_TESTS("capture", each_allocation_fails_in_turn_law_4,
           what_cannot_be_recorded_is_refused_by_name_and_ends_the_capture,
           a_failure_of_any_call_meanwhile_ends_in_no_graph,
           one_thread_records_and_others_leave_its_stream_alone,
+          a_stream_that_another_thread_drops_records_no_more,
           only_a_stream_of_a_device_that_records_can,
           launches_of_a_graph_follow_each_other_on_any_stream)
