@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# A plugin of each kind goes through tenon check: optimizers, formats, graphs, an operator with options of
-# every kind, a device that has memory only, functions that leave their thread changed. Wrong ones
-# are found, with words; right ones pass.
+# A plugin of each kind goes through tenon check: optimizers, formats, graphs, an operator with
+# options of every kind, a device that has memory only, functions that leave their thread changed.
+# Wrong ones are found, with words; right ones pass.
 set -u
 top=${srcdir:-.}
 place=$(mktemp -d) || exit 99

@@ -14,6 +14,7 @@ typedef enum deed {
     KEEP,
     REPORT,
     GROW,
+    OPEN,
     SILU
 } deed;
 struct options {
@@ -45,6 +46,7 @@ static tn_status act(const tn_pass_def *self, const tn_pass_args *args)
                 return tn_error_last_code();
         }
         return TN_OK;
+    case OPEN: tn_scope_begin(); return TN_OK;
     case GROW:
         return tn_graph_add_op(args->graph, NULL, "exp()", &add, 1) != NULL ? TN_OK : TN_ERR_IO;
     default: break;
@@ -58,9 +60,8 @@ static tn_status act(const tn_pass_def *self, const tn_pass_args *args)
     return tn_node_erase(relu);
 }
 
-static deed deeds[] = {
-    FAIL, FAIL_QUIETLY, ADD_INPUT, DROP_OUTPUT, CIRCLE, KEEP, REPORT, GROW, SILU
-};
+static deed deeds[] = { FAIL, FAIL_QUIETLY, ADD_INPUT, DROP_OUTPUT, CIRCLE,
+                        KEEP, REPORT,       GROW,      OPEN,        SILU };
 
 static void put(const char *name, deed what, uint64_t flags, const char *after)
 {
@@ -223,6 +224,18 @@ START_TEST(a_run_refuses_what_a_pass_did_not_rely_on)
 }
 END_TEST
 
+START_TEST(the_checked_boundary_sees_what_a_pass_leaves)
+{
+    setenv("TENON_CHECK", "1", 1);
+    TN_SCOPE;
+    tn_graph *graph = small(numbers(-4));
+    put("opens", OPEN, 0, NULL);
+    ck_assert_int_eq(tn_graph_pass(graph, "opens"), TN_ERR_REFUSED);
+    expect_failure(TN_ERR_REFUSED, "opens left a scope open");
+    tn_graph_drop(graph);
+}
+END_TEST
+
 START_TEST(memory_that_fails_in_a_pipeline_leaves_the_graph)
 {
     TN_SCOPE;
@@ -253,6 +266,7 @@ int main(void)
                                    pipelines_run_in_order_with_options,
                                    where_a_pass_fails_nothing_has_changed,
                                    a_run_refuses_what_a_pass_did_not_rely_on,
+                                   the_checked_boundary_sees_what_a_pass_leaves,
                                    memory_that_fails_in_a_pipeline_leaves_the_graph,
                                    NULL };
     return suite_run("passes", tests);
