@@ -43,6 +43,14 @@ void op_print(const tn_op_def *def)
     tn_error_clear();
 }
 
+/* By its flags; NULL where they say nothing. */
+static const char *traced_as(const tn_layer_def *layer)
+{
+    return layer->flags & TN_LAYER_LEAF      ? "one node (leaf)"
+           : layer->flags & TN_LAYER_THROUGH ? "what it calls (through)"
+                                             : NULL;
+}
+
 static void shown(const kind_name *kind, const char *name, const tn_head *head, bool json)
 {
     const char *plugin = tn_registry_plugin(kind->kind, name);
@@ -60,6 +68,8 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
             json_text("after", ((const tn_pass_def *)head)->after);
         if (head->kind == TN_KIND_tn_compiler_def)
             json_text("device", ((const tn_compiler_def *)head)->device);
+        if (head->kind == TN_KIND_tn_layer_def)
+            json_text("traced_as", traced_as((const tn_layer_def *)head));
         options_json(options_of(head));
         json_end('}');
         return;
@@ -69,6 +79,8 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
         print_wrapped("", 0, help_of(head));
     if (head->kind == TN_KIND_tn_op_def)
         op_print((const tn_op_def *)head);
+    if (head->kind == TN_KIND_tn_layer_def && traced_as((const tn_layer_def *)head))
+        print_wrapped("traced as", 15, traced_as((const tn_layer_def *)head));
     if (head->kind == TN_KIND_tn_format_def && ((const tn_format_def *)head)->extensions)
         print_wrapped("files", 15, ((const tn_format_def *)head)->extensions);
     if (head->kind == TN_KIND_tn_pass_def && ((const tn_pass_def *)head)->after)

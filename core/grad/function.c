@@ -357,6 +357,15 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
+    if (status == TN_OK && (function->flags & ~(uint32_t)TN_FUNCTION_OPERATORS) != 0)
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "function %s: flags: unknown, got 0x%x; expected TN_FUNCTION_OPERATORS (1) "
+            "or 0",
+            ctx.name, function->flags);
+    if (status == TN_OK && function->reserved32 != 0)
+        status = tn_fail(TN_ERR_VALUE, "function %s: reserved32: got %u; expected 0", ctx.name,
+                         function->reserved32);
     if (status == TN_OK)
         status = tn__error_reserved((const void *const *)function->reserved,
                                     tn__countof(function->reserved), "tn_function");

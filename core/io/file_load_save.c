@@ -70,7 +70,8 @@ static void put_formats(tn__text *text, bool to_save)
     int64_t count = tn__registry_all(TN_KIND_tn_format_def, &all), named = 0;
     for (int64_t i = 0; i < count; i++) {
         const tn_format_def *format = format_of(all[i]);
-        if (to_save && (format->save == NULL || (format->flags & TN_FORMAT_INDEX) != 0))
+        if (to_save && ((format->save == NULL && format->save_module == NULL) ||
+                        (format->flags & TN_FORMAT_INDEX) != 0))
             continue;
         tn__text_add(text, "%s%s (%s)", named++ > 0 ? ", " : "", all[i]->name,
                      format->extensions != NULL ? format->extensions : "");
@@ -114,7 +115,20 @@ static tn_status enter(const tn__entry *entry, const char **before)
     return TN_OK;
 }
 
-static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_state *state)
+/* What is saved: one of the two. */
+struct saved {
+    const tn_state *state;
+    tn_module *module;
+};
+
+static tn_status call_save(const tn_format_def *format, const tn_sink *sink,
+                           const struct saved *what)
+{
+    return what->module != NULL ? format->save_module(format, sink, what->module)
+                                : format->save(format, sink, what->state);
+}
+
+static tn_status save_with(const tn__entry *entry, tn__writer *writer, const struct saved *what)
 {
     const char *before = NULL;
     tn_status status = enter(entry, &before);
@@ -122,8 +136,7 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
         uint64_t scope = tn_scope_begin();
         tn__check_thread thread;
         tn__check_enter(&thread);
-        status = tn__error_status_of(format_of(entry)->save(format_of(entry), &writer->sink, state),
-                                     entry->name);
+        status = tn__error_status_of(call_save(format_of(entry), &writer->sink, what), entry->name);
         status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
                                  entry->name, status);
         tn_scope_end(scope);
@@ -135,25 +148,35 @@ static tn_status save_with(const tn__entry *entry, tn__writer *writer, const tn_
     return status;
 }
 
-tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state *state,
-                        tn__file_set *set)
+static tn_status write_file(const tn__entry *entry, const char *path, const struct saved *what,
+                            tn__file_set *set)
 {
-    if (format_of(entry)->save == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: can be read, not written", path,
-                       entry->name);
     uint64_t mark = tn_error_mark();
+    uint64_t bytes = what->state != NULL ? state_bytes(what->state) : 0;
     tn_status status = TN_OK;
     for (int named = 0; named < 2; named++) {
         tn__writer writer;
-        status = tn__writer_open(&writer, path, state_bytes(state), named == 1, set);
+        status = tn__writer_open(&writer, path, bytes, named == 1, set);
         if (status == TN_OK)
-            status = save_with(entry, &writer, state);
+            status = save_with(entry, &writer, what);
         if (status == TN_OK || !writer.unlinkable)
             break;
         if (named == 0)
             tn_error_restore(mark);
     }
     return status;
+}
+
+tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state *state,
+                        tn__file_set *set)
+{
+    const struct saved what = { state, NULL };
+    if (format_of(entry)->save == NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: %s", path, entry->name,
+                       format_of(entry)->save_module != NULL
+                           ? "stores modules, not states; use tn_module_save"
+                           : "can be read, not written");
+    return write_file(entry, path, &what, set);
 }
 
 /* A format that cannot hold values cannot hold other entries than tensors. */
@@ -206,8 +229,11 @@ static tn_status load_from(const tn__entry *entry, tn__reader *reader, tn_state 
         return no_format(reader->source.path, "no format recognizes its content or its extension",
                          false);
     if (format_of(entry)->load == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: can be written, not read",
-                       reader->source.path, entry->name);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: format %s: %s", reader->source.path,
+                       entry->name,
+                       format_of(entry)->load_module != NULL
+                           ? "stores modules, not states; use tn_module_from_file"
+                           : "can be written, not read");
     tn_status status = enter(entry, &before);
     if (status != TN_OK)
         return status;
@@ -320,8 +346,16 @@ tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
         return tn__error_null_input("tn_module_save: argument");
+    tn_status status = tn__plugins_discover();
+    const tn__entry *entry = status == TN_OK ? tn__file_format(path) : NULL;
+    if (entry != NULL && format_of(entry)->save_module != NULL) {
+        const struct saved what = { NULL, module };
+        return write_file(entry, path, &what, NULL);
+    }
+    if (status != TN_OK)
+        return status;
     tn_state *state = tn_module_state(module);
-    tn_status status = state != NULL ? save(path, state) : tn_error_last_code();
+    status = state != NULL ? save(path, state) : tn_error_last_code();
     tn_state_drop(state);
     return status;
 }
@@ -338,4 +372,58 @@ tn_status tn_module_load(tn_module *module, const char *path)
         tn_error_prefix("%s: ", path);
     tn_state_drop(state);
     return status;
+}
+
+/* ---- whole modules --------------------------------------------------------------------------- */
+
+static tn_module *load_module_from(const tn__entry *entry, tn__reader *reader)
+{
+    const char *before = NULL;
+    const tn_format_def *format = entry != NULL ? format_of(entry) : NULL;
+    tn_module *module = NULL;
+    if (format == NULL) {
+        no_format(reader->source.path, "no format recognizes its content or its extension", false);
+        return NULL;
+    }
+    if (format->load_module == NULL) {
+        tn_fail(TN_ERR_FORMAT,
+                "%s: format %s: stores a state, not a module; make the module, then tn_module_load",
+                reader->source.path, entry->name);
+        return NULL;
+    }
+    if (enter(entry, &before) != TN_OK)
+        return NULL;
+    uint64_t scope = tn_scope_begin(), failures = tn_error_mark();
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    module = format->load_module(format, &reader->source);
+    if (module == NULL && tn_error_mark() == failures)
+        tn_fail(TN_ERR_RUNTIME, "%s: load_module returned NULL and recorded no message",
+                entry->name);
+    tn_status status = tn__check_leave(&thread, entry->plugin != NULL ? entry->plugin->id : "",
+                                       entry->name, module != NULL ? TN_OK : tn_error_last_code());
+    if (status != TN_OK) {
+        tn_module_drop(module);
+        module = NULL;
+    }
+    tn_scope_end(scope);
+    tn__error_plugin_back(before);
+    return module;
+}
+
+tn_module *tn_module_from_file(const char *path)
+{
+    tn__reader reader;
+    if (path == NULL) {
+        tn__error_null_input("tn_module_from_file: path");
+        return NULL;
+    }
+    if (tn__plugins_discover() != TN_OK || tn__reader_open(&reader, path, 0) != TN_OK)
+        return NULL;
+    const tn__entry *entry = by_content(&reader.source);
+    if (entry == NULL)
+        entry = tn__file_format(path);
+    tn_module *module = load_module_from(entry, &reader);
+    tn__reader_close(&reader);
+    return module;
 }

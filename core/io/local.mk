@@ -5,6 +5,8 @@ libcore_la_SOURCES += \
 	%D%/file_load_save.c \
 	%D%/temporary.c \
 	%D%/parts.c \
+	%D%/sibling_read.c \
+	%D%/sibling_write.c \
 	%D%/target.c \
 	%D%/reader.c \
 	%D%/file_set.c \

@@ -8,6 +8,11 @@
 
 #include <sys/stat.h>
 
+/* Another file that a file names, while that one is read or written (sibling_read.c,
+ * sibling_write.c). */
+typedef struct tn__sibling_read tn__sibling_read;
+typedef struct tn__sibling_write tn__sibling_write;
+
 /* A file that is read by place, or mapped. */
 typedef struct tn__mapping tn__mapping;
 typedef struct tn__reader {
@@ -18,11 +23,20 @@ typedef struct tn__reader {
     size_t window_size;
     tn__mapping *mapping; /* TN_FILE_MAP: tensors over it hold references of their own */
     bool read_only;
+    tn__sibling_read *siblings; /* closed with it */
 } tn__reader;
 
 /* `flags`: TN_FILE_*. */
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags);
+/* The same for a file that is open, and then the reader's, also when it fails. */
+tn_status tn__reader_begin(tn__reader *reader, int file, const char *path, uint32_t flags);
 void tn__reader_close(tn__reader *reader);
+/* The reader of a source, NULL where the source is none of ours; `*base` is where in the file the
+ * source begins. */
+tn__reader *tn__reader_of(const tn_source *source, uint64_t *base);
+/* That of a source that tn_source_sibling made, NULL where it did not. */
+tn__reader *tn__sibling_reader(const tn_source *source, uint64_t *base);
+void tn__sibling_read_close(tn__sibling_read *siblings);
 
 /* ---- files that are not finished (temporary.c) ---- */
 
@@ -107,6 +121,8 @@ typedef struct tn__writer {
     char temporary[TN__TEMPORARY_NAME]; /* its name meanwhile; "" while it has none */
     tn__file_set *set;                  /* to which it belongs, or NULL */
     bool unlinkable; /* after a failure: it cannot be named; another try with a name may succeed */
+    bool named;      /* it has a name from the start */
+    tn__sibling_write *siblings; /* committed before it, and aborted with it */
     unsigned char *buffer;
     size_t held;
     uint64_t written, total; /* for progress */
@@ -115,8 +131,14 @@ typedef struct tn__writer {
 /* `named`: it has a name from the start. With a set it replaces nothing. */
 tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
                           tn__file_set *set);
+/* A file that is written together with `writer`: what has the name is replaced, and is no link. */
+tn_status tn__writer_open_sibling(tn__writer *sibling, const tn__writer *writer, const char *path);
 tn_status tn__writer_commit(tn__writer *writer);
 void tn__writer_abort(tn__writer *writer);
+/* The writer of a sink, NULL where the sink is none of ours. */
+tn__writer *tn__writer_of(const tn_sink *sink);
+tn_status tn__sibling_write_commit(tn__writer *writer);
+void tn__sibling_write_abort(tn__writer *writer);
 
 /* Records TN_ERR_IO "PATH: what: words of errno". */
 tn_status tn__io_fail(const char *path, const char *what, int number);

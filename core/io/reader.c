@@ -133,6 +133,12 @@ static tn_tensor *mapped(const tn__reader *reader, uint64_t offset, size_t bytes
     return tensor != NULL ? tn__scope_push(tensor) : NULL;
 }
 
+tn__reader *tn__reader_of(const tn_source *source, uint64_t *base)
+{
+    *base = 0;
+    return source->read == read_at ? source->user : tn__sibling_reader(source, base);
+}
+
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* A byte that is neither 0 nor 1 would not be a bool to C. */
@@ -187,30 +193,38 @@ tn_tensor *tn_source_tensor(const tn_source *source, uint64_t offset, tn_dtype d
                 (unsigned long long)source->size);
         return NULL;
     }
-    if (source->read == read_at && bytes > 0 && dtype != TN_BOOL && tn_device_is_host(device)) {
-        const tn__reader *reader = source->user;
+    uint64_t base = 0;
+    const tn__reader *reader = tn__reader_of(source, &base);
+    if (reader != NULL && bytes > 0 && dtype != TN_BOOL && tn_device_is_host(device)) {
         size_t size = tn_dtype_size(dtype), alignment = size < 8 ? size : 8;
-        if (reader->mapping != NULL && offset % alignment == 0)
-            return mapped(reader, offset, (size_t)bytes, device, &meta);
+        if (reader->mapping != NULL && (base + offset) % alignment == 0)
+            return mapped(reader, base + offset, (size_t)bytes, device, &meta);
     }
     return read_tensor(source, offset, (size_t)bytes, device, &meta);
 }
 
 bool tn_source_is_mapped(const tn_source *source)
 {
-    return tn__given(source != NULL, "tn_source_is_mapped: source") && source->read == read_at &&
-           ((const tn__reader *)source->user)->mapping != NULL;
+    uint64_t base;
+    const tn__reader *reader = tn__given(source != NULL, "tn_source_is_mapped: source")
+                                   ? tn__reader_of(source, &base)
+                                   : NULL;
+    return reader != NULL && reader->mapping != NULL;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags)
 {
-    struct stat info;
     /* Not blocking: opening a pipe must not wait for a writer. */
     int file = tn__fd_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
-    if (file < 0)
-        return tn__io_fail(path, "cannot open", errno);
+    return file >= 0 ? tn__reader_begin(reader, file, path, flags)
+                     : tn__io_fail(path, "cannot open", errno);
+}
+
+tn_status tn__reader_begin(tn__reader *reader, int file, const char *path, uint32_t flags)
+{
+    struct stat info;
     tn_status status = TN_OK;
     if (fstat(file, &info) != 0)
         status = tn__io_fail(path, "cannot get its status", errno);
@@ -233,6 +247,7 @@ tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags)
 
 void tn__reader_close(tn__reader *reader)
 {
+    tn__sibling_read_close(reader->siblings);
     mapping_drop(reader->mapping);
     tn_free(reader->window);
     close(reader->file);

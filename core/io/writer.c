@@ -80,17 +80,25 @@ static tn_status open_new(tn__writer *writer, bool named)
                : tn__io_fail(writer->sink.path, "cannot create a file in its folder", errno);
 }
 
-tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
-                          tn__file_set *set)
+static tn_status begin(tn__writer *writer, const char *path, uint64_t total, bool named,
+                       tn__file_set *set)
 {
     *writer = (tn__writer){ .sink = { writer, path, take },
                             .file = -1,
                             .place = { .folder = -1 },
                             .total = total,
+                            .named = named,
                             .set = set };
     writer->buffer = tn_malloc(BUFFER_SIZE);
-    tn_status status = writer->buffer != NULL ? tn__target_find(&writer->place, path, set != NULL)
-                                              : TN_ERR_MEMORY;
+    return writer->buffer != NULL ? TN_OK : TN_ERR_MEMORY;
+}
+
+tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
+                          tn__file_set *set)
+{
+    tn_status status = begin(writer, path, total, named, set);
+    if (status == TN_OK)
+        status = tn__target_find(&writer->place, path, set != NULL);
     if (status == TN_OK && set == NULL)
         tn__temporary_sweep(writer->place.folder, ending, NULL, NULL);
     if (status == TN_OK)
@@ -98,6 +106,40 @@ tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, 
     if (status != TN_OK)
         tn__writer_abort(writer);
     return status;
+}
+
+/* What has the name now: nothing, or a regular file. Links are not followed. */
+static tn_status look_at_old(tn__writer *writer)
+{
+    tn__target *place = &writer->place;
+    place->exists = fstatat(place->folder, place->name, &place->old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!place->exists && errno != ENOENT)
+        return tn__io_fail(writer->sink.path, "cannot get its status", errno);
+    if (!place->exists || S_ISREG(place->old.st_mode))
+        return TN_OK;
+    return tn_fail(TN_ERR_IO, "%s: %s; it is not replaced", writer->sink.path,
+                   S_ISLNK(place->old.st_mode)   ? "a link"
+                   : S_ISDIR(place->old.st_mode) ? "a folder"
+                                                 : "not a regular file");
+}
+
+tn_status tn__writer_open_sibling(tn__writer *sibling, const tn__writer *writer, const char *path)
+{
+    tn_status status = begin(sibling, path, 0, writer->named, NULL);
+    if (status == TN_OK)
+        status = tn__target_find(&sibling->place, path, true);
+    if (status == TN_OK)
+        status = look_at_old(sibling);
+    if (status == TN_OK)
+        status = open_new(sibling, writer->named);
+    if (status != TN_OK)
+        tn__writer_abort(sibling);
+    return status;
+}
+
+tn__writer *tn__writer_of(const tn_sink *sink)
+{
+    return sink->write == take ? sink->user : NULL;
 }
 
 /* ---- putting it in its place ----------------------------------------------------------------- */
@@ -182,6 +224,8 @@ tn_status tn__writer_commit(tn__writer *writer)
 {
     tn_status status = flush(writer);
     if (status == TN_OK)
+        status = tn__sibling_write_commit(writer);
+    if (status == TN_OK)
         status = keep_owner(writer);
     if (status == TN_OK && fsync(writer->file) != 0)
         status = tn__io_fail(writer->sink.path, "cannot sync it", errno);
@@ -197,6 +241,7 @@ tn_status tn__writer_commit(tn__writer *writer)
 
 void tn__writer_abort(tn__writer *writer)
 {
+    tn__sibling_write_abort(writer);
     if (writer->temporary[0] != '\0')
         unlinkat(writer->place.folder, writer->temporary, 0);
     writer->temporary[0] = '\0';

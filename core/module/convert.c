@@ -18,8 +18,9 @@ struct map {
     void *user;
     struct exchange *at;
     int64_t count, capacity;
-    tn__map places; /* of a tensor: the index of its exchange + 1 */
-    tn__text path;  /* of the module */
+    tn__map places;           /* of a tensor: the index of its exchange + 1 */
+    const tn_tensor *in_slot; /* what the slot had whose tensor, or gradient, is changed now */
+    tn__text path;            /* of the module */
 };
 
 static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
@@ -97,6 +98,7 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
 static tn_status change_slot(struct map *map, const tn__slot *slot, bool parameter)
 {
     tn_tensor *tensor = tn_tensor_keep(slot->tensor);
+    map->in_slot = tensor;
     char *name = tn_strdup(slot->name);
     tn_status status = name != NULL ? change_one(map, tensor, name) : TN_ERR_MEMORY;
     tn_tensor *gradient = status == TN_OK && parameter ? tn_tensor_grad(tensor) : NULL;
@@ -213,6 +215,27 @@ static tn_status swap_all(struct map *map)
     return TN_OK;
 }
 
+/* `map` has change and user, and is empty. */
+static tn_status run_map(struct map *map, tn_module *module, bool recurse)
+{
+    tn_grad_begin(false);
+    tn_status status = change_module(map, module, recurse, 0);
+    if (status == TN_OK)
+        status = check_all(map);
+    if (status == TN_OK)
+        status = swap_all(map);
+    tn_grad_end();
+    for (int64_t i = 0; i < map->count; i++) {
+        tn_tensor_drop(map->at[i].tensor);
+        tn_tensor_drop(map->at[i].with);
+        tn_free(map->at[i].path);
+    }
+    tn_free(map->at);
+    tn__text_free(&map->path);
+    tn__map_free(&map->places);
+    return status;
+}
+
 tn_status tn_module_map(tn_module *module, bool recurse,
                         tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
                         void *user)
@@ -220,22 +243,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
     if (module == NULL || change == NULL)
         return tn__error_null_input("tn_module_map: argument");
     struct map map = { .change = change, .user = user };
-    tn_grad_begin(false);
-    tn_status status = change_module(&map, module, recurse, 0);
-    if (status == TN_OK)
-        status = check_all(&map);
-    if (status == TN_OK)
-        status = swap_all(&map);
-    tn_grad_end();
-    for (int64_t i = 0; i < map.count; i++) {
-        tn_tensor_drop(map.at[i].tensor);
-        tn_tensor_drop(map.at[i].with);
-        tn_free(map.at[i].path);
-    }
-    tn_free(map.at);
-    tn__text_free(&map.path);
-    tn__map_free(&map.places);
-    return status;
+    return run_map(&map, module, recurse);
 }
 
 /* ---- to -------------------------------------------------------------------------------------- */
@@ -245,7 +253,24 @@ struct conversion {
     tn_dtype dtype;          /* TN_DTYPE_AUTO: keep */
     tn_memory_format format;
     uint64_t convertible; /* dtypes that change */
+    struct map map;
+    tn__map fixed; /* tensors in slots with TN_SLOT_FIXED_DTYPE, as they were before */
 };
+
+/* All tensors of a module whose dtype stays. A tensor may be in other slots, too. */
+static tn_status find_fixed(void *user, const char *path, tn_module *module)
+{
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
+    tn__map *fixed = user;
+
+    (void)path;
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < kinds[k]->count; i++)
+            if ((kinds[k]->at[i].flags & TN_SLOT_FIXED_DTYPE) != 0 &&
+                tn__map_add(fixed, kinds[k]->at[i].tensor) < 0)
+                return TN_ERR_MEMORY;
+    return TN_OK;
+}
 
 /* The dimensions from the innermost outwards, as a format has them; false where it does not
  * apply. */
@@ -324,13 +349,14 @@ static tn_status copied(tn_tensor *made, const tn_tensor *tensor, tn_tensor **ou
 
 static tn_status convert(void *user, tn_tensor *tensor, tn_tensor **out)
 {
-    const struct conversion *c = user;
+    struct conversion *c = user;
     const tn_device *device = c->device != NULL ? c->device : tensor->device;
     tn_dtype dtype = (tn_dtype)tensor->dtype;
     int order[TN_MAX_DIMS];
     tn_meta meta;
 
-    if (c->dtype != TN_DTYPE_AUTO && (TN_BIT(dtype) & c->convertible) != 0)
+    if (c->dtype != TN_DTYPE_AUTO && (TN_BIT(dtype) & c->convertible) != 0 &&
+        (c->fixed.count == 0 || tn__map_value(&c->fixed, c->map.in_slot) == NULL))
         dtype = c->dtype;
     tn__tensor_meta(tensor, &meta);
     bool stays = device == tensor->device && dtype == (tn_dtype)tensor->dtype;
@@ -396,7 +422,13 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
     c.convertible = (flags & TN_CONVERT_ALL) != 0        ? TN_MASK_ALL
                     : (flags & TN_CONVERT_FLOATING) != 0 ? TN_MASK_FLOAT
                                                          : TN_MASK_FLOAT | TN_MASK_COMPLEX;
-    return tn_module_map(module, true, convert, &c);
+    c.map = (struct map){ .change = convert, .user = &c };
+    if (dtype != TN_DTYPE_AUTO)
+        status = tn_module_each(module, false, find_fixed, &c.fixed);
+    if (status == TN_OK)
+        status = run_map(&c.map, module, true);
+    tn__map_free(&c.fixed);
+    return status;
 }
 
 tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype)
@@ -479,16 +511,4 @@ tn_status tn_module_share_memory(tn_module *module)
             tn__storage_drop(storages.at[i].value);
     tn__map_free(&storages);
     return status;
-}
-
-/* ---- compile --------------------------------------------------------------------------------- */
-
-tn_status tn_module_compile(tn_module *module)
-{
-    if (module == NULL)
-        return tn__error_null_input("tn_module_compile: argument");
-    tn_log(TN_LOG_INFO,
-           "tn_module_compile does nothing yet: there are no graphs to compile; %s runs as it is",
-           module->type);
-    return TN_OK;
 }

@@ -308,6 +308,50 @@ tn_status tn__module_hooks_copy(tn_module *from, tn_module *to)
     return status;
 }
 
+static tn_status make_room(const tn__hooks *from, tn__hooks *to)
+{
+    for (int kind = 0; kind < TN__HOOK_KINDS; kind++) {
+        int64_t count = to->rows[kind].count + from->rows[kind].count;
+        if (count > 0 && !tn__vector_room(&to->rows[kind].at, &to->rows[kind].capacity, count,
+                                          sizeof(tn__hook *)))
+            return TN_ERR_MEMORY;
+    }
+    return TN_OK;
+}
+
+/* There is room. */
+static void move_rows(tn__hooks *from, tn__hooks *to)
+{
+    for (int kind = 0; kind < TN__HOOK_KINDS; kind++) {
+        for (int64_t i = 0; i < from->rows[kind].count; i++) {
+            tn__hook *hook = from->rows[kind].at[i];
+            hook->list = to;
+            to->rows[kind].at[to->rows[kind].count++] = hook;
+        }
+        from->rows[kind].count = 0;
+    }
+    uint32_t kinds = atomic_exchange_explicit(&from->kinds, 0, memory_order_relaxed);
+    atomic_fetch_or_explicit(&to->kinds, kinds, memory_order_relaxed);
+}
+
+tn_status tn_module_move_hooks(tn_module *from, tn_module *to)
+{
+    if (from == NULL || to == NULL)
+        return tn__error_null_input("tn_module_move_hooks: argument");
+    tn__hooks *own = atomic_load_explicit(&from->hooks, memory_order_acquire);
+    if (own == NULL || from == to)
+        return TN_OK;
+    tn__hooks *list = hooks_of(to);
+    if (list == NULL)
+        return TN_ERR_MEMORY;
+    tn__hook_handles_lock();
+    tn_status status = make_room(own, list);
+    if (status == TN_OK)
+        move_rows(own, list);
+    tn__hook_handles_unlock();
+    return status;
+}
+
 /* ---- rows that are run ----------------------------------------------------------------------- */
 
 tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row *row)

@@ -16,8 +16,11 @@ typedef struct tn__slot {
     tn_tensor *tensor; /* parameters and buffers: a reference of the module's own, or TN_NONE */
     tn_module *child;  /* children: a reference of the module's own */
     struct tn__computed *computed; /* owned; then there is neither tensor nor child */
-    uint32_t flags;                /* TN_SLOT_NOT_PERSISTENT */
+    uint32_t flags;                /* TN_SLOT_*, TN__SLOT_UNSHAPED */
 } tn__slot;
+
+/* The flags of slots that callers know. */
+#define TN__SLOT_PUBLIC (TN_SLOT_NOT_PERSISTENT | TN_SLOT_FIXED_DTYPE)
 
 typedef struct tn__slots {
     tn__slot *at;

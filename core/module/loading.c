@@ -228,6 +228,15 @@ static tn_status load_slot(struct loader *l, tn_module *module, const tn_loading
     return step(l, module, key, prefix, value);
 }
 
+const char *tn_loading_text(const tn_loading *loading, const char *key)
+{
+    const struct loader *l = loading != NULL ? loading->host : NULL;
+
+    if (!tn__given(l != NULL, "tn_loading_text: loading"))
+        return NULL;
+    return tn_state_meta(l->root, key);
+}
+
 tn_status tn_module_load_own(tn_module *module, tn_loading *loading)
 {
     if (module == NULL || loading == NULL)

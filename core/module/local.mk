@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/backward.c \
 	%D%/build_limit.c \
 	%D%/call.c \
+	%D%/compile.c \
 	%D%/computed.c \
 	%D%/container.c \
 	%D%/convert.c \

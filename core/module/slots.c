@@ -121,9 +121,10 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
     tn_status status = tn__slot_name_check(module, TN_SLOT_BUFFER, name);
     if (status != TN_OK)
         return status;
-    if ((flags & ~(uint32_t)TN_SLOT_NOT_PERSISTENT) != 0)
+    if ((flags & ~(uint32_t)TN__SLOT_PUBLIC) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "buffer '%s': flags: unknown, got 0x%x; expected TN_SLOT_NOT_PERSISTENT (1)",
+                       "buffer '%s': flags: unknown, got 0x%x; expected TN_SLOT_NOT_PERSISTENT (1) "
+                       "or TN_SLOT_FIXED_DTYPE (2)",
                        name, flags);
     status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
     if (status != TN_OK)
@@ -182,6 +183,30 @@ tn_tensor *tn_module_get(tn_module *module, const char *name)
         return tn__computed_get(module, slot);
     no_attribute(module, name);
     return NULL;
+}
+
+tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fixed)
+{
+    if (module == NULL || name == NULL)
+        return tn__error_null_input("tn_module_set_fixed_dtype: argument");
+    tn__slot *slot = tensor_slot(module, name);
+    if (slot == NULL)
+        return no_attribute(module, name);
+    slot->flags &= ~(uint32_t)TN_SLOT_FIXED_DTYPE;
+    slot->flags |= fixed ? TN_SLOT_FIXED_DTYPE : 0;
+    return TN_OK;
+}
+
+bool tn_module_has_fixed_dtype(const tn_module *module, const char *name)
+{
+    if (module == NULL || name == NULL) {
+        tn__error_null_input("tn_module_has_fixed_dtype: argument");
+        return false;
+    }
+    const tn__slot *slot = tn__slots_find(&module->parameters, name);
+    if (slot == NULL)
+        slot = tn__slots_find(&module->buffers, name);
+    return slot != NULL && (slot->flags & TN_SLOT_FIXED_DTYPE) != 0;
 }
 
 /* ---- children -------------------------------------------------------------------------------- */

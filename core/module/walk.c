@@ -68,7 +68,7 @@ static tn_status met(struct collector *c, const char *name, tn_module *module, t
         .module = tn_module_keep(module),
         .tensor = tensor != NULL ? tn_tensor_keep(tensor) : NULL,
         .kind = kind,
-        .flags = flags & TN_SLOT_NOT_PERSISTENT, /* the only one of them that callers know */
+        .flags = flags & TN__SLOT_PUBLIC,
     };
     return TN_OK;
 }

@@ -108,6 +108,11 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
                    ? "forward or call"
                : !l->infer != !l->becomes ? "both or none of infer and becomes"
                                           : NULL;
+        if (!what && (l->flags & TN_LAYER_LEAF) && (l->flags & TN_LAYER_THROUGH))
+            return tn_fail(TN_ERR_VALUE,
+                           "tn_layer_def %q: flags: both TN_LAYER_LEAF and TN_LAYER_THROUGH; "
+                           "expected at most one of them",
+                           l->name);
         break;
     }
     case TN_KIND_tn_optimizer_def:
@@ -443,5 +448,29 @@ tn_status tn_register_contribution(const void *contribution)
     if (status == TN_OK)
         plugin->report.contributions++;
     tn__plugins_unlock();
+    return status;
+}
+
+tn_status tn_unregister(uint32_t kind, const char *name)
+{
+    if (!tn__given(name != NULL, "tn_unregister: name"))
+        return TN_ERR_VALUE;
+    if (kind == TN_KIND_tn_op_def || kind == TN_KIND_tn_kernel_def ||
+        kind == TN_KIND_tn_backend_def)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "tn_unregister: %q: operators, kernels and backends stay until the process "
+                       "ends",
+                       name);
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK)
+        return status;
+    tn__plugins_lock();
+    tn__plugin *plugin = program();
+    status = plugin ? tn__registry_remove(kind, name, plugin) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        plugin->report.contributions--;
+    tn__plugins_unlock();
+    if (status == TN_OK && kind == TN_KIND_tn_observer_def)
+        tn__plugin_up.observers_changed();
     return status;
 }

@@ -290,6 +290,13 @@ static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
     return true;
 }
 
+static bool interfaces_fit(tn__plugin *plugin)
+{
+    uint64_t mark = tn_error_mark();
+
+    return tn__interfaces_check(plugin) == TN_OK || refused_by(plugin, mark);
+}
+
 static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plugin_info *info)
 {
     tn_error error = { 0 };
@@ -328,7 +335,8 @@ void tn__plugin_ask(tn__plugin *plugin, tn_plugin_query_fn *query)
     plugin->report.stage = TN_STAGE_QUERY;
     if (!query_answered(plugin, query, &info) || !abi_fits(plugin, &info.head, "query") ||
         !descriptor_taken(plugin, info.plugin) || !reserved_null(plugin, &info, plugin->plugin) ||
-        !build_fits(plugin, info.build) || !needs_fit(plugin, info.needs))
+        !build_fits(plugin, info.build) || !needs_fit(plugin, info.needs) ||
+        !interfaces_fit(plugin))
         return;
     tn__plugin *other = tn__plugin_by_id(plugin->id);
     if (other) {

@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	%D%/folder.c \
 	%D%/host.c \
 	%D%/unused_kernels.c \
+	%D%/interfaces.c \
 	%D%/internal.h \
 	%D%/load.c \
 	%D%/address.c \

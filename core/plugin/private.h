@@ -137,6 +137,9 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
  * begins the message. */
 tn_status tn__reserved_check(const tn_head *copy, const char *what);
 
+/* The interfaces that it gives to other plugins; under the lock. */
+tn_status tn__interfaces_check(const tn__plugin *plugin);
+
 /* Something was registered: kernels may have become of use, or new ones may be of none. */
 void tn__unused_kernels_stale(void);
 /* Brings the lines of plugins with kernels that never run up to date; `aloud`: the log, too, says
@@ -146,6 +149,8 @@ void tn__unused_kernels_update(bool aloud);
  * run. */
 void tn__plugin_reason_compose(tn__plugin *plugin);
 
+/* Takes back what the program registered; the copy of the descriptor stays. */
+tn_status tn__registry_remove(uint32_t kind, const char *name, const tn__plugin *plugin);
 void tn__registry_shutdown(void);
 
 #endif

@@ -104,6 +104,37 @@ out:
     return status;
 }
 
+tn_status tn__registry_remove(uint32_t kind, const char *name, const tn__plugin *plugin)
+{
+    _Atomic(struct snapshot *) *slot = slot_of(kind);
+    tn_status status = TN_OK;
+    bool found = false;
+
+    tn__plugins_lock();
+    struct snapshot *old = slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
+    int64_t place = place_of(old, name, &found);
+    struct snapshot *fresh = NULL;
+    if (!found)
+        status = tn_fail(TN_ERR_KEY, "tn_unregister: no %s %q is registered", what_is(kind), name);
+    else if (old->at[place]->plugin != plugin)
+        status = tn_fail(TN_ERR_REFUSED,
+                         "tn_unregister: %s %q is of the plugin %q (%s); only what tn_register "
+                         "registered can be taken back",
+                         what_is(kind), name, old->at[place]->plugin->id,
+                         old->at[place]->plugin->file);
+    else if (!(fresh = tn_malloc(sizeof *fresh + (size_t)old->count * sizeof fresh->at[0])))
+        status = TN_ERR_MEMORY;
+    if (fresh) {
+        fresh->replaced = old;
+        fresh->count = old->count - 1;
+        for (int64_t i = 0; i < fresh->count; i++)
+            fresh->at[i] = old->at[i + (i >= place)];
+        atomic_store_explicit(slot, fresh, memory_order_release);
+    }
+    tn__plugins_unlock();
+    return status;
+}
+
 int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries)
 {
     const struct snapshot *all = snapshot_of(kind);

@@ -170,7 +170,7 @@ const tn_layer_def layer_sequential = {
     .build = build,
     .forward = sequential_forward,
     .call = sequential_call,
-    .flags = TN_LAYER_LIST | TN_LAYER_KEEP_KEYS,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_LIST | TN_LAYER_KEEP_KEYS,
 };
 
 const tn_layer_def layer_module_list = {
@@ -181,7 +181,7 @@ const tn_layer_def layer_module_list = {
     .data_size = sizeof(struct container),
     .version = 1,
     .build = list_build,
-    .flags = TN_LAYER_LIST | TN_LAYER_COLLAPSE,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_LIST | TN_LAYER_COLLAPSE,
 };
 
 const tn_layer_def layer_module_dict = {
@@ -192,7 +192,7 @@ const tn_layer_def layer_module_dict = {
     .data_size = sizeof(struct container),
     .version = 1,
     .build = dict_build,
-    .flags = TN_LAYER_DICT,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_DICT,
 };
 
 /* ---- Residual: y = activation(branch(x) + shortcut(x)) --------------------------------------- */
@@ -226,6 +226,7 @@ const tn_layer_def layer_residual = {
     .version = 1,
     .build = build,
     .forward = residual_forward,
+    .flags = TN_LAYER_THROUGH,
 };
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -381,7 +382,7 @@ const tn_layer_def layer_parameter_list = {
     .build = parameters_build,
     .call = not_called,
     .repr = parameters_repr,
-    .flags = TN_LAYER_LIST | TN_LAYER_PARAMETERS,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_LIST | TN_LAYER_PARAMETERS,
 };
 
 const tn_layer_def layer_parameter_dict = {
@@ -394,5 +395,5 @@ const tn_layer_def layer_parameter_dict = {
     .build = parameters_build,
     .call = not_called,
     .repr = parameters_repr,
-    .flags = TN_LAYER_DICT | TN_LAYER_PARAMETERS,
+    .flags = TN_LAYER_THROUGH | TN_LAYER_DICT | TN_LAYER_PARAMETERS,
 };

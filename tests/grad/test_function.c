@@ -94,6 +94,27 @@ START_TEST(what_a_function_saved_is_checked_for_changes)
 }
 END_TEST
 
+START_TEST(flags_of_a_function_that_are_unknown_are_refused)
+{
+    TN_SCOPE;
+    int count = 0;
+    scaling s = { .factor = 3, .released = &count };
+    tn_tensor *in[2] = { LEAF(1, 2), TN_NONE }, *y;
+    tn_function function = scale_function;
+
+    function.flags = TN_FUNCTION_OPERATORS;
+    ck_assert_int_eq(tn_function_call(&function, &s, in, 2, &y, 1), TN_OK);
+    HAS(y, 3, 6);
+    function.flags = 2;
+    ck_assert_int_eq(tn_function_call(&function, &s, in, 2, &y, 1), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "flags: unknown, got 0x2; expected TN_FUNCTION_OPERATORS (1) or 0");
+    function.flags = 0;
+    function.reserved32 = 7;
+    ck_assert_int_eq(tn_function_call(&function, &s, in, 2, &y, 1), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "reserved32: got 7; expected 0");
+}
+END_TEST
+
 static tn_status scaled(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     return tn_function_call(&scale_function, user, in, 2, out, 1);
@@ -279,6 +300,7 @@ int main(void)
 
     tcase_add_test(all, arguments_that_are_no_tensors_stand_in_user_and_go_with_the_graph);
     tcase_add_test(all, what_a_function_saved_is_checked_for_changes);
+    tcase_add_test(all, flags_of_a_function_that_are_unknown_are_refused);
     tcase_add_test(all, a_function_can_be_differentiated_twice);
     tcase_add_test(all, an_output_marked_so_requires_no_gradient);
     tcase_add_test(all, a_function_that_changes_an_input_is_its_maker);

@@ -11,6 +11,11 @@ interchange: all
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/interchange.py $(srcdir) $(builddir) || test $$? -eq 77
 
 if HAVE_CHECK
+check_PROGRAMS += %D%/test_siblings
+TESTS += %D%/test_siblings
+%C%_test_siblings_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_siblings_LDADD = $(TN_LINK_TEST_CORE)
+
 check_PROGRAMS += %D%/test_files
 TESTS += %D%/test_files
 %C%_test_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)

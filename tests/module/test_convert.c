@@ -471,13 +471,71 @@ START_TEST(compiling_changes_nothing_and_says_so_cnv_028)
     float before[6], after[6];
     tn_tensor_copy_out(tn_module_call(m, x), before, sizeof before);
     tn_set_log_sink(count_lines, NULL);
-    ck_assert_int_eq(tn_module_compile(m), TN_OK);
+    ck_assert_int_eq(tn_module_compile(m, "eager()"), TN_OK);
     ck_assert_int_eq(informations, 1);
-    ck_assert_ptr_nonnull(strstr(last_line, "tn_module_compile does nothing yet"));
+    ck_assert_ptr_nonnull(strstr(last_line, "eager(): nothing to do, Sequential runs as it is"));
+    ck_assert_int_eq(tn_module_compile(m, NULL), TN_OK);
     tn_set_log_sink(NULL, NULL);
     tn_tensor_copy_out(tn_module_call(m, x), after, sizeof after);
     ck_assert_mem_eq(before, after, sizeof before);
     TN_PROVES("CNV-028");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(another_spec_to_compile_by_is_refused_with_the_list)
+{
+    tn_module *m = parsed("ReLU()");
+    ck_assert_int_eq(tn_module_compile(m, "infer(threads=1)"), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "got \"infer\"; expected one of: eager()");
+    ck_assert_int_eq(tn_module_compile(m, "eager(threads=1)"), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "eager: too many arguments, got 1; expected 0");
+    ck_assert_int_ne(tn_module_compile(m, "eager("), TN_OK);
+    expect_failure(TN_ERR_FORMAT, "tn_module_compile: spec: ");
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_slot_with_a_fixed_dtype_moves_and_keeps_it)
+{
+    TN_SCOPE;
+    const tn_device *meta = tn_device_find("meta");
+    tn_module *m = parsed("Sequential(Linear(2, 2), Linear(2, 2))"),
+              *first = tn_module_child(m, "0");
+    tn_tensor *scale = filled(TN_SHAPE(2), 3, TN_F32), *bias = tn_module_get(first, "bias");
+    ck_assert_int_eq(tn_module_add_buffer(first, "scale", scale, TN_SLOT_FIXED_DTYPE), TN_OK);
+    ck_assert_int_eq(tn_module_add_buffer(m, "same", scale, 0), TN_OK); /* tied: stays, too */
+    ck_assert_int_eq(tn_module_set_fixed_dtype(first, "bias", true), TN_OK);
+    ck_assert(tn_module_has_fixed_dtype(first, "bias") &&
+              tn_module_has_fixed_dtype(first, "scale") &&
+              !tn_module_has_fixed_dtype(first, "weight") && !tn_module_has_fixed_dtype(m, "x"));
+    tn_tensor_set_grad(bias, filled(TN_SHAPE(2), 1, TN_F32));
+    ck_assert_int_eq(tn_module_bfloat16(m), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_get(first, "weight")), TN_BF16);
+    ck_assert_int_eq(tn_tensor_dtype(bias), TN_F32);
+    ck_assert_int_eq(tn_tensor_dtype(tn_tensor_grad(bias)), TN_F32);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_get(m, "same")), TN_F32);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_find_tensor(m, "1.bias")), TN_BF16);
+    ck_assert_int_eq(tn_module_cast(m, TN_F64), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_get(first, "scale")), TN_F32);
+    /* a copy has the flag, another tensor in the slot has it, too; without it, it is converted */
+    tn_module *copy = tn_module_copy(m);
+    ck_assert(tn_module_has_fixed_dtype(tn_module_child(copy, "0"), "scale"));
+    ck_assert_int_eq(tn_module_to(copy, meta, TN_F16), TN_OK);
+    tn_tensor *moved = tn_module_find_tensor(copy, "0.scale");
+    ck_assert_ptr_eq(tn_tensor_device(moved), meta);
+    ck_assert_int_eq(tn_tensor_dtype(moved), TN_F32);
+    ck_assert_int_eq(tn_module_set(first, "scale", filled(TN_SHAPE(2), 1, TN_F64)), TN_OK);
+    ck_assert_int_eq(tn_module_half(m), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_get(first, "scale")), TN_F64);
+    ck_assert_int_eq(tn_module_set_fixed_dtype(first, "scale", false), TN_OK);
+    ck_assert_int_eq(tn_module_half(m), TN_OK);
+    ck_assert_int_eq(tn_tensor_dtype(tn_module_get(first, "scale")), TN_F16);
+    ck_assert_int_eq(tn_module_set_fixed_dtype(first, "no", true), TN_ERR_ATTR);
+    expect_failure(TN_ERR_ATTR, "has no parameter or buffer 'no'");
+    ck_assert_int_eq(tn_module_add_buffer(first, "b", scale, 4), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "expected TN_SLOT_NOT_PERSISTENT (1) or TN_SLOT_FIXED_DTYPE (2)");
+    tn_module_drop(copy);
     tn_module_drop(m);
 }
 END_TEST
@@ -500,6 +558,8 @@ int main(void)
         a_change_in_place_makes_a_recorded_graph_stale_cnv_022,
         values_come_back_from_meta_by_to_empty_only_cnv_015_cnv_024_cnv_025_cnv_026,
         compiling_changes_nothing_and_says_so_cnv_028,
+        another_spec_to_compile_by_is_refused_with_the_list,
+        a_slot_with_a_fixed_dtype_moves_and_keeps_it,
         NULL,
     };
     setenv("TENON_LOG", "info", 1);

@@ -119,12 +119,41 @@ START_TEST(global_hooks_see_every_call_and_their_replacements_count)
 }
 END_TEST
 
+START_TEST(hooks_move_to_another_module_with_their_handles)
+{
+    TN_SCOPE;
+    register_hooked();
+    tn_module *from = parsed("Scale()"), *to = parsed("Scale()");
+    struct act a = { .letter = 'a' }, b = { .letter = 'b' }, c = { .letter = 'c' };
+    tn_hook_handle one = after(from, &a, 0), two = after(to, &b, 0), three = pre(from, &c, 0);
+    ck_assert(one != 0 && two != 0 && three != 0);
+    ck_assert_int_eq(tn_module_move_hooks(from, to), TN_OK);
+    tn_module_call(from, filled(1));
+    expect_trace("");
+    tn_module_call(to, filled(1));
+    expect_trace("cba"); /* before forward, then in order: what was there first */
+    ck_assert_ptr_eq(a.module, to);
+    ck_assert(tn_hook_remove(one));
+    tn_module_call(to, filled(1));
+    expect_trace("cb");
+    ck_assert_int_eq(tn_module_move_hooks(to, to), TN_OK);
+    tn_module_drop(from); /* takes none of them along */
+    tn_module_call(to, filled(1));
+    expect_trace("cb");
+    ck_assert_int_ne(tn_module_move_hooks(to, NULL), TN_OK);
+    tn_error_clear();
+    tn_module_drop(to);
+    ck_assert(!tn_hook_remove(two) && !tn_hook_remove(three));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         a_module_that_a_hook_takes_away_lives_until_its_call_ends,
         handles_are_numbers_that_grow_and_removal_is_harmless,
         global_hooks_see_every_call_and_their_replacements_count,
+        hooks_move_to_another_module_with_their_handles,
         NULL,
     };
     return suite_run("life of hooks", tests);

@@ -433,11 +433,17 @@ END_TEST
 
 /* ---- a layer that reads other names ---------------------------------------------------------- */
 
+static char text_seen[32];
+
 /* Takes its parameter from "old" and looks at a name of its child; "seen" it only finds. */
 static tn_status reader_load(tn_module *self, tn_loading *loading)
 {
     static const char *const names[] = { "old", "sub.old", "_extra_state", "seen" };
     char key[64];
+    const char *text = tn_loading_text(loading, "written by");
+    if (text != NULL)
+        tn_snprint(text_seen, sizeof text_seen, "%s", text);
+    ck_assert_ptr_null(tn_loading_text(loading, "absent"));
     for (int i = 0; i < 4; i++) {
         tn_snprint(key, sizeof key, "%s%s", loading->prefix, names[i]);
         int64_t found = tn_state_find(loading->state, key);
@@ -482,8 +488,10 @@ START_TEST(names_that_a_layer_read_are_expected)
     ck_assert_int_eq(tn_state_set(state, "a.old", filled(1, 7)), TN_OK);
     ck_assert_int_eq(tn_state_set(state, "a.sub.old", filled(1, 7)), TN_OK);
     ck_assert_int_eq(tn_state_set_value(state, "a._extra_state", tn_value_int(3)), TN_OK);
+    ck_assert_int_eq(tn_state_set_meta(state, "written by", "a test"), TN_OK);
     expect_load(TN_OK, m, state, TN_LOAD_STRICT, "", "");
     ck_assert_double_eq(first(tn_module_find_parameter(m, "a.param")), 7);
+    ck_assert_str_eq(text_seen, "a test");
     /* What it did not read is unexpected, as is what it only looked for. */
     ck_assert_int_eq(tn_state_set(state, "a.seen", filled(1, 7)), TN_OK);
     ck_assert_int_eq(tn_state_set(state, "a.sub.other", filled(1, 7)), TN_OK);

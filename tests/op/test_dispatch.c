@@ -193,6 +193,64 @@ static tn_status positives(const tn_call *call)
     return TN_OK;
 }
 
+static tn_status two_open_infer(tn_infer *infer)
+{
+    open_infer(infer);
+    infer->out[1] = infer->out[0];
+    infer->out[1].dtype = TN_I64;
+    return TN_OK;
+}
+
+/* The positive elements and their places; the second output is made first. */
+static tn_status positives_at(const tn_call *call)
+{
+    const float *x = toy_floats(call->in[0]);
+    int64_t count = 0;
+    tn_status status;
+
+    for (int64_t i = 0; i < toy_count(call->in[0]); i++)
+        count += x[i] > 0;
+    status = call->make_output(call, 1, TN_SHAPE(count));
+    if (status == TN_OK && x[0] != -1)
+        status = call->make_output(call, 0, TN_SHAPE(count));
+    if (status != TN_OK || x[0] == -1)
+        return status;
+    int64_t *places = (int64_t *)((char *)call->out[1]->data + call->out[1]->byte_offset);
+    for (int64_t i = 0, k = 0; i < toy_count(call->in[0]); i++)
+        if (x[i] > 0) {
+            toy_floats(call->out[0])[k] = x[i];
+            places[k++] = i;
+        }
+    return TN_OK;
+}
+
+START_TEST(a_kernel_sizes_several_outputs)
+{
+    TN_SCOPE;
+    static const tn_operand outputs[] = { { "y", 0, 0 }, { "places", 0, 0 } };
+    tn_op_def op = { TEST_OP("test_two_open") };
+    tn_kernel_def kernel = MARK("test_two_open", "cpu", "positives_at", 0);
+    tn_tensor *in[] = { VEC(1, -2, 3) }, *out[2];
+    int64_t places[2];
+
+    op.outputs = outputs;
+    op.n_outputs = 2;
+    op.infer = two_open_infer;
+    op.dispatch_input = 0;
+    kernel.run = positives_at;
+    ck_assert_int_eq(tn_register(&op), TN_OK);
+    ck_assert_int_eq(tn_register(&kernel), TN_OK);
+    ck_assert_int_eq(tn_op_call(tn_op_find("test_two_open", 0), in, 1, NULL, out, 2), TN_OK);
+    HAS(out[0], 1, 3);
+    ck_assert_int_eq(tn_tensor_copy_out(out[1], places, sizeof places), TN_OK);
+    ck_assert(places[0] == 0 && places[1] == 2);
+    in[0] = VEC(-1, 2);
+    ck_assert_int_ne(tn_op_call(tn_op_find("test_two_open", 0), in, 1, NULL, out, 2), TN_OK);
+    ck_assert(out[0] == NULL && out[1] == NULL);
+    FAILED(TN_ERR_ASSERT, "did not make output 0");
+}
+END_TEST
+
 static tn_status broken(const tn_call *call)
 {
     (void)call;
@@ -484,6 +542,7 @@ int main(void)
     tcase_add_test(tests, the_kernel_of_higher_priority_wins_and_carries_the_flag);
     tcase_add_test(tests, a_kernel_that_does_not_support_the_call_is_passed_over);
     tcase_add_test(tests, kernels_get_workspace_and_may_size_their_outputs);
+    tcase_add_test(tests, a_kernel_sizes_several_outputs);
     tcase_add_test(tests, what_has_no_kernel_comes_apart_into_operators);
     tcase_add_test(tests, an_input_on_another_device_is_compared_with_the_first_that_counts);
     tcase_add_test(tests, only_inputs_that_are_written_count_as_changed);

@@ -4,6 +4,7 @@ EXTRA_DIST += \
 	%D%/fixtures/build.sh \
 	%D%/fixtures/crafted.c \
 	%D%/fixtures/faulty.c \
+	%D%/fixtures/interfaces.c \
 	%D%/fixtures/misbehaving.c \
 	%D%/fixtures/plain.c \
 	%D%/suite.h \
@@ -11,7 +12,8 @@ EXTRA_DIST += \
 
 # The bad plugins that the tests look at, and good ones.
 tests/plugin/fixtures.stamp: $(srcdir)/%D%/fixtures/build.sh $(srcdir)/%D%/fixtures/plain.c \
-		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c $(srcdir)/%D%/fixtures/misbehaving.c \
+		$(srcdir)/%D%/fixtures/crafted.c $(srcdir)/%D%/fixtures/faulty.c \
+		$(srcdir)/%D%/fixtures/interfaces.c $(srcdir)/%D%/fixtures/misbehaving.c \
 		$(TN_PUBLIC) $(TN_API_GENERATED) $(TN_OPS_GENERATED)
 	$(AM_V_GEN)$(MKDIR_P) tests/plugin && $(SHELL) $(srcdir)/%D%/fixtures/build.sh \
 	    '$(CC) $(TN_SDK_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(TN_SANITIZE)' '$(srcdir)/%D%/fixtures' tests/plugin/built && touch $@
@@ -35,13 +37,15 @@ TN_PLUGIN_TESTS = \
 	%D%/test_cores \
 	%D%/test_descriptors \
 	%D%/test_environment \
+	%D%/test_interfaces \
 	%D%/test_loader \
 	%D%/test_memory \
 	%D%/test_names \
 	%D%/test_nulls \
 	%D%/test_privilege \
 	%D%/test_reserved \
-	%D%/test_threads
+	%D%/test_threads \
+	%D%/test_unregister
 check_PROGRAMS += $(TN_PLUGIN_TESTS)
 TESTS += $(TN_PLUGIN_TESTS)
 
@@ -57,6 +61,11 @@ EXTRA_%C%_test_descriptors_DEPENDENCIES = tests/plugin/fixtures.stamp
 %C%_test_environment_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_environment_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_environment_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_interfaces_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_interfaces_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_interfaces_DEPENDENCIES = tests/plugin/fixtures.stamp
+%C%_test_unregister_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_unregister_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_loader_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_loader_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_loader_DEPENDENCIES = tests/plugin/fixtures.stamp

@@ -75,6 +75,10 @@ my %sample = (
     'tn_names *'               => 'given_list()',
     'const tn_names *'         => 'given_list()',
     'const struct tn_source *' => '&given_source',
+    'const struct tn_sink *'   => '&given_sink',
+    'const struct tn_plugin *' => '&given_plugin',
+    'const struct tn_interface_need *' => '&given_need',
+    'uint32_t *'               => '(uint32_t *)given_bytes',
     'tn_optimizer *'           => 'given_optimizer()',
     'const tn_optimizer *'     => 'given_optimizer()',
     'tn_scheduler *'           => 'tn_scheduler_new(given_optimizer(), "StepLR(step_size=1)")',
@@ -103,7 +107,8 @@ my %plain = (
 );
 # Only from inside a callback, or from a device that records, can these be had: such functions are
 # called with all NULL only.
-my %never = map { $_ => 1 } ('tn_function_ctx *', 'tn_loading *', 'tn_device_graph *');
+my %never = map { $_ => 1 }
+    ('tn_function_ctx *', 'tn_loading *', 'const tn_loading *', 'tn_device_graph *');
 
 my (@rows, $text);
 $text = "/* SPDX-License-Identifier: MIT\n *\n * Generated from sdk/api.json by tests/plugin/nulls.pl; do not edit. */\n\n";

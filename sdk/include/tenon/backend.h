@@ -168,6 +168,8 @@ typedef struct tn_backend_def {
     tn_status (*stream_new)(void *device, const tn_stream_args *args, void **stream);
     void (*stream_drop)(void *device, void *stream);
     tn_status (*stream_sync)(void *device, void *stream);
+    /* An event may outlive the stream that it was recorded on: it is waited for, asked and dropped
+     * after stream_drop, too. */
     tn_status (*event_new)(void *device, const tn_event_args *args, void **event);
     void (*event_drop)(void *device, void *event);
     tn_status (*event_record)(void *device, void *event, void *stream);

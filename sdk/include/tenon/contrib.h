@@ -22,7 +22,8 @@ TN_BEGIN_DECLS
 /* ==== op: an operator ========================================================================= */
 
 /* What inference returns for an output. Strides are in elements; without TN_META_STRIDED they are
- * row-major. */
+ * row-major. Frozen: 280 bytes, since it crosses in arrays; `flags` and `reserved` are what can
+ * still be given a meaning. */
 enum { TN_META_STRIDED = 1 };
 typedef struct tn_meta {
     tn_dtype dtype;
@@ -259,7 +260,12 @@ enum {
     TN_LAYER_DICT = 2,       /* its entries have keys */
     TN_LAYER_PARAMETERS = 4, /* entries of the list or dictionary are parameters, not modules */
     TN_LAYER_KEEP_KEYS = 8,  /* a slice of the list keeps the keys that its entries had */
-    TN_LAYER_COLLAPSE = 16   /* repr puts a run of entries that print alike on one line */
+    TN_LAYER_COLLAPSE = 16,  /* repr puts a run of entries that print alike on one line */
+    /* What a trace of a module makes of its call, where the program does not say: one node, or what
+     * forward calls. At most one of them; with neither, layers of plugins are nodes and those that
+     * a program registers are traced through. */
+    TN_LAYER_LEAF = 32,
+    TN_LAYER_THROUGH = 64
 };
 
 /* Any thread calls its functions; one thread at a time for a module in training or being built. */
@@ -420,6 +426,12 @@ typedef struct tn_format_def {
     tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink, const tn_state *state);
     uint32_t flags; /* TN_FORMAT_* */
     uint32_t reserved;
+    /* All that follow may be NULL. A format of whole modules: load_module makes one from the file,
+     * and the caller owns it; save_module writes one. tn_module_from_file and tn_module_save call
+     * them. Where there is `load` or `save` as well, it serves states. */
+    tn_module *(*load_module)(const struct tn_format_def *self, const tn_source *source);
+    tn_status (*save_module)(const struct tn_format_def *self, const tn_sink *sink,
+                             tn_module *module);
 } tn_format_def;
 
 /* ==== observer ================================================================================ */

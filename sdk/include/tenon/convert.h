@@ -17,7 +17,8 @@ TN_BEGIN_DECLS
 /* ---- moving and converting ------------------------------------------------------------------- */
 
 /* Moves and converts parameters and buffers; NULL device and TN_DTYPE_AUTO keep. Only floating and
- * complex tensors change dtype, and only to a floating or complex one. [null-ok:
+ * complex tensors change dtype, and only to a floating or complex one. What is in a slot with
+ * TN_SLOT_FIXED_DTYPE keeps its dtype in every conversion, and so does its gradient. [null-ok:
  * device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
 /* To the device of a name, "cpu" or "cuda:1". */
@@ -84,9 +85,10 @@ TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* Does nothing yet, and says so in the log (information): calls run as they always do. There is
- * nothing to compile to before graphs exist. [null-through] */
-TN_API tn_status tn_module_compile(tn_module *module);
+/* How calls of the module run, by a spec: "eager()", or NULL, as they always do, which the log says
+ * (information). There is nothing else before graphs exist; another name is refused with the list.
+ * [null-through] [null-ok: spec] */
+TN_API tn_status tn_module_compile(tn_module *module, const char *spec);
 
 TN_END_DECLS
 #endif

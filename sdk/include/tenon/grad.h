@@ -92,6 +92,11 @@ TN_API int64_t tn_grad_node_count(void);
 
 typedef struct tn_function_ctx tn_function_ctx;
 
+enum {
+    TN_FUNCTION_OPERATORS = 1 /* forward and backward compute by operators alone, and read no
+                                 values: the calls of operators say all that it does */
+};
+
 /* Forward (in no-grad mode) fills `out`; backward gets the saved tensors and the gradients of the
  * outputs and fills gradients of the inputs (TN_NONE where there is none). `user` holds arguments
  * that are not tensors and other data that forward passes to backward; `release` frees it when the
@@ -102,7 +107,9 @@ typedef struct tn_function {
     tn_status (*backward)(tn_function_ctx *ctx, void *user, tn_tensor *const *gout,
                           tn_tensor **gin);
     void (*release)(void *user);
-    void *reserved[4];
+    uint32_t flags; /* TN_FUNCTION_* */
+    uint32_t reserved32;
+    void *reserved[3];
 } tn_function;
 
 /* Calls the function; what it gives has its backward as history. [scoped] [array: in n_in, out

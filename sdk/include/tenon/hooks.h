@@ -133,5 +133,12 @@ TN_API tn_hook_handle tn_global_hook_buffer(tn_slot_hook hook, void *user,
 TN_API tn_hook_handle tn_global_hook_child(tn_child_hook hook, void *user,
                                            void (*release)(void *user));
 
+/* ---- from one module to another -------------------------------------------------------------- */
+
+/* Moves all hooks of `from` (not those of its children) to the end of those of `to`, in their
+ * order: for a module that takes the place of another. Their handles stay valid. Both or neither
+ * have them when it fails. Not while one of the modules is called. */
+TN_API tn_status tn_module_move_hooks(tn_module *from, tn_module *to);
+
 TN_END_DECLS
 #endif

@@ -75,13 +75,16 @@ enum {
     TN_SLOT_COMPUTED = 8 /* found by name; walks, states and conversions leave it out */
 };
 
-enum { TN_SLOT_NOT_PERSISTENT = 1 }; /* a buffer that state_dict leaves out */
+enum {
+    TN_SLOT_NOT_PERSISTENT = 1, /* a buffer that state_dict leaves out */
+    TN_SLOT_FIXED_DTYPE = 2     /* moves, and keeps its dtype in conversions: a scale in float32 */
+};
 
 /* Registers a parameter: the result of tn_parameter; a plain tensor is TN_ERR_TYPE; TN_NONE
  * reserves the name. The name is not empty, has no dot and is not taken by another kind:
  * TN_ERR_KEY. The module keeps a reference of its own. */
 TN_API tn_status tn_module_add_parameter(tn_module *module, const char *name, tn_tensor *tensor);
-/* The same for a buffer; TN_SLOT_NOT_PERSISTENT among the flags. */
+/* The same for a buffer; `flags`: TN_SLOT_*. */
 TN_API tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *tensor,
                                       uint32_t flags);
 /* The module keeps a reference of its own; the caller's stays the caller's. NULL child fails
@@ -185,7 +188,7 @@ typedef struct tn_visit {
     tn_module *module; /* the module; of a tensor, the one that has it */
     tn_tensor *tensor; /* NULL for a module */
     uint32_t kind;     /* tn_slot_kind */
-    uint32_t flags;    /* TN_SLOT_NOT_PERSISTENT */
+    uint32_t flags;    /* TN_SLOT_* */
 } tn_visit;
 
 /* Visits what `kinds` (an OR of tn_slot_kind) selects: for each module, itself, its parameters, its
@@ -237,6 +240,14 @@ TN_API tn_status tn_module_reset_parameters(tn_module *module);
 
 /* The member `user` of the descriptor of the module's layer. [borrowed] */
 TN_API void *tn_module_user(const tn_module *module);
+
+/* Whether the dtype of a parameter or buffer of this module stays in conversions
+ * (TN_SLOT_FIXED_DTYPE): sets the flag of the slot, which keeps it when another tensor is stored
+ * there; TN_ERR_ATTR where there is no such slot. A tensor in several slots keeps its dtype when
+ * one of them, in the tree that is converted, has the flag. */
+TN_API tn_status tn_module_set_fixed_dtype(tn_module *module, const char *name, bool fixed);
+/* The same question; false for a name without such a slot. */
+TN_API bool tn_module_has_fixed_dtype(const tn_module *module, const char *name);
 
 TN_END_DECLS
 #endif

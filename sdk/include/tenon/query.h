@@ -37,6 +37,18 @@ typedef struct tn_requirement {
     void *reserved;
 } tn_requirement;
 
+/* An interface that a plugin gives to other plugins: a table of functions, by an id that begins
+ * with the id of the plugin ("org.example.rules.table"). The rules are those of the host's
+ * interfaces: a released revision grows at its end, and its size shows that; revision 0 is a draft,
+ * of one size. Several revisions of one id may be given. Frozen. */
+typedef struct tn_interface_row {
+    const char *id;
+    uint32_t revision;
+    uint32_t size;     /* of the table */
+    const void *table; /* valid until the process ends */
+    void *reserved;
+} tn_interface_row;
+
 /* A plugin, as its author writes it. activate, deactivate: any thread, one at a time. */
 typedef struct tn_plugin {
     tn_head head;
@@ -59,6 +71,7 @@ typedef struct tn_plugin {
      * after a failure. `self` is the core's copy. */
     tn_status (*activate)(const struct tn_plugin *self);
     void (*deactivate)(const struct tn_plugin *self);
+    const tn_interface_row *interfaces; /* what it gives to other plugins; ends with a NULL id */
 } tn_plugin;
 
 enum { TN_PLUGIN_OWN_THREADS = 1 }; /* brings a thread pool (OpenMP, BLAS): rule 13 */

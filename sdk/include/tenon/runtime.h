@@ -9,6 +9,9 @@
 
 TN_BEGIN_DECLS
 
+struct tn_plugin;
+struct tn_interface_need;
+
 typedef uint32_t tn_outcome;
 enum {
     TN_OUTCOME_OK = 0,
@@ -96,7 +99,20 @@ TN_API const char *tn_env_get(const char *name);
 /* Contributes a descriptor from inside a program. */
 TN_PROGRAM tn_status tn_register_contribution(const void *contribution);
 #define tn_register(contribution) tn_register_contribution(contribution)
+/* Takes back what tn_register registered: the name is unknown, and free again. Layers, optimizers,
+ * schedulers, inits, formats and observers only. What was made from it keeps working, so the
+ * descriptor and its functions stay valid as long as a module, an optimizer or a scheduler of it
+ * lives. [main] */
+TN_PROGRAM tn_status tn_unregister(uint32_t kind, const char *name);
 #endif
+
+/* An interface that another plugin gives (tn_plugin.interfaces), the newest of the revisions that
+ * `need` accepts; `*revision` is its revision. `self` is the plugin that asks, which lists the
+ * other one among its requirements; NULL in a program. The other one is activated first. NULL and
+ * an error where there is none, or where the size of its table is less than need->size (for a
+ * draft, another). [static] [null-ok: self, revision] */
+TN_API const void *tn_interface_find(const struct tn_plugin *self,
+                                     const struct tn_interface_need *need, uint32_t *revision);
 
 TN_END_DECLS
 #endif

@@ -14,6 +14,7 @@
 TN_BEGIN_DECLS
 
 struct tn_source;
+struct tn_sink;
 
 /* ---- the state itself ------------------------------------------------------------------------ */
 
@@ -217,6 +218,30 @@ TN_API bool tn_source_is_mapped(const struct tn_source *source);
  * (that of "module" becomes that of the root); others stay. TN_ERR_KEY, without any change, where
  * two entries would then have the same name. */
 TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
+
+/* ---- whole modules, and several files -------------------------------------------------------- */
+
+/* The module in a file of a format that stores modules: its types, and its state where the format
+ * has one. TN_ERR_FORMAT for a file that has a state only: make the module, then tn_module_load.
+ * [owned] */
+TN_API tn_module *tn_module_from_file(const char *path);
+
+/* For the readers of formats: another file that the file names, `bytes` of it from `offset` on
+ * (UINT64_MAX: to its end). `name` is relative to the folder of the file, with `/` between folders;
+ * absolute names, empty parts, `.`, `..`, `\\`, links on the way, files that are not regular ones
+ * and ranges beyond the end are refused. NULL and an error then. It is mapped where `source` is,
+ * and valid as long as `source`. [callback] [borrowed] */
+TN_API const struct tn_source *tn_source_sibling(const struct tn_source *source, const char *name,
+                                                 uint64_t offset, uint64_t bytes);
+/* For the writers of formats: another file in the folder of the one that is written. `name` has no
+ * folder in it; one name is given once. It replaces an older file of that name, which is a regular
+ * one and no link, when save is over and was successful; the file that was asked for is replaced
+ * last. NULL and an error otherwise. [callback] [borrowed] */
+TN_API const struct tn_sink *tn_sink_sibling(const struct tn_sink *sink, const char *name);
+
+/* In load_state and the hooks before loading: a text of the whole state that is loaded; NULL when
+ * there is none. [callback] [borrowed] */
+TN_API const char *tn_loading_text(const tn_loading *loading, const char *key);
 
 TN_END_DECLS
 #endif
