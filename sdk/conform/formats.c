@@ -450,8 +450,10 @@ void conform_format(conform *c)
         conform_fail(c, "%s", tn_error_text());
     else if (t.format->flags & TN_FORMAT_INDEX)
         conform_skip(c, "it contains names of files, which the core reads and writes");
-    else if (t.format->load == NULL && t.format->save == NULL)
-        conform_fail(c, "format: neither load nor save; expected one or both");
+    else if (t.format->load == NULL && t.format->save == NULL && t.format->load_module == NULL &&
+             t.format->save_module == NULL)
+        conform_fail(c, "format: neither load nor save, of states or modules; expected one at "
+                        "least");
     else if (tn_plugin_activate(c->plugin->id) != TN_OK)
         conform_skip(c, "%s", tn_error_text());
     if (c->verdict == CONFORM_PASS && t.format->load != NULL && refuses_noise(&t) &&
