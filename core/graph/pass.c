@@ -213,19 +213,35 @@ static tn_status call_pass(const struct stage *stage, tn_graph *graph, tn__text 
     return status;
 }
 
+/* The graph is still ours afterwards, and ours alone. */
+static tn_status call_counted(const struct stage *stage, tn_graph *graph, tn__text *text)
+{
+    tn_status status;
+    int32_t refs;
+
+    tn_graph_keep(graph); /* so that a pass which drops it does not free it */
+    status = call_pass(stage, graph, text);
+    refs = atomic_load_explicit(&graph->refs, memory_order_relaxed);
+    if (refs > 1)
+        tn_graph_drop(graph);
+    if (status == TN_OK && refs > 2)
+        return tn_fail(TN_ERR_REFUSED, "it kept a reference to the graph");
+    if (status == TN_OK && refs < 2)
+        return tn_fail(TN_ERR_REFUSED, "it dropped the graph, which is not its own");
+    return status;
+}
+
 static tn_status run_stage(const struct stage *stage, const tn_graph *original, tn_graph *graph,
                            tn__text *text)
 {
     tn_status status = note_flags(graph, def_of(stage));
 
     if (status == TN_OK)
-        status = call_pass(stage, graph, text);
+        status = call_counted(stage, graph, text);
     if (status == TN_OK)
         status = check_ends(original, graph);
     if (status == TN_OK)
         status = tn_graph_lint(graph);
-    if (status == TN_OK && atomic_load_explicit(&graph->refs, memory_order_relaxed) != 1)
-        status = tn_fail(TN_ERR_REFUSED, "it kept a reference to the graph");
     return status == TN_OK ? TN_OK : tn_error_prefix("pass %s: ", def_of(stage)->name);
 }
 

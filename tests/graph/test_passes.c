@@ -12,6 +12,7 @@ typedef enum deed {
     DROP_OUTPUT,
     CIRCLE,
     KEEP,
+    DROP,
     REPORT,
     GROW,
     OPEN,
@@ -38,6 +39,7 @@ static tn_status act(const tn_pass_def *self, const tn_pass_args *args)
         return tn_graph_input(args->graph, "more", TN_SHAPE(1), TN_F32) != NULL ? TN_OK : TN_ERR_IO;
     case DROP_OUTPUT: return tn_graph_output(args->graph, NULL, 0);
     case CIRCLE: return tn_node_set_input(add, 0, relu);
+    case DROP: tn_graph_drop(args->graph); return TN_OK;
     case KEEP: kept = tn_graph_keep(args->graph); return TN_OK;
     case REPORT:
         for (int64_t i = 0; i < ((const struct options *)args->data)->times; i++) {
@@ -60,8 +62,8 @@ static tn_status act(const tn_pass_def *self, const tn_pass_args *args)
     return tn_node_erase(relu);
 }
 
-static deed deeds[] = { FAIL, FAIL_QUIETLY, ADD_INPUT, DROP_OUTPUT, CIRCLE,
-                        KEEP, REPORT,       GROW,      OPEN,        SILU };
+static deed deeds[] = { FAIL, FAIL_QUIETLY, ADD_INPUT, DROP_OUTPUT, CIRCLE, KEEP,
+                        DROP, REPORT,       GROW,      OPEN,        SILU };
 
 static void put(const char *name, deed what, uint64_t flags, const char *after)
 {
@@ -158,6 +160,7 @@ START_TEST(where_a_pass_fails_nothing_has_changed)
         { "circles", CIRCLE, TN_ERR_VALUE,
           "pass circles: tn_graph_lint: node add: input 0: node "
           "relu does not come before it" },
+        { "drops_it", DROP, TN_ERR_REFUSED, "pass drops_it: it dropped the graph" },
         { "keeps", KEEP, TN_ERR_REFUSED, "pass keeps: it kept a reference to the graph" },
     };
     TN_SCOPE;
@@ -165,7 +168,7 @@ START_TEST(where_a_pass_fails_nothing_has_changed)
     tn_graph *graph = small(w);
     tn_node *relu = tn_graph_find(graph, "relu");
     put("grow", GROW, TN_PASS_SHAPES | TN_PASS_WEIGHTS | TN_PASS_INFERENCE, NULL);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         char pipeline[64];
         put(rows[i].name, rows[i].what, 0, NULL);
         snprintf(pipeline, sizeof pipeline, "grow, %s", rows[i].name);
