@@ -239,6 +239,23 @@ START_TEST(the_checked_boundary_sees_what_a_pass_leaves)
 }
 END_TEST
 
+START_TEST(a_pass_that_is_taken_back_leaves_its_graphs)
+{
+    TN_SCOPE;
+    tn_tensor *w = numbers(-4), *x = numbers(-2);
+    tn_graph *graph = small(w);
+    put("silu", SILU, TN_PASS_SHAPES, NULL);
+    ck_ok(tn_graph_pass(graph, "silu"));
+    ck_ok(tn_unregister(TN_KIND_tn_pass_def, "silu"));
+    ck_made(run1(graph, x));
+    ck_assert_int_eq(tn_graph_pass(graph, "silu"), TN_ERR_KEY);
+    expect_failure(TN_ERR_KEY, "no plugin provides a pass \"silu\"");
+    ck_assert_ptr_null(run1(graph, tn_tensor_full(TN_SHAPE(5), 1, TN_F32, NULL)));
+    expect_failure(TN_ERR_VALUE, "which silu relied on");
+    tn_graph_drop(graph);
+}
+END_TEST
+
 START_TEST(memory_that_fails_in_a_pipeline_leaves_the_graph)
 {
     TN_SCOPE;
@@ -270,6 +287,7 @@ int main(void)
                                    where_a_pass_fails_nothing_has_changed,
                                    a_run_refuses_what_a_pass_did_not_rely_on,
                                    the_checked_boundary_sees_what_a_pass_leaves,
+                                   a_pass_that_is_taken_back_leaves_its_graphs,
                                    memory_that_fails_in_a_pipeline_leaves_the_graph,
                                    NULL };
     return suite_run("passes", tests);

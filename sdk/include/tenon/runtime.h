@@ -100,9 +100,9 @@ TN_API const char *tn_env_get(const char *name);
 TN_PROGRAM tn_status tn_register_contribution(const void *contribution);
 #define tn_register(contribution) tn_register_contribution(contribution)
 /* Takes back what tn_register registered: the name is unknown, and free again. Layers, optimizers,
- * schedulers, inits, formats and observers only. What was made from it keeps working, so the
- * descriptor and its functions stay valid as long as a module, an optimizer or a scheduler of it
- * lives. [main] */
+ * schedulers, inits, formats, observers, passes, compilers and communicators only. What was made
+ * from it keeps working, so the descriptor and its functions stay valid as long as a module, an
+ * optimizer, a scheduler, a group or a graph that it changed lives. [main] */
 TN_PROGRAM tn_status tn_unregister(uint32_t kind, const char *name);
 #endif
 
