@@ -17,6 +17,55 @@ static const char *route(const tn_op *op, const char *type, tn_dtype dtype, char
     return text;
 }
 
+static const struct word {
+    uint64_t flag;
+    const char *word;
+} op_words[] = { { TN_OP_PRIMITIVE, "primitive" },
+                 { TN_OP_BASIC, "basic" },
+                 { TN_OP_VIEW, "view" },
+                 { TN_OP_PROMOTE, "promote" },
+                 { TN_OP_PROMOTE_FLOAT, "promote_float" },
+                 { TN_OP_INPLACE, "inplace" },
+                 { TN_OP_INTO, "into" },
+                 { TN_OP_RANDOM, "random" },
+                 { TN_OP_STRAIGHT_THROUGH, "straight_through" },
+                 { TN_OP_POINTWISE, "pointwise" },
+                 { TN_OP_READS, "reads" },
+                 { TN_OP_ORDERED, "ordered" },
+                 { 0, NULL } },
+  operand_words[] = { { TN_OPERAND_OPTIONAL, "optional" },
+                      { TN_OPERAND_NO_GRAD, "nograd" },
+                      { TN_OPERAND_NO_PROMOTE, "nopromote" },
+                      { TN_OPERAND_LIST, "list" },
+                      { TN_OPERAND_ANY_DEVICE, "anydevice" },
+                      { TN_OPERAND_APART, "apart" },
+                      { TN_OPERAND_WRITTEN, "written" },
+                      { TN_OPERAND_UPDATED, "updated" },
+                      { 0, NULL } };
+
+static void flags_json(const struct word *words, uint64_t flags)
+{
+    json_begin("flags", '[');
+    for (; words->word != NULL; words++)
+        if (flags & words->flag)
+            json_text(NULL, words->word);
+    json_end(']');
+}
+
+/* "flags: pointwise inplace", "running_mean: optional updated" */
+static void flags_print(const char *name, const struct word *words, uint64_t flags)
+{
+    bool any = false;
+
+    for (; words->word != NULL; words++)
+        if (flags & words->flag) {
+            printf("%s%s%s", any ? " " : name, any ? "" : ": ", words->word);
+            any = true;
+        }
+    if (any)
+        putchar('\n');
+}
+
 static void operand_json(const char *key, const tn_operand *operands, int32_t count)
 {
     json_begin(key, '[');
@@ -25,6 +74,7 @@ static void operand_json(const char *key, const tn_operand *operands, int32_t co
         json_text("name", operands[i].name);
         json_bool("optional", operands[i].flags & TN_OPERAND_OPTIONAL);
         json_bool("list", operands[i].flags & TN_OPERAND_LIST);
+        flags_json(operand_words, operands[i].flags);
         json_end('}');
     }
     json_end(']');
@@ -41,6 +91,7 @@ static void op_json(const tn_op *op, const tn_op_def *def)
     json_text("math", def->math);
     json_bool("primitive", def->flags & TN_OP_PRIMITIVE);
     json_bool("view", def->flags & TN_OP_VIEW);
+    flags_json(op_words, def->flags);
     json_bool("differentiable", def->derive || def->decompose);
     operand_json("inputs", def->inputs, def->n_inputs);
     operand_json("outputs", def->outputs, def->n_outputs);
@@ -80,6 +131,9 @@ static int one(const char *name, int64_t types, bool json)
     if (def->help)
         print_wrapped("", 0, def->help);
     op_print(def);
+    flags_print("flags", op_words, def->flags);
+    for (int32_t i = 0; i < def->n_inputs; i++)
+        flags_print(def->inputs[i].name, operand_words, def->inputs[i].flags);
     table t = { .columns = 1 + (int)types };
     for (int64_t i = 0; i < types; i++)
         snprintf(cells[i], sizeof cells[i], "%s", tn_registry_name(TN_KIND_tn_backend_def, i));

@@ -85,7 +85,7 @@ uint64_t tn__check_inputs_sum(const tn_call *call, const tn_op_def *def)
         uintptr_t from, to;
 
         if (call->in[i] != NULL && operand >= 0 &&
-            !(def->inputs[operand].flags & TN_OPERAND_WRITTEN) &&
+            !(def->inputs[operand].flags & (TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED)) &&
             interval(call->in[i], &from, &to) && !is_output(call, from, to))
             sum = view_sum(call->in[i], sum);
     }

@@ -52,7 +52,7 @@ static bool is_offered(const tn_node *node, const tn_device *device)
 static bool has_writes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next)
-        if (node->op != NULL && (node->op->flags & TN__OP_WRITES) != 0)
+        if (node->op != NULL && (node->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0)
             return true;
     return false;
 }

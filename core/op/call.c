@@ -395,7 +395,7 @@ void tn__call_end(tn__work *work)
     end(work);
 }
 
-static tn_status call_recorded(tn__work *work, tn_tensor **out)
+tn_status tn__call_recorded(tn__work *work, tn_tensor **out)
 {
     const tn_op_def *def = &work->op->def;
     tn_status status;
@@ -427,10 +427,10 @@ static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int6
 
     if (tn__unlikely(status != TN_OK))
         return status;
-    if (tn__unlikely(op->flags & TN__OP_WRITES))
+    if (tn__unlikely(op->flags & (TN__OP_WRITES | TN__OP_UPDATES)))
         status = tn__write_call(&work, out);
     else if (tn__unlikely(work.wants_grad))
-        status = call_recorded(&work, out);
+        status = tn__call_recorded(&work, out);
     else
         status = tn__run_work(&work, out, false);
     end(&work);

@@ -124,6 +124,11 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
     if (status == TN_OK)
         status = tn__op_run(work->op, in, work->n_in, work->options, in + work->n_in, work->n_out,
                             NULL);
+    for (int64_t i = 0; i < work->n_in && status == TN_OK; i++)
+        if ((work->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0 && tn__write_into(work, i)) {
+            status = tn__copy(work->in[i], in[i]);
+            bytes += (uint64_t)in[i]->numel * tn_dtype_size((tn_dtype)in[i]->dtype);
+        }
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         tn_tensor *result = in[work->n_in + i];
 

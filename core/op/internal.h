@@ -23,8 +23,9 @@ struct tn_op {
     const tn_option *dtype_option; /* the option that is an element type, NULL without one */
 };
 enum {
-    TN__OP_LIST = 1 << 29,  /* the last input may be repeated */
-    TN__OP_WRITES = 1 << 30 /* into inputs (TN_OPERAND_WRITTEN) */
+    TN__OP_UPDATES = 1 << 28, /* inputs (TN_OPERAND_UPDATED) */
+    TN__OP_LIST = 1 << 29,    /* the last input may be repeated */
+    TN__OP_WRITES = 1 << 30   /* into inputs (TN_OPERAND_WRITTEN) */
 };
 
 /* Called by core/plugin for contributions. */

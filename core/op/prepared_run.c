@@ -140,7 +140,7 @@ static tn_status make_outputs(const tn_prepared *p, tn_tensor **out)
 static tn_status run_checked(tn_prepared *p, tn__work *work, tn_tensor **out, bool given)
 {
     const tn_view *out_views[TN_MAX_OPERANDS];
-    bool writes = (p->op->flags & TN__OP_WRITES) != 0;
+    bool writes = (p->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0;
     tn_status status = check_inputs(p, work);
 
     if (tn__likely(status == TN_OK))

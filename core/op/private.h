@@ -139,11 +139,15 @@ tn_status tn__observer_end(tn__observed *seen, tn_tensor *const *out, int64_t n_
                            tn_status status);
 tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
-/* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN). */
+/* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN, TN_OPERAND_UPDATED). */
 tn_status tn__write_call(tn__work *work, tn_tensor **out);
 /* Its parts: what is checked before, and the versions of what was written after. */
 tn_status tn__write_check(const tn__work *work);
 void tn__write_done(tn__work *work);
+/* Whether this call writes input i. */
+bool tn__write_into(const tn__work *work, int64_t i);
+/* Runs a call of which gradients are wanted, and records it. */
+tn_status tn__call_recorded(tn__work *work, tn_tensor **out);
 
 /* Whether an operator takes that many inputs; the failure when it does not. */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)

@@ -60,18 +60,39 @@ static tn_op *find(const snapshot *all, const char *name, uint32_t revision)
     return at < all->count && compare(all->at[at], name, revision) == 0 ? all->at[at] : NULL;
 }
 
-static bool writes(const tn_op_def *def)
+static bool has_operand(const tn_op_def *def, uint64_t flag)
 {
     for (int32_t i = 0; i < def->n_inputs; i++)
-        if (def->inputs[i].flags & TN_OPERAND_WRITTEN)
+        if (def->inputs[i].flags & flag)
             return true;
     return false;
+}
+
+/* What is wrong with inputs that are updated. A copy of another dtype would be updated in the place
+ * of one that is promoted. */
+static const char *wrong_updates(const tn_op_def *def, bool effect)
+{
+    uint64_t needs = TN_OPERAND_NO_GRAD;
+
+    if (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT))
+        needs |= TN_OPERAND_NO_PROMOTE;
+    if (effect)
+        return "inputs: some are written and some updated; expected one of the flags";
+    if ((def->flags & (TN_OP_VIEW | TN_OP_INPLACE | TN_OP_INTO)) != 0)
+        return "flags: an operator that updates inputs cannot be a view or have an in-place form";
+    for (int32_t i = 0; i < def->n_inputs; i++)
+        if ((def->inputs[i].flags & TN_OPERAND_UPDATED) != 0 &&
+            (def->inputs[i].flags & needs) != needs)
+            return "inputs: one is updated; expected TN_OPERAND_NO_GRAD with that, and "
+                   "TN_OPERAND_NO_PROMOTE where inputs are promoted";
+    return NULL;
 }
 
 static tn_status check_definition(const tn_op_def *def)
 {
     const char *wrong = NULL;
-    bool effect = def->inputs != NULL && def->n_inputs <= TN_MAX_OPERANDS && writes(def);
+    bool effect = def->inputs != NULL && def->n_inputs <= TN_MAX_OPERANDS &&
+                  has_operand(def, TN_OPERAND_WRITTEN);
 
     if (def->name == NULL || def->name[0] == '\0')
         return tn_fail(TN_ERR_VALUE, "operator: name: it is missing");
@@ -99,6 +120,10 @@ static tn_status check_definition(const tn_op_def *def)
         wrong = "defaults; expected a struct and its size, since there are options";
     else if (def->dispatch_input < -1 || def->dispatch_input >= def->n_inputs)
         wrong = "dispatch_input; expected the number of an input, or -1 for output 0";
+    else if ((def->flags & TN_OP_POINTWISE) != 0 && (def->flags & (TN_OP_VIEW | TN_OP_RANDOM)) != 0)
+        wrong = "flags: pointwise; expected neither a view nor random numbers with it";
+    else if (has_operand(def, TN_OPERAND_UPDATED))
+        wrong = wrong_updates(def, effect);
     if (wrong != NULL)
         return tn_fail(TN_ERR_VALUE, "operator %q: wrong %s", def->name, wrong);
     return TN_OK;
@@ -152,6 +177,8 @@ tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin)
     for (int32_t i = 0; i < op->def.n_inputs; i++) {
         if (op->def.inputs[i].flags & TN_OPERAND_WRITTEN)
             op->flags |= TN__OP_WRITES;
+        if (op->def.inputs[i].flags & TN_OPERAND_UPDATED)
+            op->flags |= TN__OP_UPDATES;
         if ((op->def.inputs[i].flags & TN_OPERAND_LIST) == 0)
             continue;
         op->flags |= TN__OP_LIST;

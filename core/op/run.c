@@ -372,8 +372,6 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
                                op->def.name, op->def.outputs[i].name, tn_device_name(work->device));
         return make_outputs(work, out, views);
     }
-    if (op->flags & TN__OP_WRITES) /* what was moved would not come back */
-        return tn__op_missing(work, dtype, reasons);
     status = tn__fallback(work, out, &done);
     if (done || status != TN_OK)
         return status;

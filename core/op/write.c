@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that write into their inputs (TN_OPERAND_WRITTEN): many tensors change in one call,
- * as in the step of an optimizer. What is written must be writable, must not be passed twice,
- * and must not be recorded. */
+ * Operators that write into their inputs. TN_OPERAND_WRITTEN: many tensors change in one call, as
+ * in the step of an optimizer, which must not be recorded. TN_OPERAND_UPDATED: running values
+ * change beside results that are recorded. What is written must be writable and must share no
+ * memory with another input. */
 #include "core/op/private.h"
 
 #include <stdlib.h>
@@ -12,12 +13,14 @@ struct reach {
     uintptr_t memory; /* 0 where `begin` is an address: foreign memory may be in another storage */
     uint64_t begin, end;
     int64_t index;
+    bool written;
 };
 
-static struct reach reach_of(const tn_tensor *tensor, int64_t index)
+static struct reach reach_of(const tn_tensor *tensor, int64_t index, bool written)
 {
     uint64_t item = tn_dtype_size((tn_dtype)tensor->dtype);
-    struct reach reach = { (uintptr_t)tensor->view.data, tensor->view.byte_offset, 0, index };
+    struct reach reach = { (uintptr_t)tensor->view.data, tensor->view.byte_offset, 0, index,
+                           written };
 
     if (tn_device_is_host(tensor->device)) {
         reach.begin += reach.memory;
@@ -40,12 +43,64 @@ static int by_place(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* No two inputs share memory: sorted by place, each ends before the next begins. */
+/* Groups count from the first tensor of the list, which is the last operand. */
+bool tn__write_into(const tn__work *work, int64_t i)
+{
+    uint64_t flags = tn__operand(work->op, i)->flags;
+    int64_t place = i - (work->op->def.n_inputs - 1);
+
+    if (tn__is_none(work->in[i]))
+        return false;
+    if ((flags & TN_OPERAND_UPDATED) != 0)
+        return i > 63 || (work->only_read >> i & 1) == 0;
+    if ((flags & TN_OPERAND_WRITTEN) == 0)
+        return false;
+    return place < 0 || work->group <= 0 || work->group > 64 ||
+           (work->only_read >> place % work->group & 1) == 0;
+}
+
+static tn_status shared(const tn__work *work, const struct reach *a, const struct reach *b)
+{
+    return tn_fail(TN_ERR_RUNTIME,
+                   "%s: inputs %lld and %lld share memory, and one is written; tn_copy one of them "
+                   "first",
+                   work->op->def.name, (long long)a->index, (long long)b->index);
+}
+
+static bool overlaps(const struct reach *before, const struct reach *at)
+{
+    return before != NULL && before->memory == at->memory && at->begin < before->end;
+}
+
+static const struct reach *further(const struct reach *before, const struct reach *at)
+{
+    return before == NULL || before->memory != at->memory || at->end > before->end ? at : before;
+}
+
+/* What is written shares no memory with another input: sorted by place, it begins after all others
+ * end, and ends before others begin. */
+static tn_status check_sorted(const tn__work *work, const struct reach *reaches, int64_t n)
+{
+    const struct reach *any = NULL, *written = NULL;
+
+    for (int64_t i = 0; i < n; i++) {
+        const struct reach *at = &reaches[i];
+
+        if (overlaps(written, at))
+            return shared(work, written, at);
+        if (at->written && overlaps(any, at))
+            return shared(work, any, at);
+        any = further(any, at);
+        if (at->written)
+            written = further(written, at);
+    }
+    return TN_OK;
+}
+
 static tn_status check_apart(const tn__work *work)
 {
     struct reach few[16], *reaches = few;
-    const struct reach *last = NULL;
-    tn_status status = TN_OK;
+    tn_status status;
     int64_t n = 0;
 
     if (!tn_device_has_memory(work->device))
@@ -57,42 +112,21 @@ static tn_status check_apart(const tn__work *work)
     }
     for (int64_t i = 0; i < work->n_in; i++)
         if (!tn__is_none(work->in[i]) && work->in[i]->numel > 0)
-            reaches[n++] = reach_of(work->in[i], i);
+            reaches[n++] = reach_of(work->in[i], i, tn__write_into(work, i));
     qsort(reaches, (size_t)n, sizeof *reaches, by_place);
-    for (int64_t i = 0; i < n && status == TN_OK; i++) {
-        const struct reach *at = &reaches[i];
-
-        if (last != NULL && last->memory == at->memory && at->begin < last->end)
-            status = tn_fail(TN_ERR_RUNTIME,
-                             "%s: inputs %lld and %lld share memory, and one is written; tn_copy "
-                             "one of them first",
-                             work->op->def.name, (long long)last->index, (long long)at->index);
-        if (last == NULL || last->memory != at->memory || at->end > last->end)
-            last = at;
-    }
+    status = check_sorted(work, reaches, n);
     if (reaches != few)
         tn_free(reaches);
     return status;
 }
 
-/* Groups count from the first tensor of the list, which is the last operand. */
-static bool is_written(const tn__work *work, int64_t i)
-{
-    int64_t place = i - (work->op->def.n_inputs - 1);
-
-    if ((tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN) == 0)
-        return false;
-    return place < 0 || work->group <= 0 || work->group > 64 ||
-           (work->only_read >> place % work->group & 1) == 0;
-}
-
 static tn_status check_writable(const tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++) {
-        const tn_tensor *tensor = work->in[i];
+        tn_tensor *tensor = work->in[i];
         tn_status status;
 
-        if (tn__is_none(tensor) || !is_written(work, i))
+        if (!tn__write_into(work, i))
             continue;
         status = tn__tensor_writable(tensor);
         if (status != TN_OK)
@@ -103,6 +137,12 @@ static tn_status check_writable(const tn__work *work)
                            "(it was expanded, or its windows overlap); tn_copy returns a tensor "
                            "that can be written",
                            work->op->def.name, (long long)i);
+        if (tn__requires_grad(tensor) && tn__grad_on())
+            return tn_fail(TN_ERR_RUNTIME,
+                           "%s: %s: it is updated and requires grad, which would not be recorded; "
+                           "expected a tensor that does not, or a call between "
+                           "tn_grad_begin(false) and tn_grad_end()",
+                           work->op->def.name, tn__operand(work->op, i)->name);
     }
     return TN_OK;
 }
@@ -110,27 +150,38 @@ static tn_status check_writable(const tn__work *work)
 tn_status tn__write_check(const tn__work *work)
 {
     tn_status status;
+    bool any = false;
 
-    if (work->wants_grad)
+    if (work->wants_grad && (work->op->flags & TN__OP_WRITES) != 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s: it writes into its inputs and has no derivative, but one of them "
                        "requires grad; call it between tn_grad_begin(false) and tn_grad_end()",
                        work->op->def.name);
     status = check_writable(work);
-    return status == TN_OK ? check_apart(work) : status;
+    for (int64_t i = 0; i < work->n_in && !any; i++)
+        any = tn__write_into(work, i);
+    return status == TN_OK && any ? check_apart(work) : status;
 }
 
 void tn__write_done(tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++)
-        if (!tn__is_none(work->in[i]) && is_written(work, i))
+        if (tn__write_into(work, i))
             tn__tensor_written(work->in[i]);
 }
 
+/* The versions of what is updated move before the call, so that what the call itself saves for its
+ * derivative counts as saved after the update. */
 tn_status tn__write_call(tn__work *work, tn_tensor **out)
 {
     tn_status status = tn__write_check(work);
 
+    if (work->op->flags & TN__OP_UPDATES) {
+        if (status != TN_OK)
+            return status;
+        tn__write_done(work);
+        return work->wants_grad ? tn__call_recorded(work, out) : tn__run_work(work, out, false);
+    }
     if (status == TN_OK)
         status = tn__run_work(work, out, false);
     tn__write_done(work); /* a step that failed may have written, too */

@@ -24,6 +24,14 @@ static tn_status image_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
+/* The same, with running moments that are only read unless `updates`. */
+static tn_status running_infer(tn_infer *infer, bool updates)
+{
+    if (!updates && TN_HAS(infer, tn_infer, only_read))
+        infer->only_read = 1 << 1 | 1 << 2;
+    return image_infer(infer);
+}
+
 /* [C] as [1, C, 1, ...] */
 static tn_tensor *per_channel(tn_tensor *x, int32_t ndim)
 {
@@ -142,9 +150,10 @@ static tn_status check_eps(double eps)
 
 static tn_status batch_norm_infer(tn_infer *infer)
 {
-    tn_status status = check_eps(((const tn_batch_norm_options *)infer->options)->eps);
+    const tn_batch_norm_options *o = infer->options;
+    tn_status status = check_eps(o->eps);
 
-    return status == TN_OK ? image_infer(infer) : status;
+    return status == TN_OK ? running_infer(infer, o->training) : status;
 }
 
 static tn_status batch_norm_relu_infer(tn_infer *infer)
@@ -153,10 +162,13 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     char text[TN__TEXT], text_x[TN__TEXT];
     bool fits = residual == NULL || residual->ndim == x->ndim;
     tn_infer plain = *infer;
-    tn_status status = check_eps(((const tn_batch_norm_relu_options *)infer->options)->eps);
+    const tn_batch_norm_relu_options *o = infer->options;
+    tn_status status = check_eps(o->eps);
 
     if (status != TN_OK)
         return status;
+    if (!o->training && TN_HAS(infer, tn_infer, only_read))
+        infer->only_read = 1 << 1 | 1 << 2;
     plain.n_in = 5;
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
@@ -174,6 +186,12 @@ static tn_status batch_norm_relu_decompose(const tn_decompose *call)
     plain.momentum = o->momentum;
     plain.eps = o->eps;
     return batch_norm(call->in, &plain, true, call->out);
+}
+
+static tn_status instance_norm_infer(tn_infer *infer)
+{
+    return running_infer(infer,
+                         ((const tn_instance_norm_options *)infer->options)->use_input_stats);
 }
 
 static tn_status instance_norm_decompose(const tn_decompose *call)
@@ -269,5 +287,5 @@ static tn_status group_norm_decompose(const tn_decompose *call)
 
 TN__OP(batch_norm, .infer = batch_norm_infer, .decompose = batch_norm_decompose);
 TN__OP(batch_norm_relu, .infer = batch_norm_relu_infer, .decompose = batch_norm_relu_decompose);
-TN__OP(instance_norm, .infer = image_infer, .decompose = instance_norm_decompose);
+TN__OP(instance_norm, .infer = instance_norm_infer, .decompose = instance_norm_decompose);
 TN__OP(group_norm, .infer = group_norm_infer, .decompose = group_norm_decompose);

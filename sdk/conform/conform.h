@@ -130,6 +130,7 @@ typedef struct conform_case {
     conform_tensor given[CONFORM_GIVEN];
     bool loose;   /* they are not exact */
     bool refused; /* the call has to fail */
+    bool draws;   /* set by the receiver: the call draws from the generator */
     bool keep;    /* set by the receiver to keep the case until all cases are delivered */
 } conform_case;
 

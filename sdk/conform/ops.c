@@ -116,7 +116,7 @@ bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype)
 
 bool conform_jumps(const conform_case *one)
 {
-    return is_in(jumping, one->def->name) || (one->def->flags & TN_OP_RANDOM) != 0;
+    return is_in(jumping, one->def->name) || one->draws;
 }
 
 static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tensor *const *expected)
@@ -181,6 +181,22 @@ static bool in_place(subject *s, const where_from *given, tn_dtype from, tn_tens
     return well && conform_compare(s, w, into, expected[0]);
 }
 
+/* Inputs that are updated have the values that the reference gives them. */
+static bool updates_agree(subject *s, const where_from *given, const attempt *a, const attempt *ref)
+{
+    where_from w = *given;
+    const tn_op_def *def = w.one->def;
+    bool well = true;
+
+    w.what = "updated input";
+    for (int64_t i = 0; i < w.one->n_in && i < def->n_inputs && well; i++) {
+        w.index = i;
+        if (w.one->in[i].there && (def->inputs[i].flags & TN_OPERAND_UPDATED) != 0)
+            well = conform_compare(s, &w, a->in[i], ref->in[i]);
+    }
+    return well;
+}
+
 static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype)
 {
     attempt ref, a, again;
@@ -189,6 +205,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
     void *before[OPERANDS] = { NULL };
     size_t sizes[OPERANDS];
 
+    if (from == dtype && !conform_flags_case(s, one, dtype))
+        return false;
     if (conform_inputs(one, from, dtype, wide, tn_device_find("reference"), CONFORM_AS_GIVEN, false,
                        &ref) != TN_OK ||
         conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK)
@@ -222,7 +240,8 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
             }
             w.index = 0;
             if (well)
-                well = conform_untouched(s, &w, one, a.whole, before, sizes);
+                well = conform_untouched(s, &w, &a, before, sizes) &&
+                       updates_agree(s, &w, &a, &ref);
         }
         for (int64_t i = 0; i < one->n_in; i++) {
             free(before[i]);
@@ -239,7 +258,7 @@ static bool forward(subject *s, conform_case *one, tn_dtype from, tn_dtype dtype
         for (; w.index < conform_results(one) && well; w.index++)
             well = conform_same_bits(s, &w, a.out[w.index], again.out[w.index], "again");
         w.index = 0;
-        if (well && !(one->def->flags & TN_OP_RANDOM))
+        if (well && !one->draws)
             well = conform_in_threads(s, &w, from);
     }
     if (well && (one->def->flags & TN_OP_INPLACE))
@@ -270,6 +289,7 @@ static bool take(void *user, conform_case *one)
         tn_scope_end(scope);
         return true;
     }
+    one->draws = conform_draws(one, from);
     for (int dtype = 0; dtype < (int)DTYPES && s->c->verdict != CONFORM_FAIL; dtype++) {
         tally *row = &s->row[dtype];
         bool own = dtype == (int)from, cast = is_float(from) && is_float((tn_dtype)dtype);
@@ -346,6 +366,8 @@ static void work(conform *c, bool gradients)
                                                          : row->route,
                     ran ? row->cases - row->missing : 0, row->failed, row->worst);
     }
+    if (cases > 0 && !gradients)
+        conform_flags_end(s, tn_op_definition(tn_op_find(c->subject, 0)));
     if (cases < 0)
         conform_fail(c, "cases: %s", words);
     else if (cases == 0)

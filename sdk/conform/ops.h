@@ -23,6 +23,12 @@ typedef struct tally {
     char route[96];
 } tally;
 
+/* What the cases of an operator of the plugin did, to compare with its flags (ops_flags.c). */
+struct conform_seen {
+    int64_t cases;
+    bool reads, draws, updates;
+};
+
 typedef struct subject {
     conform *c;
     const tn_device *device;
@@ -34,6 +40,7 @@ typedef struct subject {
     clock_t spent;
     conform_case plain; /* one that passed, for use after a refusal; op is NULL: none yet */
     tn_dtype plain_dtype;
+    struct conform_seen flags;
     void *plain_bits[OPERANDS]; /* what it gave */
     size_t plain_size[OPERANDS];
 } subject;
@@ -66,9 +73,9 @@ tn_status conform_call(const conform_case *one, const tn_device *device, uint64_
 bool conform_differ(subject *s, const where_from *w, const char *words);
 /* Compares shapes, then elements, with the reference. */
 bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *expected);
-/* Whether the bytes between and around the elements are unchanged. */
-bool conform_untouched(subject *s, const where_from *w, const conform_case *one, tn_tensor **whole,
-                       void *const *before, const size_t *sizes);
+/* Whether the inputs and the bytes around them are unchanged, but for those that are updated. */
+bool conform_untouched(subject *s, const where_from *w, const attempt *a, void *const *before,
+                       const size_t *sizes);
 /* Twice the same call: twice the same bits. */
 bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
                        const char *how);
@@ -83,6 +90,14 @@ bool conform_jumps(const conform_case *one);
  * with those that the case gives, and its table of options with its defaults (ops_own.c). */
 bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *out);
 bool conform_own_defaults(conform *c, const tn_op_def *def);
+bool conform_is_own(const conform *c, const char *op);
+/* Whether a case draws from the generator, on the reference. */
+bool conform_draws(const conform_case *one, tn_dtype dtype);
+/* The flags of an operator of the plugin: by a case, by an input that may be updated, and after all
+ * cases (ops_flags.c). */
+bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype);
+bool conform_updated(subject *s, const where_from *w, const attempt *a, int64_t i, bool changed);
+void conform_flags_end(subject *s, const tn_op_def *def);
 /* Cases that no file has, for some operators (ops_long.c); as conform_cases. */
 int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
                            char *words, size_t size);

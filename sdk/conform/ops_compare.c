@@ -191,19 +191,27 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
     return same || conform_differ(s, w, words);
 }
 
-bool conform_untouched(subject *s, const where_from *w, const conform_case *one, tn_tensor **whole,
-                       void *const *before, const size_t *sizes)
+bool conform_untouched(subject *s, const where_from *w, const attempt *a, void *const *before,
+                       const size_t *sizes)
 {
+    const conform_case *one = w->one;
+
     for (int64_t i = 0; i < one->n_in; i++) {
+        int64_t last = one->def->n_inputs - 1;
         size_t size;
         void *now;
         bool same;
 
         if (before[i] == NULL)
             continue;
-        now = conform_bytes(whole[i], &size);
+        now = conform_bytes(a->whole[i], &size);
         same = now != NULL && size == sizes[i] && memcmp(now, before[i], size) == 0;
         free(now);
+        if (one->def->inputs[i < last ? i : last].flags & TN_OPERAND_UPDATED) {
+            if (!conform_updated(s, w, a, i, !same))
+                return false;
+            continue;
+        }
         if (!same)
             return conform_fail(s->c,
                                 "case %s as %s, inputs %s: input %lld or the memory around it was "

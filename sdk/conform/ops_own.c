@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_own(const conform *c, const char *op)
+bool conform_is_own(const conform *c, const char *op)
 {
     const char *owner = tn_registry_plugin(TN_KIND_tn_op_def, op);
 
@@ -60,10 +60,10 @@ bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *
 {
     bool well = true;
 
-    if (!is_own(s->c, one->def->name))
+    if (!conform_is_own(s->c, one->def->name))
         return true;
     well = conform_own_defaults(s->c, one->def);
-    if (one->loose || (one->def->flags & TN_OP_RANDOM) != 0 || one->n_given != one->def->n_outputs)
+    if (one->loose || one->draws || one->n_given != one->def->n_outputs)
         return well;
     for (int32_t i = 0; i < one->n_given && well; i++) {
         const conform_tensor *given = &one->given[i];

@@ -57,5 +57,10 @@ extern const char *const reference_each_names[], *const reference_fold_names[],
 /* Registers the device type "reference" in this process, with kernels for the operators that have
  * all of these flags: TN_OP_PRIMITIVE. */
 tn_status conform_reference(uint64_t flags);
+/* The device "counted": the reference as a device whose memory the host cannot address. NULL and an
+ * error on failure. */
+const tn_device *reference_counted(void);
+/* How often the host copied values from it. */
+int64_t reference_reads(void);
 
 #endif

@@ -40,9 +40,10 @@ my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', i
 my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD',
                nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST',
                anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
-               written => 'TN_OPERAND_WRITTEN');
+               written => 'TN_OPERAND_WRITTEN', updated => 'TN_OPERAND_UPDATED');
 my %FLAG = map { $_ => "TN_OP_\U$_" } 
-    qw(primitive basic view promote promote_float inplace into random straight_through);
+    qw(primitive basic view promote promote_float inplace into random straight_through
+       pointwise reads ordered);
 
 my (@families, %seen, %wrappers);
 my ($file, $line_number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two operators and what can be wrong in operators: blend, y = x + weight * z * z with
- * broadcasting, and both, y = x^2 and z = x^3. */
+ * Operators and what can be wrong in operators: blend, y = x + weight * z * z with broadcasting;
+ * both, y = x^2 and z = x^3; track, which counts in an input; noise, which draws. */
 #include "mutant.h"
 
 struct options {
@@ -50,6 +50,17 @@ static tn_status blend_decompose(const tn_decompose *call)
         tn_add_scalar_(x, 1);
     if (is("decompose-narrow"))
         square = tn_cast(tn_cast(square, TN_BF16), tn_tensor_dtype(z));
+    if (is("pointwise-sum"))
+        square = tn_add(square, tn_sum(z, NULL), NULL);
+    if (is("pointwise-place"))
+        square = tn_add(
+            square,
+            tn_reshape(tn_arange(z, 0, (double)tn_tensor_numel(z), NULL), tn_tensor_shape(z)),
+            NULL);
+    if (is("reads-unsaid"))
+        weight += tn_tensor_item(tn_sum(z, NULL)) > 1e9;
+    if (is("random-unsaid"))
+        square = tn_add(square, tn_uniform(z, NULL), NULL);
     call->out[0] = tn_add(x, tn_mul_scalar(square, weight), NULL);
     if (is("decompose-random"))
         call->out[0] = tn_add_scalar(call->out[0], (double)(rand() % 2));
@@ -78,6 +89,8 @@ static tn_status blend_derive(tn_derive *d)
     tn_tensor *x = d->in[0], *z = d->in[1], *g = d->gout[0], *gz;
     double weight = is("derive-option-ignored") ? 0.5 : o->weight;
 
+    if (is("reads-in-derive"))
+        weight += tn_tensor_item(tn_sum(z, NULL)) > 1e9;
     if (is("derive-cut"))
         z = tn_detach(z);
     if (is("derive-writes"))
@@ -114,6 +127,7 @@ static tn_op_def blend = { TN_HEAD(tn_op_def),
                            .options = table,
                            .defaults = &defaults,
                            .options_size = sizeof(struct options),
+                           .flags = TN_OP_POINTWISE,
                            .save_in = 3,
                            .infer = blend_infer,
                            .derive = blend_derive,
@@ -160,19 +174,83 @@ static tn_status both_derive(tn_derive *d)
 
 static const tn_operand both_in[] = { { "x", 0, TN_MASK_FLOAT } },
                         both_out[] = { { "y", 0, 0 }, { "z", 0, 0 } };
-static const tn_op_def both = { TN_HEAD(tn_op_def),
-                                .name = "both",
-                                .math = "y = x^2, z = x^3",
-                                .help = "An operator of the tests.",
-                                .revision = 1,
-                                .inputs = both_in,
-                                .n_inputs = 1,
-                                .outputs = both_out,
-                                .n_outputs = 2,
-                                .save_in = 1,
-                                .infer = both_infer,
-                                .derive = both_derive,
-                                .decompose = both_decompose };
+static tn_op_def both = { TN_HEAD(tn_op_def),
+                          .name = "both",
+                          .math = "y = x^2, z = x^3",
+                          .help = "An operator of the tests.",
+                          .revision = 1,
+                          .inputs = both_in,
+                          .n_inputs = 1,
+                          .outputs = both_out,
+                          .n_outputs = 2,
+                          .save_in = 1,
+                          .infer = both_infer,
+                          .derive = both_derive,
+                          .decompose = both_decompose };
+
+/* ---- track and noise ------------------------------------------------------------------------- */
+
+static tn_status same_infer(tn_infer *infer)
+{
+    const tn_view *x = infer->in[0];
+
+    infer->out[0].dtype = tn_view_dtype(x);
+    infer->out[0].ndim = x->ndim;
+    for (int32_t d = 0; d < x->ndim; d++)
+        infer->out[0].shape[d] = x->shape[d];
+    if (is("updates-denied") && infer->n_in > 1)
+        infer->only_read = 2;
+    return TN_OK;
+}
+
+static tn_status track_decompose(const tn_decompose *call)
+{
+    tn_tensor *x = call->in[0];
+
+    call->out[0] = tn_mul_scalar(x, 2);
+    if (call->out[0] == NULL)
+        return tn_error_last_code();
+    return is("updates-nothing") || tn_add_(call->in[1], tn_sum(tn_detach(x), NULL), NULL) != NULL
+               ? TN_OK
+               : tn_error_last_code();
+}
+
+static tn_operand track_in[] = {
+    { "x", 0, TN_MASK_FLOAT }, { "total", TN_OPERAND_NO_GRAD | TN_OPERAND_UPDATED, TN_MASK_FLOAT }
+};
+static const tn_op_def track = { TN_HEAD(tn_op_def),
+                                 .name = "track",
+                                 .math = "y = 2 x, total = total + sum of x",
+                                 .help = "An operator of the tests.",
+                                 .revision = 1,
+                                 .inputs = track_in,
+                                 .n_inputs = 2,
+                                 .outputs = blend_out,
+                                 .n_outputs = 1,
+                                 .infer = same_infer,
+                                 .decompose = track_decompose };
+
+static tn_status noise_decompose(const tn_decompose *call)
+{
+    tn_tensor *x = call->in[0];
+
+    call->out[0] = is("random-needless") ? tn_mul_scalar(x, 3)
+                                         : tn_add(x, tn_uniform(x, NULL), NULL);
+    return call->out[0] != NULL ? TN_OK : tn_error_last_code();
+}
+
+static const tn_op_def noise = { TN_HEAD(tn_op_def),
+                                 .name = "noise",
+                                 .math = "y = x + u, u ~ U[0, 1)",
+                                 .help = "An operator of the tests.",
+                                 .revision = 1,
+                                 .flags = TN_OP_RANDOM,
+                                 .inputs = both_in,
+                                 .n_inputs = 1,
+                                 .outputs = blend_out,
+                                 .n_outputs = 1,
+                                 .infer = same_infer,
+                                 .decompose = noise_decompose };
 
 __attribute__((constructor)) static void changed(void)
 {
@@ -183,15 +261,19 @@ __attribute__((constructor)) static void changed(void)
         blend.save_in = 1;
     if (is("default-differs"))
         blend.options = other_default;
+    if (is("reads-needless"))
+        both.flags = TN_OP_READS;
+    if (is("updates-unsaid"))
+        track_in[1].flags = TN_OPERAND_NO_GRAD;
 }
 
-static const void *const contributions[] = { &blend, &both };
+static const void *const contributions[] = { &blend, &both, &track, &noise };
 static const tn_plugin plugin = {
     TN_HEAD(tn_plugin),
     .id = "org.example.mutant",
     .version = "1.0.0",
     .help = "operators of the tests",
     .contributions = contributions,
-    .n_contributions = 2,
+    .n_contributions = 4,
 };
 TN_PLUGIN_EXPORT(plugin);

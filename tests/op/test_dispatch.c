@@ -485,6 +485,37 @@ static void saw_end(void *user, uint64_t token, const tn_op_event *event)
     last_count = event->n_out;
 }
 
+START_TEST(what_an_operator_writes_elsewhere_comes_back)
+{
+    TN_SCOPE;
+    static const tn_operand operands[] = { { "sum", TN_OPERAND_WRITTEN, TN_MASK_FLOAT },
+                                           { "x", 0, TN_MASK_FLOAT } };
+    tn_op_def def = { TEST_OP("test_away") };
+    tn_kernel_def kernel = MARK("test_away", "cpu", "away", 0);
+    tn_tensor *in[2];
+    const float values[2] = { 1, -2 };
+
+    def.inputs = operands;
+    def.n_inputs = 2;
+    def.n_outputs = 0;
+    def.dispatch_input = 0;
+    def.infer = nothing_to_infer;
+    kernel.run = add_to_first;
+    ck_assert_int_eq(tn_register(&def), TN_OK);
+    ck_assert_int_eq(tn_register(&kernel), TN_OK);
+    for (int i = 0; i < 2; i++) {
+        in[i] = tn_tensor_empty(TN_SHAPE(2), TN_F32, toy_device());
+        ck_assert_int_eq(tn_tensor_copy_in(in[i], values, sizeof values), TN_OK);
+    }
+    ck_assert_int_eq(tn_set_fallback("cpu"), TN_OK);
+    ck_assert_msg(tn_op_call(tn_op_find("test_away", 0), in, 2, NULL, NULL, 0) == TN_OK, "%s",
+                  tn_error_text());
+    ck_assert_int_eq(tn_set_fallback("error"), TN_OK);
+    ck_assert_float_eq(toy_floats(tn_tensor_view(in[0]))[1], -4);
+    ck_assert_float_eq(toy_floats(tn_tensor_view(in[1]))[1], -2);
+}
+END_TEST
+
 START_TEST(observers_see_calls_and_their_outcome)
 {
     TN_SCOPE;
@@ -548,6 +579,7 @@ int main(void)
     tcase_add_test(tests, only_inputs_that_are_written_count_as_changed);
     tcase_add_test(tests, an_operator_without_derivative_is_an_error_in_backward);
     tcase_add_test(tests, nothing_runs_elsewhere_unless_it_is_asked_for_and_then_it_is_counted);
+    tcase_add_test(tests, what_an_operator_writes_elsewhere_comes_back);
     tcase_add_test(tests, observers_see_calls_and_their_outcome);
     tcase_add_test(tests, an_observer_is_told_the_operators_own_kernel);
     suite_add_tcase(suite, tests);

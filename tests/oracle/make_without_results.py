@@ -98,5 +98,22 @@ for d in (F32, F64):
     name = "state-" + NAMES[d]
     case(name, "philox_uniform", [n(3, 5, dtype=d), n(dtype=I64, data=[12345678901, 4294967290])], low=-1.5, high=2.0, seed=0, block=7)
     case(name, "philox_normal", [n(3, 5, dtype=d), n(dtype=I64, data=[-3, -1])], mean=0.5, std=2.0, seed=0, block=4294967295)
+    name = NAMES[d]
+    # ---- running moments that are updated ----
+    moments = [n(3, dtype=d), n(3, dtype=d, positive=True)]
+    case("train-" + name, "batch_norm", [x(4, 3, 5, dtype=d)] + moments + [x(3, dtype=d), x(3, dtype=d)], training=True, momentum=0.25)
+    case("train-" + name, "batch_norm_relu", [x(4, 3, dtype=d)] + moments + [x(3, dtype=d), None, x(4, 3, dtype=d)], training=True)
+    case("train-" + name, "instance_norm", [x(2, 3, 5, dtype=d)] + moments + [None, None], momentum=0.25)
+    # ---- values that are read on the host ----
+    packed = [x(3, 2, 2, dtype=d), x(2, 2, dtype=d)]
+    lengths = n(dtype=I64, data=[3, 1])
+    case("packed-" + name, "rnn_sequence", packed + [x(2, 2, dtype=d), x(2, 2, dtype=d), None, None, lengths])
+    case("packed-" + name, "gru_sequence", packed + [x(6, 2, dtype=d), x(6, 2, dtype=d), None, None, lengths])
+    case("packed-" + name, "lstm_sequence", packed + [x(2, 2, dtype=d), x(8, 2, dtype=d), x(8, 2, dtype=d), None, None, None, lengths])
+    # ---- attention that drops ----
+    case("drop-" + name, "scaled_dot_product_attention", [x(2, 3, 4, dtype=d), x(2, 5, 4, dtype=d), x(2, 5, 3, dtype=d), None], dropout_p=0.25)
+    heads = [x(3, 2, 4, dtype=d), x(3, 2, 4, dtype=d), x(3, 2, 4, dtype=d), x(12, 4, dtype=d)] + [None] * 6 + [x(4, 4, dtype=d)] + [None] * 3
+    case("drop-" + name, "multi_head_attention", heads, num_heads=2, dropout_p=0.25)
+    case("drop-" + name, "multi_head_attention_with_weights", heads, num_heads=2, dropout_p=0.25)
 case("state-i64", "philox_permutation", [n(11, dtype=I64), n(dtype=I64, data=[12345678901, 3])], seed=0, block=4)
 print("end")

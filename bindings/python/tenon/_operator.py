@@ -68,7 +68,8 @@ def kernel(device="cpu", dtypes=("float32", "float64")):
 
 _FLAGS = {"view": _api.TN_OP_VIEW, "promote": _api.TN_OP_PROMOTE, "inplace": _api.TN_OP_INPLACE,
           "promote_float": _api.TN_OP_PROMOTE_FLOAT, "primitive": _api.TN_OP_PRIMITIVE,
-          "random": _api.TN_OP_RANDOM}
+          "random": _api.TN_OP_RANDOM, "pointwise": _api.TN_OP_POINTWISE,
+          "reads": _api.TN_OP_READS, "ordered": _api.TN_OP_ORDERED}
 
 
 class Operator:

@@ -52,7 +52,8 @@ typedef struct tn_infer {
     int64_t in0_offset; /* offset of in[0] in its storage, in elements: the base for the offset of a
                            view */
     /* May be written, where one list is `written`: its tensors come in groups of `group`, and
-     * tensor i of each is only read where bit i of `only_read` is set. 0: all are written. */
+     * tensor i of each is only read where bit i of `only_read` is set. 0: all are written. Bit i of
+     * `only_read` also says, of an input i that is `updated`, that this call does not write it. */
     int64_t group;
     uint64_t only_read;
 } tn_infer;
@@ -110,9 +111,13 @@ enum {
     TN_OPERAND_ANY_DEVICE = 16, /* may be on another device than the others */
     TN_OPERAND_APART = 32,      /* may not be the tensor written in place: it is read in another
                                    order */
-    TN_OPERAND_WRITTEN = 64     /* written by the operator, which may have no outputs, has no
+    TN_OPERAND_WRITTEN = 64,    /* written by the operator, which may have no outputs, has no
                                    derivative, and runs only where no gradient would be
                                    recorded */
+    TN_OPERAND_UPDATED = 128    /* written by the operator, which has a derivative with respect to
+                                   others (running moments): with TN_OPERAND_NO_GRAD and, where
+                                   inputs are promoted, TN_OPERAND_NO_PROMOTE. Its version moves with
+                                   the call, and a tensor that requires grad is refused */
 };
 
 enum {
@@ -122,14 +127,21 @@ enum {
     TN_OP_PROMOTE = 4,       /* inputs are cast to their common type first */
     TN_OP_PROMOTE_FLOAT = 8, /* the same, and integers become the default dtype */
     TN_OP_INPLACE = 16,      /* has an in-place form: output 0 may be input 0 */
-    TN_OP_RANDOM = 32,       /* draws random numbers: calls are never merged or replayed */
+    TN_OP_RANDOM = 32,       /* draws from the generator: calls are never merged or replayed, and
+                                not moved past another that draws */
     TN_OP_INTO =
         64, /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
     TN_OP_BASIC = 128, /* a primitive that a new device begins with: all of them together train a
                           convolutional network with Adam */
-    TN_OP_STRAIGHT_THROUGH = 256 /* its derivative follows a rule of its own, not its values (a
-                                    rounding that lets gradients pass): `tenon check` does not
-                                    compare it with differences of values */
+    TN_OP_STRAIGHT_THROUGH = 256, /* its derivative follows a rule of its own, not its values (a
+                                     rounding that lets gradients pass): `tenon check` does not
+                                     compare it with differences of values */
+    TN_OP_POINTWISE = 512, /* element i of each output depends only on element i of the inputs,
+                              broadcast together, and on options, by one rule for all i */
+    TN_OP_READS = 1024,    /* infer, derive or decompose read values of tensors on the host, at
+                              least for some calls: those cannot be captured */
+    TN_OP_ORDERED = 2048   /* calls are never merged, left out, or moved past another call of an
+                              ordered operator (exchange between processes) */
 };
 
 /* An operator. Any thread calls its functions, several calls at the same time. */
