@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # Our own plugins keep what tenon check asks for: the contract by all of them, and a part of the
-# operators. `tests/conform/own.sh all` leaves nothing out; .ci/run does that.
+# operators. `tests/conform/own.sh all` leaves nothing out; .ci/run does that. Every plugin that was
+# built is found; `plan` says what is checked of which.
 set -u
 top=${srcdir:-.}
-log=$(mktemp) || exit 99
-trap 'rm -f "$log"' EXIT
-failed=0
 TENON_PLUGIN_PATH=$PWD/plugins/.libs
 export TENON_PLUGIN_PATH
 # no GPU is needed: the kernels as C
@@ -16,57 +14,93 @@ TENON_CUDA_KERNELS=${TENON_CUDA_KERNELS-$top/tests/fake-cuda/kernels}
 TENON_CUDA_BLAS=${TENON_CUDA_BLAS-$PWD/tests/.libs/fake-cuda.so}
 export TENON_CUDA_DRIVER TENON_CUDA_KERNELS TENON_CUDA_BLAS
 unset TENON_DEVICE TENON_PLUGIN_PATH_ADD
+strict=examples/strict-device/.libs/strict.so
 
-check() { # FILE ARGUMENT...
+# one CHECK: a line of the plan
+one() {
+    set -f
+    # shellcheck disable=SC2086
+    set -- $1
     file=$1
     shift
-    test -f "$file" || { echo "$file: not built"; return; }
+    test -f "$file" || { echo "$file: not built"; return 0; }
+    case $* in *'--device strict'*)
+        TENON_PLUGIN_PATH_ADD=$PWD/${strict%/*}
+        export TENON_PLUGIN_PATH_ADD ;;
+    esac
+    log=$(mktemp) || exit 99
     tools/tenon check "$file" --cases "$top/tests/oracle" --jobs 2 "$@" >"$log" 2>&1
     code=$?
-    echo "$file $*: $(tail -n 1 "$log")"
-    test $code -eq 0 || { failed=1; grep '^FAIL' "$log" || cat "$log"; }
+    { echo "$file $*: $(tail -n 1 "$log")"
+        test $code -eq 0 || grep '^FAIL' "$log" || cat "$log"; } >"$log.said"
+    cat "$log.said"
+    rm -f "$log" "$log.said"
+    test $code -eq 0
+}
+if test "${1-}" = --one; then
+    one "$2"
+    exit
+fi
+
+# ---- what is checked, the longest first ----------------------------------------------------------
+
+few="--only */*add*"
+contract="--level contract --only contract/*"
+# what is too large ends a process with AddressSanitizer
+test "${TN_SANITIZERS-no}" = no || contract='--level contract --only contract/[a-su-z]*'
+layers="--cases $top/tests/conform/layers.txt" # the last --cases counts
+optimizers="--cases $top/tests/conform/optimizers.txt"
+
+# A check without --only and --level has the contract in it.
+plan_all() { # FILE
+    case $1 in
+    */backend-opencl.so) echo "$1 --only ops/*"; echo "$1 $contract" ;;
+    */layers.so)
+        echo "$1 --only layers/* --device opencl:0 $layers"
+        echo "$1 --only layers/* $layers"
+        echo "$1 --only layers/* --device strict $layers"
+        echo "$1 $contract" ;;
+    */optim.so) echo "$1 $optimizers" ;;
+    *) echo "$1" ;;
+    esac
+}
+plan_few() { # FILE
+    case $1 in
+    */ops.so) echo "$1 --only grad/[ab]*" ;;
+    */layers.so) echo "$1 --only layers/[LR]* $layers" ;;
+    */backend-cpu.so | */backend-opencl.so | */backend-cuda.so | "$strict") echo "$1 $few" ;;
+    esac
+    echo "$1 $contract"
+}
+plan_sanitized() { # FILE: a process that carries a sanitizer takes its time to start
+    case $1 in
+    */ops.so) echo "$1 --only grad/a*"; return ;;
+    */backend-cpu.so) echo "$1 $few" ;;
+    esac
+    echo "$1 $contract"
+}
+plan() {
+    kind=few
+    test "${TN_SANITIZERS-no}" = no || kind=sanitized
+    test "${1-}" != all || kind=all
+    for file in plugins/.libs/*.so "$strict" examples/.libs/swish.so; do
+        plan_$kind "$file"
+    done
+    echo "examples/.libs/swish.so --only layers/* $layers"
+    echo "examples/kernel-pack/.libs/relu_pack.so --device strict"
+}
+# By what each took of the processor when it was measured.
+longest_first() {
+    awk '{ place = 9 }
+        /backend-opencl.* --only ops/ { place = 1 }
+        /strict.so( --level.*)?$/ { place = 2 }
+        /layers.so .*opencl/ { place = 3 }
+        /backend-cpu.so$/ { place = 4 }
+        /backend-cuda.so$/ { place = 5 }
+        /ops.so$/ { place = 6 }
+        { print place "\t" $0 }' | sort -s -n -k 1,1 | cut -f 2
 }
 
-few='*/*add*'
-contract='contract/*'
-# what is too large ends a process with AddressSanitizer
-test "${TN_SANITIZERS-no}" = no || contract='contract/[a-su-z]*'
-if test "${1-}" = all; then
-    check plugins/.libs/backend-cpu.so
-    check plugins/.libs/ops.so
-    check examples/strict-device/.libs/strict.so
-    check plugins/.libs/backend-opencl.so --only 'ops/*'
-    check plugins/.libs/backend-cuda.so
-elif test "${TN_SANITIZERS-no}" = no; then
-    check plugins/.libs/backend-cpu.so --only "$few"
-    check plugins/.libs/ops.so --only 'grad/[ab]*'
-    check examples/strict-device/.libs/strict.so --only "$few"
-    check plugins/.libs/backend-opencl.so --only "$few"
-    check plugins/.libs/backend-cuda.so --only "$few"
-else # a process that carries a sanitizer takes its time to start
-    check plugins/.libs/backend-cpu.so --only "$few"
-    check plugins/.libs/ops.so --only 'grad/a*'
-fi
-for plugin in plugins/.libs/backend-cpu plugins/.libs/backend-opencl plugins/.libs/backend-cuda \
-    plugins/.libs/layers plugins/.libs/optim \
-    plugins/.libs/formats examples/strict-device/.libs/strict examples/.libs/swish; do
-    check $plugin.so --level contract --only "$contract"
-done
-layers() { # FILE ARGUMENT...: the last --cases counts
-    check "$@" --cases "$top/tests/conform/layers.txt"
-}
-if test "${1-}" = all; then
-    layers plugins/.libs/layers.so --only 'layers/*'
-    layers plugins/.libs/layers.so --only 'layers/*' --device opencl:0
-    TENON_PLUGIN_PATH_ADD=$PWD/examples/strict-device/.libs; export TENON_PLUGIN_PATH_ADD
-    layers plugins/.libs/layers.so --only 'layers/*' --device strict
-    unset TENON_PLUGIN_PATH_ADD
-elif test "${TN_SANITIZERS-no}" = no; then
-    layers plugins/.libs/layers.so --only 'layers/[LR]*'
-fi
-layers examples/.libs/swish.so --only 'layers/*'
-TENON_PLUGIN_PATH_ADD=$PWD/examples/strict-device/.libs
-export TENON_PLUGIN_PATH_ADD
-check examples/kernel-pack/.libs/relu_pack.so --device strict
-test $failed -eq 0 && echo "PASS: own.sh"
-exit $failed
+# Two at a time: a check waits at its end for its last test.
+plan "${1-}" | longest_first | tr '\n' '\0' | xargs -0 -P 2 -I CHECK sh "$0" --one CHECK &&
+    echo "PASS: own.sh"
