@@ -35,8 +35,8 @@ static bool is_known(const tn_node *value)
 /* Whether a compiler may have the node: no draws, shapes that are known, tensors of the device. */
 static bool is_offered(const tn_node *node, const tn_device *device)
 {
-    bool offered = node->kind == TN_NODE_OP && (node->op->flags & TN_OP_RANDOM) == 0 &&
-                   node->n_out > 0;
+    bool offered = node->kind == TN_NODE_OP &&
+                   (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0 && node->n_out > 0;
 
     for (int64_t i = 0; i < node->n_in && offered; i++)
         offered = is_known(node->in[i]) &&

@@ -157,7 +157,8 @@ tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
             continue;
         if (!chosen[node->id]) {
             depends[node->id] = between != NULL || uses_marked(node, chosen) != NULL;
-            if (met > 0 && node->op != NULL && (node->op->flags & TN_OP_RANDOM) != 0)
+            if (met > 0 && node->op != NULL &&
+                (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) != 0)
                 draw = node;
             continue;
         }
@@ -167,10 +168,11 @@ tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
                            "node %s, which was",
                            between->name, node->name);
         if (draw != NULL)
-            return tn_fail(TN_ERR_VALUE,
-                           "claim: node %s draws random numbers between the claimed nodes; a set "
-                           "lies before or after it",
-                           draw->name);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "claim: node %s draws random numbers, or keeps its order, between the claimed "
+                "nodes; a set lies before or after it",
+                draw->name);
         met++;
     }
     return TN_OK;
