@@ -126,7 +126,7 @@ static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_
     (void)self;
     if (!program)
         return TN_ERR_MEMORY;
-    program->alpha = (float)options->alpha;
+    program->alpha = (float)tn_scalar_as_float(options->alpha);
     for (int i = 0; i < (int)part->n_in; i++) {
         if (part->in[i] == add->in[0])
             program->a = i;

@@ -122,6 +122,8 @@ tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
 void tn__value_free(const tn_value *value, void *block);
 /* "int", "list" ..., for error texts. */
 const char *tn__value_kind_name(uint32_t kind);
+/* Whether a value of kind COMPLEX has its two parts. */
+bool tn__value_complex_ok(const tn_value *value);
 
 /* Fills `data` (zeroed by the caller) from defaults and then from arguments, matching positional
  * and named ones against the table. `what` ("layer Linear") is for error texts; `spec_text` and

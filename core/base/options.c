@@ -63,10 +63,11 @@ const tn_option *tn__options_many(const tn_option *table)
 static size_t row_size(const tn_option *row)
 {
     static const size_t sizes[] = {
-        [TN_OPTION_KIND_BOOL] = sizeof(bool),      [TN_OPTION_KIND_INT] = sizeof(int64_t),
-        [TN_OPTION_KIND_FLOAT] = sizeof(double),   [TN_OPTION_KIND_STRING] = sizeof(const char *),
-        [TN_OPTION_KIND_INTS] = sizeof(tn_ints),   [TN_OPTION_KIND_FLOATS] = sizeof(tn_floats),
-        [TN_OPTION_KIND_DTYPE] = sizeof(tn_dtype), [TN_OPTION_KIND_VALUE] = sizeof(tn_value),
+        [TN_OPTION_KIND_BOOL] = sizeof(bool),        [TN_OPTION_KIND_INT] = sizeof(int64_t),
+        [TN_OPTION_KIND_FLOAT] = sizeof(double),     [TN_OPTION_KIND_STRING] = sizeof(const char *),
+        [TN_OPTION_KIND_INTS] = sizeof(tn_ints),     [TN_OPTION_KIND_FLOATS] = sizeof(tn_floats),
+        [TN_OPTION_KIND_DTYPE] = sizeof(tn_dtype),   [TN_OPTION_KIND_VALUE] = sizeof(tn_value),
+        [TN_OPTION_KIND_SCALAR] = sizeof(tn_scalar),
     };
 
     if (row->flags & TN_OPTION_MANY)
@@ -85,6 +86,7 @@ static const char *kind_words(const tn_option *row)
         [TN_OPTION_KIND_FLOATS] = "a number or a list of numbers",
         [TN_OPTION_KIND_DTYPE] = "the name of a dtype",
         [TN_OPTION_KIND_VALUE] = "a value",
+        [TN_OPTION_KIND_SCALAR] = "a number, True or False",
     };
 
     return row->kind < tn__countof(words) && words[row->kind] ? words[row->kind]
@@ -204,6 +206,7 @@ static tn_status store_none(const tn_option *row, void *to)
     case TN_OPTION_KIND_INTS: *(tn_ints *)to = (tn_ints){ NULL, -1 }; return TN_OK;
     case TN_OPTION_KIND_FLOATS: *(tn_floats *)to = (tn_floats){ NULL, -1 }; return TN_OK;
     case TN_OPTION_KIND_DTYPE: *(tn_dtype *)to = TN_DTYPE_AUTO; return TN_OK;
+    case TN_OPTION_KIND_SCALAR: *(tn_scalar *)to = tn_scalar_none(); return TN_OK;
     default: return wrong_kind(row, &none);
     }
 }
@@ -260,6 +263,21 @@ static tn_status store_dtype(const tn_value *value, const tn_option *row, void *
     return TN_OK;
 }
 
+static tn_status store_scalar(const tn_value *value, const tn_option *row, tn_scalar *to)
+{
+    switch (value->kind) {
+    case TN_VALUE_BOOL: *to = tn_scalar_bool(value->as.i != 0); return TN_OK;
+    case TN_VALUE_INT: *to = tn_scalar_int(value->as.i); return TN_OK;
+    case TN_VALUE_FLOAT: *to = tn_scalar_float(value->as.f); return TN_OK;
+    case TN_VALUE_COMPLEX:
+        if (!tn__value_complex_ok(value))
+            return wrong_kind(row, value);
+        *to = tn_scalar_complex(value->as.list[0].as.f, value->as.list[1].as.f);
+        return TN_OK;
+    default: return wrong_kind(row, value);
+    }
+}
+
 /* A value that the struct holds as such. */
 static tn_status hold(tn__keep *keep, const tn_value *value, tn_value *to)
 {
@@ -312,6 +330,7 @@ static tn_status store(tn__keep *keep, const tn_option *row, const tn_value *val
         return value->kind == TN_VALUE_STRING ? store_dtype(value, row, to)
                                               : wrong_kind(row, value);
     case TN_OPTION_KIND_VALUE: return hold(keep, value, to);
+    case TN_OPTION_KIND_SCALAR: return store_scalar(value, row, to);
     default:
         return tn_fail(TN_ERR_TYPE, "option %q: unknown kind, got %u; expected TN_OPTION_KIND_*",
                        row->name, row->kind);

@@ -19,10 +19,11 @@ struct place {
 static struct place place_of(const tn_option *row)
 {
     static const struct place places[] = {
-        [TN_OPTION_KIND_BOOL] = PLACE(bool),      [TN_OPTION_KIND_INT] = PLACE(int64_t),
-        [TN_OPTION_KIND_FLOAT] = PLACE(double),   [TN_OPTION_KIND_STRING] = PLACE(const char *),
-        [TN_OPTION_KIND_INTS] = PLACE(tn_ints),   [TN_OPTION_KIND_FLOATS] = PLACE(tn_floats),
-        [TN_OPTION_KIND_DTYPE] = PLACE(tn_dtype), [TN_OPTION_KIND_VALUE] = PLACE(tn_value),
+        [TN_OPTION_KIND_BOOL] = PLACE(bool),        [TN_OPTION_KIND_INT] = PLACE(int64_t),
+        [TN_OPTION_KIND_FLOAT] = PLACE(double),     [TN_OPTION_KIND_STRING] = PLACE(const char *),
+        [TN_OPTION_KIND_INTS] = PLACE(tn_ints),     [TN_OPTION_KIND_FLOATS] = PLACE(tn_floats),
+        [TN_OPTION_KIND_DTYPE] = PLACE(tn_dtype),   [TN_OPTION_KIND_VALUE] = PLACE(tn_value),
+        [TN_OPTION_KIND_SCALAR] = PLACE(tn_scalar),
     };
     static const struct place many = PLACE(tn_values), unknown = { 0, 1 };
 
@@ -45,7 +46,7 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
                            : tn__name_check(row->name, "", "%s: option %d", what, (int)index + 1);
     if (status != TN_OK)
         return status;
-    if (row->kind > TN_OPTION_KIND_VALUE)
+    if (row->kind > TN_OPTION_KIND_SCALAR)
         return tn_fail(TN_ERR_VALUE,
                        "%s: option %q: unknown kind, got %u; Tenon %s does not know "
                        "it",
@@ -101,7 +102,7 @@ static tn_status apart(const tn_option *table, const tn_option *row, const char 
 static tn_status default_fits(const tn_option *row, const char *what)
 {
     tn_option table[2] = { *row, TN_OPTION_END };
-    tn_value room[1];
+    tn_value room[2]; /* as large as any kind */
     tn__keep *keep;
 
     if (!row->def || row->flags & TN_OPTION_MANY)

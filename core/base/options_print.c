@@ -38,6 +38,26 @@ static void print_floats(const tn_floats *row, tn__text *text)
     put(text, row->count == 1 ? ",)" : ")");
 }
 
+static void print_scalar(const tn_scalar *scalar, tn__text *text)
+{
+    tn_value parts[2] = { tn_value_float(scalar->as.c[0]), tn_value_float(scalar->as.c[1]) };
+    tn_value value = { .kind = TN_VALUE_NONE };
+
+    switch (scalar->kind) {
+    case TN_SCALAR_BOOL: value = tn_value_bool(scalar->as.i != 0); break;
+    case TN_SCALAR_INT: value = tn_value_int(scalar->as.i); break;
+    case TN_SCALAR_FLOAT: value = tn_value_float(scalar->as.f); break;
+    case TN_SCALAR_COMPLEX:
+        value.kind = TN_VALUE_COMPLEX;
+        value.count = 2;
+        value.as.list = parts;
+        break;
+    case TN_SCALAR_UINT: tn__text_add(text, "%llu", (unsigned long long)scalar->as.u); return;
+    default: break;
+    }
+    tn__value_print(&value, text);
+}
+
 static void print_option(const tn_option *row, const char *data, tn__text *text)
 {
     const void *from = data + row->offset;
@@ -68,6 +88,7 @@ static void print_option(const tn_option *row, const char *data, tn__text *text)
         put(text, dtype == TN_DTYPE_AUTO ? "None" : tn_dtype_name(dtype));
         break;
     }
+    case TN_OPTION_KIND_SCALAR: print_scalar(from, text); break;
     default: tn__value_print(from, text); break;
     }
 }

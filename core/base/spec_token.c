@@ -90,25 +90,74 @@ bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const cha
 
 /* ---- numbers and strings --------------------------------------------------------------------- */
 
+/* A number without its sign, inf or nan, at `at`: as a double, *used its letters. False where there
+ * is none (*used 0), or one that is too large. */
+static bool read_double(const struct tn__parser *p, size_t at, double *out, size_t *used)
+{
+    bool inf = strncmp(p->text + at, "inf", 3) == 0, nan = strncmp(p->text + at, "nan", 3) == 0;
+
+    if (!inf && !nan)
+        return tn__number_read(p->text + at, p->length - at, out, used);
+    *out = inf ? __builtin_inf() : __builtin_nan("");
+    *used = 3;
+    return true;
+}
+
+/* Whether a number ends at `at` with the j of an imaginary part. */
+static bool is_imaginary(const struct tn__parser *p, size_t at)
+{
+    return p->text[at] == 'j' && !in_word(p->text[at + 1]);
+}
+
+static tn_status make_complex(struct tn__parser *p, double re, double im, size_t end, tn_value *out)
+{
+    *out = (tn_value){ .kind = TN_VALUE_COMPLEX, .count = 2 };
+    p->at = end;
+    if (p->dry)
+        return TN_OK;
+    tn_value *parts = tn__arena_alloc(p->arena, 2 * sizeof *parts);
+    if (!parts)
+        return TN_ERR_MEMORY;
+    parts[0] = tn_value_float(re);
+    parts[1] = tn_value_float(im);
+    out->as.list = parts;
+    return TN_OK;
+}
+
+/* 2j, 1+2j: whether the number is complex; the first part ends at `after`. */
+static bool complex_number(struct tn__parser *p, double first, size_t after, tn_value *out,
+                           tn_status *status)
+{
+    char sign = p->text[after];
+    double second;
+    size_t used;
+
+    if (is_imaginary(p, after)) {
+        *status = make_complex(p, 0.0, first, after + 1, out);
+        return true;
+    }
+    if ((sign != '+' && sign != '-') || !read_double(p, after + 1, &second, &used) ||
+        !is_imaginary(p, after + 1 + used))
+        return false;
+    *status = make_complex(p, first, sign == '-' ? -second : second, after + used + 2, out);
+    return true;
+}
+
 tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
 {
     size_t start = p->at, at = start, used = 0;
-    bool minus = p->text[at] == '-', whole;
+    bool minus = p->text[at] == '-', whole = true;
     double value = 0.0;
+    tn_status status;
 
     if (p->text[at] == '-' || p->text[at] == '+')
         at++;
-    size_t word = tn__spec_after_word(p, at) - at;
-    if (tn__spec_is(p, at, word, "inf") || tn__spec_is(p, at, word, "nan")) {
-        value = p->text[at] == 'i' ? __builtin_inf() : __builtin_nan("");
-        p->at = at + word;
-        *out = tn_value_float(minus ? -value : value);
-        return TN_OK;
-    }
-    bool good = tn__number_read(p->text + at, p->length - at, &value, &used);
+    bool good = read_double(p, at, &value, &used);
+    value = minus ? -value : value;
+    if (good && complex_number(p, value, at + used, out, &status))
+        return status;
     if (used == 0 || in_word(p->text[at + used]))
         return tn__spec_fail(p, start, "number: cannot be read");
-    whole = true;
     for (size_t i = 0; i < used; i++)
         whole = whole && tn__spec_is_digit(p->text[at + i]);
     p->at = at + used;
@@ -127,7 +176,7 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
     }
     if (!good)
         return tn__spec_fail(p, start, "number: too large for a float64; infinity is written inf");
-    *out = tn_value_float(minus ? -value : value);
+    *out = tn_value_float(value);
     return TN_OK;
 }
 

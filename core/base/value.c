@@ -3,10 +3,13 @@
  * Values: copies that own what is in them, and their text in the grammar of specs. */
 #include "core/base/internal.h"
 
+#include <math.h>
+
 #define DEPTH_MAX 64
 
-static const char *const kind_names[] = { "None",  "bool", "int",    "float",  "string", "list",
-                                          "tuple", "spec", "tensor", "module", "opaque", "bytes" };
+static const char *const kind_names[] = { "None",   "bool",  "int",    "float",  "string",
+                                          "list",   "tuple", "spec",   "tensor", "module",
+                                          "opaque", "bytes", "complex" };
 
 const char *tn__value_kind_name(uint32_t kind)
 {
@@ -22,7 +25,14 @@ static bool is_text(const tn_value *value)
 
 static bool is_row(const tn_value *value)
 {
-    return value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE;
+    return value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE ||
+           value->kind == TN_VALUE_COMPLEX;
+}
+
+bool tn__value_complex_ok(const tn_value *value)
+{
+    return value->count == 2 && value->as.list && value->as.list[0].kind == TN_VALUE_FLOAT &&
+           value->as.list[1].kind == TN_VALUE_FLOAT;
 }
 
 /* Bytes that strings and lists need: all lists first, so that they stay aligned. Checks every value
@@ -48,6 +58,10 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
         return tn__error_null_input("tensor among the values");
     } else if (value->kind == TN_VALUE_MODULE && !value->as.module) {
         return tn__error_null_input("module among the values");
+    } else if (value->kind == TN_VALUE_COMPLEX && !tn__value_complex_ok(value)) {
+        return tn_fail(TN_ERR_VALUE,
+                       "value of kind complex: wrong parts; expected a list of two values of kind "
+                       "FLOAT");
     } else if (is_row(value)) {
         if (value->count && !value->as.list)
             return tn_fail(TN_ERR_VALUE, "%s of %u values: it is NULL",
@@ -138,6 +152,17 @@ static void put_string(tn__text *text, const char *string)
     tn__text_quote(text, strchr(string, '\'') && !strchr(string, '"') ? '"' : '\'', string);
 }
 
+/* 1.0+2.0j; 2.0j where the real part is +0.0. The imaginary part always has a sign after another
+ * number, so that each part is read as it is. */
+static void print_complex(double re, double im, tn__text *text)
+{
+    bool plain = re == 0 && !signbit(re) && isfinite(im);
+
+    if (!plain)
+        tn__text_add(text, signbit(im) && !isnan(im) ? "%g" : "%g+", re);
+    tn__text_add(text, "%gj", im);
+}
+
 static void print(const tn_value *value, int depth, tn__text *text)
 {
     bool tuple = value->kind == TN_VALUE_TUPLE;
@@ -147,6 +172,12 @@ static void print(const tn_value *value, int depth, tn__text *text)
     case TN_VALUE_BOOL: put(text, value->as.i ? "True" : "False"); break;
     case TN_VALUE_INT: tn__text_add(text, "%lld", (long long)value->as.i); break;
     case TN_VALUE_FLOAT: tn__text_add(text, "%g", value->as.f); break;
+    case TN_VALUE_COMPLEX:
+        if (tn__value_complex_ok(value))
+            print_complex(value->as.list[0].as.f, value->as.list[1].as.f, text);
+        else
+            put(text, "<complex>");
+        break;
     case TN_VALUE_STRING: put_string(text, value->as.s); break;
     case TN_VALUE_SPEC: put(text, value->as.s); break;
     case TN_VALUE_LIST:

@@ -16,7 +16,7 @@ static tn_tensor *ones_like(const tn_tensor *tensor)
     meta.flags = 0;
     meta.offset = 0;
     out = in = tn__tensor_make(&meta, tensor->device);
-    options.value = 1.0;
+    options.value = tn_scalar_float(1.0);
     if (out != NULL && tn__op_run(fill, &in, 1, &options, NULL, 0, out) != TN_OK) {
         tn_tensor_drop(out);
         return NULL;

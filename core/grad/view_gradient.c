@@ -11,7 +11,7 @@ static tn_status zero(tn_tensor *tensor)
 
     if (fill == NULL)
         return tn_error_last_code();
-    options.value = 0.0;
+    options.value = tn_scalar_float(0.0);
     return tn__op_run(fill, &tensor, 1, &options, NULL, 0, tensor);
 }
 
@@ -297,7 +297,7 @@ static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **und
         return status;
     if (tn__scope_push(*under) == NULL)
         return tn_error_last_code();
-    options.value = 0.0;
+    options.value = tn_scalar_float(0.0);
     gin[0] = whole;
     return tn__inplace_call(fill, &part, 1, &options, part);
 }

@@ -226,20 +226,50 @@ double tn__convert_number(const tn__number *number)
     }
 }
 
-/* To a whole number without undefined behaviour: saturated to the 64 bits that are then cut. */
-static int64_t to_int(double value)
+tn_scalar tn__convert_scalar(const void *at, tn_dtype dtype)
 {
-    if (isnan(value))
-        return 0;
-    if (value >= 9223372036854775808.0)
-        return INT64_MAX;
-    if (value <= -9223372036854775808.0)
-        return INT64_MIN;
-    return (int64_t)value;
+    tn__number number = tn__convert_read(at, dtype);
+
+    switch (number.kind) {
+    case TN__NUMBER_INT:
+        return dtype == TN_BOOL ? tn_scalar_bool(number.i != 0) : tn_scalar_int(number.i);
+    case TN__NUMBER_UINT: return tn_scalar_uint(number.u);
+    case TN__NUMBER_COMPLEX: return tn_scalar_complex(number.re, number.im);
+    default: return tn_scalar_float(number.re);
+    }
 }
 
-void tn__convert_write(void *at, tn_dtype dtype, double value)
+/* A number as uint64; of those that int64 has not, the nearest. */
+static uint64_t to_uint(tn_scalar value)
 {
+    bool beyond = value.kind == TN_SCALAR_FLOAT && value.as.f >= 9223372036854775808.0;
+
+    if (!beyond)
+        return (uint64_t)tn_scalar_as_int(value);
+    return value.as.f >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value.as.f;
+}
+
+/* An integer is rounded to float32 once. */
+static float to_float(tn_scalar value)
+{
+    switch (value.kind) {
+    case TN_SCALAR_INT: return (float)value.as.i;
+    case TN_SCALAR_UINT: return (float)value.as.u;
+    default: return (float)tn_scalar_as_float(value);
+    }
+}
+
+static bool to_bool(tn_scalar value)
+{
+    return value.kind == TN_SCALAR_FLOAT || value.kind == TN_SCALAR_COMPLEX
+               ? value.as.f != 0 || tn_scalar_imag(value) != 0
+               : value.as.i != 0;
+}
+
+void tn__convert_write(void *at, tn_dtype dtype, tn_scalar value)
+{
+    int64_t whole = tn_scalar_as_int(value);
+    double real = tn_scalar_as_float(value);
     union {
         uint8_t u8;
         uint16_t u16;
@@ -250,27 +280,29 @@ void tn__convert_write(void *at, tn_dtype dtype, double value)
     } x = { 0 };
 
     switch (dtype) {
-    case TN_BOOL: x.u8 = value != 0; break;
+    case TN_BOOL: x.u8 = to_bool(value); break;
     case TN_U8:
-    case TN_I8: x.u8 = (uint8_t)to_int(value); break;
+    case TN_I8: x.u8 = (uint8_t)whole; break;
     case TN_I16:
-    case TN_U16: x.u16 = (uint16_t)to_int(value); break;
+    case TN_U16: x.u16 = (uint16_t)whole; break;
     case TN_I32:
-    case TN_U32: x.u32 = (uint32_t)to_int(value); break;
-    case TN_I64: x.u64 = (uint64_t)to_int(value); break;
-    case TN_U64:
-        x.u64 = value >= 18446744073709551616.0  ? UINT64_MAX
-                : value >= 9223372036854775808.0 ? (uint64_t)value
-                                                 : (uint64_t)to_int(value);
-        break;
-    case TN_F16: x.u16 = tn__convert_f16_bits(value); break;
-    case TN_BF16: x.u16 = tn__convert_bf16_bits(value); break;
-    case TN_F8_E4M3: x.u8 = tn__convert_f8_e4m3_bits(value); break;
-    case TN_F8_E5M2: x.u8 = tn__convert_f8_e5m2_bits(value); break;
+    case TN_U32: x.u32 = (uint32_t)whole; break;
+    case TN_I64: x.u64 = (uint64_t)whole; break;
+    case TN_U64: x.u64 = to_uint(value); break;
+    case TN_F16: x.u16 = tn__convert_f16_bits(real); break;
+    case TN_BF16: x.u16 = tn__convert_bf16_bits(real); break;
+    case TN_F8_E4M3: x.u8 = tn__convert_f8_e4m3_bits(real); break;
+    case TN_F8_E5M2: x.u8 = tn__convert_f8_e5m2_bits(real); break;
     case TN_F32:
-    case TN_C64: x.f[0] = (float)value; break;
+    case TN_C64:
+        x.f[0] = to_float(value);
+        x.f[1] = (float)tn_scalar_imag(value);
+        break;
     case TN_F64:
-    case TN_C128: x.d[0] = value; break;
+    case TN_C128:
+        x.d[0] = real;
+        x.d[1] = tn_scalar_imag(value);
+        break;
     default: return;
     }
     memcpy(at, &x, tn_dtype_size(dtype));

@@ -29,9 +29,11 @@ uint8_t tn__convert_f8_e5m2_bits(double value);
 /* Reads an element at any address. */
 tn__number tn__convert_read(const void *at, tn_dtype dtype);
 double tn__convert_number(const tn__number *number);
+/* The same with nothing lost. */
+tn_scalar tn__convert_scalar(const void *at, tn_dtype dtype);
 /* Writes a number as C converts it (whole numbers wrap around; NaN and what does not fit become
  * the nearest number or 0). */
-void tn__convert_write(void *at, tn_dtype dtype, double value);
+void tn__convert_write(void *at, tn_dtype dtype, tn_scalar value);
 
 /* Copies the elements of a strided piece of host memory to row-major order at `to`, and back. */
 void tn__convert_gather(void *to, const void *from, size_t item, tn_ints shape,

@@ -499,7 +499,7 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
 /* ---- one value everywhere ---- */
 
 /* By the backend, for a device that has no kernel for it. */
-static tn_status fill_by_backend(tn_tensor *tensor, double value)
+static tn_status fill_by_backend(tn_tensor *tensor, tn_scalar value)
 {
     tn_stream *stream = tn__stream_current(tensor->device);
     tn_fill_args args = { TN_HEAD(tn_fill_args), .memory = tensor->view.data,
@@ -518,7 +518,7 @@ static tn_status fill_by_backend(tn_tensor *tensor, double value)
 }
 
 /* For devices that have neither: in pieces from the host. */
-static tn_status fill_from_host(tn_tensor *tensor, double value)
+static tn_status fill_from_host(tn_tensor *tensor, tn_scalar value)
 {
     size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
     uint64_t bytes = bytes_of(tensor), size = bytes < CHUNK ? bytes : CHUNK;
@@ -535,12 +535,12 @@ static tn_status fill_from_host(tn_tensor *tensor, double value)
     return status;
 }
 
-tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype, const tn_device *device)
+tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, const tn_device *device)
 {
     /* As the schema has it: the size first, then the argument. */
     const struct {
         uint32_t size;
-        double value;
+        tn_scalar value;
     } options = { sizeof options, value };
     tn_tensor *tensor = tn_tensor_empty(shape, dtype, device); /* owned by the scope */
     uint64_t mark = tn_error_mark();

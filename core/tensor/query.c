@@ -133,32 +133,73 @@ void *tn_tensor_data(tn_tensor *tensor)
     return (char *)tensor->view.data + tensor->view.byte_offset;
 }
 
-double tn_tensor_item(tn_tensor *tensor)
+static tn_status element_of(tn_tensor *tensor, const char *function, tn_scalar *out)
 {
     unsigned char element[16];
-    tn__number number;
     tn__text text = { 0 };
+    tn_status status;
 
     if (!tn__tensor_ok(tensor)) {
-        tn__tensor_bad(tensor, "tn_item");
-        return (double)NAN;
+        tn__tensor_bad(tensor, function);
+        return tn_error_last_code();
     }
     if (tensor->numel != 1) {
         tn__tensor_text(&text, tensor);
-        tn_fail(TN_ERR_VALUE, "tn_item: %s: wrong number of elements, got %lld; expected 1",
-                text.failed ? "the tensor" : text.at, (long long)tensor->numel);
+        status = tn_fail(TN_ERR_VALUE, "%s: %s: wrong number of elements, got %lld; expected 1",
+                         function, text.failed ? "the tensor" : text.at, (long long)tensor->numel);
         tn__text_free(&text);
-        return (double)NAN;
+        return status;
     }
-    if (TN_BIT(tensor->dtype) & TN_MASK_COMPLEX) {
+    status = tn__capture_refuse_on(tensor->device, function, "it reads from the device");
+    if (status != TN_OK)
+        return status;
+    status = tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype));
+    if (status == TN_OK)
+        *out = tn__convert_scalar(element, (tn_dtype)tensor->dtype);
+    return status;
+}
+
+tn_status tn_tensor_scalar(tn_tensor *tensor, tn_scalar *out)
+{
+    if (!tn__given(out != NULL, "tn_tensor_scalar: out"))
+        return TN_ERR_VALUE;
+    *out = tn_scalar_none();
+    return element_of(tensor, "tn_tensor_scalar", out);
+}
+
+/* Whether a double is this integer. */
+static bool fits_double(const tn_scalar *number)
+{
+    double f = tn_scalar_as_float(*number);
+
+    if (number->kind == TN_SCALAR_UINT)
+        return f < 18446744073709551616.0 && (uint64_t)f == number->as.u;
+    return f < 9223372036854775808.0 && (int64_t)f == number->as.i;
+}
+
+double tn_tensor_item(tn_tensor *tensor)
+{
+    tn_scalar number;
+
+    if (element_of(tensor, "tn_item", &number) != TN_OK)
+        return (double)NAN;
+    if (number.kind == TN_SCALAR_FLOAT)
+        return number.as.f;
+    if (number.kind == TN_SCALAR_COMPLEX && number.as.c[1] != 0) {
         tn_fail(TN_ERR_TYPE,
-                "tn_item: elements: not numbers, got %s; copy the element with tn_tensor_copy_out",
-                tn_dtype_name((tn_dtype)tensor->dtype));
+                "tn_item: element: not real, got %g and %gj; read it with tn_tensor_scalar",
+                number.as.c[0], number.as.c[1]);
         return (double)NAN;
     }
-    if (tn__capture_refuse_on(tensor->device, "tn_item", "it reads from the device") != TN_OK ||
-        tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype)) != TN_OK)
+    if (number.kind != TN_SCALAR_COMPLEX && !fits_double(&number)) {
+        tn_fail(TN_ERR_VALUE,
+                number.kind == TN_SCALAR_UINT
+                    ? "tn_item: element: a double cannot hold it, got %llu; read it with "
+                      "tn_tensor_scalar"
+                    : "tn_item: element: a double cannot hold it, got %lld; read it with "
+                      "tn_tensor_scalar",
+                (long long)number.as.i);
         return (double)NAN;
-    number = tn__convert_read(element, (tn_dtype)tensor->dtype);
-    return tn__convert_number(&number);
+    }
+    return tn_scalar_as_float(number);
 }

@@ -72,44 +72,45 @@ static tn_status no_options(const tn_call *call, struct strict_work *work)
     }
 
 #define P (work->real[0])
+#define PI ((uint64_t)work->whole[0])
 #define U(x) (uint64_t)(x)
 
 static tn_status fill_add(const tn_call *call, struct strict_work *work)
 {
-    work->real[0] = ((const tn_add_options *)call->options)->alpha;
+    strict_number(call, work, 0, ((const tn_add_options *)call->options)->alpha);
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        work->real[0] = work->real[0] != 0; /* as in PyTorch, alpha has the type of the result */
+        work->whole[0] = work->real[0] != 0; /* as in PyTorch, alpha has the type of the result */
     return TN_OK;
 }
 FLOATS(add, a + (float)P * b, a + P * b)
-WHOLE(add, U(a) + U((int64_t)P) * U(b))
+WHOLE(add, U(a) + PI * U(b))
 OPERATOR(add, add_i64, fill_add)
 
 static tn_status fill_sub(const tn_call *call, struct strict_work *work)
 {
-    work->real[0] = ((const tn_sub_options *)call->options)->alpha;
+    strict_number(call, work, 0, ((const tn_sub_options *)call->options)->alpha);
     return TN_OK;
 }
 FLOATS(sub, a - (float)P * b, a - P * b)
-WHOLE(sub, U(a) - U((int64_t)P) * U(b))
+WHOLE(sub, U(a) - PI * U(b))
 OPERATOR(sub, sub_i64, fill_sub)
 
 static tn_status fill_add_scalar(const tn_call *call, struct strict_work *work)
 {
-    work->real[0] = ((const tn_add_scalar_options *)call->options)->value;
+    strict_number(call, work, 0, ((const tn_add_scalar_options *)call->options)->value);
     return TN_OK;
 }
 FLOATS(add_scalar, a + (float)P, a + P)
-WHOLE(add_scalar, U(a) + U((int64_t)P))
+WHOLE(add_scalar, U(a) + PI)
 OPERATOR(add_scalar, add_scalar_i64, fill_add_scalar)
 
 static tn_status fill_mul_scalar(const tn_call *call, struct strict_work *work)
 {
-    work->real[0] = ((const tn_mul_scalar_options *)call->options)->value;
+    strict_number(call, work, 0, ((const tn_mul_scalar_options *)call->options)->value);
     return TN_OK;
 }
 FLOATS(mul_scalar, a *(float)P, a *P)
-WHOLE(mul_scalar, U(a) * U((int64_t)P))
+WHOLE(mul_scalar, U(a) * PI)
 OPERATOR(mul_scalar, mul_scalar_i64, fill_mul_scalar)
 
 FLOATS(mul, a *b, a *b)

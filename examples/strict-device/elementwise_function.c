@@ -271,6 +271,8 @@ static tn_status clamp_body(struct strict_work *work)
 {
     const struct strict_view *y = &work->view[0], *x = &work->view[1];
     double low = work->real[0], high = work->real[1];
+    int64_t least = low != low ? INT64_MIN : work->whole[0];
+    int64_t most = high != high ? INT64_MAX : work->whole[1];
     int64_t index[TN_MAX_DIMS] = { 0 };
     if (strict_count(y) == 0)
         return TN_OK;
@@ -283,11 +285,8 @@ static tn_status clamp_body(struct strict_work *work)
             strict_set(work, y, at_y, v > high ? high : v);
         } else {
             int64_t v = strict_get_int(work, x, at_x);
-            if (low >= 0x1p63 || (double)v < low)
-                v = low >= 0x1p63 ? INT64_MAX : (int64_t)low;
-            if (high < -0x1p63 || (double)v > high)
-                v = high < -0x1p63 ? INT64_MIN : (int64_t)high;
-            strict_set_int(work, y, at_y, v);
+            v = v < least ? least : v;
+            strict_set_int(work, y, at_y, v > most ? most : v);
         }
     } while (strict_step(index, y));
     return TN_OK;
@@ -295,8 +294,8 @@ static tn_status clamp_body(struct strict_work *work)
 
 static tn_status fill_clamp(const tn_call *call, struct strict_work *work)
 {
-    work->real[0] = ((const tn_clamp_options *)call->options)->min;
-    work->real[1] = ((const tn_clamp_options *)call->options)->max;
+    strict_number(call, work, 0, ((const tn_clamp_options *)call->options)->min);
+    strict_number(call, work, 1, ((const tn_clamp_options *)call->options)->max);
     return TN_OK;
 }
 

@@ -8,6 +8,7 @@ static tn_status narrow_grad_body(struct strict_work *work)
     const struct strict_view *gx = &work->view[0], *gy = &work->view[1];
     int64_t index[TN_MAX_DIMS] = { 0 }, dim = work->whole[0], start = work->whole[1];
     work->real[0] = 0;
+    work->whole[0] = 0;
     tn_status status = strict_fill_body(work);
     if (status != TN_OK || strict_count(gy) == 0)
         return status;

@@ -147,6 +147,16 @@ static inline int64_t strict_place(const struct strict_view *view, const int64_t
     return at;
 }
 
+/* An option as number `i` of the work, for floats and for integers. An integer is rounded to
+ * float32 once. */
+static inline void strict_number(const tn_call *call, struct strict_work *work, int i,
+                                 tn_scalar number)
+{
+    bool single = tn_view_dtype(call->out[0]) == TN_F32 && number.kind == TN_SCALAR_INT;
+    work->real[i] = single ? (double)(float)number.as.i : tn_scalar_as_float(number);
+    work->whole[i] = tn_scalar_as_int(number);
+}
+
 static inline bool strict_is_float(tn_dtype dtype)
 {
     return dtype == TN_F32 || dtype == TN_F64;

@@ -11,7 +11,7 @@ static enum gpu_kernel which(const tn_call *call)
     return *(const enum gpu_kernel *)call->kernel->data;
 }
 
-static tn_status run_two(const tn_call *call, double number)
+static tn_status run_two(const tn_call *call, tn_scalar number)
 {
     const tn_view *views[] = { call->out[0], call->in[0], call->in[1] };
     tn_dtype dtype = tn_view_dtype(call->out[0]);
@@ -32,14 +32,15 @@ static tn_status run_two(const tn_call *call, double number)
 
 tn_status gpu_run_binary(const tn_call *call)
 {
-    double alpha = 1;
+    tn_scalar alpha = tn_scalar_int(1);
 
     if (which(call) == GPU_add && call->options)
         alpha = ((const tn_add_options *)call->options)->alpha;
     else if (which(call) == GPU_sub && call->options)
         alpha = ((const tn_sub_options *)call->options)->alpha;
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        alpha = alpha != 0; /* as in PyTorch, alpha has the type of the result */
+        alpha = tn_scalar_int(tn_scalar_as_float(alpha) !=
+                              0); /* as in PyTorch, alpha has the type of the result */
     return run_two(call, alpha);
 }
 
@@ -47,9 +48,9 @@ tn_status gpu_run_binary(const tn_call *call)
  * converted first. */
 tn_status gpu_run_scalar(const tn_call *call)
 {
-    double value = which(call) == GPU_add_scalar
-                       ? ((const tn_add_scalar_options *)call->options)->value
-                       : ((const tn_mul_scalar_options *)call->options)->value;
+    tn_scalar value = which(call) == GPU_add_scalar
+                          ? ((const tn_add_scalar_options *)call->options)->value
+                          : ((const tn_mul_scalar_options *)call->options)->value;
 
     if (tn_view_dtype(call->in[0]) != tn_view_dtype(call->out[0])) {
         tn_status status = gpu_copy_view(call, call->out[0], call->in[0]);
@@ -97,16 +98,17 @@ tn_status gpu_run_div(const tn_call *call)
 
 /* A bound in the type that kernels compute in. A missing one is the largest or smallest number,
  * one that is out of range the nearest. */
-static gpu_arg bound(gpu_scalar *scalar, tn_dtype dtype, double value, bool lowest)
+static gpu_arg bound(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value, bool lowest)
 {
     if (GPU_MASK_INT & TN_BIT(dtype)) {
-        if (isnan(value))
-            value = lowest ? -INFINITY : INFINITY;
+        bool given = !isnan(tn_scalar_as_float(value));
+        i64 whole = given ? tn_scalar_as_int(value) : lowest ? INT64_MIN : INT64_MAX;
+
         if (dtype == TN_I64) {
-            scalar->l = value >= 0x1p63 ? INT64_MAX : value >= -0x1p63 ? (i64)value : INT64_MIN;
+            scalar->l = whole;
             return (gpu_arg){ scalar, sizeof scalar->l };
         }
-        scalar->i = value >= 0x1p31 ? INT32_MAX : value >= -0x1p31 ? (i32)value : INT32_MIN;
+        scalar->i = whole > INT32_MAX ? INT32_MAX : whole < INT32_MIN ? INT32_MIN : (i32)whole;
         return (gpu_arg){ scalar, sizeof scalar->i };
     }
     return gpu_scalar_arg(scalar, dtype, value);

@@ -3,7 +3,7 @@
  * Creation of tensors: one value everywhere, or equally spaced numbers. */
 #include "gpu.h"
 
-tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value)
+tn_status gpu_fill_view(const tn_call *call, const tn_view *to, tn_scalar value)
 {
     const tn_view *views[] = { to };
     uint64_t bits[2];

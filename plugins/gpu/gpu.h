@@ -96,12 +96,12 @@ typedef union gpu_scalar {
     int32_t i;
     int64_t l;
 } gpu_scalar;
-gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value);
+gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value);
 /* The type of elements of this size for kernels that only move them: an unsigned integer, or
  * c128. */
 tn_dtype gpu_as_bits(const tn_view *view);
 /* The bits of a number stored as `dtype`, in words of 64 bits. */
-void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2]);
+void gpu_bits(tn_dtype dtype, tn_scalar value, uint64_t bits[2]);
 /* Fails with the message for the error record of a stream. */
 tn_status gpu_error_fail(const gpu_error *error, const char *device);
 
@@ -109,11 +109,11 @@ tn_status gpu_error_fail(const gpu_error *error, const char *device);
 
 /* y = x with conversion, any strides, x broadcasting to y. */
 tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *from);
-tn_status gpu_fill_view(const tn_call *call, const tn_view *to, double value);
+tn_status gpu_fill_view(const tn_call *call, const tn_view *to, tn_scalar value);
 /* Fails where an input and the result have different types. */
 tn_status gpu_same_types(const tn_call *call);
 /* Runs the kernel that the row of the call names: from `from` to the result. */
-tn_status gpu_run_one(const tn_call *call, const tn_view *from, double number);
+tn_status gpu_run_one(const tn_call *call, const tn_view *from, tn_scalar number);
 
 /* kernel->supports of all operators below. */
 bool gpu_supports(const tn_call *call, char *reason, size_t size);

@@ -42,7 +42,7 @@ tn_status gpu_run_bmm(const tn_call *call)
         plan.stride_b[d] = d == 0 && b->shape[0] == 1 ? 0 : b->strides[d];
     }
     if (plan.k == 0)
-        return gpu_fill_view(call, y, 0);
+        return gpu_fill_view(call, y, tn_scalar_int(0));
     for (int64_t done = 0; done < plan.batch && !status; done += BATCH) {
         status = gpu_launch(call, GPU_bmm, dtype, tiles,
                             plan.batch - done < BATCH ? plan.batch - done : BATCH, args, 4);

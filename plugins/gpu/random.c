@@ -25,8 +25,8 @@ static tn_status draw(const tn_call *call, enum gpu_kernel kernel, int64_t seed,
                                  GPU_ARG(state->data),
                                  GPU_ARG(walk),
                                  GPU_ARG(philox),
-                                 gpu_scalar_arg(&a, dtype, first),
-                                 gpu_scalar_arg(&b, dtype, second) };
+                                 gpu_scalar_arg(&a, dtype, tn_scalar_float(first)),
+                                 gpu_scalar_arg(&b, dtype, tn_scalar_float(second)) };
 
         return gpu_launch(call, kernel, dtype, walk.count, 1, args, 6);
     }

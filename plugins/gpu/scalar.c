@@ -6,25 +6,31 @@
 #include <math.h>
 #include <string.h>
 
-gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, double value)
+/* An integer is rounded to float32 once. */
+static float to_float(tn_scalar value)
+{
+    return value.kind == TN_SCALAR_INT ? (float)value.as.i : (float)tn_scalar_as_float(value);
+}
+
+gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value)
 {
     gpu_arg arg = { scalar, sizeof(int32_t) };
 
     switch (dtype) {
     case TN_F64:
-        scalar->d = value;
+        scalar->d = tn_scalar_as_float(value);
         arg.size = sizeof scalar->d;
         break;
     case TN_F16:
     case TN_BF16:
-    case TN_F32: scalar->f = (float)value; break;
+    case TN_F32: scalar->f = to_float(value); break;
     case TN_I64:
-        scalar->l = (int64_t)value;
+        scalar->l = tn_scalar_as_int(value);
         arg.size = sizeof scalar->l;
         break;
     default:
         /* through 64 bits: narrower integers wrap */
-        scalar->i = (int32_t)(uint32_t)(uint64_t)(int64_t)value;
+        scalar->i = (int32_t)(uint32_t)(uint64_t)tn_scalar_as_int(value);
         break;
     }
     return arg;
@@ -72,37 +78,31 @@ static uint16_t bfloat16_bits(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* A double as a 64-bit integer; defined where C's conversion is not. */
-static int64_t to_int64(double value)
+/* A number as a 64-bit unsigned integer; defined where C's conversion is not. */
+static uint64_t to_uint64(tn_scalar value)
 {
-    if (isnan(value))
-        return 0;
-    if (value >= 9223372036854775808.0)
-        return INT64_MAX;
-    if (value <= -9223372036854775808.0)
-        return INT64_MIN;
-    return (int64_t)value;
+    if (value.kind == TN_SCALAR_FLOAT && value.as.f >= 9223372036854775808.0 &&
+        value.as.f < 18446744073709551616.0)
+        return (uint64_t)value.as.f;
+    return (uint64_t)tn_scalar_as_int(value);
 }
 
-void gpu_bits(tn_dtype dtype, double value, uint64_t bits[2])
+void gpu_bits(tn_dtype dtype, tn_scalar value, uint64_t bits[2])
 {
-    float narrow = (float)value;
+    double wide[2] = { tn_scalar_as_float(value), tn_scalar_imag(value) };
+    float narrow[2] = { to_float(value), (float)wide[1] };
 
     bits[0] = 0;
     bits[1] = 0;
     switch (dtype) {
-    case TN_BOOL: bits[0] = value != 0; break;
-    case TN_F16: bits[0] = float16_bits(narrow); break;
-    case TN_BF16: bits[0] = bfloat16_bits(narrow); break;
-    case TN_F32:
-    case TN_C64: memcpy(bits, &narrow, sizeof narrow); break;
+    case TN_BOOL: bits[0] = wide[0] != 0 || wide[1] != 0; break;
+    case TN_F16: bits[0] = float16_bits(narrow[0]); break;
+    case TN_BF16: bits[0] = bfloat16_bits(narrow[0]); break;
+    case TN_F32: memcpy(bits, narrow, sizeof narrow[0]); break;
+    case TN_C64: memcpy(bits, narrow, sizeof narrow); break;
     case TN_F64:
-    case TN_C128: memcpy(bits, &value, sizeof value); break;
-    case TN_U64:
-        bits[0] = value >= 9223372036854775808.0 && value < 18446744073709551616.0
-                      ? (uint64_t)value
-                      : (uint64_t)to_int64(value);
-        break;
-    default: bits[0] = (uint64_t)to_int64(value); break;
+    case TN_C128: memcpy(bits, wide, sizeof wide); break;
+    case TN_U64: bits[0] = to_uint64(value); break;
+    default: bits[0] = (uint64_t)tn_scalar_as_int(value); break;
     }
 }

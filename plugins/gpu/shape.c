@@ -10,7 +10,7 @@ tn_status gpu_run_narrow_grad(const tn_call *call)
     int64_t dim = options->dim < 0 ? options->dim + gx->ndim : options->dim;
     int64_t start = options->start < 0 ? options->start + gx->shape[dim] : options->start;
     tn_view place = *gx;
-    tn_status status = gpu_fill_view(call, gx, 0);
+    tn_status status = gpu_fill_view(call, gx, tn_scalar_int(0));
 
     if (status)
         return status;

@@ -3,7 +3,7 @@
  * Functions of one element. */
 #include "gpu.h"
 
-tn_status gpu_run_one(const tn_call *call, const tn_view *from, double number)
+tn_status gpu_run_one(const tn_call *call, const tn_view *from, tn_scalar number)
 {
     const tn_view *views[] = { call->out[0], from };
     tn_dtype dtype = tn_view_dtype(call->out[0]);
@@ -23,7 +23,7 @@ tn_status gpu_run_unary(const tn_call *call)
 {
     tn_status status = gpu_same_types(call);
 
-    return status ? status : gpu_run_one(call, call->in[0], 0);
+    return status ? status : gpu_run_one(call, call->in[0], tn_scalar_int(0));
 }
 
 tn_status gpu_run_map(const tn_call *call)

@@ -64,7 +64,7 @@ static tn_status triplet_call(tn_module *self, const tn_pack *input, tn_pack *ou
     far = near != NULL ? distance(self, x[0], x[2]) : NULL;
     if (far != NULL && s->swap)
         far = tn_minimum(far, distance(self, x[1], x[2]));
-    above.min = 0;
+    above.min = TN_SCALAR(0);
     y = tn_clamp(tn_add_scalar(tn_sub(near, far, NULL), s->margin), &above);
     if (strcmp(s->reduction, "mean") == 0)
         y = tn_mean(y, NULL);

@@ -56,7 +56,7 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double
         return NULL;
     }
     o.mode = mode;
-    o.value = value;
+    o.value = TN_SCALAR(value);
     return tn_pad(x, (tn_ints){ s->sizes, 2 * dims }, &o);
 }
 

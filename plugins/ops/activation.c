@@ -63,7 +63,7 @@ UNARY(leaky_relu, tn_where(is_above(x, 0.0), x, times(x, o->negative_slope)),
       tn_leaky_relu_grad(gy, x, o->negative_slope));
 DECOMPOSE_GRAD(leaky_relu_grad, tn_where(is_above(x, 0.0), gy, times(gy, o->negative_slope)))
 DECOMPOSE(threshold, tn_where(is_at_most(x, o->threshold), number(x, o->value), x))
-DERIVE(threshold, tn_threshold_grad(gy, x, o->threshold))
+DERIVE(threshold, tn_threshold_grad(gy, x, tn_scalar_as_float(o->threshold)))
 DECOMPOSE_GRAD(threshold_grad, zero_where(is_at_most(x, o->threshold), gy))
 UNARY(hardsigmoid, times(clamped(add_number(x, 3.0), 0.0, 6.0), 1.0 / 6.0),
       tn_hardsigmoid_grad(gy, x));
@@ -254,10 +254,11 @@ static tn_status threshold_infer(tn_infer *infer)
 {
     const tn_threshold_options *o = infer->options;
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
-    tn_status status = tn__common_fits(dtype, o->value, "value");
+    tn_status status = tn__scalar_fits(dtype, o->value, "value");
 
-    if (status == TN_OK && (TN_MASK_INT & TN_BIT(dtype)))
-        status = tn__common_fits(dtype, o->threshold, "threshold");
+    if (status == TN_OK)
+        status = tn__is_int(dtype) ? tn__scalar_fits(dtype, o->threshold, "threshold")
+                                   : tn__scalar_factor(dtype, o->threshold, "threshold");
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 

@@ -5,18 +5,32 @@
 #include "formula.h"
 
 /* Nothing of alpha is lost without a word. */
-static tn_status scaled_infer(tn_infer *infer, double alpha)
+static tn_status scaled_infer(tn_infer *infer, tn_scalar alpha)
 {
     tn_status status = tn__common_binary(infer);
+    tn_dtype dtype = infer->out[0].dtype;
 
-    if (alpha != 1.0 && status == TN_OK && alpha != floor(alpha) &&
-        ((TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(infer->out[0].dtype)))
+    if (status != TN_OK || (alpha.kind == TN_SCALAR_INT && alpha.as.i == 1 && !alpha.reserved))
+        return status;
+    if (alpha.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(alpha) &&
+        (tn__is_int(dtype) || dtype == TN_BOOL))
         return tn_fail(TN_ERR_RUNTIME,
                        /* PyTorch's words */
                        "For integral input tensors, argument alpha must not be a floating point "
                        "number (it is %g)",
-                       alpha);
-    return status == TN_OK ? tn__common_factor(infer->out[0].dtype, alpha, "alpha") : status;
+                       alpha.as.f);
+    if (alpha.kind == TN_SCALAR_COMPLEX && !tn__is_complex(dtype))
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */
+                       "For non-complex input tensors, argument alpha must not be a complex number "
+                       "(it is %g and %gj)",
+                       alpha.as.c[0], alpha.as.c[1]);
+    if (alpha.kind == TN_SCALAR_BOOL && dtype != TN_BOOL)
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */
+                       "Boolean alpha only supported for Boolean results, not for %s",
+                       tn_dtype_name(dtype));
+    return tn__scalar_factor(dtype, alpha, "alpha");
 }
 
 static tn_status add_infer(tn_infer *infer)
@@ -36,7 +50,7 @@ static tn_status add_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = times(d->gout[0], o->alpha);
+        d->gin[1] = times(d->gout[0], tn__scalar_conj(o->alpha));
     return TN_OK;
 }
 
@@ -47,7 +61,9 @@ static tn_status sub_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
     if (tn__needs(d, 1))
-        d->gin[1] = o->alpha == 1.0 ? tn_neg(d->gout[0]) : tn_mul_scalar(d->gout[0], -o->alpha);
+        d->gin[1] = tn__scalar_is(o->alpha, 1)
+                        ? tn_neg(d->gout[0])
+                        : tn_mul_scalar(d->gout[0], tn__scalar_neg(tn__scalar_conj(o->alpha)));
     return TN_OK;
 }
 
@@ -104,7 +120,7 @@ static tn_status div_derive(tn_derive *d)
 /* gy where a is the larger one, half of it where both are; one that is NaN: gy to both */
 static tn_status maximum_derive(tn_derive *d)
 {
-    tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *none = tn__common_number(gy, 0.0);
+    tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *none = tn__scalar_number(gy, 0.0);
     tn_tensor *shared = tn_where(tn_eq(a, b), tn_mul_scalar(gy, 0.5), gy);
 
     if (tn__needs(d, 0))
@@ -114,13 +130,16 @@ static tn_status maximum_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Whole numbers stay whole numbers; what is none makes the result the default float type. */
-static tn_status scalar_infer(tn_infer *infer, double value)
+static tn_status scalar_infer(tn_infer *infer, tn_scalar value)
 {
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_dtype dtype = tn_view_dtype(infer->in[0]), result;
+    tn_status status = tn__scalar_check(value, "value");
 
-    if ((TN_MASK_INT & TN_BIT(dtype)) && !(value == floor(value) && fabs(value) < 0x1p63))
-        infer->dtype = tn_default_dtype();
+    if (status != TN_OK)
+        return status;
+    result = tn__scalar_result(dtype, value);
+    if (result != dtype)
+        infer->dtype = result;
     return tn__common_unary(infer);
 }
 
@@ -142,7 +161,9 @@ static tn_status add_scalar_derive(tn_derive *d)
 
 static tn_status mul_scalar_derive(tn_derive *d)
 {
-    d->gin[0] = tn_mul_scalar(d->gout[0], ((const tn_mul_scalar_options *)d->options)->value);
+    const tn_mul_scalar_options *o = d->options;
+
+    d->gin[0] = tn_mul_scalar(d->gout[0], tn__scalar_conj(o->value));
     return TN_OK;
 }
 
@@ -226,52 +247,57 @@ static tn_status pow_derive(tn_derive *d)
 
 static tn_status pow_scalar_infer(tn_infer *infer)
 {
-    double exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
-    tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    tn_scalar exponent = ((const tn_pow_scalar_options *)infer->options)->exponent;
+    tn_dtype dtype = tn_view_dtype(infer->in[0]), result;
+    bool whole = tn__scalar_whole(exponent);
+    char text[TN__SCALAR_TEXT];
+    tn_status status = tn__scalar_check(exponent, "exponent");
 
-    if ((tn__is_int(dtype) || dtype == TN_BOOL) && tn__is_whole(exponent) && exponent < 0)
+    if (status != TN_OK)
+        return status;
+    if ((tn__is_int(dtype) || dtype == TN_BOOL) && whole && tn_scalar_as_float(exponent) < 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "exponent: Integers to negative integer powers are not allowed, got %g for "
+                       "exponent: Integers to negative integer powers are not allowed, got %s for "
                        "elements of %s; cast to a float type first",
-                       exponent, tn_dtype_name(dtype));
-    if (tn__is_int(dtype) && tn__is_whole(exponent) &&
-        tn__common_fits(dtype, exponent, "exponent") != TN_OK)
+                       tn__scalar_text(text, exponent), tn_dtype_name(dtype));
+    if (tn__is_int(dtype) && whole && tn__scalar_fits(dtype, exponent, "exponent") != TN_OK)
         return tn_error_last_code();
-    if (tn__is_int(dtype) && !tn__is_whole(exponent))
-        infer->dtype = tn_default_dtype();
-    if (dtype == TN_BOOL)
-        infer->dtype = tn__is_whole(exponent) ? TN_I64 : tn_default_dtype();
+    result = dtype == TN_BOOL && whole ? TN_I64 : tn__scalar_result(dtype, exponent);
+    if (result != dtype)
+        infer->dtype = result;
     return tn__common_unary(infer);
 }
 
 static tn_status pow_scalar_decompose(const tn_decompose *call)
 {
-    double exponent = ((const tn_pow_scalar_options *)call->options)->exponent;
+    tn_scalar exponent = ((const tn_pow_scalar_options *)call->options)->exponent;
     tn_tensor *x = call->in[0];
-    if (exponent == 1.0)
+    double half = tn__scalar_imaginary(exponent) ? 0.0 : tn_scalar_as_float(exponent);
+
+    if (tn__scalar_is(exponent, 1))
         return tn__common_given(call->out, tn_copy(x));
-    if (exponent == 2.0)
+    if (tn__scalar_is(exponent, 2))
         return tn__common_given(call->out, tn_square(x));
-    if (exponent == 3.0)
+    if (tn__scalar_is(exponent, 3))
         return tn__common_given(call->out, tn_mul(tn_mul(x, x), x));
-    if (exponent == 0.5)
+    if (half == 0.5)
         return tn__common_given(call->out, tn_sqrt(x));
-    if (exponent == -0.5)
+    if (half == -0.5)
         return tn__common_given(call->out, tn_rsqrt(x));
-    if (exponent == -1.0)
+    if (tn__scalar_is(exponent, -1))
         return tn__common_given(call->out, tn_reciprocal(x));
-    return tn__common_given(call->out, tn_pow(x, tn__common_number(x, exponent)));
+    return tn__common_given(call->out, tn_pow(x, tn__scalar_number(x, exponent)));
 }
 
 static tn_status pow_scalar_derive(tn_derive *d)
 {
-    double exponent = ((const tn_pow_scalar_options *)d->options)->exponent;
+    tn_scalar exponent = ((const tn_pow_scalar_options *)d->options)->exponent;
+    tn_scalar less = tn__scalar_minus(exponent, tn_scalar_int(1));
 
-    if (exponent == 0.0)
+    if (tn__scalar_is(exponent, 0))
         d->gin[0] = tn_fill(d->gout[0], 0.0);
     else
-        d->gin[0] = tn__common_chain(d->gout[0],
-                                     times(tn_pow_scalar(d->in[0], exponent - 1.0), exponent));
+        d->gin[0] = tn__common_chain(d->gout[0], times(tn_pow_scalar(d->in[0], less), exponent));
     return TN_OK;
 }
 
@@ -296,8 +322,13 @@ TN__OP(sub, .infer = sub_infer, .derive = sub_derive, TN__PARTS(sub));
 TN__OP(mul, .infer = tn__common_binary, .derive = mul_derive, TN__PARTS(mul));
 TN__OP(div, .infer = div_infer, .derive = div_derive, TN__PARTS(div));
 TN__OP(maximum, .infer = tn__common_binary, .derive = maximum_derive);
-TN__OP(add_scalar, .infer = add_scalar_infer, .derive = add_scalar_derive, TN__PARTS(add_scalar));
-TN__OP(mul_scalar, .infer = mul_scalar_infer, .derive = mul_scalar_derive, TN__PARTS(mul_scalar));
+/* Of bool, too: kernels have numbers only. */
+TN__OP(add_scalar, .infer = add_scalar_infer, .derive = add_scalar_derive,
+       .decompose = tn__complex_parts_add_scalar,
+       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
+TN__OP(mul_scalar, .infer = mul_scalar_infer, .derive = mul_scalar_derive,
+       .decompose = tn__complex_parts_mul_scalar,
+       .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
 TN__OP(neg, .infer = tn__common_unary, .derive = neg_derive, TN__PARTS(neg));
 
 TN__OP(minimum, .infer = tn__common_binary, .derive = minimum_derive);

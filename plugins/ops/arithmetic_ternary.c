@@ -10,22 +10,37 @@ static tn_status clamp_whole(tn_infer *infer, const tn_clamp_options *o)
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
     tn_status status = TN_OK;
 
-    if (tn__given_number(o->min) && o->min > 0)
-        status = tn__common_fits(dtype, o->min, "min");
-    if (status == TN_OK && tn__given_number(o->max) && o->max < 0)
-        status = tn__common_fits(dtype, o->max, "max");
+    if (tn__scalar_given(o->min) && tn_scalar_as_float(o->min) > 0)
+        status = tn__scalar_fits(dtype, o->min, "min");
+    if (status == TN_OK && tn__scalar_given(o->max) && tn_scalar_as_float(o->max) < 0)
+        status = tn__scalar_fits(dtype, o->max, "max");
     return status == TN_OK ? tn__common_unary(infer) : status;
+}
+
+static tn_status bound_check(tn_scalar bound, const char *name)
+{
+    char text[TN__SCALAR_TEXT];
+
+    if (bound.kind == TN_SCALAR_NONE)
+        return TN_OK;
+    if (tn__scalar_imaginary(bound))
+        return tn_fail(TN_ERR_RUNTIME, "%s: not real, got %s; expected a real number", name,
+                       tn__scalar_text(text, bound));
+    return tn__scalar_check(bound, name);
 }
 
 static tn_status clamp_infer(tn_infer *infer)
 {
     const tn_clamp_options *o = infer->options;
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
+    bool min = tn__scalar_given(o->min), max = tn__scalar_given(o->max);
 
-    if (!tn__given_number(o->min) && !tn__given_number(o->max))
+    if (!min && !max)
         return tn_fail(TN_ERR_VALUE, "min or max: both are missing; expected at least one");
-    if (tn__is_int(dtype) && ((tn__given_number(o->min) && !tn__is_whole(o->min)) ||
-                              (tn__given_number(o->max) && !tn__is_whole(o->max))))
+    if (bound_check(o->min, "min") != TN_OK || bound_check(o->max, "max") != TN_OK)
+        return tn_error_last_code();
+    if (tn__is_int(dtype) &&
+        ((min && !tn__scalar_whole(o->min)) || (max && !tn__scalar_whole(o->max))))
         infer->dtype = tn_default_dtype();
     else if (tn__is_int(dtype))
         return clamp_whole(infer, o);
@@ -38,12 +53,12 @@ static tn_status clamp_derive(tn_derive *d)
     const tn_clamp_options *o = d->options;
     tn_tensor *gy = d->gout[0], *x = d->in[0], *within = NULL;
 
-    if (tn__given_number(o->min))
-        within = tn_gt(x, tn__common_number(x, o->min));
-    if (tn__given_number(o->max)) {
-        tn_tensor *below = tn_lt(x, tn__common_number(x, o->max));
+    if (tn__scalar_given(o->min))
+        within = tn_gt(x, tn__scalar_number(x, o->min));
+    if (tn__scalar_given(o->max)) {
+        tn_tensor *below = tn_lt(x, tn__scalar_number(x, o->max));
 
-        within = tn__given_number(o->min) ? tn_bitwise_and(within, below) : below;
+        within = tn__scalar_given(o->min) ? tn_bitwise_and(within, below) : below;
     }
     d->gin[0] = tn_where(within, gy, number(gy, 0.0));
     return TN_OK;
@@ -137,19 +152,28 @@ static tn_status lerp_derive(tn_derive *d)
     return TN_OK;
 }
 
+static tn_status lerp_scalar_infer(tn_infer *infer)
+{
+    tn_scalar weight = ((const tn_lerp_scalar_options *)infer->options)->weight;
+    tn_dtype dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
+    tn_status status = tn__scalar_factor(dtype, weight, "weight");
+
+    return status == TN_OK ? addition_infer(infer) : status;
+}
+
 static tn_status lerp_scalar_decompose(const tn_decompose *call)
 {
-    double weight = ((const tn_lerp_scalar_options *)call->options)->weight;
+    tn_scalar weight = ((const tn_lerp_scalar_options *)call->options)->weight;
     return tn__common_given(
         call->out, plus_times(call->in[0], weight, tn_sub(call->in[1], call->in[0], NULL)));
 }
 
 static tn_status lerp_scalar_derive(tn_derive *d)
 {
-    double weight = ((const tn_lerp_scalar_options *)d->options)->weight;
+    tn_scalar weight = tn__scalar_conj(((const tn_lerp_scalar_options *)d->options)->weight);
 
     if (tn__needs(d, 0))
-        d->gin[0] = times(d->gout[0], 1.0 - weight);
+        d->gin[0] = times(d->gout[0], tn__scalar_minus(tn_scalar_float(1.0), weight));
     if (tn__needs(d, 1))
         d->gin[1] = times(d->gout[0], weight);
     return TN_OK;
@@ -157,17 +181,17 @@ static tn_status lerp_scalar_derive(tn_derive *d)
 
 static tn_status addcmul_infer(tn_infer *infer)
 {
-    double value = ((const tn_addcmul_options *)infer->options)->value;
+    tn_scalar value = ((const tn_addcmul_options *)infer->options)->value;
 
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[0]);
-    if (tn__is_int(infer->dtype) && !tn__is_whole(value))
+    if (tn__is_int(infer->dtype) && value.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(value))
         return tn_fail(
             TN_ERR_VALUE,
             "value: not an integer, got %g for %s tensors; expected an integer, or a tensor of a "
             "float dtype",
-            value, tn_dtype_name(infer->dtype));
-    if (tn__common_factor(infer->dtype, value, "value") != TN_OK)
+            value.as.f, tn_dtype_name(infer->dtype));
+    if (tn__scalar_factor(infer->dtype, value, "value") != TN_OK)
         return tn_error_last_code();
     return tn__common_broadcast(infer);
 }
@@ -181,7 +205,7 @@ static tn_status addcmul_decompose(const tn_decompose *call)
 
 static tn_status addcmul_derive(tn_derive *d)
 {
-    double value = ((const tn_addcmul_options *)d->options)->value;
+    tn_scalar value = ((const tn_addcmul_options *)d->options)->value;
 
     if (tn__needs(d, 0))
         d->gin[0] = d->gout[0];
@@ -192,15 +216,24 @@ static tn_status addcmul_derive(tn_derive *d)
     return TN_OK;
 }
 
+static tn_status addcdiv_infer(tn_infer *infer)
+{
+    tn_scalar value = ((const tn_addcdiv_options *)infer->options)->value;
+    tn_dtype dtype = infer->dtype != TN_DTYPE_AUTO ? infer->dtype : tn_view_dtype(infer->in[0]);
+    tn_status status = tn__scalar_factor(dtype, value, "value");
+
+    return status == TN_OK ? addition_infer(infer) : status;
+}
+
 static tn_status addcdiv_decompose(const tn_decompose *call)
 {
-    double value = ((const tn_addcdiv_options *)call->options)->value;
+    tn_scalar value = ((const tn_addcdiv_options *)call->options)->value;
     return tn__common_given(call->out,
                             plus_times(call->in[0], value, tn_div(call->in[1], call->in[2], NULL)));
 }
 
 /* In float32 for the halves: broadcast inputs add up many of these, and cancel. */
-static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, double value)
+static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, tn_scalar value)
 {
     tn_dtype dtype = tn_tensor_dtype(b);
     bool narrow = dtype == TN_F16 || dtype == TN_BF16;
@@ -211,13 +244,13 @@ static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, double
         a = tn_cast(a, TN_F32);
         b = tn_cast(b, TN_F32);
     }
-    g = tn__common_chain(times(gy, -value), tn_div(tn_div(a, b, NULL), b, NULL));
+    g = tn__common_chain(times(gy, tn__scalar_neg(value)), tn_div(tn_div(a, b, NULL), b, NULL));
     return narrow ? tn_cast(g, dtype) : g;
 }
 
 static tn_status addcdiv_derive(tn_derive *d)
 {
-    double value = ((const tn_addcdiv_options *)d->options)->value;
+    tn_scalar value = tn__scalar_conj(((const tn_addcdiv_options *)d->options)->value);
     tn_tensor *a = d->in[1], *b = d->in[2];
 
     if (tn__needs(d, 0))
@@ -232,7 +265,7 @@ TN__OP(clamp, .infer = clamp_infer, .derive = clamp_derive);
 TN__OP(clamp_tensor, .infer = clamp_tensor_infer, .derive = clamp_tensor_derive,
        .decompose = clamp_tensor_decompose);
 TN__OP(lerp, .infer = addition_infer, .derive = lerp_derive, .decompose = lerp_decompose);
-TN__OP(lerp_scalar, .infer = addition_infer, .derive = lerp_scalar_derive,
+TN__OP(lerp_scalar, .infer = lerp_scalar_infer, .derive = lerp_scalar_derive,
        .decompose = lerp_scalar_decompose);
 TN__OP(addcmul, .infer = addcmul_infer, .derive = addcmul_derive, .decompose = addcmul_decompose);
-TN__OP(addcdiv, .infer = addition_infer, .derive = addcdiv_derive, .decompose = addcdiv_decompose);
+TN__OP(addcdiv, .infer = addcdiv_infer, .derive = addcdiv_derive, .decompose = addcdiv_decompose);

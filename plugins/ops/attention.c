@@ -282,7 +282,7 @@ static tn_status attend_decompose(const tn_decompose *call)
         call->out[1] = tn_masked_fill(
             call->out[1],
             call->out[1] == NULL ? NULL
-                                 : tn_eq(call->out[1], tn__common_number(call->out[1], -INFINITY)),
+                                 : tn_eq(call->out[1], tn__scalar_number(call->out[1], -INFINITY)),
             INFINITY);
     } else {
         call->out[1] = tn_tensor_full((tn_ints){ tn_tensor_shape(s).at, 3 }, INFINITY,

@@ -190,24 +190,6 @@ tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked)
     return asked;
 }
 
-/* What the types of fewer than 64 bits hold: whole numbers from low to high. */
-static const struct {
-    tn_dtype dtype;
-    double low, high;
-} wholes[] = { { TN_I8, INT8_MIN, INT8_MAX },
-               { TN_U8, 0, UINT8_MAX },
-               { TN_I16, INT16_MIN, INT16_MAX },
-               { TN_I32, INT32_MIN, INT32_MAX } };
-
-/* The smallest number that is rounded to infinity. */
-static double too_large(tn_dtype dtype)
-{
-    return dtype == TN_F16    ? 65520.0
-           : dtype == TN_BF16 ? 0x1.ffp127
-           : dtype == TN_F32  ? 0x1.ffffffp127
-                              : INFINITY;
-}
-
 tn_status tn__common_state(const tn_view *state, int64_t seed)
 {
     char text[TN__TEXT];
@@ -223,31 +205,6 @@ tn_status tn__common_state(const tn_view *state, int64_t seed)
                        "the state has the seed",
                        (long long)seed);
     return TN_OK;
-}
-
-tn_status tn__common_fits(tn_dtype dtype, double value, const char *name)
-{
-    if (TN_MASK_FLOAT & TN_BIT(dtype))
-        return isinf(value) || !(fabs(value) >= too_large(dtype))
-                   ? TN_OK
-                   : tn_fail(TN_ERR_RUNTIME,
-                             "%s: out of the range of %s, got %g; expected less than %g in "
-                             "absolute value, or an infinity",
-                             name, tn_dtype_name(dtype), value, too_large(dtype));
-    if ((TN_MASK_INT & TN_BIT(dtype)) == 0)
-        return TN_OK;
-    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
-        if (wholes[i].dtype == dtype)
-            return trunc(value) >= wholes[i].low && trunc(value) <= wholes[i].high
-                       ? TN_OK
-                       : tn_fail(TN_ERR_RUNTIME,
-                                 "%s: out of the range of %s, got %g; expected %.0f to %.0f", name,
-                                 tn_dtype_name(dtype), value, wholes[i].low, wholes[i].high);
-    return value >= -0x1p63 && value < 0x1p63
-               ? TN_OK
-               : tn_fail(TN_ERR_RUNTIME,
-                         "%s: out of the range of %s, got %g; expected -2^63 to 2^63 - 1", name,
-                         tn_dtype_name(dtype), value);
 }
 
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
@@ -484,16 +441,6 @@ tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, 
     return to;
 }
 
-tn_tensor *tn__common_number(tn_tensor *like, double value)
-{
-    if (like == NULL)
-        return NULL;
-    if (fabs(value) >= too_large(tn_tensor_dtype(like)))
-        value = value > 0 ? INFINITY : -INFINITY;
-    return tn_tensor_full((tn_ints){ NULL, 0 }, value, tn_tensor_dtype(like),
-                          tn_tensor_device(like));
-}
-
 tn_tensor *tn__common_conj(tn_tensor *x)
 {
     return x != NULL && tn__is_complex(tn_tensor_dtype(x)) ? tn_conj(x) : x;
@@ -508,7 +455,7 @@ tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape)
 
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape)
 {
-    return tn_expand(tn__common_number(like, 0.0), shape);
+    return tn_expand(tn__scalar_number(like, 0.0), shape);
 }
 
 tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim)

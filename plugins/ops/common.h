@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "scalar.h"
 #include "schema.h"
 
 /* ---- texts: shapes for error messages, in a buffer of the caller ---------------- */
@@ -47,16 +48,6 @@ tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked);
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
 /* A set of dims as flags; empty: all. Repeated ones are refused. */
 tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced);
-/* TN_OK where an element of `dtype` can hold `value`, of which it drops a fraction; an error that
- * names the argument where that is out of range. */
-tn_status tn__common_fits(tn_dtype dtype, double value, const char *name);
-/* The same of a factor of integers: of uint8 a negative one subtracts. Floats take any. */
-static inline tn_status tn__common_factor(tn_dtype dtype, double value, const char *name)
-{
-    if ((TN_MASK_INT & TN_BIT(dtype)) == 0)
-        return TN_OK;
-    return tn__common_fits(dtype, dtype == TN_U8 && value < 0 ? -value : value, name);
-}
 /* The optional state of a generator, [2]: with it the option `seed` must be 0. */
 tn_status tn__common_state(const tn_view *state, int64_t seed);
 /* The shape after a reduction. */
@@ -91,9 +82,6 @@ tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor 
 tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim);
 /* A row of `count` values of the host, on the device of `like`. */
 tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like);
-/* A number as a tensor of 0 dimensions, dtype and device as `like` has them. What is too large for
- * a float type becomes infinite. */
-tn_tensor *tn__common_number(tn_tensor *like, double value);
 /* What a decomposition or a derivative of one result gives back. */
 static inline tn_status tn__common_given(tn_tensor **out, tn_tensor *result)
 {

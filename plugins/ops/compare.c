@@ -56,11 +56,11 @@ static bool is_complex(tn_tensor *x)
 DECOMPOSE(isnan, tn_ne(in[0], in[0]))
 DECOMPOSE(isinf, is_complex(in[0])
                      ? tn_bitwise_or(tn_isinf(tn_real(in[0])), tn_isinf(tn_imag(in[0])))
-                 : is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                 : is_float(in[0]) ? tn_eq(tn_abs(in[0]), tn__scalar_number(in[0], INFINITY))
                                    : tn_ne(in[0], in[0]))
 DECOMPOSE(isfinite, is_complex(in[0])
                         ? tn_bitwise_and(tn_isfinite(tn_real(in[0])), tn_isfinite(tn_imag(in[0])))
-                    : is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__common_number(in[0], INFINITY))
+                    : is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__scalar_number(in[0], INFINITY))
                                       : tn_eq(in[0], in[0]))
 
 /* ---- choice ---- */
@@ -74,7 +74,7 @@ static tn_status where_infer(tn_infer *infer)
 
 static tn_status where_derive(tn_derive *d)
 {
-    tn_tensor *gy = d->gout[0], *zero = tn__common_number(gy, 0.0);
+    tn_tensor *gy = d->gout[0], *zero = tn__scalar_number(gy, 0.0);
 
     if (tn__needs(d, 1))
         d->gin[1] = tn_where(d->in[0], gy, zero);
@@ -85,17 +85,17 @@ static tn_status where_derive(tn_derive *d)
 
 static tn_status masked_fill_infer(tn_infer *infer)
 {
-    double value = ((const tn_masked_fill_options *)infer->options)->value;
+    tn_scalar value = ((const tn_masked_fill_options *)infer->options)->value;
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
     tn_status status;
 
-    status = tn__common_fits(dtype, value, "value");
+    status = tn__scalar_fits(dtype, value, "value");
     if (status != TN_OK)
         return status;
-    if ((TN_MASK_INT & TN_BIT(dtype)) && value != floor(value))
+    if (tn__is_int(dtype) && value.kind == TN_SCALAR_FLOAT && value.as.f != floor(value.as.f))
         return tn_fail(TN_ERR_RUNTIME,
-                       "value: not an integer, got %g for %s tensors; expected an integer", value,
-                       tn_dtype_name(dtype));
+                       "value: not an integer, got %g for %s tensors; expected an integer",
+                       value.as.f, tn_dtype_name(dtype));
     status = tn__common_broadcast(infer);
     infer->out[0].dtype = dtype;
     return status;
@@ -103,14 +103,14 @@ static tn_status masked_fill_infer(tn_infer *infer)
 
 static tn_status masked_fill_decompose(const tn_decompose *call)
 {
-    double value = ((const tn_masked_fill_options *)call->options)->value;
+    tn_scalar value = ((const tn_masked_fill_options *)call->options)->value;
     return tn__common_given(
-        call->out, tn_where(call->in[1], tn__common_number(call->in[0], value), call->in[0]));
+        call->out, tn_where(call->in[1], tn__scalar_number(call->in[0], value), call->in[0]));
 }
 
 static tn_status masked_fill_derive(tn_derive *d)
 {
-    d->gin[0] = tn_where(d->in[1], tn__common_number(d->gout[0], 0.0), d->gout[0]);
+    d->gin[0] = tn_where(d->in[1], tn__scalar_number(d->gout[0], 0.0), d->gout[0]);
     return TN_OK;
 }
 
@@ -132,18 +132,18 @@ static tn_status nan_to_num_decompose(const tn_decompose *call)
     if (!is_float(x))
         return tn__common_given(call->out, tn_copy(x));
     most = largest(tn_tensor_dtype(x));
-    y = tn_where(tn_eq(x, tn__common_number(x, INFINITY)),
-                 tn__common_number(x, tn__given_number(o->posinf) ? o->posinf : most), y);
-    y = tn_where(tn_eq(x, tn__common_number(x, -INFINITY)),
-                 tn__common_number(x, tn__given_number(o->neginf) ? o->neginf : -most), y);
+    y = tn_where(tn_eq(x, tn__scalar_number(x, INFINITY)),
+                 tn__scalar_number(x, tn__given_number(o->posinf) ? o->posinf : most), y);
+    y = tn_where(tn_eq(x, tn__scalar_number(x, -INFINITY)),
+                 tn__scalar_number(x, tn__given_number(o->neginf) ? o->neginf : -most), y);
     return tn__common_given(
         call->out,
-        tn_where(tn_ne(x, x), tn__common_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
+        tn_where(tn_ne(x, x), tn__scalar_number(x, tn__given_number(o->nan) ? o->nan : 0.0), y));
 }
 
 static tn_status nan_to_num_derive(tn_derive *d)
 {
-    d->gin[0] = tn_where(tn_isfinite(d->in[0]), d->gout[0], tn__common_number(d->gout[0], 0.0));
+    d->gin[0] = tn_where(tn_isfinite(d->in[0]), d->gout[0], tn__scalar_number(d->gout[0], 0.0));
     return TN_OK;
 }
 

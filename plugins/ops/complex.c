@@ -126,7 +126,7 @@ static tn_status angle_decompose(const tn_decompose *call)
     tn_tensor *x = call->in[0], *turned;
     if (tn__is_complex(tn_tensor_dtype(x)))
         return tn__common_given(call->out, tn_atan2(tn_imag(x), tn_real(x)));
-    turned = tn_where(tn_lt(x, number(x, 0.0)), tn__common_number(x, PI), number(x, 0.0));
+    turned = tn_where(tn_lt(x, number(x, 0.0)), tn__scalar_number(x, PI), number(x, 0.0));
     return tn__common_given(call->out, tn_where(tn_ne(x, x), x, turned));
 }
 

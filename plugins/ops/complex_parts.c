@@ -35,15 +35,64 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
 
 /* ---- the four rules ---- */
 
-OF_PAIRS(add, tn_complex(tn_add(a, c, options), tn_add(b, d, options)))
-OF_PAIRS(sub, tn_complex(tn_sub(a, c, options), tn_sub(b, d, options)))
+/* x + alpha y, part by part where alpha is real. */
+static tn_tensor *sum_of(tn_tensor *const *in, tn_scalar alpha)
+{
+    tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]), *y = in[1];
+    double real = 1.0;
+
+    if (tn__scalar_imaginary(alpha))
+        y = tn_mul_scalar(y, alpha);
+    else
+        real = tn_scalar_as_float(alpha);
+    return tn_complex(plus_times(a, real, tn_real(y)), plus_times(b, real, tn_imag(y)));
+}
+
+tn_status tn__complex_parts_add(const tn_decompose *call)
+{
+    const tn_add_options *o = call->options;
+
+    return tn__common_given(call->out, sum_of(call->in, o->alpha));
+}
+
+tn_status tn__complex_parts_sub(const tn_decompose *call)
+{
+    const tn_sub_options *o = call->options;
+
+    return tn__common_given(call->out, sum_of(call->in, tn__scalar_neg(o->alpha)));
+}
 OF_PAIRS(mul, tn_complex(minus(tn_mul(a, c), tn_mul(b, d)), plus(tn_mul(a, d), tn_mul(b, c))))
 OF_PAIRS(eq, tn_bitwise_and(tn_eq(a, c), tn_eq(b, d)))
 OF_PARTS(neg, tn_complex(tn_neg(a), tn_neg(b)))
-OF_PARTS(add_scalar,
-         tn_complex(tn_add_scalar(a, ((const tn_add_scalar_options *)options)->value), tn_copy(b)))
-OF_PARTS(mul_scalar, tn_complex(tn_mul_scalar(a, ((const tn_mul_scalar_options *)options)->value),
-                                tn_mul_scalar(b, ((const tn_mul_scalar_options *)options)->value)))
+
+tn_status tn__complex_parts_add_scalar(const tn_decompose *call)
+{
+    tn_scalar value = ((const tn_add_scalar_options *)call->options)->value;
+    tn_tensor *x = call->in[0], *re, *im;
+
+    if (tn_tensor_dtype(x) == TN_BOOL)
+        return tn__common_given(call->out, tn_bitwise_or(x, number(x, value)));
+    re = tn_add_scalar(tn_real(x), tn_scalar_as_float(value));
+    im = tn__scalar_imaginary(value) ? tn_add_scalar(tn_imag(x), tn_scalar_imag(value))
+                                     : tn_copy(tn_imag(x));
+    return tn__common_given(call->out, tn_complex(re, im));
+}
+
+tn_status tn__complex_parts_mul_scalar(const tn_decompose *call)
+{
+    tn_scalar value = ((const tn_mul_scalar_options *)call->options)->value;
+    double c = tn_scalar_as_float(value), d = tn_scalar_imag(value);
+    tn_tensor *x = call->in[0], *a, *b;
+
+    if (tn_tensor_dtype(x) == TN_BOOL)
+        return tn__common_given(call->out, tn_bitwise_and(x, number(x, value)));
+    a = tn_real(x);
+    b = tn_imag(x);
+    if (value.kind != TN_SCALAR_COMPLEX)
+        return tn__common_given(call->out, tn_complex(tn_mul_scalar(a, c), tn_mul_scalar(b, c)));
+    return tn__common_given(call->out, tn_complex(minus(tn_mul_scalar(a, c), tn_mul_scalar(b, d)),
+                                                  plus(tn_mul_scalar(a, d), tn_mul_scalar(b, c))));
+}
 
 /* By the larger part of w, so that nothing overflows on the way. */
 static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *d)

@@ -6,47 +6,87 @@
 static tn_status fill_infer(tn_infer *infer)
 {
     const tn_fill_options *o = infer->options;
-    tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), o->value, "value");
+    tn_status status = tn__scalar_fits(tn_view_dtype(infer->in[0]), o->value, "value");
 
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
-static bool whole(double x)
+/* The number of integers from start to end, which is not reached, by step: exact. */
+static tn_status whole_count(const tn_arange_options *o, int64_t *out)
 {
-    return x == floor(x) && fabs(x) < 0x1p62;
+    __extension__ typedef __int128 wide;
+    wide start = tn_scalar_as_int(o->start), end = tn_scalar_as_int(o->end),
+         step = tn_scalar_as_int(o->step), way = end - start, count;
+
+    if (step == 0)
+        return tn_fail(TN_ERR_RUNTIME, "step: out of range, got 0; expected a step other than 0");
+    count = (way + step - (step > 0 ? 1 : -1)) / step;
+    if (way != 0 && (way < 0) != (step < 0))
+        /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME,
+                       "upper bound and lower bound inconsistent with step sign: from %lld to %lld "
+                       "by %lld",
+                       (long long)start, (long long)end, (long long)step);
+    if (count > (wide)1 << 62)
+        return tn_fail(TN_ERR_RUNTIME, "result: too many elements, got %g; expected at most 2^62",
+                       (double)count);
+    *out = (int64_t)count;
+    return TN_OK;
 }
 
-static tn_status arange_infer(tn_infer *infer)
+static tn_status real_count(const tn_arange_options *o, int64_t *out)
 {
-    const tn_arange_options *o = infer->options;
-    double count = ceil((o->end - o->start) / o->step);
-    tn_dtype dtype = o->dtype;
+    double start = tn_scalar_as_float(o->start), end = tn_scalar_as_float(o->end),
+           step = tn_scalar_as_float(o->step), count = ceil((end - start) / step);
 
-    if (!isfinite(o->start) || !isfinite(o->end) || !isfinite(o->step) || o->step == 0)
+    if (!isfinite(start) || !isfinite(end) || !isfinite(step) || step == 0)
         return tn_fail(TN_ERR_RUNTIME,
                        "start, end or step: out of range, got %g, %g and %g; expected finite "
                        "numbers, and a step other than 0",
-                       o->start, o->end, o->step);
+                       start, end, step);
     if (count < 0)
         /* PyTorch's words */
         return tn_fail(TN_ERR_RUNTIME,
                        "upper bound and lower bound inconsistent with step sign: from %g to %g by "
                        "%g",
-                       o->start, o->end, o->step);
+                       start, end, step);
     if (count > 0x1p62)
         return tn_fail(TN_ERR_RUNTIME, "result: too many elements, got %g; expected at most 2^62",
                        count);
-    if (dtype == TN_DTYPE_AUTO)
-        dtype = whole(o->start) && whole(o->end) && whole(o->step) ? TN_I64 : tn_default_dtype();
-    infer->out[0].dtype = dtype;
-    infer->out[0].ndim = 1;
-    infer->out[0].shape[0] = (int64_t)count;
+    *out = (int64_t)count;
     return TN_OK;
+}
+
+static tn_status arange_infer(tn_infer *infer)
+{
+    const tn_arange_options *o = infer->options;
+    const tn_scalar *numbers[3] = { &o->start, &o->end, &o->step };
+    static const char *const names[3] = { "start", "end", "step" };
+    bool whole = true;
+    char text[TN__SCALAR_TEXT];
+    tn_status status = TN_OK;
+
+    for (int i = 0; i < 3 && status == TN_OK; i++) {
+        status = tn__scalar_check(*numbers[i], names[i]);
+        if (status == TN_OK &&
+            (tn__scalar_imaginary(*numbers[i]) || numbers[i]->kind == TN_SCALAR_UINT))
+            status = tn_fail(TN_ERR_RUNTIME,
+                             "%s: out of range, got %s; expected a double or an int64", names[i],
+                             tn__scalar_text(text, *numbers[i]));
+        whole = whole && tn__scalar_whole(*numbers[i]);
+    }
+    if (status == TN_OK)
+        status = (whole ? whole_count : real_count)(o, &infer->out[0].shape[0]);
+    infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype
+                          : whole                   ? TN_I64
+                                                    : tn_default_dtype();
+    infer->out[0].ndim = 1;
+    return status;
 }
 
 static tn_tensor *range_of(tn_tensor *like, int64_t n)
 {
-    return tn_arange(like, 0, (double)n, NULL);
+    return tn_arange(like, 0, n, NULL);
 }
 
 static tn_status linspace_infer(tn_infer *infer)
@@ -84,8 +124,7 @@ static tn_status linspace_decompose(const tn_decompose *call)
         return tn__common_given(call->out, tn_cast(up, dtype));
     return tn__common_given(
         call->out,
-        tn_cast(tn_where(tn_lt(at, tn__common_number(at, (double)(o->steps / 2))), up, down),
-                dtype));
+        tn_cast(tn_where(tn_lt(at, tn__scalar_number(at, o->steps / 2)), up, down), dtype));
 }
 
 static tn_status eye_infer(tn_infer *infer)
@@ -141,11 +180,12 @@ static tn_status one_hot_decompose(const tn_decompose *call)
     int64_t classes = ((const tn_one_hot_options *)call->options)->classes, least = 0, most = -1;
     if (tn_tensor_numel(call->in[0]) > 0) {
         tn_tensor *low = tn_amin(call->in[0], NULL), *high = tn_amax(call->in[0], NULL);
+        tn_scalar first, last;
 
-        if (low == NULL || high == NULL)
+        if (tn_tensor_scalar(low, &first) != TN_OK || tn_tensor_scalar(high, &last) != TN_OK)
             return tn_error_last_code();
-        least = (int64_t)tn_tensor_item(low);
-        most = (int64_t)tn_tensor_item(high);
+        least = tn_scalar_as_int(first);
+        most = tn_scalar_as_int(last);
     }
     if (least < 0)
         return tn_fail(TN_ERR_RUNTIME,
@@ -184,18 +224,18 @@ static tn_tensor *offsets(tn_tensor *x)
 
 static tn_status tril_decompose(const tn_decompose *call)
 {
-    double diagonal = (double)((const tn_tril_options *)call->options)->diagonal;
+    int64_t diagonal = ((const tn_tril_options *)call->options)->diagonal;
     tn_tensor *at = offsets(call->in[0]);
-    return tn__common_given(call->out, tn_where(tn_le(at, tn__common_number(at, diagonal)),
-                                                call->in[0], tn__common_number(call->in[0], 0)));
+    return tn__common_given(call->out, tn_where(tn_le(at, tn__scalar_number(at, diagonal)),
+                                                call->in[0], tn__scalar_number(call->in[0], 0)));
 }
 
 static tn_status triu_decompose(const tn_decompose *call)
 {
-    double diagonal = (double)((const tn_triu_options *)call->options)->diagonal;
+    int64_t diagonal = ((const tn_triu_options *)call->options)->diagonal;
     tn_tensor *at = offsets(call->in[0]);
-    return tn__common_given(call->out, tn_where(tn_ge(at, tn__common_number(at, diagonal)),
-                                                call->in[0], tn__common_number(call->in[0], 0)));
+    return tn__common_given(call->out, tn_where(tn_ge(at, tn__scalar_number(at, diagonal)),
+                                                call->in[0], tn__scalar_number(call->in[0], 0)));
 }
 
 static tn_status tril_derive(tn_derive *d)
@@ -228,7 +268,7 @@ static tn_status full_infer(tn_infer *infer)
                            "shape: negative size, got %lld in %s; expected 0 or more",
                            (long long)o->shape.at[d], tn__common_text(text, o->shape));
     tn__common_plain(&infer->out[0], dtype, o->shape);
-    return tn__common_fits(dtype, o->value, "value");
+    return tn__scalar_fits(dtype, o->value, "value");
 }
 
 static tn_status full_decompose(const tn_decompose *call)

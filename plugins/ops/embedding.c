@@ -57,9 +57,9 @@ static tn_status embedding_derive(tn_derive *d)
     if (padding != INT64_MIN) {
         tn_tensor *mask = tn_eq(
             index,
-            tn__common_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
+            tn__scalar_number(index, (double)(padding < 0 ? padding + table.at[0] : padding)));
 
-        gy = tn_where(tn_unsqueeze(mask, -1), tn__common_number(gy, 0), gy);
+        gy = tn_where(tn_unsqueeze(mask, -1), tn__scalar_number(gy, 0), gy);
     }
     d->gin[0] = tn__common_scattered(d, tn__common_spread(index, (tn_ints){ rows, 2 }, 0),
                                      tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
@@ -118,7 +118,7 @@ static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
 {
     if (padding < 0)
         padding += tn_tensor_size(weight, 0);
-    return tn_ne(index, tn__common_number(index, (double)padding));
+    return tn_ne(index, tn__scalar_number(index, (double)padding));
 }
 
 /* offsets, checked on the host: they rise from 0 and stay within n. */
@@ -263,7 +263,7 @@ static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight
         return tn_mul_scalar(y, 1 / (double)tn_tensor_size(index, 1));
     sum.keepdim = true;
     how_many = tn_sum(counts, &sum);
-    return tn_div(y, tn_maximum(how_many, how_many == NULL ? NULL : tn__common_number(how_many, 1)),
+    return tn_div(y, tn_maximum(how_many, how_many == NULL ? NULL : tn__scalar_number(how_many, 1)),
                   NULL);
 }
 
@@ -296,7 +296,7 @@ static tn_tensor *uneven_bags(const tn_embedding_bag_options *o, tn_tensor *cons
         counts = tn_tensor_full(TN_SHAPE(tn_tensor_size(index, 0)), 1, tn_tensor_dtype(y),
                                 tn_tensor_device(y));
     how_many = tn_index_add(tn__common_zeros(weight, TN_SHAPE(bags)), bag, counts, 0, NULL);
-    how_many = tn_maximum(how_many, tn__common_number(y, 1));
+    how_many = tn_maximum(how_many, tn__scalar_number(y, 1));
     return tn_div(y, tn_unsqueeze(how_many, 1), NULL);
 }
 

@@ -9,10 +9,11 @@
 
 /* ---- of tensors, and of a tensor and a number ---- */
 
-static inline tn_tensor *number(tn_tensor *like, double value)
+static inline tn_tensor *number(tn_tensor *like, tn_scalar value)
 {
-    return tn__common_number(like, value);
+    return tn__scalar_number(like, value);
 }
+#define number(like, value) number(like, TN_SCALAR(value))
 
 static inline tn_tensor *plus(tn_tensor *a, tn_tensor *b)
 {
@@ -36,19 +37,21 @@ static inline tn_tensor *add_number(tn_tensor *x, double value)
 }
 
 /* x * factor */
-static inline tn_tensor *times(tn_tensor *x, double factor)
+static inline tn_tensor *times(tn_tensor *x, tn_scalar factor)
 {
-    return factor == 1.0 ? x : tn_mul_scalar(x, factor);
+    return tn__scalar_is(factor, 1) ? x : tn_mul_scalar(x, factor);
 }
+#define times(x, factor) times(x, TN_SCALAR(factor))
 
 /* x + factor * y */
-static inline tn_tensor *plus_times(tn_tensor *x, double factor, tn_tensor *y)
+static inline tn_tensor *plus_times(tn_tensor *x, tn_scalar factor, tn_tensor *y)
 {
     tn_add_options o = TN_ADD_OPTIONS;
 
-    o.alpha = factor;
+    o.alpha = TN_SCALAR(factor);
     return tn_add(x, y, &o);
 }
+#define plus_times(x, factor, y) plus_times(x, TN_SCALAR(factor), y)
 
 static inline tn_tensor *one_minus(tn_tensor *x)
 {
@@ -60,7 +63,7 @@ static inline tn_tensor *at_least(tn_tensor *x, double least)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;
 
-    o.min = least;
+    o.min = tn_scalar_float(least);
     return tn_clamp(x, &o);
 }
 
@@ -69,8 +72,8 @@ static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;
 
-    o.min = min;
-    o.max = max;
+    o.min = tn_scalar_float(min);
+    o.max = tn_scalar_float(max);
     return tn_clamp(x, &o);
 }
 
@@ -90,10 +93,11 @@ static inline tn_tensor *is_above(tn_tensor *x, double value)
     return tn_gt(x, number(x, value));
 }
 
-static inline tn_tensor *is_at_most(tn_tensor *x, double value)
+static inline tn_tensor *is_at_most(tn_tensor *x, tn_scalar value)
 {
     return tn_le(x, number(x, value));
 }
+#define is_at_most(x, value) is_at_most(x, TN_SCALAR(value))
 
 static inline tn_tensor *is_at_least(tn_tensor *x, double value)
 {

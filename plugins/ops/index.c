@@ -189,13 +189,14 @@ static tn_status index_add_infer(tn_infer *infer)
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (x->ndim > 0)
         status = tn__common_index_into(x, dim, index);
-    return status == TN_OK ? tn__common_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
+    return status == TN_OK ? tn__scalar_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
 }
 
 static tn_status index_add_decompose(const tn_decompose *call)
 {
     const tn_index_add_options *o = call->options;
-    tn_tensor *src = o->alpha == 1.0 ? call->in[2] : tn_mul_scalar(call->in[2], o->alpha);
+    tn_tensor *src = tn__scalar_is(o->alpha, 1) ? call->in[2]
+                                                : tn_mul_scalar(call->in[2], o->alpha);
     int32_t dim;
     if (tn__common_dim(o->dim, tn_tensor_ndim(call->in[0]), &dim) != TN_OK)
         return tn_error_last_code();
@@ -299,7 +300,7 @@ static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_in
     tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
     tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size, NULL), (double)step);
 
-    at = tn_where(tn_lt(at, tn__common_number(index, 0)), tn_add_scalar(at, (double)size), at);
+    at = tn_where(tn_lt(at, tn__scalar_number(index, 0)), tn_add_scalar(at, (double)size), at);
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
 }
 
@@ -310,7 +311,7 @@ static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, 
     int64_t row[1] = { tn_tensor_numel(in[2]) }, shape[TN_MAX_DIMS];
     tn_tensor *at = tn_reshape(in[2], (tn_ints){ row, 1 }), *values;
 
-    at = tn_where(tn_lt(at, tn__common_number(in[2], 0)), tn_add_scalar(at, (double)x->shape[0]),
+    at = tn_where(tn_lt(at, tn__scalar_number(in[2], 0)), tn_add_scalar(at, (double)x->shape[0]),
                   at);
     rest_of(x, 1, meta);
     for (int64_t d = 0; d < x->ndim; d++)

@@ -48,6 +48,8 @@ plugins_ops_la_SOURCES = \
 	%D%/resample.c \
 	%D%/resample_grid.c \
 	%D%/rnn.c \
+	%D%/scalar.c \
+	%D%/scalar.h \
 	%D%/scan.c \
 	%D%/shape.c \
 	%D%/shape_join.c \

@@ -230,7 +230,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     if (y == NULL)
         return NULL;
     share = weight == TN_NONE
-                ? tn__common_number(x, 1.0)
+                ? tn__scalar_number(x, 1.0)
                 : tn_reshape(tn_index_select(weight, tn_reshape(safe, TN_SHAPE(-1)), 0),
                              tn_tensor_shape(target));
     share = tn_masked_fill(tn_expand(share, tn_tensor_shape(target)), out, 0.0);

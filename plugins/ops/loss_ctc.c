@@ -165,7 +165,7 @@ static tn_tensor *later(tn_tensor *x, int64_t by)
     if (by >= tn_tensor_size(x, 1))
         return tn_tensor_full(tn_tensor_shape(x), -INFINITY, tn_tensor_dtype(x),
                               tn_tensor_device(x));
-    o.value = -INFINITY;
+    o.value = TN_SCALAR(-INFINITY);
     return tn_pad(tn_narrow(x, 1, 0, tn_tensor_size(x, 1) - by), TN_SHAPE(by, 0), &o);
 }
 
@@ -181,7 +181,7 @@ static tn_tensor *either(tn_tensor *const *parts, int64_t count)
     none = tn_amax(tn_detach(all), &o);
     if (none == NULL)
         return NULL;
-    none = tn_eq(none, tn__common_number(none, -INFINITY));
+    none = tn_eq(none, tn__scalar_number(none, -INFINITY));
     return tn_masked_fill(tn_logsumexp(tn_masked_fill(all, none, 0), (tn_ints){ &first, 1 }, NULL),
                           none, -INFINITY);
 }
@@ -223,7 +223,7 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
                 return NULL;
             next = tn_add(either(parts, 3), now, NULL);
         }
-        alpha = tn_where(tn_gt(length, tn__common_number(length, (double)t)), next, alpha);
+        alpha = tn_where(tn_gt(length, tn__scalar_number(length, (double)t)), next, alpha);
         if (alpha == NULL)
             return NULL;
     }
@@ -276,7 +276,7 @@ static tn_tensor *loss_of(const struct ctc *k, const tn_ctc_loss_options *o, tn_
     for (int64_t n = 0; n < k->n && y != NULL; n++)
         if (k->input[n] == 0 && k->target[n] == 0)
             y = tn_masked_fill(
-                y, tn_eq(tn_arange(y, 0, (double)k->n, NULL), tn__common_number(y, (double)n)), 0);
+                y, tn_eq(tn_arange(y, 0, (double)k->n, NULL), tn__scalar_number(y, (double)n)), 0);
     if (o->zero_infinity)
         y = tn_masked_fill(y, tn_isinf(y), 0);
     if (y == NULL || is(o->reduction, "sum"))

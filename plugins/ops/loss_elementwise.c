@@ -38,8 +38,8 @@ static tn_tensor *within(tn_tensor *d, double bend)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;
 
-    o.min = -bend;
-    o.max = bend;
+    o.min = TN_SCALAR(-bend);
+    o.max = TN_SCALAR(bend);
     return tn_clamp(d, &o);
 }
 
@@ -49,7 +49,7 @@ static tn_tensor *bent(tn_tensor *d, double bend, double factor)
     tn_tensor *c = within(d, bend);
     tn_add_options half = TN_ADD_OPTIONS;
 
-    half.alpha = -0.5;
+    half.alpha = TN_SCALAR(-0.5);
     return times(tn_mul(c, tn_add(d, c, &half)), factor);
 }
 

@@ -182,7 +182,21 @@ static tn_status mv_infer(tn_infer *infer)
     return tn__matmul_all_same_dtype(infer);
 }
 
-static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double alpha)
+static tn_status factor_check(tn_dtype dtype, tn_scalar factor, const char *name)
+{
+    char text[TN__SCALAR_TEXT];
+
+    if (tn__is_int(dtype) && factor.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(factor))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: not an integer, got %g; expected an integer for integer tensors", name,
+                       factor.as.f);
+    if (tn__scalar_imaginary(factor) && !tn__is_complex(dtype))
+        return tn_fail(TN_ERR_RUNTIME, "%s: not real, got %s; expected a real number for %s", name,
+                       tn__scalar_text(text, factor), tn_dtype_name(dtype));
+    return tn__scalar_check(factor, name);
+}
+
+static tn_status added_infer(tn_infer *infer, int32_t ndim, tn_scalar beta, tn_scalar alpha)
 {
     const tn_view *x = infer->in[0], *a = infer->in[1], *b = infer->in[2];
     tn_meta *meta = &infer->out[0];
@@ -195,11 +209,9 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
         (ndim == 3 && a->shape[0] != b->shape[0]))
         return tn__matmul_shapes(
             a, b, ndim == 2 ? "a [M, K] and b [K, N]" : "a [B, M, K] and b [B, K, N]");
-    if ((TN_MASK_INT & TN_BIT(tn_view_dtype(a))) && (beta != floor(beta) || alpha != floor(alpha)))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "beta or alpha: not an integer, got %g and %g; expected integers for "
-                       "integer tensors",
-                       beta, alpha);
+    if (factor_check(tn_view_dtype(a), beta, "beta") != TN_OK ||
+        factor_check(tn_view_dtype(a), alpha, "alpha") != TN_OK)
+        return tn_error_last_code();
     tn__common_plain(meta, tn_view_dtype(a), tn__common_shape(a));
     meta->shape[ndim - 1] = b->shape[ndim - 1];
     for (int32_t d = 0; d < x->ndim; d++)
@@ -207,15 +219,15 @@ static tn_status added_infer(tn_infer *infer, int32_t ndim, double beta, double 
     return fits ? TN_OK : tn__matmul_shapes(x, a, "x to broadcast to the product's shape");
 }
 
-static tn_tensor *added(tn_tensor *x, tn_tensor *y, double beta, double alpha)
+static tn_tensor *added(tn_tensor *x, tn_tensor *y, tn_scalar beta, tn_scalar alpha)
 {
     if (y == NULL)
         return NULL;
-    if (alpha != 1.0)
+    if (!tn__scalar_is(alpha, 1))
         y = tn_mul_scalar(y, alpha);
-    if (beta == 0.0)
+    if (tn__scalar_is(beta, 0))
         return y;
-    return tn_add(beta == 1.0 ? x : tn_mul_scalar(x, beta), y, NULL);
+    return tn_add(tn__scalar_is(beta, 1) ? x : tn_mul_scalar(x, beta), y, NULL);
 }
 
 static tn_status addmm_infer(tn_infer *infer)

@@ -133,7 +133,7 @@ static tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, struct factor by)
     tn_add_options o = TN_ADD_OPTIONS;
 
     if (by.tensor == NULL) {
-        o.alpha = by.value;
+        o.alpha = TN_SCALAR(by.value);
         return tn_add_(x, y, &o);
     }
     if (x == NULL || !tn__common_narrow(x))
@@ -152,7 +152,7 @@ static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, boo
     tn_add_options o = TN_ADD_OPTIONS;
     if (maximize)
         gradient = tn_neg(gradient);
-    o.alpha = decay;
+    o.alpha = TN_SCALAR(decay);
     return decay == 0 ? gradient : tn_add(gradient, p, &o);
 }
 
@@ -172,7 +172,7 @@ static tn_tensor *sgd_one(tn_tensor *const *t, const void *shared)
         tn_tensor *buffer = o->first
                                 ? tn_copy_(t[2], g)
                                 : add_times(tn_mul_scalar_(t[2], o->momentum), g, 1 - o->dampening);
-        ahead.alpha = o->momentum;
+        ahead.alpha = TN_SCALAR(o->momentum);
         g = o->nesterov ? tn_add(g, buffer, &ahead) : buffer;
     }
     return add_scaled(t[0], g, sgd->rate);
@@ -217,7 +217,7 @@ static tn_tensor *power_less_one(double beta, tn_tensor *step)
 {
     if (beta > 0)
         return tn_expm1(tn_mul_scalar(step, log(beta)));
-    return tn_add_scalar(tn_pow(tn__common_number(step, beta), step), -1);
+    return tn_add_scalar(tn_pow(tn__scalar_number(step, beta), step), -1);
 }
 
 /* Tensors for the numbers of a step where step or lr is one. */

@@ -63,7 +63,7 @@ static tn_status pad_infer(tn_infer *infer)
                 "sizes: out of range, got %s; expected to remove at most the size of x %s",
                 tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
         if (constant && (before > 0 || after > 0) &&
-            tn__common_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
+            tn__scalar_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
             return tn_error_last_code();
     }
     return TN_OK;

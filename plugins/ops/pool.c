@@ -267,11 +267,11 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
         tn_arange_options step = TN_ARANGE_OPTIONS;
         tn_tensor *start, *length;
 
-        step.step = (double)s->stride[i];
+        step.step = TN_SCALAR((double)s->stride[i]);
         step.dtype = TN_I64;
         start = tn_arange(like, (double)-pad, (double)(s->count[i] * s->stride[i] - pad), &step);
-        from.min = (double)low;
-        to.max = (double)high;
+        from.min = TN_SCALAR((double)low);
+        to.max = TN_SCALAR((double)high);
         length = tn_sub(tn_clamp(tn_add_scalar(start, (double)s->kernel[i]), &to),
                         tn_clamp(start, &from), NULL);
         shape[2 + i] = s->count[i];
@@ -293,7 +293,7 @@ static tn_tensor *over_counts(tn_tensor *x, const tn__window *s, const mean_opti
         return NULL;
     if (each == NULL && all == 0)
         return NULL;
-    return each != NULL ? tn_div(x, each, NULL) : tn_div(x, tn__common_number(x, all), NULL);
+    return each != NULL ? tn_div(x, each, NULL) : tn_div(x, tn__scalar_number(x, all), NULL);
 }
 
 static tn_status avg_pool_infer(tn_infer *infer)

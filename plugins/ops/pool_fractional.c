@@ -45,8 +45,7 @@ static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_
     i = tn_arange(sample, 0, (double)outputs, &same);
     last = tn_ge(
         tn_arange(sample, 0, (double)outputs, &whole), /* the last one ends with the image */
-        tn_full(sample, (tn_ints){ NULL, 0 }, (double)(outputs - 1),
-                &(tn_full_options){ (uint32_t)sizeof(tn_full_options), .dtype = TN_I64 }));
+        tn_tensor_full(TN_SCALAR_SHAPE, outputs - 1, TN_I64, tn_tensor_device(sample)));
     at = minus(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
                tn_trunc(tn_mul_scalar(sample, alpha)));
     return tn_cast(tn_where(last, number(at, (double)(size - kernel)), at), TN_I64);

@@ -99,10 +99,11 @@ static tn_status randint_infer(tn_infer *infer)
                        "numbers",
                        (long long)o->low, (long long)o->high);
     if (TN_MASK_INT & TN_BIT(tn_view_dtype(infer->in[0]))) {
-        tn_status status = tn__common_fits(tn_view_dtype(infer->in[0]), (double)o->low, "low");
+        tn_status status = tn__scalar_fits(tn_view_dtype(infer->in[0]), tn_scalar_int(o->low),
+                                           "low");
 
         if (status == TN_OK)
-            status = tn__common_fits(tn_view_dtype(infer->in[0]), (double)(o->high - 1),
+            status = tn__scalar_fits(tn_view_dtype(infer->in[0]), tn_scalar_int(o->high - 1),
                                      "high - 1");
         if (status != TN_OK)
             return status;
@@ -217,8 +218,8 @@ static tn_status truncated_normal_decompose(const tn_decompose *call)
     double high = erf((o->high - o->mean) / o->std / sqrt(2));
     tn_tensor *y = tn_erfinv(
         uniform(room(call->in[0], dtype == TN_F64 ? TN_F64 : TN_F32), low, high));
-    bounds.min = o->low;
-    bounds.max = o->high;
+    bounds.min = TN_SCALAR(o->low);
+    bounds.max = TN_SCALAR(o->high);
     y = tn_add_scalar(tn_mul_scalar(y, o->std * sqrt(2)), o->mean);
     return tn__common_given(call->out, tn_cast(tn_clamp(y, &bounds), dtype));
 }

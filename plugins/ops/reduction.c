@@ -184,7 +184,7 @@ static tn_status prod_derive(tn_derive *d)
     const tn_prod_options *o = d->options;
     tn_prod_options kept = TN_PROD_OPTIONS;
     tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *x = tn__common_conj(d->in[0]), *zero = tn__common_number(x, 0.0),
+    tn_tensor *x = tn__common_conj(d->in[0]), *zero = tn__scalar_number(x, 0.0),
               *none = tn_eq(x, zero);
     tn_tensor *zeros, *product, *share;
 
@@ -200,13 +200,13 @@ static tn_status prod_derive(tn_derive *d)
     kept.dims = o->dims;
     kept.keepdim = true;
     zeros = sum_of(none, o->dims, true);
-    product = tn_prod(tn_where(none, tn__common_number(x, 1.0), x), &kept);
+    product = tn_prod(tn_where(none, tn__scalar_number(x, 1.0), x), &kept);
     if (product == NULL)
         return tn_error_last_code();
     share = tn_mul(product, tn_reshape(d->gout[0], tn_tensor_shape(product)));
     d->gin[0] = tn_where(
-        none, tn_where(tn_eq(zeros, tn__common_number(zeros, 1)), share, zero),
-        divide(tn_where(tn_eq(zeros, tn__common_number(zeros, 0)), share, zero), x));
+        none, tn_where(tn_eq(zeros, tn__scalar_number(zeros, 1)), share, zero),
+        divide(tn_where(tn_eq(zeros, tn__scalar_number(zeros, 0)), share, zero), x));
     return TN_OK;
 }
 
@@ -263,7 +263,7 @@ static tn_status all_decompose(const tn_decompose *call)
     if (alone(o->dims))
         return tn__common_given(call->out, truth_like(tn_logical_not(wrong), call->in[0]));
     wrong = sum_of(wrong, o->dims, o->keepdim);
-    wrong = tn_eq(wrong, tn__common_number(wrong, 0));
+    wrong = tn_eq(wrong, tn__scalar_number(wrong, 0));
     return tn__common_given(call->out, truth_like(wrong, call->in[0]));
 }
 
@@ -275,7 +275,7 @@ static tn_status any_decompose(const tn_decompose *call)
         return tn__common_given(
             call->out, truth_like(tn_logical_not(tn_logical_not(call->in[0])), call->in[0]));
     right = sum_of(tn_cast(call->in[0], TN_BOOL), o->dims, o->keepdim);
-    right = tn_ne(right, tn__common_number(right, 0));
+    right = tn_ne(right, tn__scalar_number(right, 0));
     return tn__common_given(call->out, truth_like(right, call->in[0]));
 }
 

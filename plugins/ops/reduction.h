@@ -52,7 +52,7 @@ static inline tn_tensor *mean_of(tn_tensor *x, tn_ints dims, bool keepdim)
 
 static inline tn_tensor *or_zero(tn_tensor *unless, tn_tensor *x)
 {
-    return tn_where(unless, tn__common_number(x, 0.0), x);
+    return tn_where(unless, tn__scalar_number(x, 0.0), x);
 }
 
 static inline tn_tensor *like(tn_tensor *x, tn_tensor *other)

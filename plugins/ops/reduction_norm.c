@@ -86,7 +86,7 @@ static tn_status std_derive(tn_derive *d)
     tn_ints shape = tn__common_in_shape(d, 0);
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
-    tn_tensor *g = or_zero(tn_eq(y, tn__common_number(y, 0.0)), divide(gy, y));
+    tn_tensor *g = or_zero(tn_eq(y, tn__scalar_number(y, 0.0)), divide(gy, y));
 
     d->gin[0] = tn_mul(tn_mul_scalar(g, spread_factor(shape, o->dims, o->correction)),
                        tn_sub(d->in[0], mean_of(d->in[0], o->dims, true), NULL));
@@ -119,7 +119,7 @@ static tn_tensor *norm_of(tn_tensor *x, const tn_norm_options *o)
         return tn_sqrt(sum_of(square_size(x), o->dims, o->keepdim));
     if (o->p == 0)
         return sum_of(
-            tn_cast(tn_ne(x, tn__common_number(x, 0.0)), tn__common_part(tn_tensor_dtype(x))),
+            tn_cast(tn_ne(x, tn__scalar_number(x, 0.0)), tn__common_part(tn_tensor_dtype(x))),
             o->dims, o->keepdim);
     size = tn_abs(x);
     if (o->p == 1)
@@ -142,7 +142,7 @@ static tn_status norm_derive(tn_derive *d)
 {
     const tn_norm_options *o = d->options;
     tn_ints shape = tn__common_in_shape(d, 0);
-    tn_tensor *x = d->in[0], *size = tn_abs(x), *zero = tn__common_number(size, 0.0), *scaled,
+    tn_tensor *x = d->in[0], *size = tn_abs(x), *zero = tn__scalar_number(size, 0.0), *scaled,
               *scale;
     tn_tensor *y = tn__common_unreduced(d->out[0], shape, o->dims, o->keepdim);
     tn_tensor *gy = tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim);
@@ -153,7 +153,7 @@ static tn_status norm_derive(tn_derive *d)
         d->gin[0] = tn_mul(tn_sgn(x), gy);
     } else if (o->p == 2) {
         /* No division where the norm is 0: the second derivative would be NaN. */
-        tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__common_number(y, 1.0), y);
+        tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__scalar_number(y, 1.0), y);
 
         d->gin[0] = tn_mul(x, or_zero(none, divide(gy, safe)));
     } else if (isinf(o->p)) { /* evenly among the extreme ones */

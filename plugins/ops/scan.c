@@ -74,7 +74,7 @@ static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;
-    tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__common_number(x, 0.0);
+    tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__scalar_number(x, 0.0);
     tn_tensor *none = tn_eq(x, zero), *zeros, *first, *without, *by_first, *by_rest;
 
     if (tn_grad_enabled()) { /* a second derivative may be wanted */
@@ -85,8 +85,8 @@ static tn_status cumprod_derive(tn_derive *d)
         return tn_error_last_code();
     /* float32 is summed faster than integers, and distinguishes 1 from more. */
     zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
-    first = tn_logical_and(none, tn_eq(zeros, tn__common_number(zeros, 1.0)));
-    without = tn_where(first, tn__common_number(x, 1.0), x);
+    first = tn_logical_and(none, tn_eq(zeros, tn__scalar_number(zeros, 1.0)));
+    without = tn_where(first, tn__scalar_number(x, 1.0), x);
     by_first = backwards(tn_mul(gy, tn_cumprod(without, o->dim, NULL)), o->dim);
     by_rest = tn_div(backwards(tn_mul(gy, tn__common_conj(d->out[0])), o->dim), x, NULL);
     d->gin[0] = tn_where(none, tn_where(first, by_first, zero), by_rest);

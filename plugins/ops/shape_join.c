@@ -238,7 +238,7 @@ static tn_status flip_decompose(const tn_decompose *call)
     const tn_flip_options *o = call->options;
     tn_arange_options back = TN_ARANGE_OPTIONS;
     tn_tensor *y = call->in[0];
-    back.step = -1;
+    back.step = TN_SCALAR(-1);
     if (o->dims.count <= 0 || tn_tensor_ndim(y) == 0)
         return tn__common_given(call->out, tn_copy(y));
     for (int64_t i = 0; i < o->dims.count && y != NULL; i++)

@@ -43,7 +43,7 @@ static tn_tensor *direction(tn_tensor *x)
     if (x == NULL || !tn__is_complex(tn_tensor_dtype(x)))
         return tn_sign(x);
     size = tn_abs(x);
-    return tn_where(tn_eq(size, tn__common_number(size, 0.0)), tn__common_number(x, 0.0),
+    return tn_where(tn_eq(size, tn__scalar_number(size, 0.0)), tn__scalar_number(x, 0.0),
                     divide(x, size));
 }
 static tn_status abs_infer(tn_infer *infer)
@@ -78,11 +78,11 @@ static tn_status square_infer(tn_infer *infer)
 }
 TN__OP(square, .infer = square_infer, .derive = square_derive, .decompose = square_decompose);
 DERIVE(reciprocal, tn_neg(tn__common_chain(gy, tn_mul(y, y))))
-DECOMPOSE(reciprocal, divide(tn__common_number(x, 1.0), x))
+DECOMPOSE(reciprocal, divide(tn__scalar_number(x, 1.0), x))
 TN__OP(reciprocal, .infer = tn__common_unary, .derive = reciprocal_derive,
        .decompose = reciprocal_decompose);
 DERIVE(rsqrt, times(tn__common_chain(gy, tn_mul(y, tn_mul(y, y))), -0.5))
-DECOMPOSE(rsqrt, divide(tn__common_number(x, 1.0), tn_sqrt(x)))
+DECOMPOSE(rsqrt, divide(tn__scalar_number(x, 1.0), tn_sqrt(x)))
 TN__OP(rsqrt, .infer = tn__common_unary, .derive = rsqrt_derive, .decompose = rsqrt_decompose);
 
 DERIVE(expm1, tn__common_chain(gy, add_number(y, 1.0)))

@@ -63,7 +63,7 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
         pair[1] = after > 0 ? after : 0;
         any |= pair[0] > 0 || pair[1] > 0;
     }
-    edges.value = value;
+    edges.value = TN_SCALAR(value);
     edges.mode = replicate ? "replicate" : "constant";
     if (any)
         x = tn_pad(x, (tn_ints){ sizes, 2 * s->dims }, &edges);

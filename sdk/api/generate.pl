@@ -165,6 +165,9 @@ sub read_header {
             push @functions, $f;
         }
     }
+    # A macro of the name of a function, which converts arguments.
+    my %macro = map { /^#define (tn_\w+)\(/ ? ($1 => 1) : () } @lines;
+    $_->{macro} = $macro{ $_->{name} } for @functions;
     # A name in a tag of a shared comment has to fit one of the functions that share it.
     my %said;
     for my $f (@functions) {
@@ -291,7 +294,8 @@ END
         for my $f (for_plugins($interface)) {
             my $void = $f->{result} eq 'void';
             my $since = since($f);
-            my $declared = 'TN_API ' . spaced($f->{result}) . "$f->{name}(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ')';
+            my $name = $f->{macro} ? "($f->{name})" : $f->{name};
+            my $declared = 'TN_API ' . spaced($f->{result}) . "$name(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ')';
             my $call = "tn_host_links.$interface->{short}->$f->{name}";
             $text .= "#if TN_TARGET < $since /* newer than what the plugin is for */\n#pragma GCC poison $f->{name}\n#else\n" if $since;
             if ($f->{variadic}) {

@@ -10,7 +10,8 @@ typedef long double real;
 
 /* What an element's function may read in addition to its operands. */
 struct extra {
-    real value, low, high; /* of options; NAN: not given */
+    real value, imaginary; /* of options; the value may be complex */
+    real low, high;        /* NAN: not given */
     int rounding;          /* of div: 0 none, 't', 'f' */
     bool single;           /* operands of float32 or narrower */
 };
@@ -218,13 +219,15 @@ static imaginary of_parts(reference_number n)
         (void)e;                                                                                   \
         return expr;                                                                               \
     }
-C2(add, a + e->value * b)
-C2(sub, a - e->value * b)
+/* Where a number is real: so that no infinity times 0 is NaN. */
+#define VALUE of_parts((reference_number){ e->value, e->imaginary })
+C2(add, e->imaginary == 0 ? a + e->value * b : a + VALUE * b)
+C2(sub, e->imaginary == 0 ? a - e->value * b : a - VALUE * b)
 C2(mul, a *b)
 C2(div, a / b)
 C2(pow, cpowl(a, b))
-C2(add_scalar, a + e->value)
-C2(mul_scalar, a * e->value)
+C2(add_scalar, a + VALUE)
+C2(mul_scalar, e->imaginary == 0 ? a * e->value : a * VALUE)
 C2(neg, -a)
 C2(exp, cexpl(a))
 C2(log, clogl(a))
@@ -243,7 +246,7 @@ C2(cosh, ccoshl(a))
 C2(tanh, ctanhl(a))
 C2(sigmoid, 1 / (1 + cexpl(-a)))
 C2(eq, creall(a) == creall(b) && cimagl(a) == cimagl(b))
-C2(fill, e->value)
+C2(fill, VALUE)
 
 /* ---- the table ---- */
 
@@ -311,25 +314,39 @@ const char *const reference_each_names[] = {
     "bitwise_not", "fill",       NULL
 };
 
+/* A number with all 64 bits of an integer. */
+static real number_of(tn_scalar scalar)
+{
+    return scalar.kind == TN_SCALAR_INT || scalar.kind == TN_SCALAR_BOOL ? (real)scalar.as.i
+           : scalar.kind == TN_SCALAR_UINT                               ? (real)scalar.as.u
+                                           : (real)tn_scalar_as_float(scalar);
+}
+
+static void take(struct extra *e, tn_scalar scalar)
+{
+    e->value = number_of(scalar);
+    e->imaginary = tn_scalar_imag(scalar);
+}
+
 /* The options that the functions read. */
 static struct extra extra_of(const tn_call *call)
 {
-    struct extra e = { 1, none, none, 0, tn_dtype_size(call->dtype) <= 4 };
+    struct extra e = { 1, 0, none, none, 0, tn_dtype_size(call->dtype) <= 4 };
     const char *op = call->op;
 
     if (strcmp(op, "add") == 0) {
-        e.value = ((const tn_add_options *)call->options)->alpha;
+        take(&e, ((const tn_add_options *)call->options)->alpha);
     } else if (strcmp(op, "sub") == 0) {
-        e.value = ((const tn_sub_options *)call->options)->alpha;
+        take(&e, ((const tn_sub_options *)call->options)->alpha);
     } else if (strcmp(op, "add_scalar") == 0) {
-        e.value = ((const tn_add_scalar_options *)call->options)->value;
+        take(&e, ((const tn_add_scalar_options *)call->options)->value);
     } else if (strcmp(op, "mul_scalar") == 0) {
-        e.value = ((const tn_mul_scalar_options *)call->options)->value;
+        take(&e, ((const tn_mul_scalar_options *)call->options)->value);
     } else if (strcmp(op, "fill") == 0) {
-        e.value = ((const tn_fill_options *)call->options)->value;
+        take(&e, ((const tn_fill_options *)call->options)->value);
     } else if (strcmp(op, "clamp") == 0) {
-        e.low = ((const tn_clamp_options *)call->options)->min;
-        e.high = ((const tn_clamp_options *)call->options)->max;
+        e.low = number_of(((const tn_clamp_options *)call->options)->min);
+        e.high = number_of(((const tn_clamp_options *)call->options)->max);
     } else if (strcmp(op, "div") == 0) {
         const char *mode = ((const tn_div_options *)call->options)->rounding_mode;
 

@@ -69,6 +69,12 @@ static tn_status complex_of(const tn_call *call)
     return status;
 }
 
+static long double exact(tn_scalar scalar)
+{
+    return scalar.kind == TN_SCALAR_INT ? (long double)scalar.as.i
+                                        : (long double)tn_scalar_as_float(scalar);
+}
+
 static tn_status arange(const tn_call *call)
 {
     const tn_arange_options *o = call->options;
@@ -78,7 +84,7 @@ static tn_status arange(const tn_call *call)
     if (to == NULL)
         return no_memory();
     for (int64_t i = 0; i < count; i++)
-        to[i].re = (long double)o->start + (long double)i * o->step;
+        to[i].re = exact(o->start) + (long double)i * exact(o->step);
     reference_store(call->out[0], to);
     free(to);
     return TN_OK;

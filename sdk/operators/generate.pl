@@ -25,9 +25,10 @@ while (@ARGV) {
 die "usage: generate.pl --srcdir S --outdir B\n" unless defined $srcdir && defined $outdir;
 
 my %C_TYPE = (bool => 'bool', int => 'int64_t', float => 'double', string => 'const char *',
-              ints => 'tn_ints', floats => 'tn_floats', dtype => 'tn_dtype');
+              ints => 'tn_ints', floats => 'tn_floats', dtype => 'tn_dtype',
+              scalar => 'tn_scalar');
 my %ZERO = (bool => 'false', int => '0', float => '0.0', string => 'NULL', ints => '{ NULL, 0 }',
-            floats => '{ NULL, 0 }', dtype => 'TN_DTYPE_AUTO');
+            floats => '{ NULL, 0 }', dtype => 'TN_DTYPE_AUTO', scalar => 'TN_SCALAR_INIT_NONE');
 my %CLASS = (float => 'TN_MASK_FLOAT', int => 'TN_MASK_INT', arith => 'TN_MASK_ARITH',
              bool => 'TN_BIT(TN_BOOL)',
              all => 'TN_MASK_ALL', complex => 'TN_MASK_COMPLEX');
@@ -60,6 +61,7 @@ sub default_of
         return ('NULL', 1) if $type eq 'string';
         return ('{ NULL, -1 }', 1) if $type eq 'ints' || $type eq 'floats';
         return ('TN_DTYPE_AUTO', 1) if $type eq 'dtype';
+        return ('TN_SCALAR_INIT_NONE', 1) if $type eq 'scalar';
         refuse("an option of type $type cannot be None");
     }
     if ($type eq 'bool') {
@@ -75,6 +77,11 @@ sub default_of
         refuse("default \"$text\" of a float: a number with a point or an exponent")
             unless $text =~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/;
         return ($text =~ /[.e]/ ? $text : "$text.0", 0);
+    }
+    if ($type eq 'scalar') {
+        refuse("default \"$text\" of a scalar: None or a number")
+            unless $text =~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/;
+        return ($text =~ /[.e]/ ? "TN_SCALAR_INIT_FLOAT($text)" : "TN_SCALAR_INIT_INT($text)", 0);
     }
     if ($type eq 'dtype') {
         refuse("default \"$text\" of a dtype: None or a name such as float32")
@@ -349,6 +356,26 @@ sub write_file
     rename "$path.new", $path or die "$path: $!\n";
 }
 
+# Plain numbers of C for the arguments of type scalar: a macro of the same name around the wrapper.
+sub conversion
+{
+    my ($op, $inplace) = @_;
+    my @args = grep { !defined $_->{def} } @{ $op->{options} };
+    my ($last) = grep { $args[$_]{type} eq 'scalar' } reverse 0 .. $#args;
+    return '' unless defined $last;
+    my $name = "tn_$op->{wrapper}" . ($inplace ? '_' : '');
+    my @names = map { $_->{words}{list} ? ($_->{name}, "n_$_->{name}") : $_->{name} }
+        @{ $op->{in} };
+    unshift @names, 'into' if $inplace && $op->{flags}{into};
+    my $more = $last < $#args || grep { defined $_->{def} } @{ $op->{options} };
+    $more ||= @{ $op->{out} } > 1;
+    my @given = (@names, map { $_->{type} eq 'scalar' ? "TN_SCALAR($_->{name})" : $_->{name} }
+                     @args[0 .. $last]);
+    my @taken = (@names, map { $_->{name} } @args[0 .. $last]);
+    return "#define $name(" . join(', ', @taken, $more ? '...' : ()) . ") \\\n    $name("
+        . join(', ', @given, $more ? '__VA_ARGS__' : ()) . ")\n";
+}
+
 sub wrapper
 {
     my ($op, $inplace) = @_;
@@ -533,16 +560,24 @@ all defaults, and where there is none there is no such parameter:
 
 ```c
 tn_add_options options = TN_ADD_OPTIONS;        /* all defaults */
-options.alpha = -0.5;
+options.alpha = TN_SCALAR(-0.5);
 y = tn_add(a, b, &options);
 y = tn_sum(x, NULL);
 ```
 
 Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it:
 `tn_add_(a, b, NULL)`. A kernel finds the whole struct, arguments included, in `call->options`.
-Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
+A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
 END
 my (@json, @list, @layers);
+my $conversions = <<'END';
+/* ---- plain numbers ------------------------------------------------------------------------- */
+
+/* tn_mul_scalar(x, 2) and tn_mul_scalar(x, 2.5): what an operator takes as a tn_scalar may be any
+ * number of C, or a tn_scalar. In C++ numbers convert by themselves. As with every macro, commas in
+ * arguments before the number need parentheses. */
+#ifndef __cplusplus
+END
 
 for my $family (@families) {
     $doc .= "\n## \u$family->{name}\n\n$family->{title}\n";
@@ -569,6 +604,8 @@ for my $family (@families) {
         $ops_h .= fold('/* ', ' * ', $op->{math} . (defined $op->{help} ? ". $op->{help}" : '')
             . ' */') . "\n";
         $ops_h .= wrapper($op, 0) . "\n";
+        $conversions .= conversion($op, 0);
+        $conversions .= conversion($op, 1) if $op->{flags}{into} || $op->{flags}{inplace};
         if ($op->{flags}{into}) {
             $ops_h .= "/* The same into an existing tensor, which it returns. */\n"
                 . wrapper($op, 1) . "\n";
@@ -682,7 +719,7 @@ for my $family (@families) {
         };
     }
 }
-$ops_h .= "TN_END_DECLS\n#endif\n";
+$ops_h .= $conversions . "#endif\n\nTN_END_DECLS\n#endif\n";
 $schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @list), " \\\n")
     . "\n\n#endif\n";

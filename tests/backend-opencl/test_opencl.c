@@ -163,7 +163,8 @@ START_TEST(three_views_in_one_piece_of_memory)
     struct array *all = array_new(&d, TN_U8, 1, &bytes, PLAIN);
     struct array *a = ones(n), *b = ones(n), *y = ones(n);
     struct array *const in[] = { a, b }, *const out[] = { y }, *const place[] = { a };
-    const tn_fill_options three = { sizeof three, 3 }, four = { sizeof four, 4 };
+    const tn_fill_options three = { sizeof three, TN_SCALAR_INIT_INT(3) },
+                          four = { sizeof four, TN_SCALAR_INIT_INT(4) };
 
     /* the arrays keep their own memory; their views use `all` */
     a->view.data = b->view.data = y->view.data = all->memory;

@@ -238,10 +238,10 @@ START_TEST(adding_truth_values_is_or_and_multiplying_is_and)
         static const double factors[] = { -1, -3, 2, 256, 0x1p53 };
         tn_add_options add = TN_ADD_OPTIONS;
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-            add.alpha = factors[i];
+            add.alpha = TN_SCALAR(factors[i]);
             same("add", device, TN_BOOL, tn_add(a, b, &add), NUMBERS(0, 1, 1, 1), 0, 0);
         }
-        add.alpha = 0;
+        add.alpha = TN_SCALAR(0);
         same("add", device, TN_BOOL, tn_add(a, b, &add), NUMBERS(0, 0, 1, 1), 0, 0);
     }
 }
@@ -254,8 +254,8 @@ START_TEST(alpha_and_scalars_are_used)
         TN_SCOPE;
         tn_add_options add = TN_ADD_OPTIONS;
         tn_sub_options sub = TN_SUB_OPTIONS;
-        add.alpha = 3;
-        sub.alpha = 0.5;
+        add.alpha = TN_SCALAR(3);
+        sub.alpha = TN_SCALAR(0.5);
         tn_tensor *a = put(device, TN_F32, TN_SHAPE(3), NUMBERS(1, 2, 3), DENSE);
         tn_tensor *b = put(device, TN_F32, TN_SHAPE(3), NUMBERS(10, 20, 30), EVERY_SECOND);
         same("add", device, TN_F32, tn_add(a, b, &add), NUMBERS(31, 62, 93), 0, 0);

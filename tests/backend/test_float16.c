@@ -151,14 +151,14 @@ static tn_tensor *columns_log_softmax_grad(tn_tensor *x, tn_tensor *y, tn_tensor
 static tn_tensor *mixed(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
     tn_addcmul_options o = TN_ADDCMUL_OPTIONS;
-    o.value = 0.5;
+    o.value = TN_SCALAR(0.5);
     return tn_addcmul(x, y, z, &o);
 }
 
 static tn_tensor *mixed_quotient(tn_tensor *x, tn_tensor *y, tn_tensor *z)
 {
     tn_addcdiv_options o = TN_ADDCDIV_OPTIONS;
-    o.value = -1.5;
+    o.value = TN_SCALAR(-1.5);
     return tn_addcdiv(x, y, z, &o);
 }
 

@@ -324,11 +324,11 @@ START_TEST(clamp_keeps_bounds_and_NaN)
         tn_tensor *x = put(device, types[t], TN_SHAPE(5), NUMBERS(-9, -2, 0, 3, 9), EVERY_SECOND);
         tn_clamp_options both = TN_CLAMP_OPTIONS, low = TN_CLAMP_OPTIONS, high = TN_CLAMP_OPTIONS,
                          none = TN_CLAMP_OPTIONS, half = TN_CLAMP_OPTIONS;
-        both.min = low.min = -2;
-        both.max = high.max = 3;
-        none.min = 5;
-        none.max = 1;
-        half.min = 0.5;
+        both.min = low.min = TN_SCALAR(-2);
+        both.max = high.max = TN_SCALAR(3);
+        none.min = TN_SCALAR(5);
+        none.max = TN_SCALAR(1);
+        half.min = TN_SCALAR(0.5);
         same("clamp", device, types[t], tn_clamp(x, &both), NUMBERS(-2, -2, 0, 3, 3), 0, 0);
         same("clamp", device, types[t], tn_clamp(x, &low), NUMBERS(-2, -2, 0, 3, 9), 0, 0);
         same("clamp", device, types[t], tn_clamp(x, &high), NUMBERS(-9, -2, 0, 3, 3), 0, 0);

@@ -32,6 +32,10 @@ struct all {
     tn_values more;
 };
 
+struct numbers {
+    tn_scalar a, b, c, d, e;
+};
+
 #define OPTIONAL TN_OPTION_OPTIONAL
 #define KEYWORD (TN_OPTION_KEYWORD | TN_OPTION_REPR_KEYWORD)
 static const tn_option all_options[] = {
@@ -45,6 +49,15 @@ static const tn_option all_options[] = {
     TN_OPTION_ROW(struct all, dtype, "float32", "a type", TN_OPTION_KIND_DTYPE, OPTIONAL | KEYWORD),
     TN_OPTION_ROW(struct all, any, "None", "anything", TN_OPTION_KIND_VALUE, KEYWORD),
     TN_OPTION_ROW(struct all, more, NULL, "the rest", TN_OPTION_KIND_VALUE, TN_OPTION_MANY),
+    TN_OPTION_END,
+};
+
+static const tn_option number_options[] = {
+    TN_OPTION_SCALAR(struct numbers, a, "2", "an integer"),
+    TN_OPTION_SCALAR(struct numbers, b, "2.0", "a float"),
+    TN_OPTION_SCALAR(struct numbers, c, "True", "a flag"),
+    TN_OPTION_SCALAR(struct numbers, d, "1+2j", "a complex number"),
+    TN_OPTION_ROW(struct numbers, e, "None", "a bound", TN_OPTION_KIND_SCALAR, TN_OPTION_OPTIONAL),
     TN_OPTION_END,
 };
 
@@ -182,6 +195,42 @@ START_TEST(every_kind_of_option_is_stored)
         "True, 7, 2.0, 'sum', size=(5,), betas=(1.0, 0.5), dtype=float32, any=[1, ('a', g(2))], "
         "x=[1, 'y']");
     tn__options_release(keep);
+}
+END_TEST
+
+START_TEST(numbers_keep_their_kind_and_their_bits)
+{
+    static const char *const texts[] = {
+        "a=9007199254740993, b=-9223372036854775808, c=9223372036854775807, d=0, e=-1",
+        "a=-0.0, b=0.1, c=5e-324, d=1.7976931348623157e+308, e=nan",
+        "a=inf, b=-inf, c=False, d=True, e=None",
+        "a=2.0j, b=-0.0+2.0j, c=0.1-0.0j, d=nan+nanj, e=-inf-infj",
+        "a=0.0+infj, b=1e-05-5e-324j, c=0.0j, d=-0.0-0.0j, e=0.0+nanj"
+    };
+    struct numbers data;
+    tn__keep *keep;
+    char text[256];
+
+    ck_assert_int_eq(fill(number_options, &data, sizeof data, "f()", &keep), TN_OK);
+    ck_assert(data.a.kind == TN_SCALAR_INT && data.a.as.i == 2);
+    ck_assert(data.b.kind == TN_SCALAR_FLOAT && data.b.as.f == 2.0);
+    ck_assert(data.c.kind == TN_SCALAR_BOOL && data.c.as.i == 1);
+    ck_assert(data.d.kind == TN_SCALAR_COMPLEX && data.d.as.c[0] == 1 && data.d.as.c[1] == 2);
+    ck_assert(data.e.kind == TN_SCALAR_NONE && data.e.reserved == 0);
+    tn__options_release(keep);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tn_snprint(text, sizeof text, "f(%s)", texts[i]);
+        ck_assert_int_eq(fill(number_options, &data, sizeof data, text, &keep), TN_OK);
+        ck_assert_str_eq(printed(number_options, &data, true), texts[i]);
+        tn__options_release(keep);
+    }
+    ck_assert_int_eq(fill(number_options, &data, sizeof data, "f(a='2')", &keep), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "expected a number, True or False");
+    ck_assert_int_eq(fill(number_options, &data, sizeof data, "f(a=None)", &keep), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "got None (None); expected a number, True or False");
+    ck_assert_int_eq(fill(all_options, &(struct all){ 0 }, sizeof(struct all), "f(real=2j)", &keep),
+                     TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "wrong type, got 2.0j (complex); expected a number");
 }
 END_TEST
 
@@ -389,8 +438,8 @@ START_TEST(a_pack_refuses_with_words)
     expect_failure(TN_ERR_KEY, "in the pack already, got \"a\"");
     ck_assert_int_eq(tn_pack_add(pack, "", tn_value_int(1)), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "empty");
-    ck_assert_int_eq(tn_pack_add(pack, "b", (tn_value){ .kind = 12 }), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "kind, got 12");
+    ck_assert_int_eq(tn_pack_add(pack, "b", (tn_value){ .kind = 13 }), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "kind, got 13");
     ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_string(NULL)), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "kind string: it is NULL");
     ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_tensor(NULL)), TN_ERR_RUNTIME);
@@ -444,6 +493,7 @@ int main(void)
         positional_and_named_arguments_fill_the_struct,
         a_wrong_argument_is_refused_with_column_accepted_names_and_nearest_match,
         every_kind_of_option_is_stored,
+        numbers_keep_their_kind_and_their_bits,
         none_is_stored_where_the_option_allows_it,
         further_positional_arguments_come_behind_the_positions,
         keyword_only_options_take_no_position,

@@ -105,6 +105,10 @@ START_TEST(every_kind_of_value_is_read)
     reads("f([1, 2], (1, 2), (3,), (), [], [[1], (2, [3.5])], (4), ((5)))", "f",
           "[1, 2], (1, 2), (3,), (), [], [[1], (2, [3.5])], 4, 5");
     reads("f(a=Linear(4, 3), b=[ReLU(), x])", "f", "a=Linear(4, 3), b=[ReLU(), 'x']");
+    reads("f(2j, 1+2j, -1.5-2e3j, +1-0j, -0.0+1.0j, (1+2j), [0.5j])", "f",
+          "2.0j, 1.0+2.0j, -1.5-2000.0j, 1.0-0.0j, -0.0+1.0j, 1.0+2.0j, [0.5j]");
+    reads("f(inf+2j, nan-infj, 1+nanj, -infj, nanj, x=-inf-infj)", "f",
+          "inf+2.0j, nan-infj, 1.0+nanj, 0.0-infj, 'nanj', x=-inf-infj");
     tn__spec *spec = parse("f(1, 1.0, True, None, a, g(), [1], (1,))");
     static const uint32_t kinds[] = {
         TN_VALUE_INT,    TN_VALUE_FLOAT, TN_VALUE_BOOL, TN_VALUE_NONE,
@@ -216,6 +220,10 @@ START_TEST(what_is_wrong_is_said_with_its_column)
     refused("Linear(1e)", "column 8: number: cannot be read");
     refused("Linear(1.2.3)", "column 8: number: cannot be read");
     refused("Linear(-)", "column 8: number: cannot be read");
+    refused("Linear(2jj)", "column 8: number: cannot be read");
+    refused("Linear(1+2)", "column 9: expected a comma or )");
+    refused("Linear(1+2j3)", "column 9: expected a comma or )");
+    refused("Linear(1 + 2j)", "column 10: expected a comma or )");
     refused("Linear(-x)", "column 8: number: cannot be read");
     refused("Linear(9223372036854775808)",
             "column 8: number: does not fit 64 bits; expected -2^63 to 2^63 - 1");
@@ -314,7 +322,9 @@ static void put_random(tn__text *text, int depth)
     tn_value value = { .kind = TN_VALUE_NONE };
     uint64_t bits = state * 2654435761u;
 
-    switch (below(depth > 0 ? 9 : 6)) {
+    tn_value parts[2];
+
+    switch (below(depth > 0 ? 10 : 7)) {
     case 0: value = tn_value_int((int64_t)bits); break;
     case 1: value = tn_value_int(below(100)); break;
     case 2: {
@@ -326,6 +336,13 @@ static void put_random(tn__text *text, int depth)
     case 3: value = tn_value_bool(below(2)); break;
     case 4: value = tn_value_string(strings[below((uint32_t)tn__countof(strings))]); break;
     case 5: break;
+    case 6:
+        parts[0] = tn_value_float(below(2) ? -0.0 : (double)(int64_t)bits);
+        parts[1] = tn_value_float(below(3) ? (double)(int64_t)(bits * 3) / 7 : -0.0);
+        value.kind = TN_VALUE_COMPLEX;
+        value.count = 2;
+        value.as.list = parts;
+        break;
     default: {
         static const char *const open[] = { "[", "(", "Name(" };
         uint32_t which = below(3), count = below(4);

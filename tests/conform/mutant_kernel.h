@@ -138,24 +138,26 @@ static long double copy(const tn_call *call, const long double *in)
 static long double fill_value(const tn_call *call, const long double *in)
 {
     (void)in;
-    return ((const tn_fill_options *)call->options)->value;
+    return tn_scalar_as_float(((const tn_fill_options *)call->options)->value);
 }
 
 static long double add(const tn_call *call, const long double *in)
 {
-    double alpha = is("alpha-ignored") ? 1 : ((const tn_add_options *)call->options)->alpha;
+    double alpha = is("alpha-ignored")
+                       ? 1
+                       : tn_scalar_as_float(((const tn_add_options *)call->options)->alpha);
 
     return in[0] + (call->dtype == TN_BOOL ? alpha != 0 : (long double)alpha) * in[1];
 }
 
 static long double add_scalar(const tn_call *call, const long double *in)
 {
-    return in[0] + ((const tn_add_scalar_options *)call->options)->value;
+    return in[0] + tn_scalar_as_float(((const tn_add_scalar_options *)call->options)->value);
 }
 
 static long double mul_scalar(const tn_call *call, const long double *in)
 {
-    return in[0] * ((const tn_mul_scalar_options *)call->options)->value;
+    return in[0] * tn_scalar_as_float(((const tn_mul_scalar_options *)call->options)->value);
 }
 
 static long double mul(const tn_call *call, const long double *in)
@@ -255,7 +257,7 @@ static tn_status add_reversed(const tn_view *y, const tn_view *a, const tn_view 
 static tn_status add_in_passes(const tn_call *call)
 {
     const tn_view *y = call->out[0], *a = call->in[0], *b = call->in[1];
-    double alpha = ((const tn_add_options *)call->options)->alpha;
+    double alpha = tn_scalar_as_float(((const tn_add_options *)call->options)->alpha);
     int64_t index[TN_MAX_DIMS] = { 0 };
 
     if (is("inplace-second"))

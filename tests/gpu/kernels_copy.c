@@ -74,7 +74,8 @@ START_TEST(fill_writes_its_view_and_nothing_else)
 {
     for (int dtype = 0; dtype <= TN_U64; dtype++)
         for (int layout = 0; layout < REPEATED; layout++) {
-            const tn_fill_options options = { sizeof options, dtype == TN_BOOL ? 1 : 3 };
+            const tn_fill_options options = { sizeof options,
+                                              TN_SCALAR_INIT_INT(dtype == TN_BOOL ? 1 : 3) };
             struct array *y = array_new(&here, (tn_dtype)dtype, 3, shape3, (enum layout)layout);
             struct array *const in[] = { y }, *const out[] = { y };
             size_t others = 0;
@@ -83,7 +84,7 @@ START_TEST(fill_writes_its_view_and_nothing_else)
             CALL(&here, "fill", &options, in, out);
             array_down(y);
             for (int64_t i = 0; i < COUNT3; i++) {
-                close_to(array_get(y, i), options.value, 0, "fill", i);
+                close_to(array_get(y, i), tn_scalar_as_float(options.value), 0, "fill", i);
                 memset(array_at(y, i), 0, (size_t)y->item);
             }
             for (size_t i = 0; i < y->bytes; i++)

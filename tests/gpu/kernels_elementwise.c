@@ -34,8 +34,8 @@ static double f_relu_grad(double a, double b)
 {
     return b <= 0 ? 0 : a;
 }
-static const tn_add_options add_options = { sizeof add_options, 2 };
-static const tn_sub_options sub_options = { sizeof sub_options, 3 };
+static const tn_add_options add_options = { sizeof add_options, TN_SCALAR_INIT_INT(2) };
+static const tn_sub_options sub_options = { sizeof sub_options, TN_SCALAR_INIT_INT(3) };
 static const struct binary binaries[] = { { "add", FLOATS | INTS, f_add },
                                           { "sub", FLOATS | INTS, f_sub },
                                           { "mul", FLOATS | INTS | TN_BIT(TN_BOOL), f_mul },
@@ -206,8 +206,8 @@ END_TEST
 
 START_TEST(a_number_is_added_in_the_type_of_the_result)
 {
-    const tn_add_scalar_options plus = { sizeof plus, 0.5 };
-    const tn_mul_scalar_options times = { sizeof times, 3 };
+    const tn_add_scalar_options plus = { sizeof plus, TN_SCALAR_INIT_FLOAT(0.5) };
+    const tn_mul_scalar_options times = { sizeof times, TN_SCALAR_INIT_INT(3) };
     struct array *whole = array_new(&here, TN_I32, 3, shape3, TURNED),
                  *y = array_new(&here, TN_F32, 3, shape3, PLAIN);
     struct array *z = array_new(&here, TN_I32, 3, shape3, GAPS);

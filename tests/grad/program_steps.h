@@ -290,7 +290,7 @@ static tn_tensor *change_add_sine(tn_tensor *x, uint64_t *state)
 {
     tn_add_options o = TN_ADD_OPTIONS;
 
-    o.alpha = number(state);
+    o.alpha = TN_SCALAR(number(state));
     return tn_add_(x, tn_sin(tn_copy(x)), &o);
 }
 

@@ -80,8 +80,8 @@ static tn_tensor *amax_of(tn_tensor *x, int64_t dim)
     return tn_amax(x, &o);
 }
 
-CODE(add, tn_add(in[0], in[1], &(tn_add_options){ sizeof(tn_add_options), -1.5 }))
-CODE(sub, tn_sub(in[0], in[1], &(tn_sub_options){ sizeof(tn_sub_options), 2.5 }))
+CODE(add, tn_add(in[0], in[1], &(tn_add_options){ sizeof(tn_add_options), TN_SCALAR(-1.5) }))
+CODE(sub, tn_sub(in[0], in[1], &(tn_sub_options){ sizeof(tn_sub_options), TN_SCALAR(2.5) }))
 CODE(mul, tn_mul(in[0], in[1]))
 CODE(divide, tn_div(in[0], in[1], NULL))
 CODE(maximum, tn_maximum(in[0], in[1]))

@@ -2,6 +2,8 @@
  *
  * Gradients of complex numbers against differences of both parts, second derivatives where a
  * product has zeros, and reductions with a given type. */
+#include <complex.h>
+
 #include "tests/op/suite.h"
 
 typedef tn_status code(void *user, tn_tensor *const *in, tn_tensor **out);
@@ -89,6 +91,55 @@ CODE(lengths, norms(x))
 CODE(runs, along(x))
 CODE(chosen, tn_where(tn_gt(tn_real(x), tn_real(w)), x, w))
 
+static tn_tensor *with_alpha(tn_tensor *x, tn_tensor *w, tn_scalar alpha)
+{
+    static const int64_t places[2] = { 1, 1 };
+    tn_add_options add = TN_ADD_OPTIONS;
+    tn_sub_options sub = TN_SUB_OPTIONS;
+    tn_index_add_options at = TN_INDEX_ADD_OPTIONS;
+    tn_tensor *index = tn_tensor_from(places, TN_I64, TN_SHAPE(2));
+
+    add.alpha = alpha;
+    sub.alpha = alpha;
+    at.alpha = alpha;
+    return tn_add(tn_mul(tn_add(x, w, &add), tn_sub(w, x, &sub)), tn_index_add(x, index, w, 0, &at),
+                  NULL);
+}
+
+static tn_tensor *with_value(tn_tensor *x, tn_tensor *w, tn_scalar value)
+{
+    tn_addcmul_options product = TN_ADDCMUL_OPTIONS;
+    tn_addcdiv_options quotient = TN_ADDCDIV_OPTIONS;
+
+    product.value = value;
+    quotient.value = value;
+    return tn_add(tn_addcmul(x, x, w, &product), tn_addcdiv(w, x, w, &quotient), NULL);
+}
+
+static tn_tensor *with_factors(tn_tensor *x, tn_tensor *w, tn_scalar factor)
+{
+    tn_addmm_options o = TN_ADDMM_OPTIONS;
+
+    o.alpha = factor;
+    o.beta = TN_SCALAR(-0.5 + 0.25 * I);
+    return tn_addmm(tn_narrow(x, 1, 0, 2), x, tn_transpose(w, 0, 1), &o);
+}
+
+/* A real input of a complex result. */
+static tn_tensor *from_real(tn_tensor *x, tn_scalar factor)
+{
+    return tn_add(tn_mul_scalar(tn_real(x), factor), tn_pow_scalar(tn_abs(x), factor), NULL);
+}
+
+#define NUMBER TN_SCALAR(0.3 - 0.7 * I)
+CODE(scalars, tn_mul(tn_mul_scalar(x, NUMBER), tn_add_scalar(w, NUMBER)))
+CODE(scalar_powers, tn_add(tn_pow_scalar(x, NUMBER), tn_pow_scalar(w, 2), NULL))
+CODE(alphas, with_alpha(x, w, NUMBER))
+CODE(values, with_value(x, w, NUMBER))
+CODE(factors, with_factors(x, w, NUMBER))
+CODE(mixtures, tn_mul(tn_lerp_scalar(x, w, NUMBER), x))
+CODE(reals, from_real(x, NUMBER))
+
 #define ROW(name)                                                                                  \
     {                                                                                              \
 #name, name                                                                                \
@@ -100,7 +151,8 @@ static const struct {
              ROW(squares), ROW(circles),   ROW(arcs),         ROW(hyperbolas), ROW(curves),
              ROW(sizes),   ROW(pieces),    ROW(directions),   ROW(matrices),   ROW(equation),
              ROW(mixed),   ROW(fractions), ROW(whole),        ROW(spreads),    ROW(lengths),
-             ROW(runs),    ROW(chosen) };
+             ROW(runs),    ROW(chosen),    ROW(scalars),      ROW(alphas),     ROW(scalar_powers),
+             ROW(values),  ROW(factors),   ROW(mixtures),     ROW(reals) };
 
 START_TEST(gradients_of_complex_numbers_are_those_of_their_parts)
 {

@@ -160,12 +160,12 @@ START_TEST(alpha_of_whole_numbers_is_a_whole_number)
     tn_add_options half = TN_ADD_OPTIONS;
     tn_sub_options half_less = TN_SUB_OPTIONS;
 
-    half.alpha = half_less.alpha = 0.5;
+    half.alpha = half_less.alpha = TN_SCALAR(0.5);
     ck_assert_ptr_null(tn_add(x, x, &half));
     FAILED(TN_ERR_RUNTIME, "alpha must not be a floating point number");
     ck_assert_ptr_null(tn_sub_(x, x, &half_less));
     FAILED(TN_ERR_RUNTIME, "alpha must not be a floating point number");
-    half.alpha = -2;
+    half.alpha = TN_SCALAR(-2);
     HAS(tn_add(x, x, &half), -4, -6);
     FINE();
 }

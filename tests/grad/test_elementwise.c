@@ -61,13 +61,13 @@ static tn_tensor *input(double first)
     X(erf, 1, 0.1, tn_erf(a))                                                                      \
     X(erfc, 1, 0.1, tn_erfc(a))                                                                    \
     X(erfinv, 1, 0.1, tn_erfinv(LESS(a)))                                                          \
-    X(clamp, 1, 0.1, tn_clamp(a, WITH(clamp, -0.33, 0.44)))                                        \
+    X(clamp, 1, 0.1, tn_clamp(a, WITH(clamp, TN_SCALAR(-0.33), TN_SCALAR(0.44))))                  \
     X(clamp_tensor, 3, 0.1, tn_clamp_tensor(a, b, c))                                              \
     X(clamp_below, 2, 0.1, tn_clamp_tensor(a, TN_NONE, b))                                         \
     X(lerp, 3, 0.1, tn_lerp(a, b, c))                                                              \
     X(lerp_scalar, 2, 0.1, tn_lerp_scalar(a, b, 0.3))                                              \
-    X(addcmul, 3, 0.1, tn_addcmul(a, b, c, WITH(addcmul, -1.5)))                                   \
-    X(addcdiv, 3, 2.5, tn_addcdiv(a, b, c, WITH(addcdiv, -1.5)))                                   \
+    X(addcmul, 3, 0.1, tn_addcmul(a, b, c, WITH(addcmul, TN_SCALAR(-1.5))))                        \
+    X(addcdiv, 3, 2.5, tn_addcdiv(a, b, c, WITH(addcdiv, TN_SCALAR(-1.5))))                        \
     X(where, 2, 0.1, tn_where(tn_lt(a, b), tn_mul(a, b), b))                                       \
     X(masked_fill, 1, 0.1, tn_masked_fill(a, tn_gt(a, zero_like(a)), 2))                           \
     X(nan_to_num, 1, 0.1, tn_nan_to_num(a, NULL))                                                  \

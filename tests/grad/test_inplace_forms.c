@@ -33,7 +33,8 @@ START_TEST(what_indices_choose_is_written_in_place)
     tn_scatter_add_(x, ROWS(INTS(1, 0, 1, 1, 1, 0)), ROWS(VEC(10, 20, 30, 40, 50, 60)), 0);
     HAS(x, 1, 22, 63, 54, 55, 36);
     x = table();
-    tn_index_add_(x, INTS(2, 0, 2), ROWS(VEC(10, 20, 30, 40, 50, 60)), 1, WITH(index_add, 1, 0.5));
+    tn_index_add_(x, INTS(2, 0, 2), ROWS(VEC(10, 20, 30, 40, 50, 60)), 1,
+                  WITH(index_add, 1, TN_SCALAR(0.5)));
     FINE();
     HAS(x, 11, 2, 23, 29, 5, 56);
     x = table();
@@ -58,7 +59,7 @@ START_TEST(scans_triangles_products_and_comparisons_are_written_in_place)
     HAS(tn_tril_(table(), NULL), 1, 0, 0, 4, 5, 0);
     HAS(tn_triu_(table(), WITH(triu, 1)), 0, 2, 3, 0, 0, 6);
     x = tn_copy(square);
-    tn_addmm_(x, square, ROWS(VEC(5, 6, 7, 8)), WITH(addmm, 0.5, 2));
+    tn_addmm_(x, square, ROWS(VEC(5, 6, 7, 8)), WITH(addmm, TN_SCALAR(0.5), TN_SCALAR(2)));
     HAS(x, 38.5, 45, 87.5, 102);
     x = tn_copy(square);
     HAS(tn_addmm_(x, x, x, NULL), 8, 12, 18, 26);
@@ -127,14 +128,15 @@ static tn_tensor *input(double first)
 #define FORMS(X)                                                                                   \
     X(scatter, tn_scatter_(y, ROWS(INTS(2, 0, 1, 0)), b, 1))                                       \
     X(scatter_add, tn_scatter_add_(y, ROWS(INTS(2, 0, 1, 1)), b, 1))                               \
-    X(index_add, tn_index_add_(y, INTS(1, 0), b, 0, WITH(index_add, 0, -2)))                       \
+    X(index_add, tn_index_add_(y, INTS(1, 0), b, 0, WITH(index_add, 0, TN_SCALAR(-2))))            \
     X(index_put, tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 0) }, 1, NULL))                      \
     X(index_put_sum, tn_index_put_(y, b, (tn_tensor *[]){ INTS(1, 1) }, 1, WITH(index_put, true))) \
     X(tril, tn_mul_(tn_tril_(y, NULL), b))                                                         \
     X(triu, tn_mul_(tn_triu_(y, NULL), b))                                                         \
     X(cumsum, tn_mul_(tn_cumsum_(y, 1, NULL), b))                                                  \
     X(cumprod, tn_cumprod_(y, 1, NULL))                                                            \
-    X(addmm, tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b, WITH(addmm, 0.5, 2)))            \
+    X(addmm, tn_addmm_(y, tn_matmul(b, tn_transpose(b, 0, 1)), b,                                  \
+                       WITH(addmm, TN_SCALAR(0.5), TN_SCALAR(2))))                                 \
     X(addmm_view, tn_addmm_(tn_narrow(y, 1, 0, 2), b, tn_transpose(b, 0, 1), NULL))                \
     X(lt, tn_lt_(tn_narrow(y, 1, 0, 1), tn_narrow(b, 1, 0, 1)))                                    \
     X(logical_or, tn_logical_or_(tn_narrow(y, 1, 1, 1), tn_narrow(b, 1, 0, 1)))

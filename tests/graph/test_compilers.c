@@ -377,7 +377,7 @@ static void *run_often(void *graph)
         tn_tensor *x = tn_reshape(numbers((float)i - 50), TN_SHAPE(3, 2)), *out[2], *w;
         w = tn_node_tensor(tn_graph_find(graph, "w"));
         tn_add_options options = TN_ADD_OPTIONS;
-        options.alpha = -3;
+        options.alpha = TN_SCALAR(-3);
         if (tn_graph_run(graph, &x, 1, out, 2) != TN_OK)
             return graph;
         tn_tensor_text(out[0], a, sizeof a);

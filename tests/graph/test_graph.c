@@ -50,7 +50,8 @@ START_TEST(nodes_say_what_they_are)
     ck_assert_int_eq(tn_node_kind_of(add), TN_NODE_OP);
     ck_assert_int_eq(tn_node_kind_of(tn_graph_find(graph, "output")), TN_NODE_OUTPUT);
     ck_assert_ptr_eq(tn_node_op(add), tn_op_find("add", 0));
-    ck_assert_double_eq(((const tn_add_options *)tn_node_options(add))->alpha, 2);
+    ck_assert_double_eq(tn_scalar_as_float(((const tn_add_options *)tn_node_options(add))->alpha),
+                        2);
     ck_assert_int_eq(tn_node_spec(add, text, sizeof text), 14);
     ck_assert_str_eq(text, "add(alpha=2.0)");
     ck_assert_int_eq(tn_node_input_count(add), 2);
@@ -214,7 +215,7 @@ START_TEST(nodes_are_replaced_and_erased)
     ck_assert_int_eq(tn_node_user_count(in), 1);
     ck_ok(tn_graph_lint(graph));
     tn_add_options twice = TN_ADD_OPTIONS;
-    twice.alpha = 2;
+    twice.alpha = TN_SCALAR(2);
     ck_same(run1(graph, x), tn_mul(tn_silu(tn_add(x, w, &twice)), x));
     ck_same(run1(before, x), small_eager(x, w)); /* a copy is of its own */
     ck_assert_int_eq(tn_node_erase(relu), TN_ERR_RUNTIME);

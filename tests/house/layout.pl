@@ -13,6 +13,8 @@ for my $header (@ARGV) {
     my $text = <$in>;
     $text =~ s{/\*.*?\*/}{}gs;
     $text =~ s{\\\n}{ }g;
+    # what only C++ sees
+    $text =~ s{^[ \t]*\#\s*ifdef __cplusplus\b.*?^[ \t]*\#\s*(?:else|endif)\b}{}gms;
     $text =~ s{^[ \t]*\#.*$}{}gm;
     while ($text =~ /\bstruct\s+(tn_\w+)\s*(\{(?:[^{}]|(?2))*\})/g) {
         my ($name, $body) = ($1, substr $2, 1, -1);

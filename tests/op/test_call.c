@@ -149,7 +149,7 @@ START_TEST(options_of_other_versions_are_completed_or_refused)
     ck_assert_int_eq(tn_op_call(add, in, 2, &shorter, &y, 1), TN_OK);
     HAS(y, 2, 3);
     longer.known.size = sizeof longer;
-    longer.known.alpha = 2;
+    longer.known.alpha = TN_SCALAR(2);
     ck_assert_int_eq(tn_op_call(add, in, 2, &longer, &y, 1), TN_OK);
     HAS(y, 3, 4);
     longer.more = 1;

@@ -50,7 +50,7 @@ START_TEST(options_out_of_range_are_refused)
     REFUSED(tn_pow_scalar(i, -2), TN_ERR_RUNTIME, "Integers to negative integer powers");
     REFUSED(tn_clamp(x, NULL), TN_ERR_VALUE, "clamp: min or max: both are missing");
     REFUSED(tn_clamp_tensor(x, TN_NONE, TN_NONE), TN_ERR_VALUE, "min or max: both are missing");
-    REFUSED(tn_addcmul(i, i, i, WITH(addcmul, 0.5)), TN_ERR_VALUE,
+    REFUSED(tn_addcmul(i, i, i, WITH(addcmul, TN_SCALAR(0.5))), TN_ERR_VALUE,
             "value: not an integer, got 0.5 for int64");
     REFUSED(tn_masked_fill(i, tn_eq(i, i), 0.5), TN_ERR_RUNTIME,
             "value: not an integer, got 0.5 for int64");
@@ -83,7 +83,7 @@ START_TEST(shapes_and_dtypes_that_do_not_fit_are_refused)
     REFUSED(tn_abs(tn_eq(x, x)), TN_ERR_TYPE, "abs: x is bool");
     REFUSED(tn_sub(tn_eq(x, x), tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: a is bool");
     REFUSED(tn_sub(i, tn_eq(x, x), NULL), TN_ERR_TYPE, "sub: b is bool");
-    REFUSED(tn_add(tn_eq(x, x), tn_eq(x, x), WITH(add, 0.5)), TN_ERR_RUNTIME,
+    REFUSED(tn_add(tn_eq(x, x), tn_eq(x, x), WITH(add, TN_SCALAR(0.5))), TN_ERR_RUNTIME,
             "alpha must not be a floating point number");
     REFUSED(tn_gelu(i, NULL), TN_ERR_TYPE, "gelu: x is int64");
     REFUSED(tn_prelu(table, y), TN_ERR_RUNTIME, "2 weights and 3 channels");
@@ -144,7 +144,7 @@ START_TEST(in_place_forms_write_into_their_input)
     TN_SCOPE;
     tn_tensor *x = VEC(-2, 0.5f, 3), *i = INTS(7, -7, 4);
 
-    ck_assert_ptr_eq(tn_clamp_(x, WITH(clamp, -1.0, 1.0)), x);
+    ck_assert_ptr_eq(tn_clamp_(x, WITH(clamp, TN_SCALAR(-1.0), TN_SCALAR(1.0))), x);
     ck_assert_double_eq(at(x, 0), -1);
     ck_assert_double_eq(at(x, 2), 1);
     tn_masked_fill_(x, tn_lt(x, tn_fill(x, 0)), 9);

@@ -69,7 +69,7 @@ static tn_tensor *by_pad(tn_dtype dtype, double value)
 {
     tn_pad_options o = TN_PAD_OPTIONS;
 
-    o.value = value;
+    o.value = TN_SCALAR(value);
     return tn_narrow(tn_pad(two(dtype), TN_SHAPE(2, 0), &o), 0, 0, 2);
 }
 
@@ -188,18 +188,18 @@ START_TEST(a_bound_of_integers_may_be_out_of_range_where_it_changes_nothing)
         const range *r = &ranges[i];
         tn_tensor *x = two(r->dtype);
 
-        o.min = r->below;
-        o.max = r->above;
+        o.min = TN_SCALAR(r->below);
+        o.max = TN_SCALAR(r->above);
         if (r->dtype != TN_I64) /* beyond int64 a number is a float, and so is the result */
             ck_assert_int_eq(tn_tensor_dtype(tn_clamp(x, &o)), r->dtype);
         HAS(tn_clamp(x, &o), 1, 1);
         if (r->dtype == TN_I64)
             continue;
-        o.min = r->above;
-        o.max = NAN;
+        o.min = TN_SCALAR(r->above);
+        o.max = TN_SCALAR(NAN);
         refused(tn_clamp(x, &o), "clamp: min", r->dtype, r->above);
-        o.min = NAN;
-        o.max = r->below;
+        o.min = TN_SCALAR(NAN);
+        o.max = TN_SCALAR(r->below);
         refused(tn_clamp(x, &o), "clamp: max", r->dtype, r->below);
     }
     FINE();
@@ -220,8 +220,8 @@ END_TEST
 
 START_TEST(factors_of_integers_are_of_their_type)
 {
-    tn_add_options a = { .size = sizeof a, .alpha = 300 };
-    tn_sub_options s = { .size = sizeof s, .alpha = -129 };
+    tn_add_options a = { .size = sizeof a, .alpha = TN_SCALAR_INIT_INT(300) };
+    tn_sub_options s = { .size = sizeof s, .alpha = TN_SCALAR_INIT_INT(-129) };
     tn_addcmul_options c = TN_ADDCMUL_OPTIONS;
     tn_index_add_options i = TN_INDEX_ADD_OPTIONS;
     TN_SCOPE;
@@ -229,14 +229,14 @@ START_TEST(factors_of_integers_are_of_their_type)
 
     refused(tn_add(x, x, &a), "add: alpha", TN_I8, 300);
     refused(tn_sub(x, x, &s), "sub: alpha", TN_I8, -129);
-    c.value = 300;
+    c.value = TN_SCALAR(300);
     refused(tn_addcmul(x, x, x, &c), "addcmul: value", TN_I8, 300);
-    i.alpha = 300;
+    i.alpha = TN_SCALAR(300);
     refused(tn_index_add(x, tn_tensor_full(TN_SHAPE(2), 0, TN_I64, NULL), x, 0, &i),
             "index_add: alpha", TN_I8, 300);
-    a.alpha = -128;
+    a.alpha = TN_SCALAR(-128);
     HAS(tn_add(x, x, &a), -127, -127);
-    a.alpha = -1; /* subtracts */
+    a.alpha = TN_SCALAR(-1); /* subtracts */
     HAS(tn_add(u, u, &a), 0, 0);
     FINE();
 }
@@ -244,7 +244,7 @@ END_TEST
 
 START_TEST(drawn_numbers_stay_within_their_type_and_ranges_wrap_around)
 {
-    tn_arange_options o = { .size = sizeof o, .step = 1, .dtype = TN_I8 };
+    tn_arange_options o = { .size = sizeof o, .step = TN_SCALAR_INIT_INT(1), .dtype = TN_I8 };
     TN_SCOPE;
 
     HAS(tn_arange(TN_NONE, 125, 128, &o), 125, 126, 127);
@@ -308,7 +308,7 @@ START_TEST(a_bound_that_is_not_a_number_is_said_with_clamp_tensor)
     TN_SCOPE;
     tn_tensor *nan = tn_tensor_full(TN_SCALAR_SHAPE, NAN, TN_F32, NULL), *y;
 
-    o.max = 2; /* a bound that is NaN counts as not given */
+    o.max = TN_SCALAR(2); /* a bound that is NaN counts as not given */
     HAS(tn_clamp(VEC(1, 5), &o), 1, 2);
     y = tn_clamp_tensor(VEC(1, 5), nan, TN_NONE);
     ck_assert(isnan(at(y, 0)) && isnan(at(y, 1)));

@@ -48,7 +48,8 @@ static tn_status run_copy(const tn_call *call)
             memcpy(element(to, i, host), element(from, i, host), to->dtype.bits / 8);
         } else {
             tn__number number = tn__convert_read(element(from, i, host), dtype_of(from));
-            tn__convert_write(element(to, i, host), dtype_of(to), tn__convert_number(&number));
+            tn__convert_write(element(to, i, host), dtype_of(to),
+                              tn_scalar_float(tn__convert_number(&number)));
         }
     }
     return TN_OK;
@@ -58,7 +59,7 @@ static tn_status run_fill(const tn_call *call)
 {
     const struct {
         uint32_t size;
-        double value;
+        tn_scalar value;
     } *options = call->options;
 
     atomic_fetch_add(&room.kernels, 1);

@@ -11,7 +11,7 @@ static tn_tensor *counted(tn_dtype dtype, const char *name)
     tn_tensor *x;
 
     for (int i = 0; i < 24; i++)
-        tn__convert_write(values + (size_t)i * tn_dtype_size(dtype), dtype, i);
+        tn__convert_write(values + (size_t)i * tn_dtype_size(dtype), dtype, tn_scalar_int(i));
     tn_device_begin(device(name));
     x = tn_tensor_from(values, dtype, TN_SHAPE(4, 6));
     tn_device_end();

@@ -155,15 +155,15 @@ START_TEST(numbers_are_written_as_the_nearest_of_their_type)
     uint64_t u;
     float f[2];
 
-    tn__convert_write(&i, TN_I64, 1e300);
+    tn__convert_write(&i, TN_I64, TN_SCALAR(1e300));
     ck_assert_int_eq(i, INT64_MAX);
-    tn__convert_write(&i, TN_I64, (double)NAN);
+    tn__convert_write(&i, TN_I64, TN_SCALAR((double)NAN));
     ck_assert_int_eq(i, 0);
-    tn__convert_write(&u, TN_U64, 0x1p63);
+    tn__convert_write(&u, TN_U64, TN_SCALAR(0x1p63));
     ck_assert_uint_eq(u, (uint64_t)1 << 63);
-    tn__convert_write(&b, TN_BOOL, 0.25);
+    tn__convert_write(&b, TN_BOOL, TN_SCALAR(0.25));
     ck_assert_uint_eq(b, 1);
-    tn__convert_write(f, TN_C64, 2.5);
+    tn__convert_write(f, TN_C64, TN_SCALAR(2.5));
     ck_assert(f[0] == 2.5f && f[1] == 0.0f);
 }
 END_TEST

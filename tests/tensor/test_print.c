@@ -17,7 +17,7 @@ static unsigned char *bytes_of_case(const struct numpy_case *c, int64_t count)
 
     if (strcmp(hex, "count") == 0) {
         for (int64_t i = 0; i < count; i++)
-            tn__convert_write(data + (size_t)i * item, c->dtype, (double)i);
+            tn__convert_write(data + (size_t)i * item, c->dtype, TN_SCALAR((double)i));
         return data;
     }
     if (strncmp(hex, "repeat ", 7) == 0)

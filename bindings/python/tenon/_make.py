@@ -7,7 +7,7 @@ from . import _api
 from ._dlpack import from_dlpack
 from ._library import Scope, callback, check, checked, held, hold, lib, release
 from ._tensor import Tensor, borrow, device_of, ints, scoped
-from ._values import dtype_number
+from ._values import dtype_number, scalar_of
 
 
 def _shape_of(data):
@@ -125,7 +125,7 @@ def empty(*shape, dtype=None, device=None, requires_grad=False):
 
 
 def full(shape, value, dtype=None, device=None, requires_grad=False):
-    made = scoped(lib.tn_tensor_full, _shape((shape,)), value, dtype_number(dtype),
+    made = scoped(lib.tn_tensor_full, _shape((shape,)), scalar_of(value), dtype_number(dtype),
                   device_of(device))
     return made.requires_grad_() if requires_grad else made
 

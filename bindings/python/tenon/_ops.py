@@ -214,7 +214,7 @@ def method(name):
 
 
 def _is_number(value):
-    return isinstance(value, (bool, int, float))
+    return isinstance(value, (bool, int, float, complex))
 
 
 def _binary(name, scalar=None, swapped=None):

@@ -202,10 +202,12 @@ class Tensor:
         return values if shape else values[0]
 
     def item(self):
-        if self.numel() != 1:
-            lib.tn_tensor_item(self._ptr)
-            raise failure()
-        return self.reshape([]).tolist()
+        """The only element: a bool, an int, a float or a complex."""
+        from ._values import number_of
+
+        found = _api.tn_scalar()
+        check(lib.tn_tensor_scalar(self._ptr, c.byref(found)))
+        return number_of(found)
 
     def __float__(self):
         return float(self.item())

@@ -66,6 +66,45 @@ def _write_text(value, keep):
     return text
 
 
+def scalar_of(value):
+    """A tn_scalar, of the kind that the value has in Python; of an array of NumPy or a tensor
+    without dimensions its number."""
+    made = _api.tn_scalar()
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None:
+        made.kind = _api.TN_SCALAR_NONE
+    elif isinstance(value, bool):
+        made.kind, made.as_.i = _api.TN_SCALAR_BOOL, int(value)
+    elif isinstance(value, int):
+        if not -2 ** 63 <= value < 2 ** 64:
+            raise OverflowError(f"{value} does not fit 64 bits")
+        if value < 2 ** 63:
+            made.kind, made.as_.i = _api.TN_SCALAR_INT, value
+        else:
+            made.kind, made.as_.u = _api.TN_SCALAR_UINT, value
+    elif isinstance(value, float):
+        made.kind, made.as_.f = _api.TN_SCALAR_FLOAT, value
+    elif isinstance(value, complex):
+        made.kind = _api.TN_SCALAR_COMPLEX
+        made.as_.c[0], made.as_.c[1] = value.real, value.imag
+    else:
+        raise TypeError(f"expected a number, got {value!r}")
+    return made
+
+
+def number_of(scalar):
+    """The reverse: a bool, an int, a float, a complex, or None."""
+    return {
+        _api.TN_SCALAR_NONE: lambda: None,
+        _api.TN_SCALAR_BOOL: lambda: bool(scalar.as_.i),
+        _api.TN_SCALAR_INT: lambda: scalar.as_.i,
+        _api.TN_SCALAR_FLOAT: lambda: scalar.as_.f,
+        _api.TN_SCALAR_COMPLEX: lambda: complex(scalar.as_.c[0], scalar.as_.c[1]),
+        _api.TN_SCALAR_UINT: lambda: scalar.as_.u,
+    }[scalar.kind]()
+
+
 def _read_dtype(stored):
     return DTYPES.get(stored)
 
@@ -97,6 +136,8 @@ OPTION_KINDS = [
     OptionKind(_api.TN_OPTION_KIND_FLOATS, _api.tn_floats, _floats.write, _floats.read),
     OptionKind(_api.TN_OPTION_KIND_DTYPE, c.c_uint32,
                lambda v, keep: dtype_number(v), _read_dtype),
+    OptionKind(_api.TN_OPTION_KIND_SCALAR, _api.tn_scalar, lambda v, keep: scalar_of(v),
+               number_of, (complex,)),
 ]
 KIND = {kind.number: kind for kind in OPTION_KINDS}
 
@@ -127,6 +168,10 @@ def value_of(value, keep):
         made.kind, made.as_.i = _api.TN_VALUE_INT, value
     elif isinstance(value, float):
         made.kind, made.as_.f = _api.TN_VALUE_FLOAT, value
+    elif isinstance(value, complex):
+        parts = (_api.tn_value * 2)(value_of(value.real, keep), value_of(value.imag, keep))
+        keep.append(parts)
+        made.kind, made.count, made.as_.list = _api.TN_VALUE_COMPLEX, 2, parts
     elif isinstance(value, str):
         made.kind, made.as_.s = _api.TN_VALUE_STRING, value.encode()
     elif isinstance(value, (bytes, bytearray)):
@@ -162,6 +207,7 @@ def python_of(value):
         _api.TN_VALUE_LIST: lambda: [python_of(value.as_.list[i]) for i in range(value.count)],
         _api.TN_VALUE_TUPLE: lambda: tuple(
             python_of(value.as_.list[i]) for i in range(value.count)),
+        _api.TN_VALUE_COMPLEX: lambda: complex(value.as_.list[0].as_.f, value.as_.list[1].as_.f),
         _api.TN_VALUE_TENSOR: lambda: borrow(value.as_.tensor),
         _api.TN_VALUE_MODULE: lambda: borrow_module(value.as_.module),
     }

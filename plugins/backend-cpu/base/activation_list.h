@@ -79,7 +79,8 @@ ACTIVATION_OPTIONS(hardtanh_grad, BINARY, CHEAP, ((b <= p) | (b >= q)) ? 0 : a,
 ACTIVATION_OPTIONS(leaky_relu, UNARY, CHEAP, a > 0 ? a : a * p, o->negative_slope)
 ACTIVATION_OPTIONS(leaky_relu_grad, BINARY, CHEAP, b > 0 ? a : a * p, o->negative_slope)
 ACTIVATION_LOOP(prelu, BINARY, CHEAP, a > 0 ? a : a * b)
-ACTIVATION_OPTIONS(threshold, UNARY, CHEAP, a <= p ? q : a, o->threshold, o->value)
+ACTIVATION_OPTIONS(threshold, UNARY, CHEAP, a <= p ? q : a,
+                   tn_scalar_as_float(o->threshold), tn_scalar_as_float(o->value))
 ACTIVATION_OPTIONS(threshold_grad, BINARY, CHEAP, b <= p ? 0 : a, o->threshold)
 ACTIVATION_OPTIONS(softshrink, UNARY, CHEAP, a > p ? a - p : a < -p ? a + p : a * 0, o->lambd)
 ACTIVATION_OPTIONS(hardshrink, UNARY, CHEAP, ((a >= -p) & (a <= p)) ? 0 : a, o->lambd)

@@ -63,9 +63,9 @@ static tn_status run_prelu(const tn_call *call)
 typedef void tn_relu6_options, tn_selu_options; /* none */
 
 #define FILL(name, ...)                                                                            \
-    static void fill_##name(const void *options, double *numbers)                                  \
+    static void fill_##name(const tn_call *call, double *numbers)                                  \
     {                                                                                              \
-        const tn_##name##_options *o = options;                                                    \
+        const tn_##name##_options *o = call->options;                                              \
         const double all[3] = { __VA_ARGS__ };                                                     \
         (void)o;                                                                                   \
         memcpy(numbers, all, sizeof all);                                                          \

@@ -5,20 +5,69 @@
 
 #include "op/elementwise.h"
 
+static bool is_one(const tn_scalar *alpha)
+{
+    return alpha->kind == TN_SCALAR_INT ? alpha->as.i == 1 : tn_scalar_as_float(*alpha) == 1;
+}
+
+/* y = a + sign alpha b */
+static tn_status scaled(const tn_call *call, tn_scalar alpha, int sign)
+{
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    double number = tn__elementwise_number(dtype, alpha);
+    if (dtype == TN_BOOL) /* as in PyTorch it has the result's type */
+        number = tn__elementwise_number(dtype, tn_scalar_int(tn_scalar_as_float(alpha) != 0));
+    else if (sign < 0 && !((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
+        number = tn__elementwise_number(
+            dtype, tn_scalar_int((int64_t)(0 - (uint64_t)tn_scalar_as_int(alpha))));
+    else if (sign < 0)
+        number = -number;
+    const double numbers[3] = { number };
+    return tn__elementwise_run(call, TN__EW_add_alpha, 2, numbers);
+}
+
 static tn_status run_add(const tn_call *call)
 {
-    double alpha = ((const tn_add_options *)call->options)->alpha;
-    if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        alpha = alpha != 0; /* as in PyTorch it has the result's type */
-    const double numbers[3] = { alpha };
-    return tn__elementwise_run(call, alpha == 1 ? TN__EW_add : TN__EW_add_alpha, 2, numbers);
+    const tn_scalar *alpha = &((const tn_add_options *)call->options)->alpha;
+    return is_one(alpha) ? tn__elementwise_run(call, TN__EW_add, 2, NULL) : scaled(call, *alpha, 1);
 }
 
 static tn_status run_sub(const tn_call *call)
 {
-    double alpha = ((const tn_sub_options *)call->options)->alpha;
-    const double numbers[3] = { -alpha };
-    return tn__elementwise_run(call, alpha == 1 ? TN__EW_sub : TN__EW_add_alpha, 2, numbers);
+    const tn_scalar *alpha = &((const tn_sub_options *)call->options)->alpha;
+    return is_one(alpha) ? tn__elementwise_run(call, TN__EW_sub, 2, NULL)
+                         : scaled(call, *alpha, -1);
+}
+
+/* Complex numbers are multiplied with real ones here; the others are decomposed. */
+static bool supports_real(const tn_scalar *scalar, const char *name, char *reason, size_t size)
+{
+    if (tn_scalar_imag(*scalar) == 0)
+        return true;
+    tn_snprint(reason, size, "%s: expected a real number", name);
+    return false;
+}
+
+static bool supports_add(const tn_call *call, char *reason, size_t size)
+{
+    return supports_real(&((const tn_add_options *)call->options)->alpha, "alpha", reason, size);
+}
+
+static bool supports_sub(const tn_call *call, char *reason, size_t size)
+{
+    return supports_real(&((const tn_sub_options *)call->options)->alpha, "alpha", reason, size);
+}
+
+static bool supports_mul_scalar(const tn_call *call, char *reason, size_t size)
+{
+    return supports_real(&((const tn_mul_scalar_options *)call->options)->value, "value", reason,
+                         size);
+}
+
+static bool supports_add_scalar(const tn_call *call, char *reason, size_t size)
+{
+    return supports_real(&((const tn_add_scalar_options *)call->options)->value, "value", reason,
+                         size);
 }
 
 static void find_zero(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -78,7 +127,8 @@ static tn_status run_remainder(const tn_call *call)
 
 static bool supports_pow_scalar(const tn_call *call, char *reason, size_t size)
 {
-    if (((const tn_pow_scalar_options *)call->options)->exponent == 3)
+    tn_scalar exponent = ((const tn_pow_scalar_options *)call->options)->exponent;
+    if (tn_scalar_as_float(exponent) == 3 && tn_scalar_imag(exponent) == 0)
         return true;
     tn_snprint(reason, size, "exponent: expected 3");
     return false;
@@ -91,21 +141,23 @@ static tn_status run_pow_scalar(const tn_call *call)
 
 /* ---- options as numbers ---------------------------------------------------------------------- */
 
-static void fill_add_scalar(const void *options, double *numbers)
+static void fill_add_scalar(const tn_call *call, double *numbers)
 {
-    const tn_add_scalar_options *o = options;
-    numbers[0] = o->value;
+    const tn_add_scalar_options *o = call->options;
+    numbers[0] = tn__elementwise_number(tn_view_dtype(call->out[0]), o->value);
 }
 
-static void fill_mul_scalar(const void *options, double *numbers)
+static void fill_mul_scalar(const tn_call *call, double *numbers)
 {
-    const tn_mul_scalar_options *o = options;
-    numbers[0] = o->value;
+    const tn_mul_scalar_options *o = call->options;
+    numbers[0] = tn__elementwise_number(tn_view_dtype(call->out[0]), o->value);
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(add, TN__NUMBERS_BOOL),
-    TN__KERNEL(sub, TN__NUMBERS),
+    TN__KERNEL(add, TN__REALS_BOOL),
+    TN__KERNEL_SUPPORTS(add, TN_MASK_COMPLEX, supports_add),
+    TN__KERNEL(sub, TN__REALS),
+    TN__KERNEL_SUPPORTS(sub, TN_MASK_COMPLEX, supports_sub),
     TN__BINARY_KERNEL(mul, TN__NUMBERS_BOOL, TN__EW_mul),
     TN__KERNEL(div, (TN__FLOATS_COMPLEX | TN_MASK_INT) & TN__NOT_U64),
     TN__ELEMENTWISE_KERNEL(remainder, TN__REALS &TN__NOT_U64, run_remainder, TN__EW_remainder, 2,
@@ -114,8 +166,10 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(pow, TN__REALS, TN__EW_pow),
     TN__BINARY_KERNEL(atan2, TN__FLOATS, TN__EW_atan2),
     TN__KERNEL_SUPPORTS(pow_scalar, TN__FLOATS, supports_pow_scalar),
-    TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__NUMBERS, TN__EW_add_scalar),
-    TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__NUMBERS, TN__EW_mul_scalar),
+    TN__UNARY_KERNEL_OPTIONS(add_scalar, TN__REALS, TN__EW_add_scalar),
+    TN__UNARY_KERNEL_SUPPORTS(add_scalar, TN_MASK_COMPLEX, TN__EW_add_scalar, supports_add_scalar),
+    TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__REALS, TN__EW_mul_scalar),
+    TN__UNARY_KERNEL_SUPPORTS(mul_scalar, TN_MASK_COMPLEX, TN__EW_mul_scalar, supports_mul_scalar),
     TN__UNARY_KERNEL(neg, TN__NUMBERS, TN__EW_neg),
     TN__UNARY_KERNEL(exp, TN__FLOATS_COMPLEX, TN__EW_exp),
     TN__UNARY_KERNEL(log, TN__FLOATS_COMPLEX, TN__EW_log),

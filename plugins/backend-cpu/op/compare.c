@@ -21,11 +21,21 @@ static tn_status run_nan_to_num(const tn_call *call)
 
 /* ---- options as numbers ---------------------------------------------------------------------- */
 
-static void fill_clamp(const void *options, double *numbers)
+/* A bound as loops take it: of integers the bits of an int64, and the largest or smallest of them
+ * where none is given; of floats a NaN is not a bound. */
+static double bound(tn_dtype dtype, tn_scalar scalar, int64_t none)
 {
-    const tn_clamp_options *o = options;
-    numbers[0] = o->min;
-    numbers[1] = o->max;
+    bool given = tn_scalar_as_float(scalar) == tn_scalar_as_float(scalar);
+    bool real = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+    return tn__elementwise_number(dtype, given || real ? scalar : tn_scalar_int(none));
+}
+
+static void fill_clamp(const tn_call *call, double *numbers)
+{
+    const tn_clamp_options *o = call->options;
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    numbers[0] = bound(dtype, o->min, INT64_MIN);
+    numbers[1] = bound(dtype, o->max, INT64_MAX);
 }
 
 static const tn_kernel_def kernels[] = {

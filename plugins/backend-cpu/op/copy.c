@@ -278,24 +278,45 @@ static tn_status set_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-static tn_status fill_view(const tn_view *to, double value)
+/* One element of `dtype` at `to`. */
+static void store_number(tn_dtype dtype, tn_scalar value, char *to)
+{
+    double parts[2] = { tn_scalar_as_float(value), tn_scalar_imag(value) };
+    int64_t whole = tn_scalar_as_int(value);
+    bool inexact = value.kind == TN_SCALAR_FLOAT || value.kind == TN_SCALAR_COMPLEX;
+    if (dtype == TN_BOOL && inexact)
+        whole = parts[0] != 0 || parts[1] != 0;
+    else if (dtype == TN_BOOL)
+        whole = whole != 0;
+    if (dtype == TN_F32 && value.kind == TN_SCALAR_INT)
+        parts[0] = (double)(float)value.as.i; /* rounded once */
+    if (TN_MASK_COMPLEX & TN_BIT(dtype))
+        tn__dtype_store(TN__C128, dtype)(1, parts, to, 0);
+    else if ((TN_MASK_FLOAT & TN_BIT(dtype)) || (dtype == TN_U64 && inexact) ||
+             tn_dtype_size(dtype) == 1) /* float8, too */
+        tn__dtype_store(TN__F64, dtype)(1, parts, to, 0);
+    else
+        tn__dtype_store(TN__I64, dtype)(1, &whole, to, 0);
+}
+
+static tn_status fill_view(const tn_view *to, tn_scalar value)
 {
     struct job job = { .item = tn__view_item(to) };
-    tn__dtype_store(TN__F64, tn_view_dtype(to))(1, &value, job.value, 0);
+    store_number(tn_view_dtype(to), value, job.value);
     tn__span_make(&job.span, 1, &to, false);
     if (job.span.count <= GRAIN)
         return set_part(&job, 0, job.span.count);
     return tn_parallel_for(job.span.count, GRAIN, set_part, &job);
 }
 
-tn_status tn__copy_value(const tn_view *to, double value)
+tn_status tn__copy_value(const tn_view *to, tn_scalar value)
 {
     return fill_view(to, value);
 }
 
 tn_status tn__copy_zero(const tn_view *to)
 {
-    return fill_view(to, 0);
+    return fill_view(to, tn_scalar_int(0));
 }
 
 static tn_status run_fill(const tn_call *call)

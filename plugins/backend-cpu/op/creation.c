@@ -58,11 +58,14 @@ static tn_status run_arange(const tn_call *call)
 {
     const tn_arange_options *o = call->options;
     const tn_view *y = call->out[0];
-    struct steps s = { .y = y, .start = o->start, .step = o->step, .turn = y->shape[0] };
+    struct steps s = { .y = y,
+                       .start = tn_scalar_as_float(o->start),
+                       .step = tn_scalar_as_float(o->step),
+                       .turn = y->shape[0] };
     s.whole = (TN_MASK_FLOAT & TN_BIT(tn_view_dtype(y))) == 0;
     if (s.whole) {
-        s.first = (int64_t)o->start;
-        s.pace = (int64_t)o->step;
+        s.first = tn_scalar_as_int(o->start);
+        s.pace = tn_scalar_as_int(o->step);
     }
     return write_steps(&s);
 }
@@ -213,7 +216,7 @@ static tn_status run_eye(const tn_call *call)
     diagonal.ndim = 1;
     diagonal.shape = shape;
     diagonal.strides = strides;
-    return status || n == 0 ? status : tn__copy_value(&diagonal, 1);
+    return status || n == 0 ? status : tn__copy_value(&diagonal, tn_scalar_int(1));
 }
 
 static const tn_kernel_def kernels[] = {

@@ -164,7 +164,7 @@ tn_status tn__elementwise(const tn_call *call)
     double numbers[3] = { 0 };
     if (!row->fill)
         return run(call, row->op, row->inputs, no_numbers);
-    row->fill(call->options, numbers);
+    row->fill(call, numbers);
     return run(call, row->op, row->inputs, numbers);
 }
 

@@ -4,6 +4,8 @@
 #ifndef TN_BACKEND_CPU_OP_ELEMENTWISE_H
 #define TN_BACKEND_CPU_OP_ELEMENTWISE_H
 
+#include <string.h>
+
 #include "base/elementwise.h"
 #include "base/kernel.h"
 #include "base/span.h"
@@ -12,8 +14,22 @@
 struct tn__ew_row {
     enum tn__ew op;
     int32_t inputs;
-    void (*fill)(const void *options, double *numbers); /* NULL: no options */
+    void (*fill)(const tn_call *call, double *numbers); /* NULL: no options */
 };
+
+/* A number as the loops for `dtype` take it: of integers the bits of an int64. An integer is
+ * rounded to float32 once. */
+static inline double tn__elementwise_number(tn_dtype dtype, tn_scalar scalar)
+{
+    double real = tn_scalar_as_float(scalar);
+    if ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) {
+        bool wide = dtype == TN_F64 || dtype == TN_C128;
+        return scalar.kind == TN_SCALAR_INT && !wide ? (double)(float)scalar.as.i : real;
+    }
+    int64_t whole = tn_scalar_as_int(scalar);
+    memcpy(&real, &whole, sizeof real);
+    return real;
+}
 
 /* A kernel's function, which reads its row. */
 tn_status tn__elementwise(const tn_call *call);
@@ -37,6 +53,16 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
 /* With options, which fill_OP turns into numbers. */
 #define TN__UNARY_KERNEL_OPTIONS(op, dtypes, which)                                                \
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 1, fill_##op)
+/* The same, declining what `supports_` does. */
+#define TN__UNARY_KERNEL_SUPPORTS(op_, dtypes_, which, supports_)                                  \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .supports = supports_, .run = tn__elementwise,  \
+                                .data = &(const struct tn__ew_row)                                 \
+        {                                                                                          \
+            which, 1, fill_##op_                                                                   \
+        }                                                                                          \
+    }
 #define TN__BINARY_KERNEL_OPTIONS(op, dtypes, which)                                               \
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 2, fill_##op)
 

@@ -111,18 +111,20 @@ static tn_status run_lerp(const tn_call *call)
 
 static tn_status run_lerp_scalar(const tn_call *call)
 {
-    return mix(call, ((const tn_lerp_scalar_options *)call->options)->weight,
+    return mix(call, tn_scalar_as_float(((const tn_lerp_scalar_options *)call->options)->weight),
                TN__TERNARY_lerp_scalar);
 }
 
 static tn_status run_addcmul(const tn_call *call)
 {
-    return mix(call, ((const tn_addcmul_options *)call->options)->value, TN__TERNARY_addcmul);
+    return mix(call, tn_scalar_as_float(((const tn_addcmul_options *)call->options)->value),
+               TN__TERNARY_addcmul);
 }
 
 static tn_status run_addcdiv(const tn_call *call)
 {
-    return mix(call, ((const tn_addcdiv_options *)call->options)->value, TN__TERNARY_addcdiv);
+    return mix(call, tn_scalar_as_float(((const tn_addcdiv_options *)call->options)->value),
+               TN__TERNARY_addcdiv);
 }
 
 #define ROW(name) TN__KERNEL_SUPPORTS(name, TN__FLOATS, supports_one_dtype),

@@ -105,12 +105,10 @@ COMPARE(ge, a >= b)
 #undef T
 #undef NAME
 
-/* A bound that is NaN is not a bound. */
 static void clamp_i64(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,
                       int64_t sb, const double *param)
 {
-    const int64_t low = param[0] == param[0] ? number_i64(param[0]) : INT64_MIN;
-    const int64_t high = param[1] == param[1] ? number_i64(param[1]) : INT64_MAX;
+    const int64_t low = number_i64(param[0]), high = number_i64(param[1]);
     (void)bp, (void)sb;
     for (int64_t i = 0; i < n; i++) {
         const int64_t a = *(const int64_t *)(const void *)(ap + i * sa);

@@ -6,15 +6,19 @@
 #ifndef TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 #define TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 
+#include <string.h>
+
 #include "simd/simd.h"
 
 #define TN__EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
 
-/* int64 wraps around: its formulas use unsigned numbers. A number outside of int64 becomes its
- * limit. */
+/* int64 wraps around: its formulas use unsigned numbers. Its numbers are the bits of the double. */
 static inline int64_t number_i64(double p)
 {
-    return p >= 0x1p63 ? INT64_MAX : p >= -0x1p63 ? (int64_t)p : INT64_MIN;
+    int64_t bits;
+
+    memcpy(&bits, &p, sizeof bits);
+    return bits;
 }
 static inline float number_f32(double p)
 {

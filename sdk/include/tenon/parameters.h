@@ -107,7 +107,7 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
     tn_grad_begin(false);
     if (status == TN_OK) {
         tn_clamp_options most = TN_CLAMP_OPTIONS;
-        most.max = 1.0;
+        most.max = TN_SCALAR(1.0);
         scale = tn_clamp(tn_mul_scalar(tn_reciprocal(tn_add_scalar(total, 1e-6)), max_norm), &most);
     }
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
@@ -136,8 +136,8 @@ static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t
     tn_clamp_options range = TN_CLAMP_OPTIONS;
     tn_status status = TN_OK;
 
-    range.min = -value;
-    range.max = value;
+    range.min = TN_SCALAR(-value);
+    range.max = TN_SCALAR(value);
     tn_grad_begin(false);
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);

@@ -286,8 +286,18 @@ TN_API tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dty
  * once. [scoped] */
 TN_API tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape);
 /* Filled with a number. [scoped] [null-ok: device] */
-TN_API tn_tensor *tn_tensor_full(tn_ints shape, double value, tn_dtype dtype,
+TN_API tn_tensor *tn_tensor_full(tn_ints shape, tn_scalar value, tn_dtype dtype,
                                  const tn_device *device);
+#ifndef __cplusplus /* where numbers convert by themselves */
+/* The value may be any number of C; the shape may be a literal (tn_ints){ at, count }, which has a
+ * comma of its own. */
+#define tn_tensor_full(...) TN__FULL(__VA_ARGS__, TN__FULL_5, TN__FULL_4, 0)(__VA_ARGS__)
+#define TN__FULL(a, b, c, d, e, macro, ...) macro
+#define TN__FULL_4(shape, value, dtype, device)                                                    \
+    tn_tensor_full(shape, TN_SCALAR(value), dtype, device)
+#define TN__FULL_5(at, count, value, dtype, device)                                                \
+    tn_tensor_full(at, count, TN_SCALAR(value), dtype, device)
+#endif
 /* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called
  * once when no tensor uses it any more. [scoped] [null-ok: release, user, device,
  * strides] */
@@ -350,7 +360,8 @@ TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t b
  * usual. */
 TN_API tn_status tn_tensor_copy_async(tn_tensor *to, const tn_tensor *from);
 
-/* The only element of a one-element tensor as a number; NAN and an error otherwise. Waits. */
+/* The only element of a one-element tensor as a number; NAN and an error otherwise, also where a
+ * double does not hold it exactly (tn_tensor_scalar does). Waits. */
 TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
@@ -440,6 +451,12 @@ TN_API tn_device_graph *tn_stream_capture_end(tn_stream *stream);
 TN_API tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream);
 /* Waits for its launches. [null-ok: graph] */
 TN_API void tn_device_graph_drop(tn_device_graph *graph);
+
+/* ---- exact numbers --------------------------------------------------------------------------- */
+
+/* The only element of a one-element tensor as a number of its kind, which nothing is lost of: bool,
+ * int64, double, complex; of uint64 above 2^63 - 1 UINT. Waits. On failure *out is of kind NONE. */
+TN_API tn_status tn_tensor_scalar(tn_tensor *tensor, tn_scalar *out);
 
 TN_END_DECLS
 #endif
