@@ -20,6 +20,24 @@ class Values(unittest.TestCase):
         with self.assertRaises(ValueError):
             tenon.tensor([[1, 2], [3]])
 
+    def test_numbers_keep_their_kind(self):
+        big = 2 ** 53 + 1
+        x = tenon.full([2], big, dtype="int64")
+        self.assertEqual(x.tolist(), [big, big])
+        self.assertEqual((x + big).tolist(), [2 * big, 2 * big])
+        self.assertEqual((x * 3)[0].item(), 3 * big)
+        self.assertEqual(x.clamp(max=big - 1).tolist(), [big - 1, big - 1])
+        self.assertEqual(tenon.add(x, x, alpha=-big)[0].item(), -2 ** 53)
+        y = tenon.full([2], 1.5, dtype="float64") * (2 - 3j)
+        self.assertEqual(y.tolist(), [3 - 4.5j, 3 - 4.5j])
+        self.assertEqual((y + 1j)[0].item(), 3 - 3.5j)
+        self.assertEqual(y.fill_(1j).tolist(), [1j, 1j])
+        with self.assertRaises(Exception):
+            tenon.full([2], 1.5).fill_(1j)
+        self.assertIs(tenon.tensor([True, False])[0].item(), True)
+        with self.assertRaises(TypeError):
+            tenon.full([2], "1")
+
     def test_properties(self):
         x = tenon.zeros(2, 3)
         self.assertEqual((x.shape, x.ndim, x.numel(), len(x), x.strides), ((2, 3), 2, 6, 2, (3, 1)))

@@ -293,7 +293,7 @@ static void store_number(tn_dtype dtype, tn_scalar value, char *to)
     if (TN_MASK_COMPLEX & TN_BIT(dtype))
         tn__dtype_store(TN__C128, dtype)(1, parts, to, 0);
     else if ((TN_MASK_FLOAT & TN_BIT(dtype)) || (dtype == TN_U64 && inexact) ||
-             tn_dtype_size(dtype) == 1) /* float8, too */
+             (dtype != TN_BOOL && tn_dtype_size(dtype) == 1)) /* float8, too */
         tn__dtype_store(TN__F64, dtype)(1, parts, to, 0);
     else
         tn__dtype_store(TN__I64, dtype)(1, &whole, to, 0);
