@@ -218,6 +218,7 @@ static bool set_option(const bench *b, work *w, const char *name, const char *te
     case TN_OPTION_KIND_BOOL: *(bool *)at = strcmp(text, "True") == 0; return true;
     case TN_OPTION_KIND_INT: return read_sizes(b, text, (int64_t *)at) == 1;
     case TN_OPTION_KIND_FLOAT: *(double *)at = strtod(text, NULL); return true;
+    case TN_OPTION_KIND_SCALAR: *(tn_scalar *)at = tn_scalar_float(strtod(text, NULL)); return true;
     case TN_OPTION_KIND_DTYPE: return tn_dtype_parse(text, (tn_dtype *)at) == TN_OK;
     case TN_OPTION_KIND_STRING:
         if (w->n_texts == 4)

@@ -223,6 +223,14 @@ static bool set_option(reader *r, char *text)
     case TN_OPTION_KIND_BOOL: *(bool *)options = strcmp(value, "True") == 0; return true;
     case TN_OPTION_KIND_INT: *(int64_t *)(void *)options = strtoll(value, NULL, 10); return true;
     case TN_OPTION_KIND_FLOAT: *(double *)(void *)options = strtod(value, NULL); return true;
+    case TN_OPTION_KIND_SCALAR: {
+        int64_t whole;
+
+        *(tn_scalar *)(void *)options = tn_read_int(value, &whole)
+                                            ? tn_scalar_int(whole)
+                                            : tn_scalar_float(strtod(value, NULL));
+        return true;
+    }
     case TN_OPTION_KIND_STRING: {
         char *copy = keep(r, strlen(value));
 

@@ -30,6 +30,8 @@ bool conform_own_defaults(conform *c, const tn_op_def *def)
             got = *(const bool *)at;
         } else if (o->kind == TN_OPTION_KIND_FLOAT && tn_read_float(o->def, &expected)) {
             got = *(const double *)(const void *)at;
+        } else if (o->kind == TN_OPTION_KIND_SCALAR && tn_read_float(o->def, &expected)) {
+            got = tn_scalar_as_float(*(const tn_scalar *)(const void *)at);
         } else if (o->kind == TN_OPTION_KIND_INT && tn_read_float(o->def, &expected)) {
             got = (double)*(const int64_t *)(const void *)at;
         } else {

@@ -87,6 +87,7 @@ static void set_option(uint8_t *options, const char *name, const char *text)
     case TN_OPTION_KIND_BOOL: *(bool *)at = strcmp(text, "True") == 0; break;
     case TN_OPTION_KIND_INT: *(int64_t *)at = strtoll(text, NULL, 10); break;
     case TN_OPTION_KIND_FLOAT: *(double *)at = strtod(text, NULL); break;
+    case TN_OPTION_KIND_SCALAR: *(tn_scalar *)at = read_scalar(text); break;
     case TN_OPTION_KIND_STRING:
         snprintf(one.texts[one.n_texts], sizeof one.texts[0], "%.31s", text);
         *(const char **)at = one.texts[one.n_texts++];

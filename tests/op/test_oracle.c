@@ -112,6 +112,9 @@ static void set_option(reading *r, const char *name, const char *text)
     case TN_OPTION_KIND_FLOAT:
         *(double *)(void *)(r->options + row->offset) = strtod(text, NULL);
         break;
+    case TN_OPTION_KIND_SCALAR:
+        *(tn_scalar *)(void *)(r->options + row->offset) = read_scalar(text);
+        break;
     case TN_OPTION_KIND_STRING:
         ck_assert_int_lt(r->n_texts, MOST);
         snprintf(r->texts[r->n_texts], sizeof r->texts[0], "%.31s", text);

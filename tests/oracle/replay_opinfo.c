@@ -115,6 +115,7 @@ static void set_option(play *p, const char *name, const char *text)
     case TN_OPTION_KIND_FLOAT:
         *(double *)at = strcmp(text, "True") == 0 ? 1 : strtod(text, NULL);
         break;
+    case TN_OPTION_KIND_SCALAR: *(tn_scalar *)at = read_scalar(text); break;
     case TN_OPTION_KIND_STRING:
         snprintf(p->texts[p->n_texts], sizeof p->texts[0], "%.63s", text);
         *(const char **)at = p->texts[p->n_texts++];

@@ -31,4 +31,26 @@ static inline int64_t read_numbers(const char *text, double *row)
     return count;
 }
 
+/* A number of the kind that Python prints: 2, 2.0, True, None, 1+2j, 2j. */
+static inline tn_scalar read_scalar(const char *text)
+{
+    char *end;
+    double re, im;
+    int64_t whole;
+
+    if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0)
+        return tn_scalar_bool(*text == 'T');
+    if (strcmp(text, "None") == 0)
+        return tn_scalar_none();
+    if (tn_read_int(text, &whole))
+        return tn_scalar_int(whole);
+    re = strtod(text, &end);
+    if (*end == 'j')
+        return tn_scalar_complex(0.0, re);
+    if (*end != '+' && *end != '-')
+        return tn_scalar_float(re);
+    im = strtod(end, NULL);
+    return tn_scalar_complex(re, im);
+}
+
 #endif

@@ -95,6 +95,10 @@ static const void *options_of(const tn_op_def *def, char *text, asked *o)
                 *(int64_t *)at = strtoll(value, NULL, 10);
             else if (row->kind == TN_OPTION_KIND_FLOAT)
                 *(double *)at = strtod(value, NULL);
+            else if (row->kind == TN_OPTION_KIND_SCALAR)
+                *(tn_scalar *)at = strpbrk(value, ".en") != NULL
+                                       ? tn_scalar_float(strtod(value, NULL))
+                                       : tn_scalar_int(strtoll(value, NULL, 10));
             else if (row->kind == TN_OPTION_KIND_BOOL)
                 *(bool *)at = strcmp(value, "True") == 0;
             else if (row->kind == TN_OPTION_KIND_INTS) {
