@@ -60,7 +60,7 @@ static TN_ATTR(unused) tn_tensor *small_eager(tn_tensor *x, tn_tensor *w)
 {
     tn_add_options twice = TN_ADD_OPTIONS;
 
-    twice.alpha = TN_SCALAR(2);
+    twice.alpha = TN_SCALAR(2.0);
     return tn_mul(tn_relu(tn_add(x, w, &twice)), x);
 }
 

@@ -215,7 +215,7 @@ START_TEST(nodes_are_replaced_and_erased)
     ck_assert_int_eq(tn_node_user_count(in), 1);
     ck_ok(tn_graph_lint(graph));
     tn_add_options twice = TN_ADD_OPTIONS;
-    twice.alpha = TN_SCALAR(2);
+    twice.alpha = TN_SCALAR(2.0);
     ck_same(run1(graph, x), tn_mul(tn_silu(tn_add(x, w, &twice)), x));
     ck_same(run1(before, x), small_eager(x, w)); /* a copy is of its own */
     ck_assert_int_eq(tn_node_erase(relu), TN_ERR_RUNTIME);
