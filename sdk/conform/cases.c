@@ -299,9 +299,10 @@ static void hand_out(reader *r)
 
 static bool read_line(reader *r, char *line)
 {
-    char *text = strchr(line, ' ');
+    char *text, why[256];
 
     line[strcspn(line, "\r\n")] = '\0';
+    text = strchr(line, ' ');
     text = text != NULL ? text + 1 : line + strlen(line);
     if (strncmp(line, "case ", 5) == 0) {
         hand_out(r);
@@ -318,6 +319,12 @@ static bool read_line(reader *r, char *line)
         r->one.def = tn_op_definition(r->one.op);
         return true;
     }
+    if (strncmp(line, "layer ", 6) == 0 || strncmp(line, "optimizer ", 10) == 0) {
+        hand_out(r);
+        return true;
+    }
+    if (!conform_line_begins(line, r->ours ? CONFORM_OP_LINES : CONFORM_LINES, why, sizeof why))
+        return wrong(r, "%s", why);
     if (!r->ours)
         return true;
     if (strncmp(line, "opt ", 4) == 0)

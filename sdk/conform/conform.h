@@ -64,6 +64,16 @@ void conform_row(conform *c, const char *op, const char *dtype, const char *rout
  * would block. */
 FILE *conform_open(const char *path, const char **why);
 
+/* The words that lines of case files begin with: of all files, and of each kind of case. */
+#define CONFORM_OP_LINES "opt in cot out grad loose refused try"
+#define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
+#define CONFORM_OPTIMIZER_LINES "parameter gradient after"
+#define CONFORM_LINES                                                                              \
+    "case op layer optimizer " CONFORM_OP_LINES " " CONFORM_LAYER_LINES " " CONFORM_OPTIMIZER_LINES
+/* Whether a line begins with one of the words, or is blank, a comment or `end`; if not, what is
+ * wrong. */
+bool conform_line_begins(const char *line, const char *words, char *why, size_t size);
+
 /* ---- tests ---- */
 
 typedef struct conform_test {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening the files that the command line names. */
+ * The files that the command line names: opening them, and the first words of their lines. */
 #include "conform.h"
 
 #include <errno.h>
@@ -24,4 +24,33 @@ FILE *conform_open(const char *path, const char **why)
     if (file >= 0)
         close(file);
     return NULL;
+}
+
+static bool has_word(const char *words, const char *word, size_t length)
+{
+    for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
+        size_t here = strcspn(at, " ");
+
+        if (here == length && strncmp(at, word, length) == 0)
+            return true;
+        at += here;
+    }
+    return false;
+}
+
+bool conform_line_begins(const char *line, const char *words, char *why, size_t size)
+{
+    size_t length = strcspn(line, " ");
+    char word[32];
+
+    if (line[strspn(line, " \t")] == '\0' || line[0] == '#' || strcmp(line, "end") == 0 ||
+        has_word(words, line, length))
+        return true;
+    if (length == 0) {
+        tn_snprint(why, size, "the line begins with a blank");
+    } else {
+        tn_snprint(word, sizeof word, "%.*s", (int)(length < 31 ? length : 31), line);
+        tn_snprint(why, size, "unknown line, got %q; expected one of: %s", word, words);
+    }
+    return false;
 }

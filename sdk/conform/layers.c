@@ -322,7 +322,8 @@ static bool check_on(conform_subject *s)
     well = module != NULL;
     if (well && strcmp(tn_module_type(module), s->c->subject) != 0)
         well = conform_layer_say(s, "it is a %s", tn_module_type(module));
-    well = well && traversal(s, module) && round_trip(s, module, tn_module_spec, "spec", false) &&
+    well = well && conform_layer_as_given(s) && traversal(s, module) &&
+           round_trip(s, module, tn_module_spec, "spec", false) &&
            round_trip(s, module, tn_module_repr, "repr", true) && modes(s, module) &&
            state(s, module) && conversion(s, module) &&
            (!wide || conform_layer_gradients(s, module)) && conform_layer_hooks(s, module) &&

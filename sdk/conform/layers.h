@@ -6,7 +6,13 @@
 
 #include "conform.h"
 
-enum { CONFORM_LAYER_INPUTS = 8 };
+enum { CONFORM_LAYER_INPUTS = 8, CONFORM_LAYER_RESULTS = 16 };
+
+/* A parameter or buffer that the author gives. */
+typedef struct conform_layer_state {
+    char name[128];
+    conform_tensor tensor;
+} conform_layer_state;
 
 typedef struct conform_layer_case {
     char spec[512];
@@ -14,6 +20,12 @@ typedef struct conform_layer_case {
     bool random;                             /* it draws random numbers in eval mode */
     conform_tensor in[CONFORM_LAYER_INPUTS]; /* `grad`: a gradient is checked */
     int64_t n_in;
+    /* What the author expects of the module with that state, in training unless given_eval. */
+    conform_tensor out[CONFORM_LAYER_RESULTS];
+    int64_t n_out;
+    conform_layer_state *state;
+    int64_t n_state;
+    bool given_eval;
 } conform_layer_case;
 
 /* Passes on the cases of a layer type from a file, or from the files *.txt of a folder; `take`
@@ -23,8 +35,6 @@ int64_t conform_layer_cases(const char *path, const char *type,
                             char *words, size_t size);
 
 /* ---- what the checks share (layers_calls.c) ---- */
-
-enum { CONFORM_LAYER_RESULTS = 16 };
 
 /* A case on a device, in a dtype. */
 typedef struct conform_subject {
@@ -101,6 +111,11 @@ tn_hook_handle conform_layer_count_back(tn_module *module, conform_hook_counts *
 bool conform_layer_hooks(const conform_subject *s, tn_module *module);
 /* The inputs whose gradient the case asks for, with requires_grad. */
 bool conform_layer_inputs_with_grad(const conform_subject *s, tn_tensor **in);
+
+/* ---- layers_given.c ---- */
+
+/* Whether it computes the results that the case gives. */
+bool conform_layer_as_given(const conform_subject *s);
 
 /* ---- layers_copies.c ---- */
 

@@ -5,7 +5,9 @@
  *   eval                                in training it is not what is checked
  *   random                              it draws random numbers in eval mode, too
  *   in DTYPE SHAPE [g] [: NUMBERS]      "-" for no dimension; without numbers some are drawn
- * Files in the same folder may contain other cases: lines before a `layer` line are skipped. */
+ *   state NAME DTYPE SHAPE : NUMBERS    a parameter or buffer that the results are computed with
+ *   out DTYPE SHAPE : NUMBERS           a result
+ * Files in the same folder may contain other cases, whose lines are skipped. */
 #include "layers.h"
 
 #include <dirent.h>
@@ -32,10 +34,24 @@ static bool wrong(const reader *r, const char *what)
     return false;
 }
 
+/* The same for words that are there already. */
+static bool wrong_line(const reader *r)
+{
+    char what[256];
+
+    snprintf(what, sizeof what, "%s", r->words);
+    return wrong(r, what);
+}
+
 static void clear(reader *r)
 {
     for (int64_t i = 0; i < r->one.n_in; i++)
         free(r->one.in[i].values);
+    for (int64_t i = 0; i < r->one.n_out; i++)
+        free(r->one.out[i].values);
+    for (int64_t i = 0; i < r->one.n_state; i++)
+        free(r->one.state[i].tensor.values);
+    free(r->one.state);
     memset(&r->one, 0, sizeof r->one);
     r->ours = false;
 }
@@ -98,45 +114,77 @@ static bool read_numbers(const char *text, conform_tensor *t)
     return text[strspn(text, " \t")] == '\0';
 }
 
-static bool read_input(reader *r, char *text)
+/* DTYPE SHAPE [g] [: NUMBERS], into a tensor whose values are freed with the case. */
+static bool read_tensor(const reader *r, char *text, conform_tensor *t)
 {
-    conform_tensor *t = &r->one.in[r->one.n_in];
     char *numbers = strchr(text, ':'), dtype[16], shape[128], flag[4] = "";
 
-    if (r->one.n_in == CONFORM_LAYER_INPUTS)
-        return wrong(r, "too many inputs of a layer");
     if (numbers != NULL)
         *numbers++ = '\0';
     if (sscanf(text, "%15s %127s %3s", dtype, shape, flag) < 2 ||
         (flag[0] != '\0' && strcmp(flag, "g") != 0))
-        return wrong(r, "malformed input; expected `in DTYPE SHAPE [g] [: NUMBERS]`");
+        return wrong(r, "malformed tensor; expected DTYPE SHAPE [g] [: NUMBERS]");
     memset(t, 0, sizeof *t);
     t->there = true;
     t->grad = flag[0] == 'g';
     if (tn_dtype_parse(dtype, &t->dtype) != TN_OK || (TN_MASK_COMPLEX & TN_BIT(t->dtype)) != 0) {
         tn_error_clear();
-        return wrong(r, "unknown dtype for the input of a layer");
+        return wrong(r, "unknown dtype for a tensor of a layer");
     }
     if (!read_shape(shape, t))
         return wrong(r, "malformed shape; expected 2,3, or - for no dimension");
     t->values = malloc((size_t)(t->count + 1) * sizeof *t->values);
     if (t->values == NULL)
         return wrong(r, "out of memory");
-    r->one.n_in++;
     if (numbers == NULL)
         draw(t);
-    else if (!read_numbers(numbers, t))
+    else if (!read_numbers(numbers, t)) {
+        free(t->values);
+        t->values = NULL;
         return wrong(r, "the numbers do not fill the shape");
+    }
     return true;
+}
+
+static bool read_input(reader *r, char *text)
+{
+    if (r->one.n_in == CONFORM_LAYER_INPUTS)
+        return wrong(r, "too many inputs of a layer");
+    return read_tensor(r, text, &r->one.in[r->one.n_in]) && ++r->one.n_in > 0;
+}
+
+static bool read_result(reader *r, char *text)
+{
+    if (r->one.n_out == CONFORM_LAYER_RESULTS)
+        return wrong(r, "too many results of a layer");
+    if (strchr(text, ':') == NULL)
+        return wrong(r, "no numbers; expected out DTYPE SHAPE : NUMBERS");
+    return read_tensor(r, text, &r->one.out[r->one.n_out]) && ++r->one.n_out > 0;
+}
+
+static bool read_state(reader *r, char *text)
+{
+    size_t length = strcspn(text, " ");
+    conform_layer_state *more;
+
+    if (length == 0 || length >= sizeof more->name || strchr(text, ':') == NULL)
+        return wrong(r, "expected state NAME DTYPE SHAPE : NUMBERS");
+    more = realloc(r->one.state, (size_t)(r->one.n_state + 1) * sizeof *more);
+    if (more == NULL)
+        return wrong(r, "out of memory");
+    r->one.state = more;
+    more += r->one.n_state;
+    snprintf(more->name, sizeof more->name, "%.*s", (int)length, text);
+    return read_tensor(r, text + length, &more->tensor) && ++r->one.n_state > 0;
 }
 
 static bool read_line(reader *r, char *line)
 {
     size_t length = strlen(r->type);
+    char *text = line + strcspn(line, " ");
 
-    line[strcspn(line, "\r\n")] = '\0';
     if (strncmp(line, "layer ", 6) == 0 || strncmp(line, "op ", 3) == 0 ||
-        strncmp(line, "case ", 5) == 0) {
+        strncmp(line, "case ", 5) == 0 || strncmp(line, "optimizer ", 10) == 0) {
         hand_out(r);
         r->ours = line[0] == 'l' && strncmp(line + 6, r->type, length) == 0 &&
                   (line[6 + length] == '(' || line[6 + length] == '\0');
@@ -146,11 +194,23 @@ static bool read_line(reader *r, char *line)
             strcpy(r->one.spec, line + 6);
         return true;
     }
-    if (r->ours && strcmp(line, "eval") == 0)
+    if (!conform_line_begins(line, r->ours ? CONFORM_LAYER_LINES : CONFORM_LINES, r->words,
+                             r->size))
+        return wrong_line(r);
+    if (!r->ours)
+        return true;
+    text += *text == ' ';
+    if (strcmp(line, "eval") == 0)
         r->one.eval = true;
-    if (r->ours && strcmp(line, "random") == 0)
+    if (strcmp(line, "train 0") == 0)
+        r->one.given_eval = true;
+    if (strcmp(line, "random") == 0)
         r->one.random = true;
-    return r->ours && strncmp(line, "in ", 3) == 0 ? read_input(r, line + 3) : true;
+    if (strncmp(line, "in ", 3) == 0)
+        return read_input(r, text);
+    if (strncmp(line, "out ", 4) == 0)
+        return read_result(r, text);
+    return strncmp(line, "state ", 6) == 0 ? read_state(r, text) : true;
 }
 
 static bool read_file(reader *r, const char *path)
@@ -167,6 +227,7 @@ static bool read_file(reader *r, const char *path)
         return wrong(r, why);
     while (well && !r->stop && getline(&line, &size, file) > 0) {
         r->line++;
+        line[strcspn(line, "\r\n")] = '\0';
         well = read_line(r, line);
     }
     if (well)

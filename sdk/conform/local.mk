@@ -23,6 +23,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers_calls.c \
 	sdk/conform/layers_cases.c \
 	sdk/conform/layers_copies.c \
+	sdk/conform/layers_given.c \
 	sdk/conform/layers_gradients.c \
 	sdk/conform/layers_hooks.c \
 	sdk/conform/layers_life.c \

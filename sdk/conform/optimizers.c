@@ -448,8 +448,9 @@ static void end_case(numbers_case *one)
 /* How many cases of the type a file has; -1 after a failure. */
 static int64_t cases_of_file(conform *c, const char *path)
 {
-    const char *why;
-    FILE *file = conform_open(path, &why);
+    const char *reason;
+    char why[256];
+    FILE *file = conform_open(path, &reason);
     numbers_case one = { .step = 0 };
     rule r = { c, one.spec };
     double after[NUMBERS];
@@ -479,14 +480,22 @@ static int64_t cases_of_file(conform *c, const char *path)
             count = read_numbers(line + 6, after);
             well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
                        ? case_after(&r, &one, after, count)
-                       : conform_fail(c, "%s:%lld: wrong numbers; expected at most %d", path,
-                                      (long long)number, NUMBERS);
+                       : conform_fail(c, "%s:%lld: %s", path, (long long)number,
+                                      count > 0 ? "`after` comes after `parameter` and `gradient`"
+                                                : "wrong numbers; expected 1 to 16");
+        } else if (strncmp(line, "op ", 3) == 0 || strncmp(line, "case ", 5) == 0 ||
+                   strncmp(line, "layer ", 6) == 0) {
+            end_case(&one);
+        } else if (!conform_line_begins(
+                       line, one.spec[0] != '\0' ? CONFORM_OPTIMIZER_LINES : CONFORM_LINES, why,
+                       sizeof why)) {
+            well = conform_fail(c, "%s:%lld: %s", path, (long long)number, why);
         }
     }
     end_case(&one);
     free(line);
     if (file == NULL)
-        conform_fail(c, "%s: %s; --cases names a file or folder", path, why);
+        conform_fail(c, "%s: %s; --cases names a file or folder", path, reason);
     else
         fclose(file);
     return well ? found : -1;

@@ -187,6 +187,25 @@ printf 'layer Scaled(3)\nin f64 2,3 : 1 2\n' >"$layer_cases"
 finds_layer short_layer RIGHT "layers.txt:2: the numbers do not fill the shape"
 printf 'layer Scaled(3)\nin f64 2,4\n' >"$layer_cases"
 finds_layer misfit RIGHT "the call fails"
+printf 'layer Scaled(3)\nIn f64 2,3\n' >"$layer_cases"
+finds_layer unknown_line RIGHT 'layers.txt:2: unknown line, got "In"; expected one of: eval'
+printf 'layer Scaled(3)\n in f64 2,3\n' >"$layer_cases"
+finds_layer blank_first RIGHT 'layers.txt:2: the line begins with a blank'
+printf 'Layer Scaled(3)\nin f64 2,3\n' >"$layer_cases"
+finds_layer unknown_word RIGHT 'layers.txt:1: unknown line, got "Layer"; expected one of: case'
+printf 'layer Scaled(3)\nstate scale f64 3 : 2 3 4\nin f64 2,3 g : 1 2 3 0 1 -1\n%s\n' \
+    'out f64 2,3 : 6 18 36 0 9 -12' >"$layer_cases"
+check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases"
+test $code -eq 0 || { fail "a layer with given results: $code"; cat "$place/out"; }
+sed 's/ -12$/ -12.5/' "$layer_cases" >"$place/other.txt"
+layer_cases=$place/other.txt
+finds_layer other_result RIGHT \
+    'result 0 of the case: element 5: wrong value, got -12; expected -12.5'
+printf 'layer Scaled(3)\nstate height f64 1 : 1\nin f64 2,3\nout f64 - : 1\n' >"$layer_cases"
+finds_layer other_state RIGHT 'state height: the case names what the layer does not have'
+printf 'layer Scaled(3)\nin f64 2,3\nout f64 3,2 : 1 2 3 4 5 6\n' >"$layer_cases"
+finds_layer other_shape RIGHT 'result 0 of the case: wrong shape'
+layer_cases=$place/layers.txt
 echo end >"$layer_cases"
 check "$place/scaled.so" --only 'layers/*' --cases "$layer_cases"
 test $code -eq 0 || fail "a layer that needs no case: exit status $code"
