@@ -4,6 +4,7 @@
  * sdk/conform. */
 #include "tool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ typedef struct word {
 
 static conform_options chosen;
 static const char *level = "all", *run_only;
-static int64_t seed = 1, jobs = 1, seconds = 120, fd = -1, depth = -1;
+static int64_t seed = 1, jobs = 1, seconds = 120, fd = STDOUT_FILENO, depth = -1;
 
 static const word words[] = {
     { "--level", "LEVEL", "last level to test: contract, ops, grad, layers or all; default: all",
@@ -49,7 +50,9 @@ static const word words[] = {
       "writes what ran, by operator and dtype, as JSON, to ship with the "
       "plugin",
       &chosen.capabilities, NULL, NULL },
-    { "--run", "TEST", NULL, &run_only, NULL, NULL },
+    { "--run", "TEST",
+      "runs one test in this process, for a debugger, and prints what the test finds as it goes",
+      &run_only, NULL, NULL },
     { "--fd", "N", NULL, NULL, &fd, NULL },
     { "--depth", "N", NULL, NULL, &depth, NULL },
 };
@@ -146,7 +149,7 @@ static int run(int count, char **given, bool only_help)
     if (jobs < 1 || jobs > MOST_JOBS || seconds < 1 || seconds > 86400)
         return usage("--jobs or --seconds: out of range; expected 1 to 64, and 1 to 86400", "");
     if (access(chosen.file, R_OK) != 0) {
-        fprintf(stderr, "tenon check: %s cannot be read\n", chosen.file);
+        fprintf(stderr, "tenon check: %s cannot be read: %s\n", chosen.file, strerror(errno));
         return EXIT_USAGE;
     }
     if (chosen.cases == NULL)

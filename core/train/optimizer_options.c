@@ -297,7 +297,7 @@ static tn_status no_number(const tn_optimizer *optimizer, const char *name)
          row != NULL && row->kind != TN_OPTION_KIND_END; row++)
         if (is_numeric(row))
             tn__text_add(&known, "%s%s%s", known.length > 0 ? ", " : "", row->name,
-                         row->kind == TN_OPTION_KIND_FLOATS ? "[0]" : "");
+                         row->kind == TN_OPTION_KIND_FLOATS ? "[i]" : "");
     status = tn_fail(TN_ERR_KEY, "optimizer %s: no option %q; numbers it has: %s",
                      optimizer->def->name, name, known.at != NULL ? known.at : "none");
     tn__text_free(&known);

@@ -3,6 +3,7 @@
  * The level contract of tenon check: the requirements of docs/plugins/backends.md for a device
  * type, before operators are computed. */
 #include "device.h"
+#include "reference.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -347,12 +348,31 @@ static void has_properties(conform *c)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* float32, int64 for operators of integers alone. */
-static tn_dtype kernel_dtype(const tn_op_def *def)
+/* The dtypes that a kernel is looked for in: those of a basic one; else float32, int64 for
+ * operators of integers alone. */
+static uint64_t kernel_dtypes(const tn_op_def *def, uint64_t flag)
 {
     uint64_t dtypes = def->n_inputs > 0 ? def->inputs[0].dtypes : 0;
 
-    return dtypes == 0 || dtypes & TN_BIT(TN_F32) ? TN_F32 : TN_I64;
+    if (flag == TN_OP_BASIC)
+        return conform_basic_dtypes(def->name);
+    return dtypes == 0 || dtypes & TN_BIT(TN_F32) ? TN_BIT(TN_F32) : TN_BIT(TN_I64);
+}
+
+/* Whether the device has a kernel in each of the dtypes, of which *missing is the first without. */
+static bool has_kernel(const tn_op *op, const char *type, uint64_t dtypes, tn_dtype *missing)
+{
+    char route[200];
+
+    for (uint32_t dtype = 0; dtype < 64; dtype++) {
+        if ((dtypes >> dtype & 1) == 0)
+            continue;
+        *missing = (tn_dtype)dtype;
+        if (tn_op_route(op, type, (tn_dtype)dtype, route, sizeof route) < 0 ||
+            strncmp(route, "kernel", 6) != 0)
+            return false;
+    }
+    return true;
 }
 
 /* Skipped with the names of the operators that the device has no kernel for, of those with the
@@ -367,21 +387,18 @@ static void counts_kernels(conform *c, uint64_t flag, const char *use)
     for (int64_t i = 0; i < tn_op_count(); i++) {
         const tn_op *op = tn_op_find(tn_op_name_at(i), 0);
         const tn_op_def *def = tn_op_definition(op);
-        char route[200] = "";
+        tn_dtype dtype;
 
         if ((def->flags & flag) == 0)
             continue;
         all++;
-        if (tn_op_route(op, type, kernel_dtype(def), route, sizeof route) < 0) {
-            conform_fail(c, "%s", tn_error_text());
-            return;
-        }
-        if (strncmp(route, "kernel", 6) == 0)
+        if (has_kernel(op, type, kernel_dtypes(def, flag), &dtype))
             there++;
         else if (used < sizeof missing)
-            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s",
-                                     used > 0 ? ", " : "", tn_op_name_at(i));
+            used += (size_t)snprintf(missing + used, sizeof missing - used, "%s%s (%s)",
+                                     used > 0 ? ", " : "", tn_op_name_at(i), tn_dtype_name(dtype));
     }
+    tn_error_clear();
     c->checks += there;
     if (all == 0)
         conform_skip(c, "no loaded plugin provides such operators");

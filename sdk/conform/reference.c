@@ -323,6 +323,17 @@ static const tn_backend_def backend = {
     .copy = copy,
 };
 
+uint64_t conform_basic_dtypes(const char *op)
+{
+    /* For places (pooling, cross entropy) and numbers of batches. */
+    static const char *const places[] = { "add_scalar", "arange", "copy", "gather", NULL };
+
+    for (int i = 0; places[i] != NULL; i++)
+        if (strcmp(op, places[i]) == 0)
+            return TN_BIT(TN_F32) | TN_BIT(TN_I64);
+    return TN_BIT(TN_F32);
+}
+
 enum { KERNELS = 256 };
 
 static bool has_flags(const char *op, uint64_t flags)
@@ -340,8 +351,13 @@ static tn_status add(const char *type, const char *const *names,
 
     for (; *names != NULL; names++) {
         const tn_kernel_def one = {
-            TN_HEAD(tn_kernel_def), .op = *names,          .device = type, .name = *names,
-            .revision = 1,          .dtypes = TN_MASK_ALL, .run = run
+            TN_HEAD(tn_kernel_def),
+            .op = *names,
+            .device = type,
+            .name = *names,
+            .revision = 1,
+            .dtypes = flags & TN_OP_BASIC ? conform_basic_dtypes(*names) : TN_MASK_ALL,
+            .run = run,
         };
         tn_status status;
 

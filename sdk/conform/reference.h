@@ -54,8 +54,11 @@ tn_status reference_move(const tn_call *call); /* copies, indices, products, ran
 extern const char *const reference_each_names[], *const reference_fold_names[],
                                                      *const reference_move_names[];
 
+/* TN_BIT mask of the dtypes in which a new device needs a basic kernel, for a network of float32.
+ */
+uint64_t conform_basic_dtypes(const char *op);
 /* Registers the device type "reference" in this process, with kernels for the operators that have
- * all of these flags: TN_OP_PRIMITIVE. */
+ * all of these flags: TN_OP_PRIMITIVE, or TN_OP_BASIC: in no more dtypes than a network needs. */
 tn_status conform_reference(uint64_t flags);
 /* The device "counted": the reference as a device whose memory the host cannot address. NULL and an
  * error on failure. */

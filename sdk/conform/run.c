@@ -67,6 +67,13 @@ static bool collect(buffer *b, int fd, size_t most)
     return true;
 }
 
+static bool logs_to_file(void)
+{
+    const char *log = getenv("TENON_LOG");
+
+    return log != NULL && strchr(log, ':') != NULL;
+}
+
 static bool start(const conform_options *o, const char *test, bool guarded, running *r)
 {
     int told[2], said[2];
@@ -94,7 +101,8 @@ static bool start(const conform_options *o, const char *test, bool guarded, runn
 #endif
         if (guarded) /* the core checks the memory around what kernels write */
             setenv("TENON_CHECK", "1", 1);
-        setenv("TENON_LOG", "off", 0); /* captures what the plugin prints, not its log */
+        if (!logs_to_file()) /* what the plugin prints is captured, and is not its log */
+            setenv("TENON_LOG", "off", 1);
         dup2(nothing, 0);
         dup2(said[1], 1);
         dup2(said[1], 2);
