@@ -7,9 +7,9 @@
 
 #define DEPTH_MAX 64
 
-static const char *const kind_names[] = { "None",   "bool",  "int",    "float",  "string",
-                                          "list",   "tuple", "spec",   "tensor", "module",
-                                          "opaque", "bytes", "complex" };
+static const char *const kind_names[] = { "None",   "bool",  "int",           "float",  "string",
+                                          "list",   "tuple", "spec",          "tensor", "module",
+                                          "opaque", "bytes", "complex number" };
 
 const char *tn__value_kind_name(uint32_t kind)
 {
@@ -176,7 +176,7 @@ static void print(const tn_value *value, int depth, tn__text *text)
         if (tn__value_complex_ok(value))
             print_complex(value->as.list[0].as.f, value->as.list[1].as.f, text);
         else
-            put(text, "<complex>");
+            put(text, "<complex number>");
         break;
     case TN_VALUE_STRING: put_string(text, value->as.s); break;
     case TN_VALUE_SPEC: put(text, value->as.s); break;

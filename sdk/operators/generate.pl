@@ -567,7 +567,8 @@ y = tn_sum(x, NULL);
 
 Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it:
 `tn_add_(a, b, NULL)`. A kernel finds the whole struct, arguments included, in `call->options`.
-A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int, float and complex; `nograd` inputs get no gradient.
+A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int, float and complex; `nograd`
+inputs get no gradient.
 END
 my (@json, @list, @layers);
 my $conversions = <<'END';

@@ -230,7 +230,7 @@ START_TEST(numbers_keep_their_kind_and_their_bits)
     expect_failure(TN_ERR_TYPE, "got None (None); expected a number, True or False");
     ck_assert_int_eq(fill(all_options, &(struct all){ 0 }, sizeof(struct all), "f(real=2j)", &keep),
                      TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "wrong type, got 2.0j (complex); expected a number");
+    expect_failure(TN_ERR_TYPE, "wrong type, got 2.0j (complex number); expected a number");
 }
 END_TEST
 

@@ -26,6 +26,7 @@ my %sample = (
     'int64_t *'                => '(int64_t *)given_bytes',
     'const int64_t *'          => '(const int64_t *)given_bytes',
     'uint64_t *'               => '(uint64_t *)given_bytes',
+    'tn_scalar *'              => '(tn_scalar *)given_bytes',
     'double *'                 => '(double *)given_bytes',
     'uint64_t[4]'              => '(uint64_t *)given_bytes',
     'const uint64_t[4]'        => '(const uint64_t *)given_bytes',
@@ -101,7 +102,8 @@ my %sample = (
 # The others by value.
 my %plain = (
     'int64_t' => '1', 'int32_t' => '1', 'uint32_t' => '1', 'uint64_t' => '0', 'size_t' => '8', 'int' => '0',
-    'bool' => 'true', 'double' => '1.0', 'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
+    'bool' => 'true', 'double' => '1.0', 'tn_scalar' => 'tn_scalar_int(1)',
+    'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
     'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0', 'tn_hook_handle' => '1',
     'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0',
 );
