@@ -54,7 +54,8 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
 {
     uint64_t per_block = words <= 1 ? 4 : words == 2 ? 2 : 1;
     tn_status status = tn__capture_refuse_here(
-        "tn_random_take", "each launch would repeat the numbers; draw them before, or from a state in a tensor");
+        "tn_random_take",
+        "each launch would repeat the numbers; draw them before, or from a state in a tensor");
 
     if (status != TN_OK)
         return status;

@@ -380,8 +380,8 @@ static tn_status attend_derive(tn_derive *d)
     }
     if (tn__needs(d, 3)) {
         struct slopes slopes;
-        tn_status status = find_slopes(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state, &g,
-                                       &slopes);
+        tn_status status = find_slopes(gy, q, k, v, mask, d->out[0], d->out[1], d->gout[1], state,
+                                       &g, &slopes);
 
         if (status != TN_OK)
             return status;

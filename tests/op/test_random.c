@@ -176,7 +176,8 @@ START_TEST(refusals_say_what_and_where)
     refused(tn_arange(TN_NONE, 1, 0, NULL), "inconsistent with step sign");
     refused(tn_full(TN_NONE, TN_SHAPE(2, -1), 1, NULL), "full: shape: negative size, got -1");
     refused(tn_index_put(x, x, NULL, 0, NULL), "index_put: inputs: wrong number, got 2");
-    refused(tn_index_put(x, x, NULL, 99, NULL), "index_put: indices: wrong list, got 99 tensors and NULL");
+    refused(tn_index_put(x, x, NULL, 99, NULL),
+            "index_put: indices: wrong list, got 99 tensors and NULL");
     for (int i = 0; i < 2; i++) { /* of 3 rows, 3 and -4 are none */
         tn_tensor *row = tn_cast(tn_full(TN_NONE, TN_SHAPE(1), i == 0 ? 3 : -4, NULL), TN_I64);
 

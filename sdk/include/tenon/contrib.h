@@ -2,12 +2,12 @@
  *
  * What a plugin (or a program, with tn_register) contributes: the descriptors; that of a device
  * type is in <tenon/backend.h>, those of passes and compilers are in <tenon/compiler.h>, that of a
- * communicator in <tenon/comm.h>. All are `static const`, begin with TN_HEAD, are copied by the core into its own zero-filled structs (an absent
- * member is NULL), and must remain valid until the process ends. Callbacks report failures with
- * tn_fail and return its code; they never end the process, print, or start threads. Every callback
- * can reach the member `user` of its descriptor, which the core never looks at: one function then
- * serves descriptors that a program makes at run time, or those of another language. `self` and
- * `op` are the core's copy of the descriptor. */
+ * communicator in <tenon/comm.h>. All are `static const`, begin with TN_HEAD, are copied by the
+ * core into its own zero-filled structs (an absent member is NULL), and must remain valid until the
+ * process ends. Callbacks report failures with tn_fail and return its code; they never end the
+ * process, print, or start threads. Every callback can reach the member `user` of its descriptor,
+ * which the core never looks at: one function then serves descriptors that a program makes at run
+ * time, or those of another language. `self` and `op` are the core's copy of the descriptor. */
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
