@@ -184,8 +184,8 @@ typedef struct tn__error_state {
 } tn__error_state;
 extern _Thread_local tn__error_state tn__error_here TN__TLS_NEAR;
 
-/* The plugin whose code runs in this thread, for error records and log lines; returns the one
- * before, to be put back. "" is the core. */
+/* Sets the plugin that error records and log lines of this thread name ("": the core). Returns the
+ * previous one, which the caller restores. */
 static inline const char *tn__error_plugin(const char *id)
 {
     const char *before = tn__error_here.plugin;

@@ -26,8 +26,8 @@ typedef struct tn__precision {
 } tn__precision;
 #define TN__PRECISION_DOUBLE ((tn__precision){ 53, -1074 })
 
-/* The fewest digits that read back to the same number of the type, which `value` is, and of those
- * the nearest. `value` is finite, its sign is ignored. */
+/* The shortest decimal that reads back as `value` in the floating-point type `type`; of several the
+ * nearest. `value` is a finite number of that type; its sign is ignored. */
 void tn__number_shortest(double value, tn__precision type, tn__digits *out);
 
 /* `count` significant digits, or, with `fixed`, `count` digits after the decimal point, rounded

@@ -70,7 +70,8 @@ static tn_status check_numbers(struct offer *offer, const int64_t *nodes, int64_
                            "claim: node out of range, got %lld; the region has %lld nodes",
                            (long long)nodes[i], (long long)most);
         if (offer->claimed[nodes[i]])
-            return tn_fail(TN_ERR_VALUE, "claim: node %lld (%s) was claimed before",
+            return tn_fail(TN_ERR_VALUE,
+                           "claim: node %lld (%s): already claimed; expected each node once",
                            (long long)nodes[i], offer->flat.region.nodes[nodes[i]].name);
         offer->claimed[nodes[i]] = 1;
     }

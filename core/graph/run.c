@@ -46,7 +46,9 @@ static tn_status check_guard(const tn__guard *guard, const char *name, const cha
 {
     if (tn__graph_guard_holds(guard))
         return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME, "tn_graph_run: %s: the tensor has changed since; %s", name, why);
+    return tn_fail(TN_ERR_RUNTIME,
+                   "tn_graph_run: %s: the tensor has changed since the graph was built; %s", name,
+                   why);
 }
 
 /* A graph that a pass made for inference has lost what gradients need. */
@@ -183,7 +185,8 @@ static tn_status run_node(struct run *run, tn_node *node)
     case TN_NODE_REGION: return run_step(run, node);
     case TN_NODE_INPUT: status = take_input(run, node, &tensor); break;
     case TN_NODE_CONSTANT:
-        status = check_guard(&node->held, node->name, "a constant must not: use tn_graph_slot");
+        status = check_guard(&node->held, node->name,
+                             "a constant must stay the same; use tn_graph_slot");
         break;
     default: break;
     }

@@ -256,8 +256,9 @@ static int contains(const tn_module *child, const tn_module *module)
     return found;
 }
 
-/* Below a module that nothing holds, levels are counted when it gets a holder: a tree that is built
- * from its leaves up is not walked at every level. */
+/* Sets the depth of `child`, and with `all` of the modules below it. Below a module without a
+ * parent they are set when it gets one, so that building a tree from its leaves up does not walk it
+ * at every level. */
 static void set_depth(tn_module *child, int32_t depth, bool all)
 {
     tn__slot_steps++;

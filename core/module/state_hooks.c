@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks around the state of a module: registered, and run. */
+ * Registers and runs the hooks around saving and loading the state of a module. */
 #include "core/module/loading.h"
 
 /* ---- registering ----------------------------------------------------------------------------- */

@@ -180,8 +180,8 @@ static tn_status missing_option(const tn_op_def *def)
                    row->name, row->help);
 }
 
-/* The options with all that the caller's struct does not have, when it is of another version of the
- * header. */
+/* The caller's struct has the size of another version of the header: copies it and fills in what it
+ * does not have with defaults. */
 static tn_status other_options(tn__work *work, const void *options)
 {
     const tn_op_def *def = &work->op->def;

@@ -69,8 +69,8 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
     const char *before = tn__error_plugin(work->op->id);
-    /* Inner operators record themselves: views remember their base also while no gradient is
-     * wanted yet. */
+    /* An operator without a derivative is differentiated through its inner operators. Recording
+     * stays on for them even if no input requires a gradient yet: a view must remember its base. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
     tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
                          .in = work->in,        .n_in = work->n_in, .out = out,

@@ -58,7 +58,10 @@ static tn_status row_acceptable(const tn__plugin *plugin, const tn_interface_row
                        "(\"%s.name\"), of letters, digits, `.`, `_` and `-`",
                        row->id, plugin->id);
     if (tn__plugin_up.host_interface(row->id, 0, UINT32_MAX, NULL, NULL))
-        return tn_fail(TN_ERR_REFUSED, "interface %q: the host has one of this id", row->id);
+        return tn_fail(
+            TN_ERR_REFUSED,
+            "interface %q: id: taken by the host; expected one that begins with the id of the plugin",
+            row->id);
     if (!row->table || row->size < sizeof(void *))
         return tn_fail(TN_ERR_VALUE,
                        "interface %q: wrong table, got %u bytes%s; expected at least one function",

@@ -236,7 +236,7 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
 tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
 {
     if (managed == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: tensor: it is NULL");
+        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: tensor: NULL; expected a DLPack tensor");
         return NULL;
     }
     return import(&managed->tensor, managed, release_plain, false);

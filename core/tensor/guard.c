@@ -149,14 +149,13 @@ static tn_status check(const tn__guarded *g)
     if (status == TN_OK && before >= 0)
         return tn_fail(
             TN_ERR_ASSERT,
-            "tensor of %llu bytes on %s: memory before it was written, %lld bytes before its start",
+            "tensor of %llu bytes on %s: out-of-bounds write, %lld bytes before its start",
             (unsigned long long)size, g->storage.device->name,
             (long long)((int64_t)g->guard - before));
     if (status == TN_OK && behind >= 0)
-        return tn_fail(
-            TN_ERR_ASSERT,
-            "tensor of %llu bytes on %s: memory after it was written, %lld bytes after its end",
-            (unsigned long long)size, g->storage.device->name, (long long)behind);
+        return tn_fail(TN_ERR_ASSERT,
+                       "tensor of %llu bytes on %s: out-of-bounds write, %lld bytes after its end",
+                       (unsigned long long)size, g->storage.device->name, (long long)behind);
     return status;
 }
 

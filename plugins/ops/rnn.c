@@ -196,8 +196,8 @@ static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_
     return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last_code();
 }
 
-/* lengths are read on the host, where there are values: each from 1 to that of x, as sequences are
- * packed. */
+/* Copies the lengths to the host and checks that each is 1 to the length of x. A device without
+ * memory has no values to check. */
 static tn_status lengths_check(const struct weights *w, int64_t length)
 {
     static const char *const names[] = { "rnn", "rnn", "lstm", "gru" };

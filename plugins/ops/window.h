@@ -20,8 +20,8 @@ typedef struct tn__window {
 /* One number for all dimensions or one for each; none: `otherwise`. */
 tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
                          const char *name, int64_t *out);
-/* Reads the rows and counts the windows; dims, size and kernel are already set. `up`: a last window
- * may begin inside and end outside. */
+/* Checks and stores stride, padding and dilation, and counts the windows; dims, size and kernel are
+ * already set. `up`, ceil_mode: the last window may extend beyond the image. */
 tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints dilation, bool up);
 
 /* [N, C, ...] to a view of its windows, [N, C, count..., kernel...]. Padding has the value `value`,

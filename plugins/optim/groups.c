@@ -94,8 +94,9 @@ static bool alike(const struct walk *walk, int64_t i, int64_t k, bool fresh)
            steps_of(walk, i) == steps_of(walk, k);
 }
 
-/* The numbers of a call as tensors, where the rule wants them so. Elsewhere those that were kept
- * follow, for a later step that wants them. */
+/* With `capturable`, the number of the step and the learning rate as tensors. Without it, only
+ * keeps a step tensor that exists up to date, so that a later capturable step starts from the right
+ * number. */
 static tn_status set_numbers(const struct optim_rule *rule, const struct optim_batch *batch,
                              struct optim_call *call)
 {

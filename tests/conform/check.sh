@@ -63,10 +63,10 @@ END
 fi
 
 finds strides STRIDES ops/relu "wrong value, got"
-finds offset OFFSET ops/relu "memory before it was written"
+finds offset OFFSET ops/relu "bytes before its start"
 finds input INPUT ops/relu "kernel wrong wrote to an input, which operator relu only reads"
 finds between BETWEEN ops/relu "wrong value, got"
-finds beyond BEYOND ops/relu "memory after it was written"
+finds beyond BEYOND ops/relu "bytes after its end"
 finds nan NUMBERLESS ops/relu "wrong value, got 0; expected nan"
 finds drifts DRIFTS ops/relu "returned other bits"
 finds shares SHARES ops/relu "called from 3 threads at once"

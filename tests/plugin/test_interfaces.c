@@ -73,7 +73,7 @@ START_TEST(ids_and_tables_that_are_wrong_refuse_the_plugin)
           "gives_reserved", "gives_clash", NULL);
     expect("gives.so", OK, TN_STAGE_VERSION, "");
     expect("gives_of_host.so", REFUSED, TN_STAGE_VERSION,
-           "interface \"tenon.op\": the host has one of this id");
+           "interface \"tenon.op\": id: taken by the host");
     expect("gives_of_other.so", REFUSED, TN_STAGE_VERSION,
            "interface \"org.tenon.test.gives.rules\": wrong id; expected one that begins with the "
            "id of the plugin (\"org.tenon.test.of_other.name\")");

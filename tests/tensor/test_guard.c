@@ -67,12 +67,12 @@ START_TEST(a_write_beside_a_tensor_is_found_and_placed)
 
         spoil(x, 42);
         ck_assert_int_eq(tn__allocator_check(d->allocator), TN_ERR_ASSERT);
-        ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "memory after it was written"));
+        ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "bytes after its end"));
         said("2 bytes after its end");
         complaints = 0;
         tn_scope_end(scope);
         ck_assert_int_eq(complaints, 1);
-        said("memory after it was written");
+        said("bytes after its end");
 
         scope = tn_scope_begin();
         x = tn_tensor_full(TN_SHAPE(10), 1, TN_F32, d);

@@ -228,7 +228,7 @@ typedef struct tn_kernel_def {
     tn_head head;
     const char *op;
     const char *device; /* device type */
-    const char *name;   /* "tn_softmax_f32" */
+    const char *name;   /* "tn_softmax" */
     uint32_t revision;  /* of the operator */
     uint32_t flags;     /* TN_KERNEL_* */
     uint64_t dtypes;    /* TN_BIT mask */

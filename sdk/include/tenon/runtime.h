@@ -33,8 +33,8 @@ enum {
     TN_STAGE_PROBE = 8 /* a backend looked for devices */
 };
 
-/* One line of the load report. Strings live until the process ends. `head`-less, frozen at 128
- * bytes. */
+/* One line of the load report. Strings live until the process ends. It has no tn_head;
+ * its size of 128 bytes never changes. */
 typedef struct tn_plugin_report {
     const char *id; /* "" when the plugin could not be queried */
     const char *version;
