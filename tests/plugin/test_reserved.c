@@ -115,7 +115,7 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
 {
     const uint64_t dtypes = TN_MASK_ALL;
     any spoiled = { .op = op };
-    bits_refused(&spoiled, &spoiled.op.flags, sizeof spoiled.op.flags, 511, "flags");
+    bits_refused(&spoiled, &spoiled.op.flags, sizeof spoiled.op.flags, 4095, "flags");
     bits_refused(&spoiled, &spoiled.op.decompose_dtypes, sizeof spoiled.op.decompose_dtypes, dtypes,
                  "decompose_dtypes");
     spoiled.kernel = kernel;
@@ -183,14 +183,14 @@ START_TEST(operands_of_operators_are_looked_at)
     any spoiled = { .op = op };
     spoiled.op.inputs = rows;
     spoiled.op.n_inputs = 2;
-    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 127,
+    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 255,
                  "tn_op_def reserved_op: input 2: flags");
     bits_refused(&spoiled, &rows[0].dtypes, sizeof rows[0].dtypes, dtypes,
                  "tn_op_def reserved_op: input 1: dtypes");
     spoiled.op.inputs = NULL;
     spoiled.op.n_inputs = 0;
     spoiled.op.outputs = rows;
-    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 127,
+    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 255,
                  "tn_op_def reserved_op: output 1: flags");
 }
 END_TEST

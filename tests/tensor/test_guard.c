@@ -10,7 +10,7 @@ static void listen(void *user, int level, const char *plugin, const char *text)
 {
     (void)user;
     (void)plugin;
-    if (level == TN_LOG_ERROR && strstr(text, "was written") != NULL)
+    if (level == TN_LOG_ERROR && strstr(text, "out-of-bounds write") != NULL)
         complaints++;
 }
 
