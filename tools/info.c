@@ -33,6 +33,16 @@ void op_print(const tn_op_def *def)
                   def->derive      ? "derivative"
                   : def->decompose ? "through its decomposition"
                                    : "none");
+    if (def->flags & TN_OP_VIEW)
+        print_wrapped("kernel", 15, "none: the result is a view");
+    else if (def->dispatch_input >= 0 || def->n_outputs > 0) {
+        char by[96];
+
+        snprintf(by, sizeof by, "the dtype of %s",
+                 def->dispatch_input >= 0 ? def->inputs[def->dispatch_input].name
+                                          : def->outputs[0].name);
+        print_wrapped("kernel by", 15, by);
+    }
     for (int64_t i = 0; op && i < types; i++) {
         const char *type = tn_registry_name(TN_KIND_tn_backend_def, i);
         char lead[64], text[512];

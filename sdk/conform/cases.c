@@ -127,8 +127,27 @@ static double *read_values(reader *r, const char *text, int64_t *count)
     return NULL;
 }
 
+/* The same as whole numbers, where they are written so. */
+static int64_t *read_whole(reader *r, const char *text, const double *values, int64_t count)
+{
+    int64_t *whole = keep(r, (size_t)count * sizeof *whole);
+
+    for (int64_t i = 0; whole != NULL && i < count; i++) {
+        size_t length;
+
+        text += strspn(text, " \t\r\n");
+        length = strcspn(text, " \t\r\n");
+        whole[i] = memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL
+                       ? strtoll(text, NULL, 10)
+                       : (int64_t)values[i];
+        text += length;
+    }
+    return whole;
+}
+
 /* The file has the memory in order; the case needs the elements in order. */
-static bool spread(reader *r, conform_tensor *t, const double *memory, int64_t held)
+static bool spread(reader *r, conform_tensor *t, const double *memory, const int64_t *whole,
+                   int64_t held)
 {
     int64_t index[TN_MAX_DIMS] = { 0 }, parts = is_complex(t->dtype) ? 2 : 1;
 
@@ -140,6 +159,9 @@ static bool spread(reader *r, conform_tensor *t, const double *memory, int64_t h
         t->count *= t->shape[d];
     }
     t->values = keep(r, (size_t)(t->count * parts) * sizeof *t->values);
+    t->whole = whole != NULL ? keep(r, (size_t)t->count * sizeof *t->whole) : NULL;
+    if (whole != NULL && t->whole == NULL)
+        return false;
     for (int64_t i = 0; t->values != NULL && i < t->count; i++) {
         int64_t place = t->offset;
 
@@ -148,6 +170,8 @@ static bool spread(reader *r, conform_tensor *t, const double *memory, int64_t h
         if (place < 0 || (place + 1) * parts > held)
             return false;
         memcpy(t->values + i * parts, memory + place * parts, (size_t)parts * sizeof *memory);
+        if (whole != NULL)
+            t->whole[i] = whole[place];
         for (int32_t d = t->ndim - 1; d >= 0 && ++index[d] == t->shape[d]; d--)
             index[d] = 0;
     }
@@ -160,7 +184,7 @@ static bool read_input(reader *r, const char *text)
     long long offset;
     conform_tensor *t;
     double *memory;
-    int64_t held;
+    int64_t held, *whole = NULL;
     int32_t steps;
     int used = 0;
 
@@ -191,7 +215,10 @@ static bool read_input(reader *r, const char *text)
     t->grad = grad == 'g';
     t->offset = offset;
     memory = read_values(r, text + used, &held);
-    if (memory == NULL || !spread(r, t, memory, held))
+    if (memory != NULL && t->dtype == TN_I64)
+        whole = read_whole(r, text + used, memory, held);
+    if (memory == NULL || (t->dtype == TN_I64 && whole == NULL) ||
+        !spread(r, t, memory, whole, held))
         return wrong(r, "%s", "the values do not fill shape and strides");
     r->one.n_in++;
     return true;
@@ -486,6 +513,31 @@ static int64_t lay_out(const conform_tensor *from, conform_layout layout, int64_
     return all + 2 * *offset;
 }
 
+/* Memory of int64 tensors, with a pattern around the elements. */
+static tn_tensor *whole_memory(const conform_tensor *from, const int64_t *strides, int64_t offset,
+                               int64_t held)
+{
+    int64_t *memory = malloc((size_t)held * sizeof *memory), index[TN_MAX_DIMS] = { 0 };
+    tn_tensor *all = tn_tensor_empty(TN_SHAPE(held), TN_I64, reference());
+
+    for (int64_t i = 0; memory != NULL && i < held; i++)
+        memory[i] = 85;
+    for (int64_t i = 0; memory != NULL && i < from->count; i++) {
+        int64_t place = offset;
+
+        for (int32_t d = 0; d < from->ndim; d++)
+            place += index[d] * strides[d];
+        memory[place] = from->whole[i];
+        for (int32_t d = from->ndim - 1; d >= 0 && ++index[d] == from->shape[d]; d--)
+            index[d] = 0;
+    }
+    if (all == NULL || memory == NULL ||
+        tn_tensor_copy_in(all, memory, (size_t)held * sizeof *memory) != TN_OK)
+        all = NULL;
+    free(memory);
+    return all;
+}
+
 tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
                                conform_layout layout, tn_tensor **whole)
 {
@@ -513,7 +565,9 @@ tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const
     all = tn_tensor_copy_in(wider, memory, (size_t)(held * parts) * sizeof *memory) == TN_OK ? wider
                                                                                              : NULL;
     free(memory);
-    if (all != NULL && dtype != wide)
+    if (all != NULL && from->whole != NULL && dtype == TN_I64)
+        all = whole_memory(from, strides, offset, held);
+    else if (all != NULL && dtype != wide)
         all = tn_copy_(tn_tensor_empty(TN_SHAPE(held), dtype, reference()), all);
     if (all != NULL && device != reference())
         all = moved(all, device);

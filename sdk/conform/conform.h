@@ -123,6 +123,7 @@ typedef struct conform_tensor {
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
     int64_t count;  /* elements, in row-major order */
     double *values; /* two for each complex element */
+    int64_t *whole; /* the same of int64, where doubles do not have all numbers; else NULL */
 } conform_tensor;
 
 enum { CONFORM_GIVEN = 4 };

@@ -125,7 +125,7 @@ bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *exp
     for (int64_t i = 0; well && i < m; i++)
         if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])) &&
             !(fabs(a[i] - b[i]) <= tolerance * (1 + largest)))
-            well = conform_layer_say(s, "%s: element %lld: wrong value, got %.9g; expected %.9g",
+            well = conform_layer_say(s, "%s: element %lld: wrong value, got %.17g; expected %.17g",
                                      what, (long long)i, a[i], b[i]);
     free(a);
     free(b);
@@ -144,7 +144,7 @@ bool conform_layer_all_near(const conform_subject *s, const conform_results *got
     for (int64_t i = 0; i < got->n_numbers; i++)
         if (got->number[i] != expected->number[i] && !(fabs(got->number[i] - expected->number[i]) <=
                                                        tolerance * (1 + fabs(expected->number[i]))))
-            return conform_layer_say(s, "%s: number %lld: wrong value, got %.9g; expected %.9g",
+            return conform_layer_say(s, "%s: number %lld: wrong value, got %.17g; expected %.17g",
                                      what, (long long)i, got->number[i], expected->number[i]);
     for (int64_t i = 0; i < got->count; i++)
         if (!conform_layer_near(s, got->at[i], expected->at[i], tolerance, what))

@@ -51,6 +51,16 @@ static void add_whole(FILE *to, const char *op)
             op, op, strcmp(op, "mul") == 0 ? "1 1 1" : "1 3 5");
 }
 
+/* Odd numbers beyond 2^53, which are other ones once they have been a double. */
+static void add_moved(FILE *to, const char *op)
+{
+    fprintf(to,
+            "case %s/beyond-double\nop %s\n"
+            "in i64 2,3 3,1 0 - : 9007199254740993 -9007199254740993 4611686018427387905 "
+            "9223372036854775807 -9223372036854775807 1\n",
+            op, op);
+}
+
 /* Between two numbers of the narrow type: nearest, and even where both are as near. */
 static void add_rounding(FILE *to, const char *dtype)
 {
@@ -70,6 +80,9 @@ int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case
         const char *op;
         int inputs;
     } elementwise[] = { { "add", 2 }, { "mul", 2 }, { "relu", 1 }, { "exp", 1 }, { NULL, 0 } };
+    static const char *const moved[] = {
+        "copy", "clone", "contiguous", "neg", "abs", "sign", NULL
+    };
     FILE *file = tmpfile();
     char path[64];
     int64_t count = 0;
@@ -89,6 +102,9 @@ int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case
         add_rounding(file, strcmp(dtypes[i], "bf16") == 0 ? "bfloat16" : "float16");
     if (strcmp(op, "add") == 0 || strcmp(op, "sub") == 0)
         add_whole(file, op);
+    for (int i = 0; moved[i] != NULL; i++)
+        if (strcmp(op, moved[i]) == 0)
+            add_moved(file, op);
     fprintf(file, "end\n");
     fflush(file);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fileno(file));

@@ -84,8 +84,8 @@ bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *
             if (isfinite(given->values[k]) &&
                 !(fabs(got[k] - given->values[k]) <= allowed * (1 + scale)))
                 well = conform_fail(s->c,
-                                    "case %s: result %d, element %lld: wrong value, got %.9g; "
-                                    "expected %.9g as the case has it",
+                                    "case %s: result %d, element %lld: wrong value, got %.17g; "
+                                    "expected %.17g as the case has it",
                                     one->name, (int)i, (long long)k, got[k], given->values[k]);
         s->c->checks++;
         free(got);

@@ -163,7 +163,7 @@ static bool near_parameters(const rule *r, const trainer *a, const trainer *b, d
         for (int64_t k = 0; well && k < n; k++)
             if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
                 well = say(r,
-                           "%s: parameter %d, element %lld: wrong value, got %.9g; expected %.9g",
+                           "%s: parameter %d, element %lld: wrong value, got %.17g; expected %.17g",
                            what, i, (long long)k, x[k], y[k]);
         free(x);
         free(y);

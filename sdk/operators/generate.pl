@@ -688,6 +688,7 @@ for my $family (@families) {
         $doc .= "\n$op->{help}\n" if defined $op->{help};
         my @notes = sort keys %{ $op->{flags} };
         $doc .= "\nFlags: @notes.\n" if @notes;
+        $doc .= "\nThe dtype of `$op->{dispatch}` chooses the kernel.\n" if defined $op->{dispatch};
         if (@{ $op->{in} } || @options) {
             $doc .= "\n| | type | default | |\n|---|---|---|---|\n";
             for my $operand (@{ $op->{in} }) {

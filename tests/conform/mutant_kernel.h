@@ -132,7 +132,7 @@ struct each {
 static long double copy(const tn_call *call, const long double *in)
 {
     (void)call;
-    return in[0];
+    return is("copy-as-double") ? (double)in[0] : in[0];
 }
 
 static long double fill_value(const tn_call *call, const long double *in)
