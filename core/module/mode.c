@@ -114,12 +114,9 @@ static tn_status zero_in_place(tn_tensor *tensor)
         if (status != TN_OK)
             return status;
     }
-    /* As the schema has it: the size first, then the argument. */
-    const struct {
-        uint32_t size;
-        double value;
-    } zero = { sizeof zero, 0.0 };
+    tn_fill_options zero = TN_FILL_OPTIONS;
     const tn_op *fill = tn__op_needed(TN__NEED_fill);
+    zero.value = tn_scalar_float(0.0);
     return fill != NULL ? tn_op_call_into(fill, &gradient, 1, &zero, gradient)
                         : tn_error_last_code();
 }

@@ -278,20 +278,26 @@ static tn_status add_in_passes(const tn_call *call)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
+/* Dimensions of which one element counts as the sum: writing others would end the process. */
+static _Thread_local bool ignored[TN_MAX_DIMS];
+
 /* Whether each dimension is reduced: those of the option, all without it. */
 static tn_status reduced_dims(tn_ints dims, int32_t ndim, bool *reduced)
 {
     int32_t most = ndim > 0 ? ndim : 1;
 
-    for (int32_t d = 0; d < most; d++)
+    for (int32_t d = 0; d < most; d++) {
         reduced[d] = dims.count < 1;
+        ignored[d] = false;
+    }
     for (int64_t i = 0; i < dims.count; i++) {
         int64_t d = dims.at[i] < 0 ? dims.at[i] + most : dims.at[i];
 
         if (d < 0 || d >= most)
             return tn_fail(TN_ERR_INDEX, "dims: out of range, got %lld", (long long)dims.at[i]);
-        if (!(is("dims-negative") && dims.at[i] < 0) && !(is("dims-first-only") && i > 0))
+        if (!(is("dims-first-only") && i > 0))
             reduced[d] = true;
+        ignored[d] = is("dims-negative") && dims.at[i] < 0;
     }
     return TN_OK;
 }
@@ -367,7 +373,7 @@ static tn_status fold(const tn_call *call, tn_ints dims, folding *f)
         return TN_OK;
     for (int32_t d = 0; d < x->ndim; d++) {
         kept[d] = reduced[d] ? 1 : x->shape[d];
-        within[d] = reduced[d] ? x->shape[d] : 1;
+        within[d] = reduced[d] && !ignored[d] ? x->shape[d] : 1;
     }
     do {
         int64_t from = 0, to = 0;

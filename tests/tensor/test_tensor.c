@@ -168,9 +168,10 @@ START_TEST(item_reads_one_element_and_says_why_not_otherwise)
     x = tn_tensor_empty(TN_SHAPE(2), TN_F32, NULL);
     ck_assert(isnan(tn_item(x)));
     said("float32[2] on cpu:0: wrong number of elements, got 2");
-    x = tn_tensor_full(TN_SHAPE(1), 1, TN_C64, NULL);
+    x = tn_tensor_full(TN_SHAPE(1), tn_scalar_complex(1, 2), TN_C64, NULL);
     ck_assert(isnan(tn_item(x)));
-    said("elements: not numbers");
+    said("not real, got 1.0 and 2.0j");
+    ck_assert(tn_item(tn_tensor_full(TN_SHAPE(1), 3, TN_C64, NULL)) == 3);
     room_close();
 }
 END_TEST
