@@ -309,7 +309,8 @@ static tn_status add_run(const tn_call *call)
     float *sum = tn_malloc((size_t)y->shape[0] * sizeof *sum);
 
     for (int64_t i = 0; i < y->shape[0]; i++)
-        sum[i] = ((float *)(void *)place(a))[i] + (float)tn_scalar_as_float(o->alpha) * ((float *)(void *)place(b))[i];
+        sum[i] = ((float *)(void *)place(a))[i] +
+                 (float)tn_scalar_as_float(o->alpha) * ((float *)(void *)place(b))[i];
     for (int64_t i = 0; i < y->shape[0]; i++)
         ((float *)(void *)place(y))[i] = sum[i];
     tn_free(sum);
