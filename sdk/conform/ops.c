@@ -323,6 +323,18 @@ static bool take(void *user, conform_case *one)
     return s->c->verdict != CONFORM_FAIL;
 }
 
+/* A kernel that is registered for the dtype, and that no case called. */
+static bool is_untested(const subject *s, tn_dtype dtype)
+{
+    char route[sizeof s->row[0].route];
+
+    if (s->gradients || !(s->dtypes & TN_BIT(dtype)) ||
+        tn_op_route(tn_op_find(s->c->subject, 0), tn_device_type(s->device), dtype, route,
+                    sizeof route) < 0)
+        return false;
+    return strncmp(route, "kernel", 6) == 0;
+}
+
 static void work(conform *c, bool gradients)
 {
     subject *s = calloc(1, sizeof *s);
@@ -353,6 +365,9 @@ static void work(conform *c, bool gradients)
         /* Empty tensors need no kernel: an operator that ran only with those was not tested. */
         bool ran = row->elements > 0 || (row->missing == 0 && strcmp(row->route, "missing") != 0);
 
+        if (row->cases == 0 && cases > 0 && c->verdict != CONFORM_FAIL &&
+            is_untested(s, (tn_dtype)i))
+            conform_row(c, c->subject, tn_dtype_name((tn_dtype)i), "untested", 0, 0, 0);
         if (row->cases == 0 || (row->elements == 0 && row->missing == 0 && row->failed == 0))
             continue; /* nothing was shown */
         missed += ran ? row->missing : row->cases;
@@ -360,7 +375,7 @@ static void work(conform *c, bool gradients)
         if (!gradients && row->missing == row->cases && strncmp(row->route, "kernel", 6) == 0)
             conform_fail(c, "%s: registered for %s, but supports none of the %lld cases",
                          row->route, tn_dtype_name((tn_dtype)i), (long long)row->cases);
-        conform_row(c, c->subject, tn_dtype_name((tn_dtype)i),
+        conform_row(c, gradients ? c->name : c->subject, tn_dtype_name((tn_dtype)i),
                     !ran && row->failed == 0             ? "missing"
                     : strcmp(row->route, "missing") == 0 ? "promotion"
                                                          : row->route,

@@ -420,6 +420,8 @@ static void print_table(const conform_report *report)
         op = l->op;
         if (strcmp(l->route, "missing") == 0)
             printf(" %s missing", l->dtype);
+        else if (strcmp(l->route, "untested") == 0)
+            printf(" %s not tested", l->dtype);
         else
             printf(" %s %s%lld (%.2f)", l->dtype, l->failed ? "FAILED of " : "",
                    (long long)l->cases, l->worst);
