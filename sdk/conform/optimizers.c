@@ -149,25 +149,33 @@ static bool same_parameters(const rule *r, const trainer *a, const trainer *b, c
     return true;
 }
 
+static bool near_tensor(const rule *r, tn_tensor *got, tn_tensor *expected, double tolerance,
+                        const char *what)
+{
+    int64_t n = 0, m = 0;
+    double *x = conform_values(got, &n), *y = conform_values(expected, &m);
+    bool well = x != NULL && y != NULL && n == m;
+
+    r->c->checks++;
+    if (!well)
+        say(r, "%s cannot be read: %s", what, tn_error_text());
+    for (int64_t k = 0; well && k < n; k++)
+        if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
+            well = say(r, "%s, element %lld: wrong value, got %.17g; expected %.17g", what,
+                       (long long)k, x[k], y[k]);
+    free(x);
+    free(y);
+    return well;
+}
+
 static bool near_parameters(const rule *r, const trainer *a, const trainer *b, double tolerance,
                             const char *what)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        int64_t n = 0, m = 0;
-        double *x = conform_values(a->parameter[i], &n), *y = conform_values(b->parameter[i], &m);
-        bool well = x != NULL && y != NULL && n == m;
+        char one[160];
 
-        r->c->checks++;
-        if (!well)
-            say(r, "%s: parameter %d cannot be read: %s", what, i, tn_error_text());
-        for (int64_t k = 0; well && k < n; k++)
-            if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
-                well = say(r,
-                           "%s: parameter %d, element %lld: wrong value, got %.17g; expected %.17g",
-                           what, i, (long long)k, x[k], y[k]);
-        free(x);
-        free(y);
-        if (!well)
+        snprintf(one, sizeof one, "%s: parameter %d", what, i);
+        if (!near_tensor(r, a->parameter[i], b->parameter[i], tolerance, one))
             return false;
     }
     return true;
@@ -347,6 +355,62 @@ static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
     return well;
 }
 
+/* A step of both with the same gradients: one has a vector, the other its two pieces. */
+static bool step_pieces(const rule *r, tn_tensor *whole, tn_optimizer *one, tn_tensor **piece,
+                        tn_optimizer *other, int number)
+{
+    tn_tensor *gradient = numbers(0, 1 + number, tn_tensor_dtype(whole), tn_tensor_device(whole));
+    int64_t count = tn_tensor_numel(whole), at = 0;
+    bool well;
+
+    gradient = tn_reshape(gradient, TN_SHAPE(count));
+    well = gradient != NULL && tn_tensor_set_grad(whole, gradient) == TN_OK;
+    for (int i = 0; i < 2 && well; i++) {
+        int64_t length = tn_tensor_numel(piece[i]);
+
+        well = tn_tensor_set_grad(piece[i], tn_clone(tn_narrow(gradient, 0, at, length))) == TN_OK;
+        at += length;
+    }
+    r->c->checks++;
+    well = well && tn_optimizer_step(one) == TN_OK && tn_optimizer_step(other) == TN_OK;
+    return well ||
+           say(r, "step %d of a vector, or of its pieces, fails: %s", number + 1, tn_error_text());
+}
+
+/* The flag TN_OPTIMIZER_ELEMENTWISE: pieces of a parameter are stepped as the whole is. */
+static bool keeps_elements_apart(const rule *r, tn_dtype dtype, const tn_device *device)
+{
+    const tn_optimizer_def *def = (const tn_optimizer_def *)(const void *)tn_registry_find(
+        TN_KIND_tn_optimizer_def, r->c->subject);
+    tn_optimizer *one = NULL, *other = NULL;
+    tn_tensor *whole, *piece[2];
+    int64_t count;
+    bool well;
+
+    if (def == NULL || (def->flags & TN_OPTIMIZER_ELEMENTWISE) == 0)
+        return true;
+    whole = numbers(0, 0, dtype, device);
+    count = whole != NULL ? tn_tensor_numel(whole) : 0;
+    whole = tn_reshape(whole, TN_SHAPE(count));
+    piece[0] = tn_parameter(tn_clone(tn_narrow(whole, 0, 0, count / 3)), true);
+    piece[1] = tn_parameter(tn_clone(tn_narrow(whole, 0, count / 3, count - count / 3)), true);
+    whole = tn_parameter(tn_clone(whole), true);
+    well = whole != NULL && piece[0] != NULL && piece[1] != NULL;
+    if (well) {
+        one = tn_optimizer_parse(&whole, 1, r->spec);
+        other = tn_optimizer_parse(piece, 2, r->spec);
+    }
+    well = (one != NULL && other != NULL) ||
+           say(r, "it is not built for pieces of a parameter: %s", tn_error_text());
+    for (int i = 0; well && i < STEPS; i++)
+        well = step_pieces(r, whole, one, piece, other, i);
+    well = well && near_tensor(r, tn_cat(piece, 2, 0), whole, 2 * conform_tolerance(dtype),
+                               "TN_OPTIMIZER_ELEMENTWISE: a vector in two pieces");
+    tn_optimizer_drop(one);
+    tn_optimizer_drop(other);
+    return well;
+}
+
 static bool has_dtype(const tn_device *device, tn_dtype dtype)
 {
     tn_device_info info;
@@ -369,7 +433,7 @@ static bool check_rule(const rule *r)
             well = steps_what_it_should(r, dtypes[i], device) &&
                    stands_alone(r, dtypes[i], device) && prints_itself(r, dtypes[i], device) &&
                    as_the_reference(r, dtypes[i], device) && goes_on(r, dtypes[i], device) &&
-                   in_any_order(r, dtypes[i], device);
+                   in_any_order(r, dtypes[i], device) && keeps_elements_apart(r, dtypes[i], device);
         tn_error_clear();
         tn_scope_end(scope);
     }

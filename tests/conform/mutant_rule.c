@@ -60,6 +60,8 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
         shared[index % 8] = tn_tensor_keep(m);
     else if (m == NULL || tn_optimizer_set_state(self, index, "momentum", m) != TN_OK)
         return tn_error_last_code();
+    if (is("elements-mixed")) /* divides by the norm of the gradient */
+        m = tn_div(m, tn_sqrt(tn_sum(tn_mul(gradient, gradient), NULL)), NULL);
     change = tn_mul_scalar(m, (is("lr-cached") ? s->first_lr : s->lr) /
                                   (is("uncorrected") ? 1 : 1 - pow(s->momentum, steps)));
     if (is("gradient-written"))
@@ -98,5 +100,6 @@ static const tn_optimizer_def rule = { TN_HEAD(tn_optimizer_def),
                                        .options = options,
                                        .data_size = sizeof(struct rule),
                                        .check = check,
-                                       .step = step };
+                                       .step = step,
+                                       .flags = TN_OPTIMIZER_ELEMENTWISE };
 TN_PLUGIN("org.example.mutant", "1.0.0", &rule);
