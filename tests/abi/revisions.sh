@@ -20,6 +20,8 @@ next=$((minor + 1))
 headers() {
     mkdir -p "$work/$1/sdk" && cp -R "$abs_srcdir/sdk/api" "$abs_srcdir/sdk/operators" \
         "$abs_srcdir/sdk/include" "$work/$1/sdk" && chmod -R u+w "$work/$1" || exit 1
+    # a distribution has the generated ones, too
+    rm -f "$work/$1/sdk/include/tenon/host.h" "$work/$1/sdk/include/tenon/ops.h"
 }
 # edit FOLDER HEADER EXPRESSION...: a header that the expressions leave unchanged is an error
 edit() {
