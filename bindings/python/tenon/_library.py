@@ -50,7 +50,8 @@ lib = _bind(_open())
 # Not empty once Python ends: what is freed then stays with the process, and nothing is called back,
 # as the order in which Python clears its modules is not known.
 closing = []
-_busy = []  # an entry for each thread that is in a call of the library which may call back
+_busy = []  # an entry for each thread that is in a call of the library which may call back, or
+            # that gives a reference back
 
 
 class _Nested(threading.local):
@@ -81,10 +82,15 @@ atexit.register(_end)
 def dropper(drop):
     """A __del__ that gives back the reference of an object."""
 
-    def __del__(self, drop=drop, closing=closing):
+    def __del__(self, drop=drop, closing=closing, _busy=_busy):
         pointer = getattr(self, "_ptr", None)
         if pointer and not closing:
-            drop(pointer)
+            _busy.append(None)  # Python's end waits for it: the library must not end meanwhile
+            try:
+                if not closing:
+                    drop(pointer)
+            finally:
+                _busy.pop()
 
     return __del__
 
