@@ -202,9 +202,11 @@ class Scope:
 
     def __enter__(self):
         if not _nested.depth:
+            _busy.append(None)  # before the look at `closing`, which is set before the look at this
             if closing:
+                _busy.pop()
                 _park()
-            _busy.append(None)
+                _busy.append(None)
         _nested.depth += 1
         self.number = lib.tn_scope_begin()
         return self
