@@ -5,13 +5,13 @@ bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
 
-bench_ops_SOURCES = %D%/ops.c %D%/ops.h %D%/slow.c %D%/slow.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c
+bench_ops_SOURCES = %D%/ops.c %D%/ops.h %D%/peer.c %D%/peer.h %D%/slow.c %D%/slow.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c
 bench_ops_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_ops_LDADD = $(TN_LINK) $(LIBM)
 bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
 bench_convolutions_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_convolutions_LDADD = $(TN_LINK) $(LIBM)
-bench_train_SOURCES = %D%/train.c %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
+bench_train_SOURCES = %D%/train.c %D%/peer.c %D%/peer.h %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
 bench_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_train_LDADD = $(TN_LINK) $(LIBM)
 bench_state_SOURCES = %D%/state.c

@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tenon/tenon.h>
 
 #include "ops.h"
+#include "peer.h"
 #include "slow.h"
 
 enum { LINE = 512, WORDS = 32, NAMES = 128, OPERANDS = 8, ROUNDS = 3, MIDDLING = 1000000 };
@@ -31,8 +30,7 @@ typedef struct bench {
     int64_t rows_of, columns_of; /* the sizes R and C in the table */
     tn_dtype dtype;
     double seconds;
-    FILE *ask, *answer; /* the peer; NULL without one */
-    pid_t peer;
+    bench_peer peer;
     double copy_rate, multiply_rate; /* bytes and floating point operations a second */
     int n_rows, n_compared;
     bool again; /* only what was slower, once more */
@@ -55,69 +53,24 @@ typedef struct work {
 
 static bool start_peer(bench *b, const char *python, const char *script)
 {
-    int to[2], from[2];
     char threads[16], line[LINE];
 
     snprintf(threads, sizeof threads, "%d", tn_num_threads());
-    if (pipe(to) != 0 || pipe(from) != 0)
-        return false;
-    b->peer = fork();
-    if (b->peer == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        close(to[1]);
-        close(from[0]);
-        setenv("OMP_NUM_THREADS", threads, 1);
-        execlp(python, python, script, threads, (char *)NULL);
-        _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    b->ask = fdopen(to[1], "wb");
-    b->answer = fdopen(from[0], "rb");
-    if (b->peer < 0 || b->ask == NULL || b->answer == NULL ||
-        fgets(line, sizeof line, b->answer) == NULL)
+    if (!bench_peer_start(&b->peer, python, script, threads, NULL) ||
+        fgets(line, sizeof line, b->peer.answer) == NULL)
         return false;
     printf("peer: %s", line);
     return true;
 }
 
-static void end_peer(bench *b)
-{
-    int status;
-
-    if (b->ask == NULL)
-        return;
-    fclose(b->ask);
-    waitpid(b->peer, &status, 0);
-    fclose(b->answer);
-}
-
-static void give_peer(bench *b, const input *in)
-{
-    tn_ints shape = tn_tensor_shape(in->tensor);
-    size_t bytes = (size_t)tn_tensor_numel(in->tensor) * tn_dtype_size(tn_tensor_dtype(in->tensor));
-    char *data = malloc(bytes + 1);
-
-    if (data != NULL && tn_tensor_copy_out(in->tensor, data, bytes) == TN_OK) {
-        fprintf(b->ask, "tensor %s %s %zu", in->name, tn_dtype_name(tn_tensor_dtype(in->tensor)),
-                bytes);
-        for (int64_t i = 0; i < shape.count; i++)
-            fprintf(b->ask, " %lld", (long long)shape.at[i]);
-        fputc('\n', b->ask);
-        fwrite(data, 1, bytes, b->ask);
-    }
-    free(data);
-}
-
 /* Seconds a call, or NAN, with PyTorch's words on stderr. */
 static double ask_peer(bench *b, const char *mode, const char *leaves, const char *expression)
 {
-    char line[LINE];
+    char words[2 * LINE], line[LINE];
 
-    fprintf(b->ask, "time %g %s %s %s\n", b->seconds / ROUNDS, mode, leaves, expression);
-    fflush(b->ask);
-    if (fgets(line, sizeof line, b->answer) == NULL) {
+    snprintf(words, sizeof words, "time %g %s %s %s", b->seconds / ROUNDS, mode, leaves,
+             expression);
+    if (!bench_peer_ask(&b->peer, words, line, sizeof line)) {
         fprintf(stderr, "ops: the peer is gone\n");
         exit(1);
     }
@@ -186,6 +139,8 @@ static tn_tensor *make_input(bench *b, const input *in)
 
 static tn_tensor *find_input(bench *b, const char *name)
 {
+    char words[32];
+
     for (int i = 0; i < b->n_inputs; i++) {
         input *in = &b->inputs[i];
         size_t length = strlen(in->name);
@@ -195,8 +150,10 @@ static tn_tensor *find_input(bench *b, const char *name)
             continue;
         if (in->tensor == NULL) {
             in->tensor = make_input(b, in);
-            if (in->tensor != NULL && b->ask != NULL)
-                give_peer(b, in);
+            if (in->tensor != NULL && b->peer.ask != NULL) {
+                snprintf(words, sizeof words, "tensor %s", in->name);
+                bench_peer_give(&b->peer, words, in->tensor);
+            }
         }
         return name[length] == '\0' ? in->tensor : tn_transpose(in->tensor, 0, 1);
     }
@@ -300,7 +257,7 @@ static void report(bench *b, const char *title, double ours, double theirs, doub
     if (b->again)
         return;
     printf("%-56s %11.2f", title, ours * 1e6);
-    if (b->ask != NULL)
+    if (b->peer.ask != NULL)
         printf(" %11.2f %7.2f", theirs * 1e6, ratio);
     if (ceiling == ceiling)
         printf(" %6.0f%%", 100 * ceiling);
@@ -323,7 +280,7 @@ static void run_mode(bench *b, work *w, const char *title, const char *leaves,
         ours = mine < ours ? mine : ours;
         if (tn_failed())
             break;
-        if (b->ask != NULL) {
+        if (b->peer.ask != NULL) {
             other = ask_peer(b, gradient ? "both" : "forward", leaves, expression);
             theirs = round == 0 || other < theirs ? other : theirs;
             if (other != other)
@@ -567,12 +524,12 @@ int main(int argc, char **argv)
             b.copy_rate = bench_copy_rate(numbers * (int64_t)tn_dtype_size(b.dtype));
             printf("\ncopy of %lld elements: %.1f GB/s\n%-56s %11s", (long long)numbers,
                    b.copy_rate * 1e-9, "operator of inputs / elements", "ours us");
-            printf("%s\n", b.ask != NULL ? "     PyTorch   ratio ceiling" : " ceiling");
+            printf("%s\n", b.peer.ask != NULL ? "     PyTorch   ratio ceiling" : " ceiling");
             fine = run_table(&b, table, glob, sizes[k].text, fixed);
             any = true;
             /* other load on the machine changes within seconds */
             b.again = true;
-            for (int pass = 0; b.ask != NULL && pass < again && fine; pass++) {
+            for (int pass = 0; b.peer.ask != NULL && pass < again && fine; pass++) {
                 uint64_t inner = tn_scope_begin();
 
                 fine = run_table(&b, table, glob, sizes[k].text, fixed);
@@ -584,7 +541,7 @@ int main(int argc, char **argv)
     }
     if (!fine || !any)
         fprintf(stderr, "ops: %s\n", any ? "a line of the table cannot be read" : "no such size");
-    if (b.ask != NULL) {
+    if (b.peer.ask != NULL) {
         printf("\n%s, %d threads: %d lines, %d compared with PyTorch; slower than it by more than "
                "5 %% in the least of %d times %d turns:\n",
                tn_dtype_name(b.dtype), tn_num_threads(), b.n_rows, b.n_compared, again + 1, ROUNDS);
@@ -593,7 +550,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(glob, "*") == 0)
         print_missing(table);
-    end_peer(&b);
+    bench_peer_end(&b.peer);
     if (reasons != NULL)
         fclose(reasons);
     fclose(table);

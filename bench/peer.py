@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The PyTorch side of bench/ops: takes tensors and expressions on standard input, answers with seconds a call.
+"""The PyTorch side of bench/ops: reads tensors and expressions, prints seconds per call.
 
-    tensor NAME DTYPE BYTES SIZE...     and the bytes
-    time SECONDS forward|both LEAVES EXPRESSION
+tensor NAME DTYPE BYTES SIZE...     and the bytes
+time SECONDS forward|both LEAVES EXPRESSION
 """
+
 import sys
 import time
 

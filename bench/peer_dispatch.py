@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The PyTorch side of bench/dispatch: prints lines `case nanoseconds`, each the median of its rounds."""
+"""The PyTorch side of bench/dispatch: prints lines `case nanoseconds`, medians of the rounds."""
+
 import statistics
 import time
 

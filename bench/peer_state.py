@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The reference library for safetensors of bench/state: peer_state.py FOLDER ROUNDS.
 
-Reads the files that bench/state left in FOLDER and prints lines `case action seconds`, each the least of the rounds."""
+Reads the files that bench/state left in FOLDER and prints lines `case action seconds`, each the
+least of the rounds.
+"""
+
 import os
 import sys
 import time
@@ -33,7 +36,9 @@ for name, count in (("many", 10000), ("large", 20)):
     path = os.path.join(folder, f"bench-{name}.safetensors")
     other = os.path.join(folder, f"bench-{name}-peer.safetensors")
     tensors = {key: value.clone() for key, value in load_file(path).items()}
-    assert len(tensors) == count and all(float(t[-1]) == int(k.split(".")[2]) for k, t in tensors.items())
+    assert len(tensors) == count and all(
+        float(t[-1]) == int(k.split(".")[2]) for k, t in tensors.items()
+    )
     print(name, "save", least(lambda: save(tensors, other)))
     print(name, "load", least(lambda: {k: v.clone() for k, v in load_file(other).items()}))
     print(name, "map", least(lambda: load_file(other)))

@@ -20,6 +20,7 @@
 
 #include "nets.h"
 #include "ops.h"
+#include "peer.h"
 
 enum { LINE = 256, TIMES = 4096, COMPARED = 3 };
 
@@ -28,11 +29,6 @@ typedef struct run {
     int rounds;
     double seconds;
 } run;
-
-typedef struct peer {
-    pid_t process;
-    FILE *ask, *answer;
-} peer;
 
 typedef struct side {
     double times[TIMES];
@@ -45,57 +41,6 @@ typedef struct work {
     tn_tensor *x, *target;
     tn_optimizer *optimizer;
 } work;
-
-/* ---- the peer -------------------------------------------------------------------------------- */
-
-static bool start_peer(peer *p, const run *r, const bench_net *net)
-{
-    int to[2], from[2];
-
-    if (pipe(to) != 0 || pipe(from) != 0)
-        return false;
-    p->process = fork();
-    if (p->process == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        close(to[1]);
-        close(from[0]);
-        setenv("OMP_NUM_THREADS", r->threads, 1);
-        execlp(r->python, r->python, r->script, r->threads, net->name, (char *)NULL);
-        _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    p->ask = fdopen(to[1], "wb");
-    p->answer = fdopen(from[0], "rb");
-    return p->process > 0 && p->ask != NULL && p->answer != NULL;
-}
-
-static bool tell_tensor(peer *p, const char *kind, tn_tensor *tensor)
-{
-    tn_ints shape = tn_tensor_shape(tensor);
-    size_t bytes = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
-    char *data = malloc(bytes + 1);
-    bool done = data != NULL && tn_tensor_copy_out(tensor, data, bytes) == TN_OK;
-
-    if (done) {
-        fprintf(p->ask, "%s %s %zu", kind, tn_dtype_name(tn_tensor_dtype(tensor)), bytes);
-        for (int64_t i = 0; i < shape.count; i++)
-            fprintf(p->ask, " %lld", (long long)shape.at[i]);
-        fputc('\n', p->ask);
-        done = fwrite(data, 1, bytes, p->ask) == bytes;
-    }
-    free(data);
-    return done;
-}
-
-/* Asks one line and reads the line that answers it. */
-static bool ask(peer *p, const char *words, char *line)
-{
-    fprintf(p->ask, "%s\n", words);
-    fflush(p->ask);
-    return fgets(line, LINE, p->answer) != NULL;
-}
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
@@ -128,7 +73,7 @@ static tn_tensor *channels_last(tn_tensor *x)
 }
 
 /* Makes weights and data; the peer gets them too. */
-static bool begin(work *w, const run *r, peer *p)
+static bool begin(work *w, const run *r, bench_peer *p)
 {
     const bench_net *net = w->net;
     uint64_t scope = tn_scope_begin(), state = 7;
@@ -143,7 +88,7 @@ static bool begin(work *w, const run *r, peer *p)
     w->x = net->tokens > 0 ? bench_tensor("below", net->tokens, shape, TN_I64, &state)
                            : bench_tensor("normal", 0, shape, TN_F32, &state);
     w->target = bench_tensor("below", net->classes, TN_SHAPE(net->input[0]), TN_I64, &state);
-    if (w->x != NULL && p->ask != NULL && !tell_tensor(p, "x", w->x))
+    if (w->x != NULL && p->ask != NULL && !bench_peer_give(p, "x", w->x))
         return false;
     if (net->images && strcmp(r->layout, "last") == 0)
         w->x = channels_last(w->x);
@@ -161,14 +106,14 @@ static bool begin(work *w, const run *r, peer *p)
         good = good && w->optimizer != NULL;
     }
     for (int64_t i = 0; good && p->ask != NULL && i < w->model.n_parameters; i++)
-        good = tell_tensor(p, "parameter", w->model.parameters[i]);
+        good = bench_peer_give(p, "parameter", w->model.parameters[i]);
     for (int64_t i = 0; good && p->ask != NULL && i < w->model.n_buffers; i++)
-        good = tell_tensor(p, "buffer", w->model.buffers[i]);
+        good = bench_peer_give(p, "buffer", w->model.buffers[i]);
     if (good && p->ask != NULL)
-        good = tell_tensor(p, "target", w->target);
+        good = bench_peer_give(p, "target", w->target);
     tn_scope_end(scope);
     if (good && p->ask != NULL) {
-        good = ask(p, "begin", line);
+        good = bench_peer_ask(p, "begin", line, LINE);
         if (good)
             printf("  peer: %s", line);
     }
@@ -207,7 +152,7 @@ static void rest(void)
 }
 
 /* One round of both sides, a part of the time each. */
-static bool take_turns(work *w, const run *r, peer *p, side *ours, side *theirs)
+static bool take_turns(work *w, const run *r, bench_peer *p, side *ours, side *theirs)
 {
     double start = bench_now(), part = r->seconds / r->rounds;
     char line[LINE], words[64];
@@ -223,7 +168,7 @@ static bool take_turns(work *w, const run *r, peer *p, side *ours, side *theirs)
     if (p->ask == NULL)
         return true;
     snprintf(words, sizeof words, "steps %g", part);
-    if (!ask(p, words, line))
+    if (!bench_peer_ask(p, words, line, LINE))
         return false;
     for (int64_t n = strtoll(line, NULL, 10); n > 0; n--) {
         if (fgets(line, sizeof line, p->answer) == NULL)
@@ -238,14 +183,14 @@ static bool take_turns(work *w, const run *r, peer *p, side *ours, side *theirs)
 static int measure(const run *r, const bench_net *net)
 {
     static side ours, theirs;
-    peer p = { 0 };
+    bench_peer p = { 0 };
     work w = { .net = net };
     double apart = 0, rate = bench_multiply_rate(), mine, other;
     struct rusage usage;
     char line[LINE];
     bool good;
 
-    if (r->python != NULL && !start_peer(&p, r, net)) {
+    if (r->python != NULL && !bench_peer_start(&p, r->python, r->script, r->threads, net->name)) {
         fprintf(stderr, "train: the peer does not start\n");
         return 1;
     }
@@ -257,7 +202,7 @@ static int measure(const run *r, const bench_net *net)
 
         good = !isnan(loss);
         if (good && p.ask != NULL) {
-            good = ask(&p, "loss", line);
+            good = bench_peer_ask(&p, "loss", line, LINE);
             same = strtod(line, NULL);
             apart = fmax(apart, fabs(loss - same) / fabs(same));
         }
@@ -276,7 +221,7 @@ static int measure(const run *r, const bench_net *net)
     getrusage(RUSAGE_SELF, &usage);
     printf("  Tenon   %9.2f ms (least %.2f)  %4.0f%% of the ceiling  %5ld MiB\n", mine * 1e3,
            ours.times[0] * 1e3, 200 * w.model.multiply / mine / rate, usage.ru_maxrss / 1024);
-    if (p.ask != NULL && ask(&p, "peak", line)) {
+    if (p.ask != NULL && bench_peer_ask(&p, "peak", line, LINE)) {
         printf("  PyTorch %9.2f ms (least %.2f)  %4.0f%% of the ceiling  %5ld MiB\n", other * 1e3,
                theirs.times[0] * 1e3, 200 * w.model.multiply / other / rate,
                strtol(line, NULL, 10));
@@ -284,10 +229,8 @@ static int measure(const run *r, const bench_net *net)
         good = apart < 1e-3;
         if (!good)
             fprintf(stderr, "train: %s: the losses differ: not the same work\n", net->name);
-        fclose(p.ask);
-        waitpid(p.process, NULL, 0);
-        fclose(p.answer);
     }
+    bench_peer_end(&p);
     end(&w);
     return good && !tn_failed() ? 0 : 1;
 }

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The PyTorch side of bench/train: the same networks (nets.c), weights and data.
 
-    x|parameter|buffer|target DTYPE BYTES SIZES...   and the bytes
-    begin        tries its options, keeps the fastest, and names it
-    loss         one step, and the loss before it
-    steps S      steps for S seconds: their number, and a line of seconds for each
-    peak         MiB of memory at most since begin
+x|parameter|buffer|target DTYPE BYTES SIZES...   and the bytes
+begin        tries its options, keeps the fastest, and names it
+loss         one step, and the loss before it
+steps S      steps for S seconds: their number, and a line of seconds for each
+peak         MiB of memory at most since begin
 """
+
 import ctypes
 import sys
 import time
@@ -20,7 +21,10 @@ torch.set_num_threads(threads)
 
 class Model:
     def __init__(self, parameters, buffers):
-        self.parameters = [p.detach().clone(memory_format=torch.preserve_format).requires_grad_() for p in parameters]
+        self.parameters = [
+            p.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+            for p in parameters
+        ]
         self.buffers = [b.clone() for b in buffers]
 
     def forward(self, x):
@@ -97,7 +101,13 @@ def transformer(m, x):
     return m.dense(m.rows_normal(x).mean(1))
 
 
-networks = {"mlp": mlp, "lenet": lenet, "resnet-cifar": resnet_small, "resnet-224": resnet, "transformer": transformer}
+networks = {
+    "mlp": mlp,
+    "lenet": lenet,
+    "resnet-cifar": resnet_small,
+    "resnet-224": resnet,
+    "transformer": transformer,
+}
 images = name in ("lenet", "resnet-cifar", "resnet-224")
 places = {"parameter": [], "buffer": []}
 
@@ -106,7 +116,9 @@ class Training:
     def __init__(self, last, way):
         form = torch.channels_last if last else torch.contiguous_format
         self.x = places["x"].contiguous(memory_format=form) if images else places["x"]
-        parameters = [p.contiguous(memory_format=form) if p.dim() == 4 else p for p in places["parameter"]]
+        parameters = [
+            p.contiguous(memory_format=form) if p.dim() == 4 else p for p in places["parameter"]
+        ]
         self.model = Model(parameters, places["buffer"])
         how = {"foreach": way == "foreach", "fused": way == "fused"}
         if name == "transformer":
@@ -159,7 +171,11 @@ for line in sys.stdin.buffer:
         except OSError:
             pass
         layout = "channels last, " if last else ""
-        print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, {layout}{way} optimizer", flush=True)
+        print(
+            f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, "
+            f"{layout}{way} optimizer",
+            flush=True,
+        )
     elif words[0] == "loss":
         print(repr(training.step()), flush=True)
     elif words[0] == "steps":

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Curves of a training, as text for a terminal and as SVG. */
+ * Draws the curves of trainings, as text for a terminal and as SVG. */
 #include "chart.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-/* A round step (1, 2 or 5 times a power of ten) that divides `span` into about `parts`. */
+/* Returns a round number (1, 2 or 5 times a power of ten) that divides `span` into about `parts`
+ * intervals. */
 static double round_step(double span, int parts)
 {
     double raw = span / parts, power = pow(10.0, floor(log10(raw)));
@@ -117,7 +118,7 @@ static double y_of(double value, double low, double high)
     return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Text of a file in XML: device names are plain, titles may not be. */
+/* Writes a text element; '<' and '&' in the text are escaped. */
 static void put_text(FILE *file, double x, double y, const char *attributes, const char *text)
 {
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
@@ -213,7 +214,8 @@ static void put_legend(FILE *file, const struct curve *curves, int count)
     }
 }
 
-/* A file with a descriptor above those of the standard streams, of which one may be closed. */
+/* Opens a file for writing. If a standard stream is closed, the file must not get its descriptor,
+ * because output to that stream would end up in the file. */
 static FILE *open_new(const char *path)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -225,7 +227,8 @@ static FILE *open_new(const char *path)
     return file >= 0 ? fdopen(file, "w") : NULL;
 }
 
-/* The old chart stays until the new one is complete. */
+/* Writes to a temporary file and renames it, so that an old chart is replaced only by a complete
+ * one. */
 bool chart_svg(const char *path, const char *title, const struct curve *curves, int count)
 {
     char part[4096];
@@ -249,8 +252,8 @@ bool chart_svg(const char *path, const char *title, const struct curve *curves, 
     put_text(file, WIDTH / 2, 30, "text-anchor=\"middle\" font-size=\"16\"", title);
     put_axes(file, epochs, top, step, low);
     for (int c = 0; c < count; c++) {
-        /* Devices agree, so later lines cover earlier ones: those are wider and paler, and stay
-         * visible. */
+        /* The curves of different devices are nearly equal, so later lines cover earlier ones.
+         * Earlier lines are wider and paler, and so remain visible. */
         const char *color = colors[c % COLORS];
         int width = line_width(c, count);
         put_line(file, curves[c].loss, curves[c].epochs, epochs, 0.0, top, color, width, false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Curves of a training, as text for a terminal and as SVG. */
-#ifndef EXAMPLES_CHART_H
-#define EXAMPLES_CHART_H
+ * Draws the curves of trainings, as text for a terminal and as SVG. */
+#ifndef CHART_H
+#define CHART_H
 
 #include <stdbool.h>
 
@@ -14,10 +14,11 @@ struct curve {
     double *accuracy;
 };
 
-/* Draws the loss by epoch to standard output. */
+/* Prints the loss by epoch as a chart of characters on standard output. */
 void chart_text(const struct curve *curve);
 
-/* Writes both curves of every training; false with errno set. */
+/* Writes the curves of loss and accuracy of every training to an SVG file. Returns false and sets
+ * errno on failure. */
 bool chart_svg(const char *path, const char *title, const struct curve *curves, int count);
 
 #endif

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# What `./bootstrap demo` runs (by way of ./run): trains on the bundled digits on every device
-# found. Arguments go to digits; what it writes goes to examples/demo in the build tree.
+# `./bootstrap demo` runs this script (through ./run): it trains on the bundled digits on every
+# device found. Arguments are passed to digits, whose files go to examples/demo in the build tree.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$here/demo"

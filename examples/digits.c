@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Trains a small network on handwritten digits, on every device found or on those that the command
- * line names: shows loss and accuracy by epoch, draws the curves, saves the weights, loads them
- * into a fresh network and checks that it answers the same. */
+ * Trains a small network on handwritten digits, on every device found or on the devices that the
+ * command line names: prints loss and accuracy by epoch, draws the curves, saves the weights, loads
+ * them into a new network and checks that this network has the same accuracy. */
 #include <tenon/tenon.h>
 
 #include "chart.h"
@@ -16,7 +16,7 @@
 
 #define PIXELS 64
 #define CLASSES 10
-#define WANTED 0.95 /* accuracy that a training has to reach */
+#define WANTED 0.95 /* a training must reach a higher accuracy */
 
 /* Images [count, 64] and their labels [count], on the host. */
 struct samples {
@@ -40,17 +40,17 @@ static const char help[] =
     "Trains a small network on handwritten digits: each line of the file has 64 pixels\n"
     "(0 to 16) and the label (0 to 9). Without a DEVICE it trains on every device found.\n"
     "\n"
-    "  --epochs N       times through the training set (20)\n"
+    "  --epochs N       passes through the training set (20)\n"
     "  --batch N        images in a step (32)\n"
     "  --net SPEC       the network\n"
     "                   (Sequential(Linear(64, 64), ReLU(), Linear(64, 10)))\n"
-    "  --optimizer SPEC the rule (Adam(lr=0.003))\n"
-    "  --seed N         of weights and order (1)\n"
+    "  --optimizer SPEC the optimizer (Adam(lr=0.003))\n"
+    "  --seed N         seed of the weights and of the order of images (1)\n"
     "  --help           this text\n"
     "\n"
     "Writes into the current folder: digits-loss.svg, digits-DEVICE.safetensors.\n"
-    "Ends with 0 when every device reached an accuracy of 0.95, 1 when one did not or\n"
-    "failed, 2 for a wrong command line.\n";
+    "Exit status: 0 if every device reached an accuracy of more than 0.95, 1 if one did\n"
+    "not or failed, 2 for a wrong command line.\n";
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -72,7 +72,7 @@ static bool samples_make(struct samples *samples, int64_t room)
     return false;
 }
 
-/* "p,p,...,p,label": false when the line has another form. */
+/* Reads a line "p,p,...,p,label". Returns false if the line has another form. */
 static bool read_line(const char *line, float *image, int64_t *label)
 {
     for (int i = 0; i <= PIXELS; i++) {
@@ -110,10 +110,12 @@ static bool read_file(const char *path, struct samples *samples)
     }
     if (!good)
         fprintf(stderr,
-                "digits: %s, line %lld: not 64 pixels from 0 to 16 and a label from 0 to 9\n", path,
-                (long long)samples->count);
+                "digits: %s, line %lld: malformed; expected 64 pixels from 0 to 16 and a label "
+                "from 0 to 9\n",
+                path, (long long)samples->count);
     if (good && samples->count < 10) {
-        fprintf(stderr, "digits: %s: %lld images are too few\n", path, (long long)samples->count);
+        fprintf(stderr, "digits: %s: too few images, got %lld; expected 10 or more\n", path,
+                (long long)samples->count);
         good = false;
     }
     fclose(file);
@@ -122,7 +124,8 @@ static bool read_file(const char *path, struct samples *samples)
     return good;
 }
 
-/* Our own numbers for the order of images, so that it does not depend on the C library. */
+/* Returns a random number for the order of images. Unlike rand(), gives the same order with every C
+ * library. */
 static uint64_t next_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -139,6 +142,7 @@ static void shuffle(int64_t *order, int64_t count, uint64_t *state)
     }
 }
 
+/* Copies the samples order[0..count) of `from` to `to`. */
 static void take(const struct samples *from, const int64_t *order, int64_t count,
                  struct samples *to)
 {
@@ -149,7 +153,7 @@ static void take(const struct samples *from, const int64_t *order, int64_t count
     to->count = count;
 }
 
-/* Four of five images are for training, at random. */
+/* Splits the samples at random: four fifths for training, the rest for testing. */
 static bool split(const struct samples *all, uint64_t seed, struct samples *train,
                   struct samples *test)
 {
@@ -169,7 +173,8 @@ static bool split(const struct samples *all, uint64_t seed, struct samples *trai
     return true;
 }
 
-/* Pixels of both sets to mean 0 and deviation 1, as the training set has them. */
+/* Scales the pixels of both sets by mean and standard deviation of the training set, which then has
+ * mean 0 and deviation 1. */
 static void normalize(struct samples *train, struct samples *test)
 {
     double sum = 0, squares = 0;
@@ -188,7 +193,8 @@ static void normalize(struct samples *train, struct samples *test)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* Share of the samples that the network names rightly; negative on failure. */
+/* Returns the fraction of samples that the network classifies correctly; a negative number on
+ * failure. */
 static double accuracy_of(tn_module *net, const struct samples *samples)
 {
     TN_SCOPE;
@@ -214,7 +220,8 @@ static double accuracy_of(tn_module *net, const struct samples *samples)
     return right >= 0 ? (double)right / (double)samples->count : -1.0;
 }
 
-/* One step on the images order[0..count); its loss, or a NAN with an error held. */
+/* Runs one step on the images order[0..count) and returns the loss. On failure, returns NaN and
+ * sets the error. */
 static double train_batch(tn_module *net, tn_optimizer *optimizer, const struct samples *train,
                           const int64_t *order, int64_t count, struct samples *batch)
 {
@@ -264,13 +271,13 @@ static bool train_epochs(tn_module *net, tn_optimizer *optimizer, const struct s
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Saves the weights and loads them into a fresh network, which must give the same results. */
+/* Saves the weights and loads them into a new network, which must have the same accuracy. */
 static bool save_and_check(tn_module *net, const struct settings *settings, const char *device,
                            const struct samples *test, double accuracy)
 {
     char path[96];
     if (tn_registry_count(TN_KIND_tn_format_def) == 0) {
-        printf("  weights not saved: no plugin with a file format is there\n");
+        printf("  weights not saved: no loaded plugin provides a file format\n");
         return true;
     }
     snprintf(path, sizeof path, "digits-%.47s.safetensors", device);
@@ -284,10 +291,10 @@ static bool save_and_check(tn_module *net, const struct settings *settings, cons
     tn_module_drop(fresh);
     if (tn_failed())
         return false;
-    printf("  saved %s; loaded into a fresh network its accuracy is %.4f\n", path, again);
+    printf("  saved %s; loaded into a new network, accuracy %.4f\n", path, again);
     if (again == accuracy)
         return true;
-    fprintf(stderr, "digits: %s: the loaded network answers otherwise\n", device);
+    fprintf(stderr, "digits: %s: the loaded network has another accuracy\n", device);
     return false;
 }
 
@@ -346,8 +353,8 @@ static bool train_on(const tn_device *device, const struct settings *settings,
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* The devices to train on: those named, else all that have memory, cpu first. Returns how many,
- * negative on failure. */
+/* Chooses the devices to train on: those named, or else all devices with memory, cpu first. Returns
+ * their number; a negative number after a message on standard error. */
 static int choose_devices(char **names, int count, const tn_device **devices, int room)
 {
     int chosen = 0;
@@ -368,7 +375,7 @@ static int choose_devices(char **names, int count, const tn_device **devices, in
     }
     tn_error_clear();
     if (chosen == 0)
-        fprintf(stderr, "digits: no device was found; `tenon plugins` says why\n");
+        fprintf(stderr, "digits: no device was found; `tenon devices` prints the reasons\n");
     return chosen > 0 ? chosen : -1;
 }
 
@@ -438,7 +445,7 @@ int main(int argc, char **argv)
                                  .epochs = 20,
                                  .batch = 32,
                                  .seed = 1 };
-    int words = 0; /* those that are not options, moved to the front of argv */
+    int words = 0; /* the arguments that are not options are moved to the front of argv */
     for (int at = 1; at < argc; at++) {
         const char *option = argv[at], *value = at + 1 < argc ? argv[at + 1] : NULL;
         long number = 0;
@@ -461,7 +468,7 @@ int main(int argc, char **argv)
         else if (strcmp(option, "--optimizer") == 0 && value != NULL)
             settings.optimizer = value;
         else
-            return wrong("an unknown option, or one without a good value", option);
+            return wrong("unknown option, or missing or wrong value", option);
         at++;
     }
     if (words == 0)

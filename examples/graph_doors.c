@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plugin for graphs and groups of processes, as small as each part can be: a pass that changes
- * nothing, one that removes what nobody uses, a compiler that takes over pairs of nodes, and a
- * communicator for one process. docs/plugins/graphs.md walks through it. */
+ * A plugin with minimal contributions for graphs and groups of processes: a pass that changes
+ * nothing, a pass that removes unused nodes, a compiler that takes over pairs of nodes, and a
+ * communicator for one process. docs/plugins/graphs.md explains it step by step. */
 #include <tenon/plugin.h>
 
 #include <string.h>
@@ -15,13 +15,15 @@ static tn_status nothing(const tn_pass_def *self, const tn_pass_args *args)
     return args->report(args, "nothing to do");
 }
 
-/* Whether a node can go: its operator makes tensors, and draws no random numbers. */
+/* Returns true if an unused node may be removed: it is an operator that returns tensors and draws
+ * no random numbers. */
 static bool is_pure(const tn_node *node)
 {
     return tn_node_kind_of(node) == TN_NODE_OP && tn_node_item_count(node) > 0 &&
            !(tn_op_definition(tn_node_op(node))->flags & TN_OP_RANDOM);
 }
 
+/* The number of users of a node and, if the node has several outputs, of its items. */
 static int64_t users_of(const tn_node *node)
 {
     int64_t users = tn_node_user_count(node);
@@ -31,7 +33,8 @@ static int64_t users_of(const tn_node *node)
     return users;
 }
 
-/* Each round removes nodes without users, which takes users from those before. */
+/* Removes nodes without users. Repeats this, because removing a node can leave its inputs without
+ * users. */
 static tn_status unused(const tn_pass_def *self, const tn_pass_args *args)
 {
     int64_t removed = 0;
@@ -43,7 +46,7 @@ static tn_status unused(const tn_pass_def *self, const tn_pass_args *args)
         again = false;
         for (tn_node *node = tn_graph_first(args->graph), *next; node; node = next) {
             next = tn_node_next(node);
-            while (next && tn_node_kind_of(next) == TN_NODE_ITEM) /* goes with its operator */
+            while (next && tn_node_kind_of(next) == TN_NODE_ITEM) /* removed with its operator */
                 next = tn_node_next(next);
             if (!is_pure(node) || users_of(node) > 0)
                 continue;
@@ -72,8 +75,8 @@ static bool is(const tn_region_node *node, const char *op)
     return strcmp(node->op->name, op) == 0;
 }
 
-/* Contiguous and of float32: what the loop below can read. The shapes are known when compiling; the
- * strides of an input are those of the tensor that comes. */
+/* Returns true if a value is float32 and has the shape of `like`, as the loop in run() requires.
+ * Shapes are known when the graph is compiled; strides only at each call. */
 static bool fits(const tn_region *region, int32_t value, const tn_meta *like)
 {
     const tn_meta *meta = value >= 0 ? region->values[value].meta : NULL;
@@ -86,7 +89,7 @@ static bool fits(const tn_region *region, int32_t value, const tn_meta *like)
     return true;
 }
 
-/* An add whose only use is a relu. */
+/* Claims pairs of an add and a relu, if the relu is the only user of the sum. */
 static tn_status claim(const tn_compiler_def *self, const tn_region *graph, const tn_claims *claims)
 {
     (void)self;
@@ -114,7 +117,7 @@ static tn_status claim(const tn_compiler_def *self, const tn_region *graph, cons
 
 struct program {
     float alpha;
-    int a, b; /* which inputs; the same one for x + x */
+    int a, b; /* indices of the inputs of the region; equal for x + x */
 };
 
 static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_program *out)
@@ -137,7 +140,8 @@ static tn_status compile(const tn_compiler_def *self, const tn_region *part, tn_
     return TN_OK;
 }
 
-/* Moves to the next element in row-major order; `at` counts elements of each input. */
+/* Moves `index` to the next element of the output in row-major order, and `at` to the offsets of
+ * that element in both inputs. */
 static void advance(const tn_view *out, int64_t *index, const tn_view *const *in, int64_t *at)
 {
     for (int32_t d = out->ndim - 1; d >= 0; d--) {
@@ -199,7 +203,7 @@ struct message {
 
 struct group {
     const tn_device *device;
-    struct message *first, **last; /* sent and not yet received */
+    struct message *first, **last; /* messages that were sent and not yet received */
 };
 
 static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, void **comm)
@@ -207,10 +211,11 @@ static tn_status open_group(const tn_comm_def *self, const tn_comm_args *args, v
     struct group *group;
 
     if (args->size != 1)
-        return tn_fail(TN_ERR_VALUE, "%s: size: it is for one process, got %d", self->name,
+        return tn_fail(TN_ERR_VALUE, "%s: size: too large, got %d; expected 1 process", self->name,
                        (int)args->size);
     if (!tn_device_is_host(args->device))
-        return tn_fail(TN_ERR_VALUE, "%s: device: it copies memory of the host, got %s", self->name,
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: device: wrong, got %s; expected a device with host memory", self->name,
                        tn_device_name(args->device));
     group = tn_calloc(1, sizeof *group);
     if (!group)
@@ -247,12 +252,15 @@ static char *bytes_of(const tn_view *view)
     return (char *)view->data + view->byte_offset;
 }
 
-/* One process reduces its tensor with nothing else, and is its own root. */
+/* all_reduce, broadcast and barrier. With one process, the result is the tensor itself, so input
+ * and output are the same tensor; barrier has no tensors. */
 static tn_status same(const tn_comm_call *call)
 {
     return call->in == NULL || call->in->data == call->out->data
                ? TN_OK
-               : tn_fail(TN_ERR_ASSERT, "%s: in and out differ", call->def->name);
+               : tn_fail(TN_ERR_ASSERT,
+                         "%s: in and out are different tensors; expected the same one",
+                         call->def->name);
 }
 
 static tn_status copy(const tn_comm_call *call)
@@ -287,10 +295,10 @@ static tn_status recv(const tn_comm_call *call)
         at = &(*at)->next;
     message = *at;
     if (!message)
-        return tn_fail(TN_ERR_TIMEOUT, "%s: nothing was sent with tag %d", call->def->name,
+        return tn_fail(TN_ERR_TIMEOUT, "%s: no message with tag %d was sent", call->def->name,
                        (int)call->tag);
     if (message->size != size_of(call->out))
-        return tn_fail(TN_ERR_VALUE, "%s: %zu bytes were sent, got room for %zu", call->def->name,
+        return tn_fail(TN_ERR_VALUE, "%s: %zu bytes were sent, got space for %zu", call->def->name,
                        message->size, size_of(call->out));
     memcpy(bytes_of(call->out), message->bytes, message->size);
     *at = message->next;

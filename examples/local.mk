@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# xor.c and swish.c are the samples of the README, word for word; digits is the demo; resnet18 is what tests/models compares.
+# xor.c and swish.c are the samples of the README, word for word. digits is the demo. tests/models compares resnet18 with PyTorch.
 
-noinst_PROGRAMS += examples/digits examples/resnet18 examples/xor
+noinst_PROGRAMS += examples/digits examples/printed_model examples/resnet18 examples/xor
 examples_digits_SOURCES = %D%/digits.c %D%/chart.c %D%/chart.h
 examples_digits_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_digits_LDADD = $(TN_LINK) $(LIBM)
+examples_printed_model_SOURCES = %D%/printed_model.c
+examples_printed_model_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_printed_model_LDADD = $(TN_LINK)
 examples_resnet18_SOURCES = %D%/resnet18.c
 examples_resnet18_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_resnet18_LDADD = $(TN_LINK)
@@ -18,7 +21,7 @@ examples_swish_la_SOURCES = %D%/swish.c
 examples_swish_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_swish_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 
-# The parts of docs/plugins/graphs.md, which tests/graph uses.
+# The example of docs/plugins/graphs.md, which tests/graph loads.
 check_LTLIBRARIES += examples/graph_doors.la
 examples_graph_doors_la_SOURCES = %D%/graph_doors.c
 examples_graph_doors_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
@@ -35,3 +38,44 @@ clean-demo:
 .PHONY: clean-demo
 
 EXTRA_DIST += %D%/demo.sh %D%/data/README.md %D%/data/digits.csv.gz
+
+# The networks of `make models` (tests/models/networks.py), each of run.c and one file.
+TN_NETWORKS = examples/networks/bert examples/networks/convnext_tiny examples/networks/dcgan examples/networks/densenet121 examples/networks/efficientnet_b0 examples/networks/gpt2 examples/networks/lstm examples/networks/mobilenet_v2 examples/networks/resnet50 examples/networks/swin_t examples/networks/unet examples/networks/vit_b_16
+check_PROGRAMS += $(TN_NETWORKS)
+TN_NETWORK_MAIN = %D%/networks/run.c %D%/networks/network.h
+examples_networks_bert_SOURCES = %D%/networks/bert.c $(TN_NETWORK_MAIN)
+examples_networks_bert_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_bert_LDADD = $(TN_LINK)
+examples_networks_convnext_tiny_SOURCES = %D%/networks/convnext_tiny.c $(TN_NETWORK_MAIN)
+examples_networks_convnext_tiny_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_convnext_tiny_LDADD = $(TN_LINK)
+examples_networks_dcgan_SOURCES = %D%/networks/dcgan.c $(TN_NETWORK_MAIN)
+examples_networks_dcgan_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_dcgan_LDADD = $(TN_LINK)
+examples_networks_densenet121_SOURCES = %D%/networks/densenet121.c $(TN_NETWORK_MAIN)
+examples_networks_densenet121_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_densenet121_LDADD = $(TN_LINK)
+examples_networks_efficientnet_b0_SOURCES = %D%/networks/efficientnet_b0.c $(TN_NETWORK_MAIN)
+examples_networks_efficientnet_b0_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_efficientnet_b0_LDADD = $(TN_LINK)
+examples_networks_gpt2_SOURCES = %D%/networks/gpt2.c $(TN_NETWORK_MAIN)
+examples_networks_gpt2_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_gpt2_LDADD = $(TN_LINK)
+examples_networks_lstm_SOURCES = %D%/networks/lstm.c $(TN_NETWORK_MAIN)
+examples_networks_lstm_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_lstm_LDADD = $(TN_LINK)
+examples_networks_mobilenet_v2_SOURCES = %D%/networks/mobilenet_v2.c $(TN_NETWORK_MAIN)
+examples_networks_mobilenet_v2_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_mobilenet_v2_LDADD = $(TN_LINK)
+examples_networks_resnet50_SOURCES = %D%/networks/resnet50.c $(TN_NETWORK_MAIN)
+examples_networks_resnet50_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_resnet50_LDADD = $(TN_LINK)
+examples_networks_swin_t_SOURCES = %D%/networks/swin_t.c $(TN_NETWORK_MAIN)
+examples_networks_swin_t_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_swin_t_LDADD = $(TN_LINK)
+examples_networks_unet_SOURCES = %D%/networks/unet.c $(TN_NETWORK_MAIN)
+examples_networks_unet_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_unet_LDADD = $(TN_LINK)
+examples_networks_vit_b_16_SOURCES = %D%/networks/vit_b_16.c $(TN_NETWORK_MAIN)
+examples_networks_vit_b_16_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_networks_vit_b_16_LDADD = $(TN_LINK)

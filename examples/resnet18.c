@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ResNet-18 written in C: two layers that the program registers itself, block and network, with the
- * names that torchvision gives, so that weights which PyTorch wrote fit. resnet18 WEIGHTS.pth
- * IMAGE.npy [LOGITS.npy] prints the network as PyTorch does and saves the logits. `make
- * interchange` compares both with PyTorch's. */
+ * ResNet-18 in C. The program registers two layers itself, a block and the network. Their children
+ * have the names that torchvision uses, so that weights saved by PyTorch can be loaded. resnet18
+ * WEIGHTS.pth IMAGE.npy [LOGITS.npy] prints the network as PyTorch does and saves the logits. `make
+ * interchange` compares both with the output of PyTorch. */
 #include <stdio.h>
 #include <tenon/tenon.h>
 
@@ -53,11 +53,9 @@ static tn_status net_build(tn_module *self)
 
 static tn_tensor *net_forward(tn_module *self, tn_tensor *x)
 {
-    static const tn_flatten_options from_1 = { sizeof from_1, 1, -1 };
-
     for (int64_t i = 0; i < tn_module_child_count(self) - 1; i++)
         x = tn_module_call(tn_module_child_at(self, i), x);
-    return tn_module_call_child(self, "fc", tn_flatten(x, &from_1));
+    return tn_module_call_child(self, "fc", tn_flatten(x, 1, -1));
 }
 
 static int64_t no_words(tn_module *self, char *out, size_t size)

@@ -13,9 +13,9 @@
 
 enum { MOST_JOBS = 64 };
 
-/* Where a word of the command line goes. */
+/* An option of the command line; exactly one of `text`, `number` and `yes` receives its value. */
 typedef struct word {
-    const char *name, *value, *help; /* value NULL: a switch; help NULL: not shown */
+    const char *name, *value, *help; /* value NULL: takes no value; help NULL: internal */
     const char **text;
     int64_t *number;
     bool *yes;
@@ -40,15 +40,12 @@ static const word words[] = {
     { "--jobs", "N", "number of processes; default: 1", NULL, &jobs, NULL },
     { "--seconds", "N", "time limit of a test; default: 120", NULL, &seconds, NULL },
     { "--seed", "N", "seed of random numbers; default: 1", NULL, &seed, NULL },
-    { "--tap", "FILE",
-      "writes the results as TAP; -: to standard output, and nothing else is "
-      "printed",
+    { "--tap", "FILE", "writes the results as TAP; with -, prints them and nothing else",
       &chosen.tap, NULL, NULL },
     { "--junit", "FILE", "writes the results as JUnit XML", &chosen.junit, NULL, NULL },
     { "--json", "FILE", "writes the results as JSON", &chosen.json, NULL, NULL },
     { "--capabilities", "FILE",
-      "writes what ran, by operator and dtype, as JSON, to ship with the "
-      "plugin",
+      "writes as JSON which operators ran in which dtypes, for users of the plugin",
       &chosen.capabilities, NULL, NULL },
     { "--run", "TEST",
       "runs one test in this process, for a debugger, and prints what the test finds as it goes",
@@ -79,8 +76,9 @@ static int usage(const char *what, const char *text)
     return EXIT_USAGE;
 }
 
-/* One word and, if it takes one, its value: the next argument, or behind a `=`. Returns how many it
- * took, 0: unknown. */
+/* Reads one option and its value, if it takes one: the text after `=`, or the next argument.
+ * Returns the number of arguments used, 0 if the option is unknown or its value is missing or
+ * wrong. */
 static int take(int count, char **given)
 {
     for (int i = 0; i < WORDS; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspects plugins in a child process (this program, started again): a plugin may crash, end the
- * process or never return, in any call. The child writes each step to a pipe before it
- * takes it; the parent waits for a step so long and no longer, and says which one was the last. */
+ * Inspects plugins in a child process (this program, started again), because a plugin may crash,
+ * end the process or never return, in any call. The child writes the name of each step to a pipe
+ * before the step begins. The parent limits the time of each step and reports the last step of a
+ * child that failed. */
 #include "tool.h"
 
 #include <ctype.h>
@@ -17,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Set for the child: the number of the pipe that it writes its steps to, and the level of messages
- * for the user; the outcome of plugins that are skipped. */
+/* Environment variables for the child. STEPS: the descriptor of the pipe for its steps, and the log
+ * level of the user. FAULTS: the faults of plugins that the child must leave out. */
 #define STEPS "TENON_TEST_CHILD_STEPS"
 #define FAULTS "TENON_TEST_CHILD_FAULTS"
 
@@ -27,7 +28,7 @@ enum { MOST_FAULTS = 32 };
 int64_t tool_seconds = 30;
 
 static const struct step {
-    const char *begins; /* as the log says it */
+    const char *begins; /* the first words of the log message */
     int stage;
     const char *crashed; /* "it crashed with SIGSEGV ..." */
     const char *hung;    /* "... did not return within 30 s" */
@@ -48,6 +49,8 @@ static const struct step {
 static int steps_fd = -1, user_level = TN_LOG_WARNING;
 static char last_step[512];
 
+/* The log sink of the child: debug messages are steps. Messages that the user wants are also logged
+ * as usual. */
 static void write_step(void *user, int level, const char *plugin, const char *text)
 {
     (void)user, (void)plugin;
@@ -58,7 +61,7 @@ static void write_step(void *user, int level, const char *plugin, const char *te
     }
     if (level <= user_level)
         tn_log(level, "%s",
-               text); /* from inside a sink: the default one, to the file if one is named */
+               text); /* called inside a log sink, tn_log() writes to the default destination */
 }
 
 bool child_here(void)
@@ -104,17 +107,18 @@ bool child_fault(const char *file, fault *out)
 
 struct child {
     pid_t pid;
-    int output, steps; /* our ends of the pipes */
-    char *text;        /* what it printed */
+    int output, steps; /* the parent's ends of the pipes */
+    char *text;        /* the output of the child */
     size_t length, capacity;
-    char line[PATH_MAX + 256]; /* of a step, as far as it has come */
+    char line[PATH_MAX + 256]; /* the part of a line that has been read from the pipe of steps */
     size_t used;
-    char step[PATH_MAX + 256]; /* the last that it began */
+    char step[PATH_MAX + 256]; /* the last step that the child began */
     bool reported, hung;
     int status;
 };
 
-/* The log level of the user; the child needs the complete log. */
+/* Returns the log level that the user set. The child itself runs with level debug, for its
+ * steps. */
 static int wanted_level(void)
 {
     static const char *const names[] = { "off", "error", "warning", "info", "debug" };
@@ -125,7 +129,8 @@ static int wanted_level(void)
     return TN_LOG_WARNING;
 }
 
-/* TENON_PLUGINS as it is, and every plugin denied that is left out. */
+/* Sets TENON_PLUGINS in the child: the value of the user, plus a denial of every plugin that had a
+ * fault. */
 static void set_filter(const fault *faults, int count)
 {
     const char *list = tn_env_get("TENON_PLUGINS");
@@ -148,6 +153,7 @@ static void set_filter(const fault *faults, int count)
     free(filter);
 }
 
+/* Stores the faults in the environment of the child, for child_fault(). */
 static void set_faults(const fault *faults, int count)
 {
     size_t size = (size_t)count * sizeof *faults + 1, length = 0;
@@ -162,7 +168,8 @@ static void set_faults(const fault *faults, int count)
     free(text);
 }
 
-/* Every step is needed; the file that the user named stays. */
+/* Sets the log level of the child to debug, because steps are debug messages. Keeps the log file
+ * that the user named. */
 static void set_log(void)
 {
     const char *before = tn_env_get("TENON_LOG"), *colon = before ? strchr(before, ':') : NULL;
@@ -184,7 +191,7 @@ static bool start(struct child *child, const char *const *arguments, const fault
     child->pid = fork();
     if (!child->pid) {
         dup2(output[1], STDOUT_FILENO);
-        int fd = fcntl(steps[1], F_DUPFD, 10); /* without close-on-exec */
+        int fd = fcntl(steps[1], F_DUPFD, 10); /* a descriptor without close-on-exec */
         snprintf(text, sizeof text, "%d:%d", fd, wanted_level());
         setenv(STEPS, text, 1);
         set_log();
@@ -200,7 +207,7 @@ static bool start(struct child *child, const char *const *arguments, const fault
     return child->pid > 0;
 }
 
-/* False at the end. */
+/* Reads output of the child. Returns false at the end of the output or on failure. */
 static bool take_output(struct child *child)
 {
     char bytes[4096];
@@ -228,6 +235,7 @@ static const struct step *step_of(const char *line)
     return NULL;
 }
 
+/* Reads steps of the child. Returns false at the end of the pipe or on failure. */
 static bool take_steps(struct child *child)
 {
     char bytes[4096];
@@ -254,8 +262,8 @@ static int64_t now(void)
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Until the child has closed both pipes, or has ended and left them to a process of its own, or a
- * step took too long. */
+/* Reads from both pipes until the child has closed them, or has ended (another process may still
+ * hold the pipes), or a step takes too long. Kills a child whose step takes too long. */
 static void follow(struct child *child)
 {
     struct pollfd ends[2] = { { child->output, POLLIN, 0 }, { child->steps, POLLIN, 0 } };
@@ -296,7 +304,8 @@ static void follow(struct child *child)
     close(child->steps);
 }
 
-/* The file of the last step: behind the verb, or in parentheses. */
+/* Finds the plugin file in the text of a step: after the verb, or, for "counting" and "opening", in
+ * parentheses. */
 static void file_of(const char *step, char *out, size_t size)
 {
     const char *open = strchr(step, '('), *space = strchr(step, ' ');
@@ -306,7 +315,7 @@ static void file_of(const char *step, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)(!plain && length ? length - 1 : length), from);
 }
 
-/* The reason why a child failed. */
+/* Describes why a child failed: the signal, exit status or timeout, and the last step. */
 static void fault_of(const struct child *child, fault *out)
 {
     const struct step *step = step_of(child->step);
@@ -373,5 +382,5 @@ int child_run(const char *const *arguments, bool (*wanted)(const fault *, const 
             fprintf(stderr, "tenon: note: another plugin is excluded, %s: %s\n", last->file,
                     last->reason);
     }
-    return tool_refuse(TN_ERR_RUNTIME, "too many plugins crash or hang");
+    return tool_refuse(TN_ERR_RUNTIME, "too many plugins crash or do not return");
 }

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators cost, from the shapes of their tensors. It counts products, as published numbers
- * do. Operators that are not in the table count nothing, even if a device computes them with
- * products. */
+ * Computes the cost of operators from the shapes of their tensors. Only multiply-adds of products
+ * are counted, as in published numbers. Operators that are not in the table count as 0, even if a
+ * device computes them with products. */
 #include "count.h"
 
 #include <string.h>
 
-/* How many multiply-adds an operator has. */
+/* How the multiply-adds of an operator are computed. */
 enum rule {
-    PER_OUTPUT_ROW,    /* elements of the output times the last size of the first factor */
-    PER_OUTPUT_FILTER, /* ... times the elements of one filter, [out, in / groups, ...] */
-    PER_INPUT_FILTER, /* elements of the input times those of its filter, [in, out / groups, ...] */
-    ATTENTION,        /* q times k, and the result times v */
-    INSIDE            /* those of the operators of its decomposition */
+    /* elements of the output times the last size of the operand */
+    PER_OUTPUT_ROW,
+    /* elements of the output times elements of a filter; weight: [out, in / groups, ...] */
+    PER_OUTPUT_FILTER,
+    /* elements of the input times elements of a filter; weight: [in, out / groups, ...] */
+    PER_INPUT_FILTER,
+    /* the products q k^T and its result times v */
+    ATTENTION,
+    /* the sum over the operators of the decomposition */
+    INSIDE
 };
 
 static const struct {
     const char *op;
     enum rule rule;
-    int operand; /* which input the factor is taken from */
+    int operand; /* the input whose shape gives the factor */
 } rules[] = {
     { "linear", PER_OUTPUT_ROW, 0 },
     { "matmul", PER_OUTPUT_ROW, 0 },
@@ -54,7 +59,7 @@ static bool has_shape(tn_tensor *tensor)
     return tensor != NULL && tensor != TN_NONE;
 }
 
-/* Elements of a filter: without the first dimension. */
+/* Returns the number of elements of one filter: the product of all dimensions but the first. */
 static int64_t filter_of(const tn_tensor *weight)
 {
     tn_ints shape = tn_tensor_shape(weight);
@@ -64,7 +69,7 @@ static int64_t filter_of(const tn_tensor *weight)
     return elements;
 }
 
-/* q [..., L, E], k [..., S, E], v [..., S, V]: L * S * (E + V) for each of them. */
+/* For q [..., L, E], k [..., S, E], v [..., S, V]: L * S * (E + V) for each batch. */
 static int64_t attention(tn_tensor *const *in)
 {
     tn_tensor *q = in[0], *v = in[2];
@@ -107,6 +112,7 @@ static uint64_t begin(void *user, const tn_op_event *event)
     return 0;
 }
 
+/* Notes the name of an operator that is not counted, except views. */
 static void not_counted(op_count *count, const tn_op_def *op)
 {
     int64_t i = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon devices: properties and memory of every device, and why others are unavailable. */
+ * tenon devices: prints properties and memory of every device, and why plugins with other devices
+ * cannot be used. */
 #include "tool.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static void value_json(const char *name, const tn_value *value)
     }
 }
 
-/* Appends the value, as far as there is room. */
+/* Appends a value to `out`, cut if there is no space. Returns the new length. */
 static size_t value_text(const tn_value *value, char *out, size_t used, size_t size)
 {
     int64_t length = 0;
@@ -59,7 +60,7 @@ static size_t value_text(const tn_value *value, char *out, size_t used, size_t s
     return used + (size_t)length < size ? used + (size_t)length : size - 1;
 }
 
-/* Properties of a device by name. */
+/* Prints the properties of the device `name`. */
 static int properties(const char *name, bool json)
 {
     const tn_device *device = tn_device_find(name);
@@ -137,7 +138,7 @@ static void device_row(table *t, const tn_device *device, const tn_device_info *
                   : "-");
 }
 
-/* Plugins of device types that are not usable. */
+/* Lists the plugins that did not load, with the reason. */
 static void absent(bool json)
 {
     int64_t lines = tn_plugin_count(), shown = 0;
@@ -218,5 +219,6 @@ const command devices_command = {
     0,
     1,
     run,
-    0
+    0,
+    NULL
 };

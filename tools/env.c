@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon env: the environment table with value and origin, options of plugins included. */
+ * tenon env: prints the environment variables of Tenon and of its plugins, with value and origin.
+ */
 #include "tool.h"
 
 static int run(int count, char **arguments, bool json)
@@ -49,5 +50,6 @@ const command env_command = {
     0,
     0,
     run,
-    0
+    0,
+    NULL
 };

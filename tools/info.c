@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon info [NAME]: lists all items by kind, or describes a layer, optimizer, scheduler, init,
- * format, operator, device type or plugin. */
+ * tenon info [NAME]: lists all contributions by kind, or describes one layer, optimizer, scheduler,
+ * init, format, operator, device type or plugin. */
 #include "tool.h"
 
 #include <ctype.h>
@@ -53,7 +53,8 @@ void op_print(const tn_op_def *def)
     tn_error_clear();
 }
 
-/* By its flags; NULL where they say nothing. */
+/* Describes how tracing a graph treats a layer. Returns NULL if the flags of the layer do not
+ * say. */
 static const char *traced_as(const tn_layer_def *layer)
 {
     return layer->flags & TN_LAYER_LEAF      ? "one node (leaf)"
@@ -104,7 +105,8 @@ static void shown(const kind_name *kind, const char *name, const tn_head *head, 
     putchar('\n');
 }
 
-/* Whether an environment variable is an option of the plugin: TENON_<LAST PART OF ID>_... */
+/* Returns true if an environment variable belongs to the plugin: its name begins with TENON_<LAST
+ * PART OF ID>_. */
 static bool is_setting(const tn_env_row *row, const char *id)
 {
     const char *part = strrchr(id, '.'), *name = row->name;
@@ -168,14 +170,15 @@ static void plugin_shown(const tn_plugin_report *r, bool json)
     putchar('\n');
 }
 
-/* By id, or by the last part of one. */
+/* Returns true if `name` is the id of the plugin or the last part of the id. */
 static bool is_named(const tn_plugin_report *r, const char *name)
 {
     const char *part = strrchr(r->id, '.');
     return r->id[0] && (!strcmp(r->id, name) || (part && !strcmp(part + 1, name)));
 }
 
-/* The names of a kind, as one text with commas. The caller frees it. */
+/* Returns the names of all contributions of a kind, separated by commas. The caller frees the
+ * text. */
 static char *names_of(uint32_t kind, int64_t count)
 {
     size_t size = 1;
@@ -213,18 +216,19 @@ static int list_all(bool json)
     return EXIT_OK;
 }
 
-/* Plugins whose contributions are missing: one of them may provide the requested name. */
+/* Names the plugins that did not load completely: one of them may provide the requested name.
+ * Plugins refused at stage "found" are left out: TENON_PLUGINS excludes them, or they are the same
+ * file as another plugin. */
 static void note_missing_plugins(void)
 {
     tn_plugin_report r;
     for (int64_t i = 0; i < tn_plugin_count(); i++) {
         if (tn_plugin_report_at(i, &r) != TN_OK || r.outcome == TN_OUTCOME_NOT_APPLICABLE ||
-            (r.outcome == TN_OUTCOME_REFUSED &&
-             r.stage == TN_STAGE_FOUND) || /* a second name of one */
+            (r.outcome == TN_OUTCOME_REFUSED && r.stage == TN_STAGE_FOUND) ||
             (r.outcome == TN_OUTCOME_OK && !r.refused))
             continue;
         fprintf(stderr,
-                "tenon: plugin %s, which may provide it, did not load completely: %s at "
+                "tenon: plugin %s, which may provide this name, did not load completely: %s at "
                 "%s: %s\n",
                 r.file, tn_outcome_name(r.outcome), tn_stage_name(r.stage), r.reason);
     }
@@ -291,5 +295,6 @@ const command info_command = {
     0,
     1,
     run,
-    0
+    0,
+    NULL
 };

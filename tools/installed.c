@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the data are that were installed with this program. */
+ * Finds the data that were installed with this program. */
 #include "tool.h"
 
 #include <string.h>

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 
-# Installed by install-exec-hook, under the name that has the ABI.
+# install-exec-hook installs this program under a name with the ABI version.
 noinst_PROGRAMS += tools/tenon
 tools_tenon_SOURCES = \
 	$(TN_CONFORM) \
 	%D%/check.c \
 	%D%/child.c \
 	%D%/count.c \
+	%D%/convert.c \
 	%D%/count.h \
 	%D%/devices.c \
 	%D%/env.c \
+	%D%/files.c \
+	%D%/files.h \
 	%D%/info.c \
 	%D%/inspect.c \
 	%D%/installed.c \
@@ -17,6 +20,7 @@ tools_tenon_SOURCES = \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/show.c \
+	%D%/statistics.c \
 	%D%/summary.c \
 	%D%/tenon.c \
 	%D%/text.c \
@@ -26,6 +30,6 @@ tools_tenon_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS) -I$(srcdir) -DTN_CONFORM_DIR='"$(c
 	-DTN_CONFORM_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(conformdir)`'"' \
 	-DTN_TEMPLATE_DIR='"$(templatedir)"' -DTN_TEMPLATE_BESIDE='"'`$(TN_FROM_TO) $(bindir) $(templatedir)`'"'
 tools_tenon_CFLAGS = $(AM_CFLAGS)
-# The library of its own prefix goes before that of the place it was built for.
+# Looks for the library relative to the program first, so that the installation can be moved.
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon new: begins a plugin outside of Tenon's tree. A project is the files of two folders of
- * templates, `common` and that of the kind, in which names are replaced. A file of the kind takes
- * precedence over one of the same name in `common`. */
+ * tenon new: writes the project of a new plugin. The files of a project are made from two folders
+ * of templates, `common` and that of the kind of plugin, by replacing names. If both folders have a
+ * file of the same name, that of the kind is used. */
 #include "tool.h"
 
 #include <dirent.h>
@@ -29,13 +29,14 @@ static const kind kinds[] = {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 #define KIND_NAMES "layer, backend, kernels, op, optimizer or format"
 
-/* The forms of the name: as given; in small letters; the words that `_` separates with capitals
- * and without `_`. */
+/* The three forms of the name of a plugin, for example "my_layer": as given; in small letters; and
+ * as a type, "MyLayer". */
 typedef struct names {
     char given[MOST_NAME + 1], small[MOST_NAME + 1], type[MOST_NAME + 1];
 } names;
 
-/* What replaces the text at `at`, and the length of the mark there; NULL: not a mark. */
+/* Returns the text that replaces the mark at `at`, such as @NAME@, and stores the length of the
+ * mark; NULL if there is no mark. */
 static const char *replacement(const names *n, const char *at, size_t *length)
 {
     const struct {
@@ -60,6 +61,7 @@ static char small(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+/* Checks the name of a plugin and makes its three forms. Returns false if it is not valid. */
 static bool make_names(const char *given, names *out)
 {
     size_t length = strlen(given), type = 0;
@@ -78,7 +80,7 @@ static bool make_names(const char *given, names *out)
             out->type[type++] = begins && small(c) == c && letter(c) ? (char)(c - 'a' + 'A') : c;
         begins = c == '_';
     }
-    /* the name of a file of every project */
+    /* every project has a file example.c */
     return strcmp(out->small, "example") != 0;
 }
 
@@ -91,7 +93,8 @@ static int refuse(tn_status code, const char *object, const char *what)
     return tool_refuse(code, words);
 }
 
-/* A path of three parts; a longer one than the system takes fails when it is opened. */
+/* Writes the path of a file, whose name is `start` followed by `end`. A path that is too long
+ * becomes "", which cannot be opened. */
 static const char *join(char path[PATH_MAX], const char *folder, const char *start, const char *end)
 {
     if (tn_snprint(path, PATH_MAX, "%s/%s%s", folder, start, end) >= PATH_MAX)
@@ -99,7 +102,8 @@ static const char *join(char path[PATH_MAX], const char *folder, const char *sta
     return path;
 }
 
-/* The text of a template, to be freed; NULL and errno. */
+/* Returns the text of a template, which the caller frees. Returns NULL and sets errno on
+ * failure. */
 static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -118,6 +122,8 @@ static char *read_text(const char *path)
     return text;
 }
 
+/* Writes a new file with the text of a template, in which marks are replaced. Returns false and
+ * sets errno on failure. */
 static bool write_text(const char *path, const char *text, const names *n)
 {
     FILE *file = fopen(path, "wx");
@@ -139,7 +145,8 @@ static bool write_text(const char *path, const char *text, const names *n)
     return fclose(file) == 0 && good;
 }
 
-/* One template: NAME at the start of its name is replaced, .in at the end is left out. */
+/* Writes the file of one template. In the name of the template, NAME at the start is replaced and
+ * .in at the end is removed. */
 static int write_file(const char *from, const char *entry, const char *to, const names *n)
 {
     char source[PATH_MAX], target[PATH_MAX], end[NAME_MAX + 1];
@@ -149,7 +156,7 @@ static int write_file(const char *from, const char *entry, const char *to, const
     join(source, from, entry, "");
     join(target, to, named ? n->given : "", end);
     if (access(target, F_OK) == 0)
-        return EXIT_OK; /* of the kind, which comes first */
+        return EXIT_OK; /* the folder of the kind, written first, has this file */
     char *text = read_text(source);
     if (text == NULL)
         return refuse(TN_ERR_IO, source, strerror(errno));
@@ -159,7 +166,7 @@ static int write_file(const char *from, const char *entry, const char *to, const
     return good ? EXIT_OK : refuse(TN_ERR_IO, target, strerror(reason));
 }
 
-/* All templates of one folder. */
+/* Writes the files of all templates in a folder. */
 static int write_folder(const char *templates, const char *folder, const char *to, const names *n)
 {
     char from[PATH_MAX];
@@ -167,8 +174,9 @@ static int write_folder(const char *templates, const char *folder, const char *t
     DIR *list = opendir(join(from, templates, folder, ""));
 
     if (list == NULL)
-        return refuse(TN_ERR_IO, from,
-                      "no templates; expected those of an installed Tenon, or --templates DIR");
+        return refuse(
+            TN_ERR_IO, from,
+            "no templates; expected the templates of an installed Tenon, or --templates DIR");
     for (struct dirent *entry; code == EXIT_OK && (entry = readdir(list)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length > 3 && strcmp(entry->d_name + length - 3, ".in") == 0)
@@ -178,7 +186,7 @@ static int write_folder(const char *templates, const char *folder, const char *t
     return code;
 }
 
-/* Removes a folder of this program with its files. */
+/* Removes a folder that this program created, with its files. */
 static void remove_folder(const char *folder)
 {
     char path[PATH_MAX];
@@ -193,7 +201,8 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* Writes into a temporary folder in the folder of DIR, and renames it when it is complete. */
+/* Writes the project into a temporary folder next to `folder`, and renames that to `folder` when it
+ * is complete. */
 static int write_project(const kind *k, const names *n, const char *templates, const char *folder)
 {
     char made[PATH_MAX];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon ops [NAME]: how every operator runs on every device type; how one does in every dtype. */
+ * tenon ops [NAME]: shows how every operator runs on every device type or, with NAME, how one
+ * operator runs in every dtype. */
 #include "tool.h"
 
 #include <string.h>
 
 enum { TYPES = TABLE_COLUMNS - 1 };
 
-/* "kernel", "decomposition", "view" or "missing": the first word of the route. */
+/* Returns how a device type runs an operator in a dtype. The first word is "kernel",
+ * "decomposition", "view" or "missing". */
 static const char *route(const tn_op *op, const char *type, tn_dtype dtype, char *text, size_t size)
 {
     if (tn_op_route(op, type, dtype, text, size) < 0) {
@@ -41,6 +43,8 @@ static const struct word {
                       { TN_OPERAND_APART, "apart" },
                       { TN_OPERAND_WRITTEN, "written" },
                       { TN_OPERAND_UPDATED, "updated" },
+                      { TN_OPERAND_FROM_I32, "from_i32" },
+                      { TN_OPERAND_FROM_U8, "from_u8" },
                       { 0, NULL } };
 
 static void flags_json(const struct word *words, uint64_t flags)
@@ -52,7 +56,8 @@ static void flags_json(const struct word *words, uint64_t flags)
     json_end(']');
 }
 
-/* "flags: pointwise inplace", "running_mean: optional updated" */
+/* Prints a line such as "flags: pointwise inplace" or "running_mean: optional updated"; nothing if
+ * no flag is set. */
 static void flags_print(const char *name, const struct word *words, uint64_t flags)
 {
     bool any = false;
@@ -110,7 +115,7 @@ static void row(table *t, const char *name, const char cells[TYPES][16])
               cells[7], cells[8], cells[9], cells[10]);
 }
 
-/* One operator: the output of `tenon info`, then its routes by dtype. */
+/* Describes one operator: the output of `tenon info`, then how the operator runs in each dtype. */
 static int one(const char *name, int64_t types, bool json)
 {
     const tn_op *op = tn_op_find(name, 0);
@@ -211,5 +216,6 @@ const command ops_command = {
     0,
     1,
     run,
-    0
+    0,
+    NULL
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon plugins: the load report as a table. */
+ * tenon plugins: prints the load report as a table. */
 #include "tool.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static int run(int count, char **arguments, bool json)
     table t = { .columns = 5 };
     tn_plugin_report r;
     (void)count, (void)arguments;
-    /* Without /proc this process inspects the plugins itself. */
+    /* Without /proc no child can be started, so this process inspects the plugins itself. */
     if (!child_here() && !access("/proc/self/exe", X_OK))
         return child_run(json ? as_json : text, NULL, NULL, NULL);
     int64_t lines = tn_plugin_count();
@@ -80,5 +80,6 @@ const command plugins_command = {
     0,
     0,
     run,
-    TOOL_LIMITED
+    TOOL_LIMITED,
+    NULL
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What several subcommands show: options, and the contributions of a plugin. */
+ * Output that several subcommands share: options, and the contributions of a plugin. */
 #include "tool.h"
 
 #include <string.h>
@@ -110,7 +110,8 @@ void report_json(const tn_plugin_report *report)
     json_int("refused", report->refused);
 }
 
-/* Calls `each` for every name of a kind that the plugin provides. */
+/* Calls `each` (unless NULL) for every contribution of a kind that the plugin provides, with the
+ * name and the number of earlier calls. Returns how many there are. */
 static int64_t given(uint32_t kind, const char *plugin,
                      void (*each)(const char *name, int64_t before))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon summary SPEC --input SHAPE: the layers of a network as one call meets them, on a device
- * without memory, so that its size does not matter. It knows no layers: names, calls and results
+ * tenon summary SPEC --input SHAPE: lists the modules of a network in the order in which a call
+ * runs them, on a device without memory. The command knows no layer types: names, calls and results
  * come from the module tree, hooks and an observer. */
 #include "count.h"
 
@@ -13,28 +13,29 @@
 
 enum { INPUTS = 8, NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
 
+/* One call of a module. */
 typedef struct row {
     tn_module *module;
-    char name[NAME_SIZE]; /* as its parent calls it */
+    char name[NAME_SIZE]; /* the name of the module in its parent */
     char shape[SHAPE_SIZE];
     int depth;
     bool again, leaf;
-    int64_t parameters, macs, bytes; /* its own; the bytes of its results */
+    int64_t parameters, macs, bytes; /* without those of children; `bytes`: of the results */
 } row;
 
 typedef struct summary {
     row *rows;
     int64_t count, capacity;
-    int64_t stack[LEVELS]; /* rows of the calls under way */
+    int64_t stack[LEVELS]; /* rows of the calls that have begun and not ended */
     int depth;
-    int64_t macs; /* when that of the innermost call was last settled */
+    int64_t macs; /* ops.macs at the last call of settle() */
     op_count ops;
     bool failed;
 } summary;
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Multiply-adds since the last time belong to the innermost module. */
+/* Adds the multiply-adds since the last call of settle() to the row of the innermost call. */
 static void settle(summary *s)
 {
     if (s->depth > 0 && s->depth <= LEVELS)
@@ -55,6 +56,7 @@ static tn_status is_it(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
+/* A visitor of parameters that counts the elements of those of the module itself. */
 static tn_status add_own(void *user, const char *path, tn_tensor *tensor)
 {
     if (strchr(path, '.') == NULL)
@@ -123,14 +125,11 @@ static size_t put(char *out, size_t at, const char *text)
                                  at < SHAPE_SIZE ? SHAPE_SIZE - at : 1, "%s", text);
 }
 
-/* "[2, 10]", of several results "[2, 10], [2]". */
+/* Appends the shape of a result to the row: "[2, 10]", or "[2, 10], [2]" for several results. */
 static void add_result(row *r, size_t *at, const tn_value *value)
 {
-    if (value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE) {
-        for (uint32_t i = 0; i < value->count; i++)
-            add_result(r, at, &value->as.list[i]);
-        return;
-    }
+    for (uint32_t i = 0; i < tn_value_size(value); i++)
+        add_result(r, at, tn_value_item(value, i));
     if (value->kind != TN_VALUE_TENSOR || value->as.tensor == TN_NONE)
         return;
     tn_ints shape = tn_tensor_shape(value->as.tensor);
@@ -168,11 +167,12 @@ typedef struct request {
     const char *spec;
     const char *inputs[INPUTS];
     int input_count;
-    tn_dtype dtype; /* of inputs that do not say theirs */
+    tn_dtype dtype; /* of inputs given without a dtype */
     bool json, train;
 } request;
 
-/* "1,3,224,224" or "1x3x224x224", with ":int64" behind it. */
+/* Reads an input such as "1,3,224,224" or "8x20:int64" and appends a tensor to `pack`. Returns
+ * false and sets the error on failure. */
 static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t *bytes)
 {
     int64_t sizes[TN_MAX_DIMS], count = 0;
@@ -202,25 +202,27 @@ static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t 
     return tn_pack_add(pack, NULL, tn_value_tensor(tensor)) == TN_OK;
 }
 
-/* The text of a file for "@FILE". The caller frees it. */
+/* Returns the spec or, for "@FILE", the text of the file. The caller frees it. Returns NULL and
+ * sets the error on failure. */
 static char *read_spec(const char *spec)
 {
     if (spec[0] != '@')
         return strdup(spec);
-    const char *why = "it is larger than 1 MiB";
+    const char *why = NULL;
+    const size_t limit = 1 << 20;
     FILE *file = conform_open(spec + 1, &why);
-    size_t size = 0, room = 1 << 20;
-    char *text = file != NULL ? malloc(room + 1) : NULL;
-    if (text != NULL) {
-        size = fread(text, 1, room, file);
-        text[size] = '\0';
-    }
+    char *text = file != NULL ? calloc(1, limit + 1) : NULL;
+    if (file != NULL && text == NULL)
+        why = "out of memory";
+    else if (file != NULL && fread(text, 1, limit, file) == limit)
+        why = "larger than 1 MiB";
+    else if (file != NULL && ferror(file))
+        why = "cannot be read";
     if (file != NULL)
         fclose(file);
-    if (text == NULL || size == room)
-        tn_fail(TN_ERR_IO, "%s: %s", spec + 1, why);
-    if (size != room)
+    if (why == NULL)
         return text;
+    tn_fail(TN_ERR_IO, "%s: %s", spec + 1, why);
     free(text);
     return NULL;
 }
@@ -293,7 +295,7 @@ static void answer_json(const summary *s, const totals *t)
     json_end('}');
 }
 
-/* 11,689,512; a dash for nothing. */
+/* Writes a number with commas, such as 11,689,512, to `out`. Returns `out`, or "-" for 0. */
 static const char *grouped(int64_t number, char *out, size_t size)
 {
     char digits[32];
@@ -352,14 +354,14 @@ static void answer_text(const summary *s, const totals *t)
     free(names);
 }
 
-/* ---- without a call: what the tree itself says ----------------------------------------------- */
+/* ---- networks that cannot be called ---------------------------------------------------------- */
 
 typedef struct tree {
     table table;
     bool json;
 } tree;
 
-/* "weight [16, 4], bias [16]" and how many elements that are. */
+/* The parameters of a module, such as "weight [16, 4], bias [16]", and the count of elements. */
 typedef struct own {
     char text[512];
     size_t used;
@@ -414,7 +416,7 @@ static tn_status add_module(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* A network that cannot be called still has parameters: print them, then the error. */
+/* Prints the parameters of a network that is not called, or cannot be: then also the error. */
 static int answer_tree(tn_module *module, bool json)
 {
     tree to = { .table = { .columns = 3 }, .json = json };
@@ -436,10 +438,8 @@ static int answer_tree(tn_module *module, bool json)
         json_int("parameters", t.parameters);
         json_int("trainable", t.trainable);
         json_int("buffers", t.buffers);
-        json_begin("error", '{');
-        json_text("code", tn_status_name(code));
-        json_text("message", words);
-        json_end('}');
+        if (code != TN_OK)
+            json_error(code, words);
         json_end('}');
     } else {
         table_print(&to.table);
@@ -448,7 +448,10 @@ static int answer_tree(tn_module *module, bool json)
                grouped(t.buffers, c, sizeof c));
         fflush(stdout);
     }
-    fprintf(stderr, "tenon: it cannot be called, so results and cost are unknown: %s\n", words);
+    if (code == TN_OK)
+        return EXIT_OK;
+    fprintf(stderr, "tenon: the network cannot be called, so results and cost are unknown: %s\n",
+            words);
     return EXIT_NOT_OK;
 }
 
@@ -461,8 +464,8 @@ static tn_status is_unshaped(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* Lazy layers get their shapes in a first call that is not counted: it initializes weights, which
- * no other call does. */
+/* If the network has lazy layers, calls it once so that they get their shapes. This call is not
+ * counted, because it also initializes weights. */
 static tn_status first_call(tn_module *module, const tn_pack *input)
 {
     bool unshaped = false;
@@ -482,7 +485,9 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
     observer.module_begin = module_begin;
     observer.module_end = module_end;
     tn_pack *output = tn_pack_new();
-    tn_status status = output != NULL ? tn_register(&observer) : TN_ERR_MEMORY;
+    tn_status status = output != NULL ? first_call(module, input) : TN_ERR_MEMORY;
+    if (status == TN_OK)
+        status = tn_register(&observer);
     if (status == TN_OK)
         status = count_operators(&s->ops);
     if (status == TN_OK && tn_global_hook_forward(after_forward, 0, s, NULL) == 0)
@@ -510,7 +515,7 @@ static int summarize(const request *wanted)
     tn_grad_begin(false);
     for (int i = 0; i < wanted->input_count && good; i++)
         good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
-    bool called = good && first_call(module, input) == TN_OK && call(module, input, &s) == TN_OK;
+    bool called = good && wanted->input_count > 0 && call(module, input, &s) == TN_OK;
     tn_grad_end();
     if (called) {
         add_up(&s, module, &t);
@@ -519,9 +524,9 @@ static int summarize(const request *wanted)
         else
             answer_text(&s, &t);
     }
+    int code = called ? EXIT_OK : good ? answer_tree(module, wanted->json) : tool_fail(NULL);
     tn_pack_drop(input);
     free(s.rows);
-    int code = called ? EXIT_OK : good ? answer_tree(module, wanted->json) : tool_fail(NULL);
     tn_module_drop(module);
     return code;
 }
@@ -538,10 +543,11 @@ static int run(int count, char **given, bool only_help)
     request wanted = { .dtype = TN_F32 };
     if (only_help) {
         printf(
-            "\nOptions:\n  --input SHAPE[:DTYPE]  an input, 1,3,224,224 or 8,20:int64; repeat it "
-            "for each input\n  --dtype DTYPE          of inputs without one; default: float32\n  "
-            "--train                in training mode; default: evaluation\n  --json                "
-            " JSON instead of text\n  --help                 this text\n");
+            "\nOptions:\n"
+            "  --input SHAPE[:DTYPE]  an input, 1,3,224,224 or 8,20:int64; repeat it for each\n"
+            "  --dtype DTYPE          dtype of inputs given without one; default: float32\n"
+            "  --train                in training mode; default: evaluation\n"
+            "  --json                 JSON instead of text\n  --help                 this text\n");
         return EXIT_OK;
     }
     for (int i = 0; i < count; i++) {
@@ -549,11 +555,11 @@ static int run(int count, char **given, bool only_help)
         if ((input || dtype) && i + 1 == count)
             return usage("a value is missing after ", given[i]);
         if (input && wanted.input_count == INPUTS)
-            return usage("too many inputs, at ", given[i + 1]);
+            return usage("too many inputs; expected at most 8, got also ", given[i + 1]);
         if (input)
             wanted.inputs[wanted.input_count++] = given[++i];
         else if (dtype && tn_dtype_parse(given[i + 1], &wanted.dtype) != TN_OK)
-            return usage("no dtype: ", given[i + 1]);
+            return usage("--dtype: unknown dtype, got ", given[i + 1]);
         else if (dtype)
             i++;
         else if (strcmp(given[i], "--json") == 0)
@@ -569,25 +575,22 @@ static int run(int count, char **given, bool only_help)
     }
     if (wanted.spec == NULL)
         return usage("expected a spec, or @ and the name of a file with one", "");
-    if (wanted.input_count == 0)
-        return usage("expected the shape of the input, such as --input 1,3,224,224", "");
     return summarize(&wanted);
 }
 
 const command summary_command = {
     "summary",
-    "SPEC|@FILE --input SHAPE",
+    "SPEC|@FILE [--input SHAPE]",
     "prints layers, shapes, parameters and cost of a network",
     "Builds a network from its spec (or its printed form), calls it once on a device without "
     "memory, and prints every module in the order of the calls: the shape of its result, its own "
     "parameters and multiply-adds; then totals, and the memory of parameters, buffers, input and "
-    "the results of all layers (which training keeps). If the network cannot be called, because no "
-    "plugin provides one of its types, it prints the parameters and the reason; the exit status is "
-    "1.\n\nCounted are multiply-adds of products: linear, matmul, convolutions and attention, "
+    "the results of all layers (which training keeps). Without --input, prints the tree with the "
+    "parameters and calls nothing. If it cannot be called, because no plugin provides one of its "
+    "types, it prints the parameters and the reason; the exit status is 1.\n\nCounted are "
+    "multiply-adds of products: linear, matmul, convolutions and attention, "
     "alone or inside recurrent layers, bilinear and einsum. Operators that ran and are not counted "
     "are listed at the end.",
-    1,
-    1,
-    run,
-    true
+    .run = run,
+    .options = TOOL_OWN_OPTIONS,
 };

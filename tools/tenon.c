@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command `tenon`: shows plugins, devices and contributions. A subcommand is a file and a row
- * in the table here. */
+ * The command `tenon`: shows plugins, devices and contributions. Each subcommand has its own file
+ * and an entry in the array `commands`. */
 #include "tool.h"
 
 #include <fcntl.h>
@@ -20,7 +20,8 @@ static const command help_command = {
     0,
     1,
     help_run,
-    0
+    0,
+    NULL
 };
 static const command version_command = { "version",
                                          "",
@@ -30,7 +31,8 @@ static const command version_command = { "version",
                                          0,
                                          0,
                                          version_run,
-                                         0 };
+                                         0,
+                                         NULL };
 
 static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
                                            &ops_command,     &env_command,     &info_command,
@@ -47,19 +49,33 @@ static const command *find(const char *name)
     return NULL;
 }
 
+static void options_help(const tool_option *o)
+{
+    char left[48];
+    for (; o != NULL && o->name != NULL; o++) {
+        snprintf(left, sizeof left, "  %s%s%s", o->name, o->value != NULL ? " " : "",
+                 o->value != NULL ? o->value : "");
+        print_wrapped(left, 25, o->help);
+    }
+}
+
 static void command_help(const command *c)
 {
-    printf("usage: tenon %s%s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
+    printf("usage: tenon %s%s%s%s%s%s\n\n", c->name, *c->arguments ? " " : "", c->arguments,
            (c->options & TOOL_LIMITED) ? " [--seconds N]" : "",
+           c->table != NULL ? " [OPTION]..." : "",
            (c->options & TOOL_OWN_OPTIONS) ? "" : " [--json]");
     print_wrapped("", 0, c->help);
-    if (!(c->options & TOOL_OWN_OPTIONS))
-        printf("\nOptions:\n%s  --json   JSON instead of text\n  --help   this text\n",
+    if (!(c->options & TOOL_OWN_OPTIONS)) {
+        printf("\nOptions:\n");
+        options_help(c->table);
+        printf("%s  --json   JSON instead of text\n  --help   this text\n",
                (c->options & TOOL_LIMITED)
                    ? "  --seconds N   time limit of a step of a plugin; default: 30\n"
                    : "");
-    else
+    } else {
         c->run(0, NULL, true);
+    }
     printf("\nExit status: 0 success; 1 not found or not usable; 2 wrong usage\n");
 }
 
@@ -133,10 +149,7 @@ int tool_refuse(tn_status code, const char *words)
     fprintf(stderr, "tenon: %s\n", words);
     if (tool_json && !json_is_open()) {
         json_begin(NULL, '{');
-        json_begin("error", '{');
-        json_text("code", tn_status_name(code));
-        json_text("message", words);
-        json_end('}');
+        json_error(code, words);
         json_end('}');
     }
     return EXIT_NOT_OK;
@@ -156,7 +169,8 @@ static int usage(const command *c, const char *words, const char *what)
     return EXIT_USAGE;
 }
 
-/* --seconds N or --seconds=N: how many words it took, 0 when the value is missing or wrong. */
+/* Reads `--seconds N` or `--seconds=N`. Returns the number of arguments used, 0 if the value is
+ * missing or wrong. */
 static int take_seconds(int count, char **given)
 {
     const char *value = given[0][9] == '=' ? given[0] + 10 : count > 1 ? given[1] : "";
@@ -165,11 +179,32 @@ static int take_seconds(int count, char **given)
     return given[0][9] == '=' ? 1 : 2;
 }
 
-/* Everything after the command: options anywhere, `--` ends them. */
+/* Finds the option of a command's table that an argument names, as `--name`, `--name VALUE` or
+ * `--name=VALUE`. Sets *value, NULL if there is none, and *used to the number of arguments. Returns
+ * NULL if the table has no such option. */
+static const tool_option *find_option(const command *c, int count, char **given, const char **value,
+                                      int *used)
+{
+    for (const tool_option *o = c->table; o != NULL && o->name != NULL; o++) {
+        size_t length = strlen(o->name);
+        bool joined = o->value != NULL && given[0][length] == '=';
+        if (strncmp(given[0], o->name, length) != 0 || (given[0][length] != '\0' && !joined))
+            continue;
+        *used = o->value != NULL && !joined ? 2 : 1;
+        *value = joined ? given[0] + length + 1 : *used == 2 && count > 1 ? given[1] : NULL;
+        return o;
+    }
+    return NULL;
+}
+
+/* Parses the arguments after the name of the command and runs it. Options may be anywhere before
+ * `--`. */
 static int run_command(const command *c, int count, char **given)
 {
     bool json = false, options = true;
-    int kept = 0;
+    int kept = 0, used;
+    const char *value;
+    const tool_option *option;
     if ((c->options & TOOL_OWN_OPTIONS) &&
         !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
         return c->run(count, given, false);
@@ -189,18 +224,25 @@ static int run_command(const command *c, int count, char **given)
             if (!took)
                 return usage(c, "expected a number from 1 to 86400: ", given[i]);
             i += took - 1;
+        } else if ((option = find_option(c, count - i, given + i, &value, &used)) != NULL) {
+            if (option->value != NULL && value == NULL)
+                return usage(c, "a value is missing after ", given[i]);
+            if (!option->take(value))
+                return usage(c, "wrong value: ", given[i + used - 1]);
+            i += used - 1;
         } else
             return usage(c, "unknown option ", given[i]);
     }
     if (kept < c->least)
-        return usage(c, "it takes ", c->arguments);
+        return usage(c, "too few arguments; expected ", c->arguments);
     if (kept > c->most)
         return usage(c, "too many arguments: ", given[c->most]);
     return c->run(kept, given, json);
 }
 
-/* A file that a command opens must not get the descriptor of a closed standard stream, so this
- * opens a placeholder, in the wrong direction: using the stream still fails. */
+/* Opens /dev/null for every standard stream that is closed, so that a file that a command opens
+ * does not become standard input or output by accident. The placeholder is opened in the wrong
+ * direction, so that using the stream still fails. */
 static void fill_closed_streams(void)
 {
     for (int stream = 0; stream <= STDERR_FILENO; stream++)

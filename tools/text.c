@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text in columns that fit a terminal, and JSON. */
+ * Prints tables that fit a terminal, and JSON. */
 #include "tool.h"
 
 #include "sdk/conform/conform.h"
@@ -11,7 +11,7 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Columns that a text takes; each character counts one. */
+/* Returns the number of characters of a UTF-8 text; each is assumed to take one column. */
 static int width_of(const char *text)
 {
     int width = 0;
@@ -20,7 +20,8 @@ static int width_of(const char *text)
     return width;
 }
 
-/* A copy for a terminal: without control characters and invalid UTF-8. */
+/* Returns a copy of a text for a terminal: control characters become '?', invalid UTF-8 becomes
+ * U+FFFD. Ends the program if memory runs out. */
 static char *copy(const char *text)
 {
     size_t room = 3 * strlen(text) + 1, length = 0;
@@ -80,7 +81,8 @@ void table_note(table *t, const char *format, ...)
         t->cells[(t->count - 1) * (t->columns + 1) + t->columns] = copy(text);
 }
 
-/* Prints at most `width` columns of a text (dots show a cut) and fills up with spaces. */
+/* Prints at most `width` columns of a text; a longer text ends in "...". With `fill`, pads with
+ * spaces. */
 static void print_cell(const char *text, int width, bool fill)
 {
     int whole = width_of(text), shown = whole > width ? width - 3 : whole, at = 0;
@@ -96,6 +98,8 @@ static void print_cell(const char *text, int width, bool fill)
         putchar(' ');
 }
 
+/* Prints a text in lines of at most TOOL_WIDTH columns, beginning at `column`; later lines begin at
+ * `indent`. */
 static void wrap(int column, int indent, const char *text)
 {
     while (*text) {
@@ -140,7 +144,8 @@ void table_print(table *t)
             int width = width_of(t->cells[r * cells + c]);
             widths[c] = width > widths[c] ? width : widths[c];
         }
-    /* The widest give way until the line fits; the last one when it wraps. */
+    /* Narrows the widest column until a row fits the line. If the last column wraps, it needs only
+     * 30 columns and is not narrowed. */
     for (;;) {
         int total = 0, widest = 0;
         for (int c = 0; c < t->columns; c++) {
@@ -194,6 +199,7 @@ const char *bytes_text(int64_t bytes, char *out, size_t size)
 static int depth;
 static bool first = true;
 
+/* Writes what precedes a value: comma, newline, indentation and key. */
 static void member(const char *key)
 {
     if (!first)
@@ -271,4 +277,12 @@ void json_null(const char *key)
 {
     member(key);
     fputs("null", stdout);
+}
+
+void json_error(tn_status code, const char *words)
+{
+    json_begin("error", '{');
+    json_text("code", tn_status_name(code));
+    json_text("message", words);
+    json_end('}');
 }

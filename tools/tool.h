@@ -1,33 +1,43 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the subcommands of `tenon` share: their table, text in columns, JSON. Each subcommand has
- * a file of its own. */
-#ifndef TENON_TOOL_H
-#define TENON_TOOL_H
+ * Declarations shared by the subcommands of `tenon`: their description, text in columns, JSON. Each
+ * subcommand has its own file. */
+#ifndef TN_TOOLS_TOOL_H
+#define TN_TOOLS_TOOL_H
 
 #include <limits.h>
 #include <stdio.h>
 
 #include <tenon/tenon.h>
 
-/* Exit codes, for all of them. */
+/* The exit statuses of all subcommands. */
 enum { EXIT_OK = 0, EXIT_NOT_OK = 1, EXIT_USAGE = 2 };
 
 enum { TOOL_WIDTH = 100 };
 
 enum {
-    TOOL_OWN_OPTIONS = 1, /* `run` gets all arguments as they are */
-    TOOL_LIMITED = 2      /* takes --seconds */
+    TOOL_OWN_OPTIONS = 1, /* `run` parses all arguments itself */
+    TOOL_LIMITED = 2      /* the command has the option --seconds */
 };
+
+/* An option of a command that leaves parsing to tenon.c. `take` receives the value (NULL for an
+ * option without one) and returns false if the value is wrong. */
+typedef struct tool_option {
+    const char *name;  /* such as "--dtype" */
+    const char *value; /* what the help calls the value, such as "DTYPE"; NULL: none */
+    const char *help;
+    bool (*take)(const char *value);
+} tool_option;
 
 typedef struct command {
     const char *name;
-    const char *arguments; /* "NAME", "" */
-    const char *summary;   /* one line, for the list */
-    const char *help;      /* paragraphs, lines of at most TOOL_WIDTH */
-    int least, most;       /* arguments */
+    const char *arguments; /* such as "NAME"; "" if there are none */
+    const char *summary;   /* one line, for the list of commands */
+    const char *help; /* paragraphs, which are printed in lines of at most TOOL_WIDTH columns */
+    int least, most;  /* number of arguments */
     int (*run)(int count, char **arguments, bool json);
-    int options; /* TOOL_* */
+    int options;              /* TOOL_OWN_OPTIONS, TOOL_LIMITED */
+    const tool_option *table; /* further options, ended by one without a name; NULL: none */
 } command;
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
@@ -36,40 +46,48 @@ extern const command plugins_command, why_command, devices_command, ops_command,
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
 int tool_fail(const char *what);
-/* The same for a failure that the tool itself detected. */
+/* Like tool_fail(), for a failure that the tool itself detected, with its code and message. */
 int tool_refuse(tn_status code, const char *words);
-/* A folder that was installed with this program: at `relative` from the folder of the program, so
- * that a prefix can be moved; where that cannot be read, `compiled`. Valid until the next call. */
+/* Returns the path of a folder that was installed with this program: `relative` to the folder of
+ * the program, so that the installation can be moved to another prefix, or `compiled` if that
+ * cannot be read. The text is valid until the next call. */
 const char *installed_folder(const char *relative, const char *compiled);
-/* Whether --json was given. */
+/* Writes the member "error" with a code and a message. */
+void json_error(tn_status code, const char *words);
+/* True if --json was given. */
 extern bool tool_json;
 
 /* ---- work in a child process ---- */
 
-/* How a plugin ended the child, or kept it from ending. */
+/* How a plugin made a child process fail: by a crash, a call of exit, or a step that does not
+ * return. */
 typedef struct fault {
     char file[PATH_MAX];
     char reason[512];
     char signal[32]; /* "SIGSEGV", "exit", "timeout" */
-    int stage;
+    int stage;       /* TN_STAGE_* */
 } fault;
 
-/* Seconds that a step of a plugin may take: --seconds. */
+/* The time limit of a step of a plugin in seconds (--seconds). */
 extern int64_t tool_seconds;
-/* Runs this program again with these arguments (NULL ends them), prints its output, returns its
- * exit status. If a plugin crashes it, it runs once more without that plugin, whose fault the child
- * can query; with `wanted` and a fault that it accepts for `name`, `show` is called instead. */
+/* Runs this program in a child process with these arguments (the last is NULL), prints the output
+ * of the child and returns its exit status. If a plugin crashes the child, runs another child
+ * without that plugin; child_fault() tells the new child what happened. If `wanted` is given and
+ * accepts the fault for `name`, or the plugin crashed in its activation or later, calls `show` with
+ * the fault instead and returns the result. */
 int child_run(const char *const *arguments, bool (*wanted)(const fault *, const char *name),
               const char *name, int (*show)(const fault *));
-/* Whether this process is such a child. */
+/* Returns true in a child process that child_run() started. */
 bool child_here(void);
-/* Whether its last step begins with these words. */
+/* Returns true if the last step of this child begins with these words. */
 bool child_stepped(const char *words);
-/* The child's output is complete. */
+/* Tells the parent that the output of this child is complete. */
 void child_reported(void);
-/* The outcome of a plugin's file that was skipped. */
+/* Returns true, in a child, if the plugin `file` is left out because it crashed an earlier child,
+ * and stores its fault in `out`. */
 bool child_fault(const char *file, fault *out);
-/* The name of a file without "lib" and ".so", as TENON_PLUGINS sees it. */
+/* Writes the name of a plugin file without folder, "lib" and ".so". TENON_PLUGINS is matched
+ * against this name. */
 void plugin_stem(const char *path, char *out, size_t size);
 
 /* ---- text in columns ---- */
@@ -80,25 +98,25 @@ typedef struct table {
     int columns;
     bool wraps; /* the last column may take several lines */
     int64_t count, capacity;
-    char **cells; /* count rows of `columns` cells and a note */
+    char **cells; /* `count` rows of `columns` cells and one note each */
 } table;
 
-/* Heads in the first row; the strings are copied. */
+/* Adds a row of `columns` strings, which are copied. The first row holds the headings. */
 void table_row(table *t, ...);
-/* Text below the row that was added last, indented, wrapped. */
+/* Adds a text that is printed below the last row, indented and wrapped. */
 void table_note(table *t, const char *format, ...);
-/* Prints and empties. */
+/* Prints the table and removes its rows. */
 void table_print(table *t);
-/* Text broken at spaces into lines of TOOL_WIDTH, each with `indent` spaces in front; the first
- * has `lead` instead. */
+/* Prints a text, broken at spaces into lines of at most TOOL_WIDTH columns. The first line begins
+ * with `lead`, padded to `indent` columns; the other lines begin with `indent` spaces. */
 void print_wrapped(const char *lead, int indent, const char *text);
-/* "1.5 GiB" */
+/* Writes a number of bytes with a unit, such as "1.5 GiB", to `out`; returns `out`. */
 const char *bytes_text(int64_t bytes, char *out, size_t size);
 
 /* ---- JSON ---- */
 
-/* Writes to standard output; the functions keep track of commas. A NULL key: inside a list.
- * Invalid bytes of UTF-8 are written as U+FFFD. */
+/* These functions write JSON to standard output and add commas where needed. `key` is NULL inside a
+ * list. Bytes that are not valid UTF-8 are written as U+FFFD. */
 void json_begin(const char *key, char bracket);
 void json_end(char bracket);
 void json_text(const char *key, const char *text);
@@ -106,12 +124,13 @@ void json_int(const char *key, int64_t number);
 void json_float(const char *key, double number);
 void json_bool(const char *key, bool yes);
 void json_null(const char *key);
-/* Whether an object or a list is open. */
+/* Returns true if an object or a list has begun and has not ended. */
 bool json_is_open(void);
 
-/* ---- what several of them show ---- */
+/* ---- output that several subcommands share ---- */
 
-/* The kinds that have a registry, by name: "layer". NULL ends. */
+/* The kinds of contributions that have a registry, with their names in singular and plural. Kind 0
+ * ends the list. */
 typedef struct kind_name {
     uint32_t kind;
     const char *one;
@@ -119,19 +138,20 @@ typedef struct kind_name {
 } kind_name;
 extern const kind_name kind_names[];
 
-/* The option table of a descriptor, NULL if it has none; likewise its help. */
+/* Return the option table of a descriptor, NULL if it has none, and its help text, "" if it has
+ * none. */
 const tn_option *options_of(const tn_head *head);
 const char *help_of(const tn_head *head);
 void options_print(const tn_option *options);
 void options_json(const tn_option *options);
-/* Operands, gradient and routes of an operator, as text. */
+/* Prints the operands, gradient and routes of an operator as text. */
 void op_print(const tn_op_def *def);
-/* The report of a plugin: as text, as members of the current JSON object. */
+/* Writes the load report of a plugin as members of the current JSON object. */
 void report_json(const tn_plugin_report *report);
-/* What a plugin gives, by kind. */
+/* Write the contributions of a plugin by kind, as JSON or as text. */
 void gives_json(const char *plugin);
 void gives_print(const char *plugin);
-/* The last part of a path. */
+/* Returns the part of a path after the last '/'. */
 const char *base_name(const char *path);
 
 #endif

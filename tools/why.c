@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon why NAME|FILE: runs one plugin through all stages, in a child process (this program,
- * started again), because a plugin may crash in its constructors; the parent then reports the last
- * stage and the signal. */
+ * tenon why NAME|FILE: runs one plugin through all stages of loading. This happens in a child
+ * process (this program, started again), because a plugin may crash; the parent then reports the
+ * last stage and the signal. */
 #include "tool.h"
 
 #include <limits.h>
@@ -11,7 +11,6 @@
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* The name of a file without "lib" and ".so", as TENON_PLUGINS sees it. */
 void plugin_stem(const char *path, char *out, size_t size)
 {
     const char *base = base_name(path);
@@ -20,6 +19,8 @@ void plugin_stem(const char *path, char *out, size_t size)
     snprintf(out, size, "%.*s", dot ? (int)(dot - base) : (int)strlen(base), base);
 }
 
+/* Returns true if `name` (or `real`, its absolute path) is the file, the file's name, the id, or
+ * the last part of the id of a plugin. */
 static bool is_named(const tn_plugin_report *r, const char *name, const char *real)
 {
     char stem[256];
@@ -33,6 +34,7 @@ static bool is_named(const tn_plugin_report *r, const char *name, const char *re
            !strcmp(base_name(r->file), name) || !strcmp(stem, name);
 }
 
+/* Finds the load report of a plugin by name; prefers a plugin that was loaded. */
 static bool line_of(const char *name, const char *real, tn_plugin_report *r)
 {
     tn_plugin_report each;
@@ -47,7 +49,8 @@ static bool line_of(const char *name, const char *real, tn_plugin_report *r)
     return found;
 }
 
-/* Opens and describes every device of a type; returns the message of the first failure. */
+/* Opens and describes every device of a type. Returns false, with the message of the first failure
+ * in `words`, if one fails. */
 static bool devices_good(const char *type, char *words, size_t size)
 {
     char name[64], step[80];
@@ -57,7 +60,7 @@ static bool devices_good(const char *type, char *words, size_t size)
         snprintf(name, sizeof name, "%s:%lld", type, (long long)i);
         snprintf(step, sizeof step, "opening %s ", name);
         const tn_device *device = tn_device_find(name);
-        if (!device && !child_stepped(step)) /* there are no more */
+        if (!device && !child_stepped(step)) /* there are no more devices */
             break;
         if (device && tn_device_describe(device, &info) == TN_OK)
             continue;
@@ -70,7 +73,8 @@ static bool devices_good(const char *type, char *words, size_t size)
     return good;
 }
 
-/* Activates, and opens the devices of its device types. */
+/* Activates a plugin and opens the devices of its device types. Writes the message of a device that
+ * fails to `words`. */
 static void go_all_the_way(const tn_plugin_report *r, char *words, size_t size)
 {
     int64_t types = tn_registry_count(TN_KIND_tn_backend_def);
@@ -147,7 +151,7 @@ static int examine(const char *name, bool json)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Whether a fault belongs to the requested plugin. */
+/* Returns true if the plugin that caused a fault is the requested one. */
 static bool is_wanted(const fault *f, const char *name)
 {
     char real[PATH_MAX];
@@ -155,7 +159,7 @@ static bool is_wanted(const fault *f, const char *name)
     return is_named(&at, name, realpath(name, real) ? real : NULL);
 }
 
-/* The report of a plugin that could not write one itself. */
+/* Prints the report of a plugin that crashed or stopped its child process. */
 static int show_fault(const fault *f)
 {
     tn_plugin_report r = { .id = "",
@@ -195,5 +199,6 @@ const command why_command = {
     1,
     1,
     run,
-    TOOL_LIMITED
+    TOOL_LIMITED,
+    NULL
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that is freed all at once. */
+ * Arenas: many small allocations that are freed together by one call. */
 #include "core/base/internal.h"
 
 #define ARENA_ALIGNMENT 16
-/* AddressSanitizer sees the end of a block only where each block has memory of its own. */
+/* With AddressSanitizer every allocation gets a chunk of its own, because the sanitizer does not
+ * detect an access beyond the end of an allocation that stays inside a shared chunk. */
 #if defined __SANITIZE_ADDRESS__
 #define ARENA_SEPARATE 1
 #elif defined __has_feature
@@ -24,7 +25,7 @@
 
 struct chunk {
     struct chunk *next;
-    size_t size, used; /* of the bytes behind this head */
+    size_t size, used; /* of the bytes behind this struct, which hold the allocations */
 };
 
 struct tn__arena {

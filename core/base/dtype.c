@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element types: names, sizes, promotion, the default one. Promotion is PyTorch's table, which
- * tests/tensor/promotion.h holds as PyTorch printed it. */
+ * Element types (dtypes): names, sizes, promotion, the default dtype. Promotion follows PyTorch's
+ * table; tests/tensor/promotion.h holds that table as PyTorch printed it. */
 #include "core/base/dtype.h"
 
-/* Names after the first are accepted, not printed. */
+/* The first name of a row is the one that is printed. The parser also accepts the others. */
 static const char *const names[TN_DTYPE_COUNT][4] = {
     [TN_BOOL] = { "bool" },
     [TN_U8] = { "uint8", "u8", "byte" },
@@ -58,7 +58,7 @@ tn_status tn_dtype_parse(const char *name, tn_dtype *out)
     tn_status status;
 
     if (name == NULL || out == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_dtype_parse: name or dtype: it is NULL; expected both");
+        return tn_fail(TN_ERR_VALUE, "tn_dtype_parse: name or out: it is NULL; expected both");
     if (strncmp(name, "torch.", 6) == 0)
         name += 6;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
@@ -86,7 +86,7 @@ size_t tn_dtype_size(tn_dtype dtype)
 
 tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits)
 {
-    if (code == 1 && bits == 1) /* a bool of the time before DLPack 0.8 has no other sign */
+    if (code == 1 && bits == 1) /* bool before DLPack 0.8; not supported */
         return TN_DTYPE_AUTO;
     for (int i = 0; i < TN_DTYPE_COUNT; i++)
         if (tn__dtypes[i].view.code == code && tn__dtypes[i].view.bits == bits)
@@ -110,7 +110,8 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
         a = b;
         b = t;
     }
-    /* The numbers are in PyTorch's order, so that the larger one wins, except among these: */
+    /* The dtypes are numbered in PyTorch's order: of two dtypes, the one with the larger number is
+     * the result, except for these three pairs. */
     if (b == TN_I8 && a == TN_U8)
         return TN_I16;
     if (b == TN_BF16 && a == TN_F16)
@@ -120,7 +121,8 @@ tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b)
     return b;
 }
 
-/* Of this thread; TN_DTYPE_AUTO: the process's. */
+/* The default dtype of this thread (tn_dtype_begin). TN_DTYPE_AUTO: the thread uses the default
+ * dtype of the process. */
 static _Thread_local tn_dtype thread_dtype = TN_DTYPE_AUTO;
 
 static _Thread_local int32_t depth;
@@ -131,8 +133,8 @@ tn_status tn_dtype_begin(tn_dtype dtype)
 
     if (depth >= TN__LEVELS)
         status = tn_fail(TN_ERR_RUNTIME,
-                         "tn_dtype_begin: too deep; expected at most %d levels: the previous dtype "
-                         "stays in use",
+                         "tn_dtype_begin: nested too deep; expected at most %d levels; the default "
+                         "dtype does not change",
                          TN__LEVELS);
     else if (!tn__level_put(TN__LEVEL_DTYPE, depth, (uint8_t)thread_dtype))
         status = tn_fail(TN_ERR_MEMORY, "tn_dtype_begin: out of memory");

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element types in views. */
+ * How views (tn_view) describe element types. */
 #ifndef TN_CORE_BASE_DTYPE_H
 #define TN_CORE_BASE_DTYPE_H
 
 #include "core/base/internal.h"
 
-/* The type of DLPack's code and bits (one lane); TN_DTYPE_AUTO if we have none. */
+/* Returns the dtype for a type code and number of bits of DLPack (with one lane), or TN_DTYPE_AUTO
+ * if no dtype corresponds to them. */
 tn_dtype tn__dtype_of_code(uint8_t code, uint8_t bits);
 
-/* What a view says of a type; bytes of an element, and the shift that multiplies by them. */
+/* The description of a dtype in a view; the size of an element in bytes, and its logarithm to base
+ * 2, by which an element count is shifted to get bytes. */
 typedef struct tn__dtype_row {
     struct {
         uint8_t code; /* DLDataTypeCode */
@@ -20,10 +22,12 @@ typedef struct tn__dtype_row {
 } tn__dtype_row;
 extern const tn__dtype_row tn__dtypes[TN_DTYPE_COUNT];
 
-/* As one store: kernels load it at once, which would stall after several stores. */
+/* Writes the dtype into the view with a single store: kernels read the three members with a single
+ * load, which would stall after three separate stores. */
 static inline void tn__dtype_to_view(tn_dtype dtype, tn_view *view)
 {
-    _Static_assert(sizeof view->dtype == sizeof tn__dtypes[0].view, "both are DLPack's");
+    _Static_assert(sizeof view->dtype == sizeof tn__dtypes[0].view,
+                   "both have the layout of DLDataType");
     memcpy(&view->dtype, &tn__dtypes[dtype].view, sizeof view->dtype);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one table of environment variables that the library looks at. A variable is read once, at its
- * first use; an empty one counts as unset; in a set-uid program none counts. Rows of plugins are
- * added at run time and never go away. */
+ * The table of all environment variables that the library reads. Each variable is read once, when
+ * it is first used. An empty variable counts as unset. Set-uid programs ignore all variables. Rows
+ * for options of plugins are added at run time and stay until the process ends. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
@@ -10,44 +10,44 @@
 
 struct row {
     const char *name;
-    const char *fallback; /* value when unset; NULL: none */
+    const char *fallback; /* the value when the variable is unset; NULL: none */
     const char *help;
-    char *value;   /* from the environment, once `read` */
-    char *program; /* what the program chose instead */
+    char *value;   /* the value from the environment; valid if `read` */
+    char *program; /* the value that the program set, which overrides the environment */
     bool read;
     struct row *next;
 };
 
 static struct row core_rows[] = {
     { "TENON_DEVICE", "cpu",
-      "where new tensors go: a list of devices, separated by commas; the first that works", NULL,
-      NULL, false, NULL },
+      "device for new tensors: a list separated by commas, whose first usable device is taken",
+      NULL, NULL, false, NULL },
     { "TENON_PLUGIN_PATH", NULL,
-      "folders with plugins, separated by colons, instead of the one that was installed", NULL,
+      "folders with plugins, separated by colons; replaces the folder of the installation", NULL,
       NULL, false, NULL },
-    { "TENON_PLUGIN_PATH_ADD", NULL, "more folders with plugins, searched too", NULL, NULL, false,
-      NULL },
+    { "TENON_PLUGIN_PATH_ADD", NULL, "additional folders with plugins, separated by colons", NULL,
+      NULL, false, NULL },
     { "TENON_PLUGINS", NULL,
-      "which plugins may load: globs separated by commas, ! in front denies, the last one decides",
+      "plugins that may load: globs separated by commas; !GLOB denies; the last match decides",
       NULL, NULL, false, NULL },
     { "TENON_FALLBACK", "error",
-      "an operator that a device lacks: error, or the device that runs it instead, counted", NULL,
-      NULL, false, NULL },
+      "for operators that a device lacks: error, or the name of a device that runs them instead",
+      NULL, NULL, false, NULL },
     { "TENON_LOG", "warning",
-      "what is logged: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL, NULL,
-      false, NULL },
-    { "TENON_LIBRARY", NULL, "the file that bindings for other languages open as libtenon", NULL,
+      "level of the log: off, error, warning, info or debug; LEVEL:FILE writes to a file", NULL,
       NULL, false, NULL },
+    { "TENON_LIBRARY", NULL, "path of libtenon for bindings of other languages", NULL, NULL, false,
+      NULL },
     { "TENON_NUM_THREADS", NULL,
-      "threads for kernels on the host; unset: the cores that this process may use", NULL, NULL,
+      "number of threads for kernels on the host; unset: one per core that the process may use",
+      NULL, NULL, false, NULL },
+    { "TENON_SEED", NULL, "first seed of the random number generator, a whole number", NULL, NULL,
       false, NULL },
-    { "TENON_SEED", NULL, "seed of the random number generator at the start, a whole number", NULL,
-      NULL, false, NULL },
     { "TENON_MATH", "default",
-      "arithmetic: exact (no Winograd, no TF32), default (within 2e-5), fast (TF32 and the like)",
+      "arithmetic: exact (no Winograd, no TF32), default (error within 2e-5), fast (TF32 etc.)",
       NULL, NULL, false, NULL },
     { "TENON_CHECK", "0",
-      "1: check every call across the boundary of a plugin, guard zones around memory", NULL, NULL,
+      "1: check every call between core and plugins, and put guard zones around memory", NULL, NULL,
       false, NULL },
 };
 
@@ -90,7 +90,8 @@ static struct row *row_find(const char *name)
     return NULL;
 }
 
-/* The value in force. The environment is copied, since the program may change it. */
+/* Returns the value that applies. The value from the environment is copied, because the program may
+ * change the environment later. */
 static const char *value_of(struct row *row)
 {
     if (row->program)
@@ -101,7 +102,7 @@ static const char *value_of(struct row *row)
         if (value && *value) {
             row->value = tn_strdup(value);
             if (!row->value)
-                return row->fallback; /* not marked as read: tried again once there is memory */
+                return row->fallback; /* `read` stays false: the next call tries again */
         }
         row->read = true;
     }
@@ -198,7 +199,7 @@ tn_status tn__env_add(const char *name, const char *help)
         added_count++;
     }
     pthread_mutex_unlock(&lock);
-    if (taken) /* by the same plugin, queried again: its row is there */
+    if (taken) /* the plugin was queried before and its row exists */
         tn_free(row);
     return TN_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures of a thread. Each thread keeps two records, the first failure since the last clear
- * and the last one. They are made at its first need and freed when it ends; without memory for
- * them a static reserve is used, so that running out of memory is an error like any other. Every
- * failure has a serial number; a mark is the number of the last one before it, which is why
- * marks nest without a stack. */
+ * Error records. Each thread keeps two: the first failure since the last clear, and the last
+ * failure. They are allocated when the thread first needs them and freed when it ends. If that
+ * allocation fails, a record from a static reserve is used, so that running out of memory can be
+ * reported like any other error. Every failure of a thread has a serial number. A mark
+ * (tn_error_mark) is the serial number of the failure before it, so marks nest without a stack. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ _Thread_local tn__error_state tn__error_here TN__TLS_NEAR = { "", 0, 0 };
 
 static _Thread_local struct records *here TN__TLS_NEAR;
 
-/* For threads whose first failure occurs without memory; the last record is shared by all further
- * threads. */
+/* Records for threads that cannot allocate theirs. All threads beyond the first 15 of them share
+ * the last element. */
 static struct records reserve[16];
 static _Atomic int reserve_used;
 static pthread_key_t key;
@@ -39,7 +39,8 @@ static void make_key(void)
 
 static struct records *make(void)
 {
-    /* Not from the program's allocator: this is where its failures are recorded. */
+    /* Not from the program's allocator (tn_set_allocator), because failures of that allocator are
+     * recorded here. */
     struct records *fresh = calloc(1, sizeof *fresh);
     pthread_once(&key_once, make_key);
     if (fresh && key_made && pthread_setspecific(key, fresh) == 0)
@@ -55,7 +56,8 @@ static struct records *mine(void)
     return tn__likely(here != NULL) ? here : make();
 }
 
-/* A message that is cut ends at a whole character, with dots. */
+/* Copies a message. One that is too long is cut after a whole UTF-8 character and ends with
+ * "...". */
 static void copy_message(char *to, size_t size, const char *from)
 {
     size_t length = strlen(from);
@@ -73,7 +75,7 @@ static void copy_message(char *to, size_t size, const char *from)
 
 static void format_message(char *to, size_t size, const char *format, va_list args)
 {
-    /* One byte more than a record holds, so that the cut is seen and dotted. */
+    /* One byte more than a record holds, so that copy_message() sees that a message is too long. */
     char whole[sizeof mine()->last.message + 1];
 
     if (tn_snprintv(whole, sizeof whole, format, args) < 0)
@@ -97,7 +99,7 @@ static void record(const tn_error *error)
 
 void tn__error_put(const tn_error *error)
 {
-    tn_error copy = *error; /* it may be one of the records itself */
+    tn_error copy = *error; /* `error` may point into the records of this thread */
 
     if (copy.code == TN_OK)
         copy.code = TN_ERR_ASSERT;
@@ -169,7 +171,7 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
 {
     tn_error error;
 
-    /* A failure with a code that says success would be lost. */
+    /* A failure with code TN_OK would look like success to the caller. */
     error.code = code == TN_OK ? TN_ERR_ASSERT : code;
     error.native = native;
     copy_message(error.plugin, sizeof error.plugin, tn__error_here.plugin);
@@ -177,7 +179,7 @@ tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va
         format_message(error.message, sizeof error.message, format, args);
     else
         copy_message(error.message, sizeof error.message,
-                     "a failure without a message: its format is NULL");
+                     "no message: the code that failed passed NULL as the format of the message");
     record(&error);
     return error.code;
 }

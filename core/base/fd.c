@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and writing files inside a program's process: its standard streams may be closed, and
- * its signal handlers stay as they are. */
+ * Opening and writing files in the process of a program. The program may have closed its standard
+ * streams, and its signal handlers must not see signals that our writes cause. */
 #include "core/base/fd.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@ int tn__fd_open(int folder, const char *name, int flags, mode_t mode)
 {
     int low[STDERR_FILENO + 1], count = 0;
 
-    /* A file that gets the number of a closed standard stream, even for a moment, receives what
-     * other threads print. Reserved descriptors take these numbers first; they cannot be
-     * written. */
+    /* If a file got the number of a closed standard stream, even for a moment, output of other
+     * threads to that stream would go to the file. Therefore descriptors that cannot be written
+     * (O_PATH) occupy these numbers while the file is opened. */
     while (count <= STDERR_FILENO) {
         int reserved = open("/", O_PATH | O_CLOEXEC);
         if (reserved < 0)
@@ -33,7 +33,7 @@ int tn__fd_open(int folder, const char *name, int flags, mode_t mode)
     }
     int file = openat(folder, name, flags | O_CLOEXEC, mode);
     int saved = errno;
-    if (file >= 0 && file <= STDERR_FILENO) { /* another thread closed a stream meanwhile */
+    if (file >= 0 && file <= STDERR_FILENO) { /* another thread has just closed a standard stream */
         int above = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         saved = errno;
         close(file);
@@ -47,7 +47,7 @@ int tn__fd_open(int folder, const char *name, int flags, mode_t mode)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Signals that the kernel sends to a thread whose write fails. */
+/* Signals that a failed write sends to the thread: broken pipe, and file size limit exceeded. */
 static const int raised_by_write[] = { SIGPIPE, SIGXFSZ };
 enum { RAISED = sizeof raised_by_write / sizeof *raised_by_write };
 
@@ -79,7 +79,7 @@ int tn__fd_write(int file, const void *bytes, size_t count, size_t *done)
     pthread_sigmask(SIG_BLOCK, &held, &before);
     *done = 0;
     int number = write_all(file, bytes, count, done);
-    /* One that was pending before is the program's own, and stays. */
+    /* A signal that was pending before the write belongs to the program and stays pending. */
     for (int i = 0; i < RAISED; i++)
         if (sigismember(&pending, raised_by_write[i]) == 1)
             sigdelset(&held, raised_by_write[i]);

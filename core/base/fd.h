@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and writing files inside a program's process. */
+ * Opening and writing files in the process of a program. */
 #ifndef TN_CORE_BASE_FD_H
 #define TN_CORE_BASE_FD_H
 
@@ -8,10 +8,12 @@
 
 #include <sys/types.h>
 
-/* openat, closed on exec, with a descriptor above those of the standard streams. -1 and errno. */
+/* Like openat(), with O_CLOEXEC; the returned descriptor is never 0, 1 or 2, which belong to the
+ * standard streams. Returns -1 and sets errno on failure. */
 int tn__fd_open(int folder, const char *name, int flags, mode_t mode);
-/* Writes all of it; *done is how many bytes were written. 0, or errno. SIGPIPE and SIGXFSZ of these
- * writes do not reach the process. */
+/* Writes all `count` bytes and sets *done to the number of bytes written. Returns 0, or the errno
+ * value of the failure; errno itself does not change. SIGPIPE and SIGXFSZ caused by these writes do
+ * not reach the process. */
 int tn__fd_write(int file, const void *bytes, size_t count, size_t *done);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * fork: the child has one thread, and finds the locks of this folder free. The handlers are
- * registered by the first call that needs to know, not when the library is loaded. */
+ * Support for fork(). The child process has only the forking thread, and must find the locks of
+ * this folder unlocked. The handlers are registered by the first call of tn__fork_is_child(), not
+ * when the library is loaded. */
 #include "core/base/internal.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool forked;
 
-/* In the order in which threads take these locks: the log asks the environment. */
+/* Locks in the order that all threads use: the log reads the environment while it holds its
+ * lock. */
 static void before(void)
 {
     tn__log_fork(-1);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * printf for all our texts: a small set of conversions, the same in every locale, floats in the
- * shortest form that reads back. */
+ * The printf of the library: a small set of conversions whose output is the same in every locale.
+ * %g prints the shortest text that reads back as the same double. */
 #include "core/base/internal.h"
 #include "core/base/number.h"
 
-/* Widths and precisions beyond this are cut to it: a format is not a way to ask for gigabytes. */
+/* Larger widths and precisions are reduced to this limit, so that a format cannot request gigabytes
+ * of output. */
 #define WIDTH_MAX 4096
 
 struct writer {
     char *out;
     size_t size;
-    int64_t length; /* of the whole text so far */
+    int64_t length; /* of the whole text so far, including what did not fit in `out` */
 };
 
 struct conversion {
@@ -38,7 +39,8 @@ static void fill(struct writer *w, char c, int64_t count)
         put(w, &c, 1);
 }
 
-/* A sign and a body, filled up between the two with zeros, or with spaces around them. */
+/* Writes a sign and a body, padded to the field's width: with zeros between the two, or with spaces
+ * before or after them. */
 static void put_field(struct writer *w, const struct conversion *c, const char *sign,
                       const char *body, size_t length, bool zero)
 {
@@ -69,7 +71,7 @@ static void put_whole(struct writer *w, const struct conversion *c, bool negativ
     put_field(w, c, sign, at, (size_t)(end - at), c->zero && c->precision < 0);
 }
 
-/* One character of UTF-8 at `text`: its length, 0 when the bytes are not a character. */
+/* Returns the length of the UTF-8 character at `text`, 0 if the bytes are not a valid character. */
 static int character(const unsigned char *text)
 {
     int length = text[0] < 0x80                      ? 1
@@ -136,8 +138,8 @@ int64_t tn__format_quoted(char *out, size_t size, char mark, const char *text)
     return w.length;
 }
 
-/* Digits with the decimal point after `point` of them, and `after` digits behind it (zeros where
- * there are none). */
+/* Writes digits in fixed notation: the first `point` digits, then the decimal point and `after`
+ * more digits, with zeros for digits that do not exist. */
 static void body_fixed(struct writer *b, const tn__digits *d, int after)
 {
     if (d->point <= 0)
@@ -189,8 +191,8 @@ static void put_float(struct writer *w, const struct conversion *c, double value
         tn__number_digits(value, precision + 1, false, &d);
         body_exponent(&body, &d, precision);
     } else if (c->precision < 0) {
-        /* As Python prints a float: always with a point or an exponent, so that it reads back as a
-         * float. */
+        /* The format of Python's repr(): always with a decimal point or an exponent, so that the
+         * text reads back as a float and not as an integer. */
         tn__number_shortest(value, TN__PRECISION_DOUBLE, &d);
         int more = d.count - d.point;
         if (d.point > -4 && d.point <= 16)
@@ -225,7 +227,8 @@ static const char *read_number(const char *at, int *out)
     return at;
 }
 
-/* Reads what is between % and the letter; `*` arguments are taken from the list. */
+/* Reads a conversion from behind its % up to and including its letter. Arguments for `*` are taken
+ * from the list. Returns the position behind the letter. */
 static const char *read_conversion(const char *at, struct conversion *c, va_list *args)
 {
     *c = (struct conversion){ .precision = -1 };
@@ -298,7 +301,8 @@ static size_t length_up_to(const char *text, int most)
     return end ? (size_t)(end - text) : (size_t)most;
 }
 
-/* False for a letter that is not in the list, or one with a length that it does not take. */
+/* Writes one converted argument. Returns false if the letter is not a conversion, or does not take
+ * the given length modifier. */
 static bool convert(struct writer *w, const struct conversion *c, va_list *args)
 {
     bool sized = c->longs || c->is_size || c->is_max;
@@ -367,7 +371,7 @@ int64_t tn_snprintv(char *out, size_t size, const char *format, va_list args)
 
     if (!tn__given(format != NULL, "tn_snprint: format"))
         return -1;
-    va_copy(copy, args); /* its address can be handed on, whatever a va_list is */
+    va_copy(copy, args); /* an array type decays in parameters, so &args may not be a va_list * */
     while (good && *format) {
         const char *percent = strchr(format, '%');
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The handles of all hooks of the process: a table from number to registration. One lock guards it
- * and the lists in which folders keep their hooks, so that removing a hook and freeing what was
- * hooked exclude each other. */
+ * The handles of all hooks of the process: a table from handle number to registration. One lock
+ * guards this table and also the lists in which the other folders keep their hooks. Therefore
+ * tn_hook_remove() and freeing the object that has the hook cannot run at the same time. */
 #include "core/base/map.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tn__map handles; /* by number */
+static tn__map handles; /* key: number of the handle; value: tn__hook_handle */
 static uint64_t last_id;
 
 void tn__hook_handles_lock(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hash index. */
+ * The hash index: open addressing with linear probing. */
 #include "core/base/index.h"
 
 enum { INDEX_LEAST = 16 };
@@ -76,7 +76,8 @@ void tn__index_remove(tn__index *index, uint32_t hash, int64_t place)
 {
     int64_t mask = index->size - 1, at = cell_of(index, hash, place);
 
-    /* A cell behind the emptied one that is not in its own place moves up. */
+    /* Fills the hole: each following cell that linear probing had moved past the hole moves into it
+     * and leaves a new hole. */
     for (int64_t next = (at + 1) & mask; index->cells[next].place != 0; next = (next + 1) & mask) {
         int64_t home = (int64_t)index->cells[next].hash & mask;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the folders of the core share from core/base: texts, option tables, small containers,
- * environment. Nothing here is public. */
+ * The internal interface of core/base for all folders of the core: texts, option tables, small
+ * containers, environment. Nothing here is public. */
 #ifndef TN_CORE_BASE_INTERNAL_H
 #define TN_CORE_BASE_INTERNAL_H
 
@@ -13,13 +13,15 @@
 #include <tenon/tenon.h>
 #include <tenon/query.h>
 
-/* For what a thread needs on every call: accessed without a function call. Such storage must be
- * small, or programs cannot dlopen the library: pointers and numbers only. */
+/* For thread-local variables that are needed on every call: access without a function call. Such
+ * variables must be small (pointers and numbers), because the loader has little space for them when
+ * a program opens the library with dlopen. */
 #define TN__TLS_NEAR __attribute__((tls_model("initial-exec")))
 
-/* ---- what nests in a thread ------------------------------------------------------------------ */
+/* ---- nested modes of a thread ---------------------------------------------------------------- */
 
-/* Kinds of pairs of begin and end that can nest TN__LEVELS deep. */
+/* The modes of a thread that are set between a begin and an end. The pairs can nest TN__LEVELS
+ * deep. */
 typedef enum tn__level_kind {
     TN__LEVEL_DTYPE,
     TN__LEVEL_GRAD,
@@ -29,15 +31,17 @@ typedef enum tn__level_kind {
 } tn__level_kind;
 enum { TN__LEVELS = 1024 };
 
-/* Keeps what was in use before the begin at this depth, below TN__LEVELS; false without memory. */
+/* Stores the mode that was in use before the begin at this depth, which must be less than
+ * TN__LEVELS. Returns false if memory runs out. */
 bool tn__level_put(tn__level_kind kind, int32_t depth, uint8_t before);
-/* Reads it back; false where it was not kept: then nothing changes. */
+/* Reads the mode that was stored for this depth. Returns false and changes nothing if none was
+ * stored. */
 bool tn__level_take(tn__level_kind kind, int32_t depth, uint8_t *before);
 
 /* ---- texts that grow ------------------------------------------------------------------------- */
 
-/* A text under construction. A failed allocation is remembered (`failed`) and reported once by
- * take. */
+/* A text under construction. If an allocation fails, the functions that append set `failed` and
+ * report nothing; tn__text_take() and tn__text_give() report it. */
 typedef struct tn__text {
     char *at;
     size_t length, capacity;
@@ -48,144 +52,165 @@ void tn__text_add(tn__text *text, const char *format, ...);
 void tn__text_addv(tn__text *text, const char *format, va_list args);
 void tn__text_put(tn__text *text, const char *bytes, size_t count);
 void tn__text_free(tn__text *text);
-/* The finished text, owned by the caller (tn_free); NULL and an error when memory ran out. */
+/* Returns the finished text, which the caller frees with tn_free. Returns NULL and sets the error
+ * if memory ran out. */
 char *tn__text_take(tn__text *text);
-/* The usual end of a public function that writes text to a caller's buffer: copies at most size
- * bytes with NUL, frees, returns whole length or -1. */
+/* For public functions that write text to a buffer of the caller: copies at most `size` bytes
+ * including a NUL, frees the text and returns its whole length. Returns -1 and sets the error if
+ * memory ran out. */
 int64_t tn__text_give(tn__text *text, char *out, size_t size);
 
-/* Adds a string in quotes (`mark` is ' or ") with the escapes of the spec grammar. */
+/* Appends a string in quotes (`mark` is ' or "), with the escapes of the spec grammar. */
 void tn__text_quote(tn__text *text, char mark, const char *string);
-/* The same to a buffer, without a NUL; returns the whole length. */
+/* Like tn__text_quote(), but writes at most `size` bytes to a buffer, without a NUL; returns the
+ * length of the whole quoted string. */
 int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string);
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
-/* Memory that is freed all at once. */
+/* Many small allocations that are freed together by one call. */
 typedef struct tn__arena tn__arena;
-tn__arena *tn__arena_new(void);                       /* NULL and an error */
-void *tn__arena_alloc(tn__arena *arena, size_t size); /* aligned for any type; NULL and an error */
-char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length); /* with a NUL added */
+/* Returns NULL and sets the error if memory runs out, like the next two functions. */
+tn__arena *tn__arena_new(void);
+void *tn__arena_alloc(tn__arena *arena, size_t size);                     /* aligned for any type */
+char *tn__arena_text(tn__arena *arena, const char *bytes, size_t length); /* a copy with a NUL */
 void tn__arena_free(tn__arena *arena);                                    /* NULL is accepted */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The nearest of `count` names by edit distance, NULL when none is similar; for error messages. */
+/* Returns the nearest of `count` names by edit distance, NULL if none is similar: for "did you
+ * mean" in error messages. */
 const char *tn__name_nearest(const char *name, const char *const *names, int64_t count);
-/* Whether specs, environment variables and report lines can hold a name that a plugin or a program
- * registers: 1 to 63 bytes, letters, digits, `_` and the bytes in `extra`; it begins with a letter
- * or `_` and does not end with a byte of `extra`. TN_ERR_VALUE with the first bad byte; the format
- * says whose name it is: "layer: name". NULL is refused. */
+/* Checks a name that a plugin or a program registers, so that specs, environment variables and
+ * lines of reports can contain it: 1 to 63 bytes; letters, digits, `_` and the bytes in `extra`; it
+ * begins with a letter or `_` and does not end with a byte of `extra`. If the name is NULL or
+ * wrong, fails with TN_ERR_VALUE; the message has the first wrong byte. It begins with the text of
+ * `format`, which says whose name it is ("layer: name"). */
 enum { TN__NAME_LONGEST = 63 };
 tn_status tn__name_check(const char *name, const char *extra, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for a name in specs, where True, None, inf, ... are values. `extra` is ".". */
+/* Like tn__name_check() with "." as `extra`, for names of types in specs: refuses True, None, inf
+ * and so on, which are values there. */
 tn_status tn__name_check_type(const char *name, const char *what);
-/* A text from elsewhere in quotes for a message: control characters escaped, cut after 40 bytes. */
+/* Writes a text from outside the library in quotes to `out`, for messages: control characters are
+ * escaped, the text is cut after 40 bytes. Returns `out`. */
 const char *tn__name_shown(const char *name, char *out, size_t size);
 
-/* Modules nest no deeper, and so do the specs that print them: walks and calls recurse. */
+/* The largest depth of nested modules, and of the specs that describe them: functions that walk or
+ * call modules are recursive. */
 #define TN__NESTING 1000
 
 /* ---- specs ----------------------------------------------------------------------------------- */
 
 /* A parsed spec: a call Name(arguments), each argument a value. A nested call is a value of kind
- * TN_VALUE_SPEC whose text is kept (and was checked); children of repr text, "(fc1): Linear(...)",
- * are named arguments with a flag, "(0-2): 3 x ReLU()" is three of them. A bare name is a call
- * without arguments; a text that is another value has type "" and this one value. Freed whole. */
+ * TN_VALUE_SPEC that holds its text, which has been checked. A child of a printed module, "(fc1):
+ * Linear(...)", is a named argument with a flag; "(0-2): 3 x ReLU()" is three of them. A bare name
+ * is a call without arguments. Any other value is a spec with the type "" and that value as its
+ * only argument. tn__spec_free() frees the spec with everything in it. */
 typedef struct tn__spec {
     const char *type; /* "Name" of Name(arguments) */
     tn_value *values;
     const char **names; /* NULL: positional */
-    uint8_t *children;  /* 1: came as "(name): Type(...)" */
-    int32_t *columns;   /* where each argument starts in the text: bytes, from 1 */
+    uint8_t *children;  /* 1: was written as "(name): Type(...)" */
+    int32_t *columns;   /* the column of each argument in the text: bytes, from 1 */
     int64_t count;
-    const char *text; /* the source, a copy */
+    const char *text; /* a copy of the text that was parsed */
     struct tn__arena *arena;
 } tn__spec;
 
-/* Parses the whole text (its length, depth and number of values are bounded); NULL and
- * TN_ERR_FORMAT with the column. */
+/* Parses a whole text. Length, depth and number of values are limited. Returns NULL and fails with
+ * TN_ERR_FORMAT and the column if the text is not a spec. */
 tn__spec *tn__spec_parse(const char *text);
 void tn__spec_free(tn__spec *spec); /* NULL is accepted */
-/* One value, into an arena: 1e-3, (1, 2), 'text', Linear(4, 3). A bare word is a string. */
+/* Parses a text that is one value, such as 1e-3, (1, 2), 'text' or Linear(4, 3), into memory of the
+ * arena. A bare word is a string. */
 tn_status tn__spec_parse_value(const char *text, tn__arena *arena, tn_value *out);
-/* The text of a spec (cut where it is long) and a place in it, as messages begin: `Linear(x=1):
- * column 8: `. */
+/* Writes the beginning of a message to `out`: the text of a spec, cut if it is long, and a position
+ * in it: `Linear(x=1): column 8: `. */
 void tn__spec_place(const char *text, int32_t column, char *out, size_t size);
-/* tn_snprintv into fresh memory (tn_free). */
+/* Formats as tn_snprintv() does. Returns the text, which the caller frees with tn_free; NULL and
+ * sets the error on failure. */
 char *tn__text_from_format(const char *format, va_list args);
 
-/* A copy of a value that owns what is in it: strings and lists are in *block (NULL when there
- * are none), tensors and modules are kept. */
+/* Makes a deep copy of a value. Its strings and lists are in *block (NULL if there are none); it
+ * holds references to its tensors and modules. */
 tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
 void tn__value_free(const tn_value *value, void *block);
-/* "int", "list" ..., for error texts. */
+/* Returns the name of a kind of values for messages: "int", "list" ... */
 const char *tn__value_kind_name(uint32_t kind);
-/* Whether a value of kind COMPLEX has its two parts. */
+/* Fails if a value of kind TN_VALUE_DICT has a key without a value, or a wrong kind of key. */
+tn_status tn__value_check_dict(const tn_value *value);
+/* Returns whether a value of kind TN_VALUE_COMPLEX has its two parts. */
 bool tn__value_complex_ok(const tn_value *value);
 
-/* Fills `data` (zeroed by the caller) from defaults and then from arguments, matching positional
- * and named ones against the table. `what` ("layer Linear") is for error texts; `spec_text` and
- * `columns` may be NULL. Strings, rows and lists are copied into a block that belongs to data:
- * *keep receives it, to be freed by tn__options_release (NULL is accepted). On failure the members
- * of the table are zero again and *keep is NULL. */
+/* Fills an option struct: `data`, which the caller has zeroed, gets the arguments, and the defaults
+ * of options without an argument. Positional and named arguments are matched with the rows of the
+ * table. `what` ("layer Linear") is for messages; `spec_text` and `columns` may be NULL. Strings,
+ * arrays and lists are copied into a block that belongs to `data`; *keep receives the block, to be
+ * freed by tn__options_release(). On failure all options in `data` are zero again and *keep is
+ * NULL. */
 typedef struct tn__keep tn__keep;
 tn_status tn__options_fill(const tn_option *table, void *data, const char *what,
                            const char *spec_text, const tn_value *values, const char *const *names,
                            const int32_t *columns, int64_t count, tn__keep **keep);
-/* Whether a table that a plugin declared can be used: its rows are inside [first, data_size) of
- * the struct, aligned, do not overlap, have names and kinds that are known, each name once, and
- * defaults that parse. `what` ("layer Linear") begins the message. */
+/* Checks the option table of a plugin. Its rows must be inside the bytes [first, data_size) of the
+ * struct, be aligned, not overlap, and have known kinds, unique names and defaults that parse.
+ * `what` ("layer Linear") begins the message. */
 tn_status tn__options_check(const tn_option *table, size_t first, size_t data_size,
                             const char *what);
-/* Another owner of what option structs point to, which does not change. NULL is accepted. */
+/* Adds an owner to the block of an option struct and returns it. Owners only read it. `keep` may be
+ * NULL. */
 tn__keep *tn__options_keep(tn__keep *keep);
 void tn__options_release(tn__keep *keep);
-/* A copy of an option struct in space of the caller's, with the rows and strings that it points to;
- * the bytes that this takes. */
+/* tn__options_copy() copies an option struct, together with the arrays and strings that it points
+ * to, to memory of the caller (`space`); tn__options_copy_bytes() returns the size of that
+ * memory. */
 size_t tn__options_copy_bytes(const tn_option *table, const void *options, size_t data_size);
 const void *tn__options_copy(const tn_option *table, const void *options, size_t data_size,
                              void *space);
-/* Appends "in_features=4, out_features=3, bias=True": complete: every option, so that the text
- * builds the same again; not complete: repr's way (flags), without the further arguments that are
- * specs or modules. */
+/* Appends options as arguments, "in_features=4, out_features=3, bias=True". If `complete`: all
+ * options, so that the text builds an equal struct again. If not: the options that PyTorch's repr
+ * prints (by their flags), without further arguments that are specs or modules. */
 void tn__options_print(const tn_option *table, const void *data, bool complete, tn__text *text);
-/* One value in the grammar of specs. */
+/* Adds the value of one option to a pack, under the option's name: a row as a tuple, a dtype as its
+ * name. */
+tn_status tn__options_get(const tn_option *row, const void *data, tn_pack *out);
+/* Appends one value in the grammar of specs. */
 void tn__value_print(const tn_value *value, tn__text *text);
-/* The row of a name, NULL if there is none. */
+/* Returns the row with that name, NULL if there is none. */
 const tn_option *tn__options_find(const tn_option *table, const char *name);
-/* The row that takes all further arguments, NULL if there is none. */
+/* Returns the row that takes all further arguments (TN_OPTION_MANY), NULL if there is none. */
 const tn_option *tn__options_many(const tn_option *table);
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
-/* Rows beyond the core's own, from plugins' options; all live until the end of the process. `value`
- * NULL: unset. */
+/* Adds a row for an option of a plugin to the table of environment variables. The row stays until
+ * the process ends. Does nothing if the table has that name. */
 tn_status tn__env_add(const char *name, const char *help);
-/* What the program chose instead of the variable (tn_set_num_threads ...), shown with origin
- * "program"; NULL: back to the environment. */
+/* Sets the value that the program has chosen (by tn_set_num_threads etc.), which overrides the
+ * variable and is shown with the origin "program". NULL: the variable applies again. */
 tn_status tn__env_program(const char *name, const char *value);
-/* Forgets values and added rows: for tests that change the environment. */
+/* Forgets all values and added rows: for tests that change the environment. */
 void tn__env_forget(void);
-/* tn_env_get that tells "not set" (NULL, TN_OK) from "no memory to read it", which passes: what was
+/* Like tn_env_get(), but distinguishes a variable that is not set (*value is NULL, returns TN_OK)
+ * from one that cannot be read because memory runs out (returns TN_ERR_MEMORY). A variable that was
  * read once can always be read again. */
 tn_status tn__env_read(const char *name, const char **value);
-/* Whether there is a row of that name. */
+/* Returns whether the table of environment variables has a row with that name. */
 bool tn__env_known(const char *name, size_t length);
 bool tn__env_trusted(void); /* false in set-uid programs: the environment is ignored */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 typedef struct tn__error_state {
-    const char *plugin; /* whose code runs, "" for the core */
-    uint64_t serial;    /* of the last failure of this thread */
-    uint64_t entered;   /* serial when a plugin was entered from the core */
+    const char *plugin; /* id of the plugin whose code runs, "" for the core */
+    uint64_t serial;    /* serial number of this thread's last failure */
+    uint64_t entered;   /* value of `serial` when the core last called a plugin */
 } tn__error_state;
 extern _Thread_local tn__error_state tn__error_here TN__TLS_NEAR;
 
-/* Sets the plugin that error records and log lines of this thread name ("": the core). Returns the
- * previous one, which the caller restores. */
+/* Sets the plugin that error records and log lines of this thread name ("": the core), when code of
+ * that plugin begins to run. Returns the previous plugin, which the caller must restore. */
 static inline const char *tn__error_plugin(const char *id)
 {
     const char *before = tn__error_here.plugin;
@@ -195,52 +220,55 @@ static inline const char *tn__error_plugin(const char *id)
     tn__error_here.plugin = id;
     return before;
 }
-/* Puts back what was there before code of the program ran: no entry into a plugin, so that a
- * failure in it counts for tn__error_status_of. */
+/* Restores the plugin after the core or a callback of the program ran on its behalf. `entered` does
+ * not change, so for tn__error_status_of() a failure in that code counts as a failure inside the
+ * plugin. */
 static inline void tn__error_plugin_back(const char *id)
 {
     tn__error_here.plugin = id;
 }
-/* Whether something failed in this thread since it entered the plugin whose code runs. */
+/* Returns whether a failure was recorded in this thread since the core called the plugin whose code
+ * runs. */
 static inline bool tn__error_failed_inside(void)
 {
     return tn__error_here.serial > tn__error_here.entered;
 }
-/* The plugin whose code runs, "" for the core. */
+/* Returns the id of the plugin whose code runs, "" for the core. */
 static inline const char *tn__error_plugin_id(void)
 {
     return tn__error_here.plugin;
 }
-/* tn_log for what the library itself has to say, whichever plugin's code it was called from. */
+/* Like tn_log(), for messages of the library itself: the line names no plugin, even if code of a
+ * plugin made the call. */
 void tn__log(int level, const char *format, ...);
-/* Takes `prefix` off the words of the last failure where they begin with it. */
+/* Removes `prefix` from the message of the last failure if the message begins with it. */
 void tn__error_cut(const char *prefix);
-/* Records a failure as it is, its plugin and native code with it: one that came from another
+/* Records a failure, with its plugin and native code unchanged: for failures from another
  * thread. */
 void tn__error_put(const tn_error *error);
-/* What a function does that got NULL for an object: the code of the first held error, which says
- * why; TN_ERR_RUNTIME with a record when none is held. */
+/* For functions that were given NULL as an object, probably because an earlier call failed. Returns
+ * the code of this thread's first failure; if there is none, fails with TN_ERR_RUNTIME. */
 tn_status tn__error_null_input(const char *what);
-/* A failure unless the `count` reserved pointers of a struct from outside the library are NULL
- * (rule 23); `what` names the struct. */
+/* Fails with TN_ERR_VERSION unless all `count` reserved pointers of a struct from outside the
+ * library are NULL (docs/abi.md, rule 23). `what` names the struct. */
 tn_status tn__error_reserved(const void *const *words, int64_t count, const char *what);
-/* Refuses a pointer that its header does not allow to be NULL: TN_ERR_VALUE "tn_grad: inputs: it is
- * NULL ...". `what` is function and argument. */
+/* Fails with TN_ERR_VALUE because an argument that must not be NULL is NULL: "tn_grad: inputs: it
+ * is NULL ...". `what` is function and argument. */
 tn_status tn__error_refuse_null(const char *what);
 static inline bool tn__given(bool given, const char *what)
 {
     return __builtin_expect(given, 1) || tn__error_refuse_null(what) == TN_OK;
 }
-/* The same for an object (tn__error_null_input). */
+/* Like tn__given(), for objects: fails by tn__error_null_input(). */
 static inline bool tn__not_null(const void *object, const char *what)
 {
     return __builtin_expect(object != NULL, 1) || tn__error_null_input(what) == TN_OK;
 }
-/* Wraps a status of plugin code: when it failed but recorded nothing, records "X failed without
- * words". */
+/* Checks a status that code of a plugin returned, and returns it. If it is an error but the plugin
+ * recorded none, records "WHO: failed with CODE and recorded no message". */
 tn_status tn__error_status_of(tn_status status, const char *who);
-/* How many failures this thread has recorded so far (never goes back): whether something failed
- * between two points, whatever was held before. */
+/* Returns how many failures this thread has recorded so far. The number never decreases, so two
+ * calls show whether something failed between them. */
 static inline uint64_t tn__error_count(void)
 {
     return tn__error_here.serial;
@@ -248,55 +276,63 @@ static inline uint64_t tn__error_count(void)
 
 /* ---- handles of hooks ------------------------------------------------------------------------ */
 
-/* A registration that tn_hook_remove finds by its number; the first member of what a folder
- * keeps for a hook. */
+/* The registration of a hook, which tn_hook_remove() finds by its number. It is the first member of
+ * the struct that a folder keeps for each hook. */
 typedef struct tn__hook_handle {
     uint64_t id;
-    void (*unlink)(struct tn__hook_handle *handle); /* under the lock: out of its owner's list */
-    void (*drop)(struct tn__hook_handle *handle);   /* after it: gives up the list's reference */
+    /* Removes the hook from the list of its owner; called under the lock. */
+    void (*unlink)(struct tn__hook_handle *handle);
+    /* Drops the reference that the list had; called after unlink, without the lock. */
+    void (*drop)(struct tn__hook_handle *handle);
 } tn__hook_handle;
-/* Guards the table and every list of hooks. No code of others runs under it. */
+/* The lock guards the table of handles and all lists of hooks. No callback and no code of plugins
+ * may run under it. */
 void tn__hook_handles_lock(void);
 void tn__hook_handles_unlock(void);
-/* Under the lock: gives it the next number and puts it into the table; takes it out. */
+/* Add a handle with the next free number to the table, or remove a handle from it. The caller holds
+ * the lock. */
 tn_status tn__hook_handle_add(tn__hook_handle *handle);
 void tn__hook_handle_forget(tn__hook_handle *handle);
-/* Under the lock: a number of the same row for what cannot be removed. */
+/* Returns a number from the same sequence as the handles', for a hook that cannot be removed by its
+ * number. The caller holds the lock. */
 uint64_t tn__hook_handle_number(void);
-int64_t tn__hook_handle_count(void); /* hooks that are registered */
+int64_t tn__hook_handle_count(void); /* number of registered hooks */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-void *tn__memory_alloc_aligned(size_t size, size_t alignment); /* NULL and an error */
+/* Returns NULL and sets the error if memory runs out. */
+void *tn__memory_alloc_aligned(size_t size, size_t alignment);
 void tn__memory_free_aligned(void *block, size_t size, size_t alignment);
-/* Fault injection, for tests that link the core: the n-th allocation from now fails (0: none);
- * returns how many were made since the last call. */
+/* Fault injection for tests that link the core: makes the nth allocation from now fail (0: none).
+ * Returns the number of allocations since the previous call. */
 uint64_t tn__memory_fail(uint64_t nth);
-/* Whether that is going on: what is kept to be used again is then asked for anew, so that it can
- * fail. */
+/* Whether fault injection is in use. If it is, caches of memory blocks are not used, so that each
+ * of their allocations can fail, too. */
 extern _Atomic bool tn__memory_watched;
-/* How many allocations of host memory failed in this process so far: what fails meanwhile may work
- * when it is tried again, unlike a device that says that its own memory is used up. */
+/* Returns how many allocations of host memory have failed in this process so far. A failed call
+ * during which the number has grown may succeed when it is tried again, unlike a call that failed
+ * because a device has no memory left. */
 uint64_t tn__memory_failures(void);
-/* tn_malloc and tn_realloc without an error record, for callers that report it themselves. */
+/* Like tn_malloc() and tn_realloc(), but record no error: for callers that report the failure. */
 void *tn__memory_malloc_quiet(size_t size);
 void *tn__memory_realloc_quiet(void *block, size_t size);
 
-/* Overflow-checked arithmetic: true when it overflowed. */
+/* Arithmetic with overflow check: true if the result overflowed. */
 #define tn__mul_overflow(a, b, out) __builtin_mul_overflow(a, b, out)
 #define tn__add_overflow(a, b, out) __builtin_add_overflow(a, b, out)
 
 #define tn__countof(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
-/* For what every call of an operator passes through: calls between such small steps cost as much
- * as the steps. */
+/* For small functions on the path of every operator call, where a function call would cost as much
+ * as the function itself. */
 #define TN__INLINE inline __attribute__((always_inline))
 #define tn__likely(x) __builtin_expect(!!(x), 1)
 #define tn__unlikely(x) __builtin_expect(!!(x), 0)
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
-/* Values hold tensors and modules, and a piece of a parallel loop has a scope. The folders above
- * provide these; core/library/upward_calls.c fills the table. */
+/* Functions of folders above core/base that core/base needs, because values hold tensors and
+ * modules, and each piece of a parallel loop has a scope. core/library/upward_calls.c fills the
+ * table. */
 typedef struct tn__base_calls {
     tn_tensor *(*tensor_keep)(tn_tensor *tensor);
     void (*tensor_drop)(tn_tensor *tensor);
@@ -309,12 +345,12 @@ extern TN_HIDDEN const tn__base_calls tn__base_up;
 
 /* ---- shutdown and fork ----------------------------------------------------------------------- */
 
-/* Whether this process is a child of the one that first used the library through fork. */
+/* Returns whether this process was forked from the process that first called this function. */
 bool tn__fork_is_child(void);
 void tn__pool_shutdown(void);
 void tn__log_shutdown(void);
-/* Around fork, on the forking thread: locks are held across it, so that the child finds them free.
- */
+/* Fork handlers, called on the forking thread: the locks are held during the fork, so that the
+ * child finds them unlocked. */
 void tn__log_fork(int stage); /* -1 before, 0 after in the parent, 1 after in the child */
 void tn__env_fork(int stage);
 void tn__pool_fork(int stage);

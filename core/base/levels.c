@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a thread had before each begin of a pair that nests (tn_dtype_begin, tn_grad_begin, ...).
- * The memory is allocated at the first begin of a thread and freed when it ends. It is not
- * thread-local storage itself: the loader has little room for that, and a program that opens
- * libtenon together with other libraries would find none. */
+ * The previous values of a thread's modes: for each pair of begin and end that nests
+ * (tn_dtype_begin, tn_grad_begin, ...), the value before each begin. The memory is allocated at the
+ * first begin of a thread and freed when the thread ends. It is not thread-local storage itself,
+ * because the loader has little space for that: a program that opens libtenon with dlopen after
+ * other libraries might fail to load it. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
 
 struct levels {
-    uint16_t before[TN__LEVEL_KINDS][TN__LEVELS]; /* plus 1; 0: not known */
+    uint16_t before[TN__LEVEL_KINDS][TN__LEVELS]; /* value + 1; 0: not stored */
 };
 
 static _Thread_local struct levels *here TN__TLS_NEAR;
@@ -30,8 +31,8 @@ static void make_key(void)
 
 static struct levels *make(void)
 {
-    /* Not from the program's allocator, as with the records of failures: tn_shutdown cannot free
-     * what belongs to other threads. */
+    /* Not from the program's allocator (tn_set_allocator): tn_shutdown() must free all memory of
+     * that allocator, but cannot free what belongs to other threads. */
     struct levels *fresh = calloc(1, sizeof *fresh);
 
     pthread_once(&key_once, make_key);

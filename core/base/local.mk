@@ -25,6 +25,7 @@ libcore_la_SOURCES += \
 	%D%/options.c \
 	%D%/options_check.c \
 	%D%/options_copy.c \
+	%D%/options_get.c \
 	%D%/options_print.c \
 	%D%/pack.c \
 	%D%/pool.c \

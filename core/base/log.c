@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log: one line per call, to a sink of the program or, by default, to standard error or a file,
- * whole lines with one write each. */
+ * The log. Each call writes one line: to the program's sink, or by default to standard error or a
+ * file. A line is written by one write() call. */
 #include "core/base/fd.h"
 
 #include <errno.h>
@@ -10,19 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINE_MAX_SIZE 4096 /* PIPE_BUF: a line to a pipe is written whole or not at all */
-#define FIFO_PATIENCE 1000 /* milliseconds */
+#define LINE_MAX_SIZE 4096 /* PIPE_BUF: a write of at most this size to a pipe is atomic */
+#define FIFO_PATIENCE 1000 /* milliseconds to wait for space in a full FIFO */
 
 static const char *const level_names[] = { "off", "error", "warning", "info", "debug" };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tn_log_sink sink;
 static void *sink_user;
-static int file = -1;              /* of TENON_LOG=LEVEL:FILE */
-static uint64_t lost;              /* lines, since one was written */
+static int file = -1;              /* the file of TENON_LOG=LEVEL:FILE; -1: standard error */
+static uint64_t lost;              /* lines dropped since the last line that was written */
 static _Atomic int threshold = -1; /* -1: TENON_LOG was not read yet */
 
-/* A sink that logs, or forks, is on the stack of the thread that holds the lock. */
+/* True in the thread that holds the lock while it runs the sink: the sink itself may log or
+ * fork. */
 static _Thread_local bool inside;
 
 void tn__log_fork(int stage)
@@ -37,8 +38,8 @@ void tn__log_fork(int stage)
 
 /* ---- the default sink ------------------------------------------------------------------------ */
 
-/* A FIFO whose reader is too slow is waited for once; then lines are dropped until it is
- * writable. */
+/* Writes bytes; failures are ignored. If a FIFO is full, waits for its reader once; after that,
+ * lines are dropped until the FIFO is writable again. Returns false if the FIFO is full. */
 static bool write_quietly(int to, const char *bytes, size_t count)
 {
     size_t done = 0;
@@ -61,7 +62,8 @@ static void write_line(int level, const char *plugin, const char *text)
 
     if (whole >= (int64_t)sizeof line)
         memcpy(line + length - 3, "...", 3);
-    /* A text of several lines stays one entry, and cannot pose as another. */
+    /* Control characters become spaces, so that a text with newlines stays one line and cannot
+     * imitate other lines of the log. */
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = ' ';
@@ -84,7 +86,7 @@ static void write_line(int level, const char *plugin, const char *text)
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* The level that a text names, -1 for none. */
+/* Returns the level with that name, -1 if there is none. */
 static int level_of(const char *text, size_t length)
 {
     for (int i = 0; i < (int)tn__countof(level_names); i++)
@@ -93,8 +95,8 @@ static int level_of(const char *text, size_t length)
     return -1;
 }
 
-/* Not blocking: opening a FIFO without a reader would wait for a reader. Writing to anything but a
- * FIFO then blocks as usual. */
+/* Opens the file with O_NONBLOCK, because opening a FIFO that has no reader would block. For all
+ * files but FIFOs, the flag is removed afterwards. */
 static int open_file(const char *path)
 {
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, opened;
@@ -106,7 +108,8 @@ static int open_file(const char *path)
     return opened;
 }
 
-/* Reads TENON_LOG under the lock. What is wrong with it is itself a line of the log. */
+/* Reads TENON_LOG; the caller holds the lock. A mistake in the variable is reported as a line of
+ * the log. */
 static int read_threshold(void)
 {
     const char *text = tn_env_get("TENON_LOG");
@@ -168,12 +171,12 @@ void tn_logv(int level, const char *format, va_list args)
         level = TN_LOG_ERROR;
     if (level > TN_LOG_DEBUG)
         level = TN_LOG_DEBUG;
-    if (inside) { /* from inside a sink: it goes past it */
+    if (inside) { /* the sink itself logs: this line bypasses the sink */
         if (tn_snprintv(small, sizeof small, format, args) >= 0)
             write_line(level, tn__error_plugin_id(), small);
         return;
     }
-    tn__fork_is_child(); /* from now on fork minds the lock */
+    tn__fork_is_child(); /* registers the fork handlers for the lock that is taken below */
     if (level > current_threshold())
         return;
     const char *text = tn_snprintv(small, sizeof small, format, args) < 0 ? format : small;

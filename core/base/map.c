@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A map from addresses to addresses. */
+ * A hash map from addresses to addresses. */
 #include "core/base/map.h"
 #include "core/base/vector.h"
 

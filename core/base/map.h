@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * A map from addresses to addresses; also a set, where the values are not used. */
+ * A hash map from addresses to addresses. Without values it serves as a set. */
 #ifndef TN_CORE_BASE_MAP_H
 #define TN_CORE_BASE_MAP_H
 
 #include "core/base/index.h"
 
-/* Zero-initialized: empty. */
+/* A map whose bytes are all zero is empty. */
 typedef struct tn__map {
     struct tn__map_entry {
         const void *key;
         void *value;
-    } * at; /* in the order in which they were added, until one is removed */
+    } * at; /* in the order of tn__map_add until the first removal */
     int64_t count, capacity;
     tn__index index;
 } tn__map;
 
-/* 1: the key was new; 0: it was there; -1: no memory, with an error. */
+/* Adds a key with the value NULL. Returns 1 if the key is new, 0 if the map has it already, -1 and
+ * sets the error if memory runs out. */
 int tn__map_add(tn__map *map, const void *key);
-/* The value of a key (NULL at first), to be read or written; NULL for a key that is not there.
- * Valid until the next tn__map_add. */
+/* Returns the address of the value of a key, for reading and writing, or NULL if the map does not
+ * have the key. The address is valid until the next tn__map_add or tn__map_remove. */
 void **tn__map_value(const tn__map *map, const void *key);
-/* Nothing for a key that is not there. */
+/* Does nothing if the map does not have the key. */
 void tn__map_remove(tn__map *map, const void *key);
 void tn__map_free(tn__map *map);
 

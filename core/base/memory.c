@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Host memory: one replaceable allocator below everything. With the default one, a block is what
- * the C library gave, so that its checkers see what they know; with the program's own one,
- * tn_malloc puts the size in front of the block, because that allocator gets the size again when
- * the block is freed. */
+ * Host memory: the allocator that the whole library uses, and that a program can replace. With the
+ * default allocator, a block is exactly what malloc returned, so that memory checkers recognize it.
+ * With the program's own allocator, tn_malloc stores the size in front of the block, because that
+ * allocator must be given the size again when the block is freed. */
 #include "core/base/internal.h"
 
 #include <stdlib.h>
 
 #define ALIGNMENT _Alignof(max_align_t)
-#define HEADER 16 /* for the size; keeps the alignment */
+#define HEADER 16 /* bytes in front of a block for its size; a multiple of ALIGNMENT */
 
 _Static_assert(HEADER >= sizeof(size_t) && HEADER % ALIGNMENT == 0,
-               "a block behind its header is aligned");
+               "the block behind the header must be aligned");
 
-static tn_allocator custom; /* .alloc is NULL: the C library's */
-/* 0: nothing was allocated yet; 1: being replaced; 2: in use, no change any more. */
+static tn_allocator custom; /* .alloc is NULL: the C library's allocator is used */
+/* 0: nothing was allocated yet; 1: tn_set_allocator is replacing the allocator; 2: memory was
+ * allocated, so the allocator cannot change any more. */
 static _Atomic int stage;
 
 _Atomic bool tn__memory_watched;
@@ -38,14 +39,14 @@ static tn_status out_of_memory(size_t size)
     return tn_fail(TN_ERR_MEMORY, "out of host memory: cannot allocate %zu bytes", size);
 }
 
-/* Settles the allocator at the first use; true when the test's fault injection says that this one
- * fails. */
+/* Called before each allocation. The first call fixes the choice of the allocator. Returns true if
+ * fault injection (tn__memory_fail) makes this allocation fail. */
 static bool refused(void)
 {
     if (tn__unlikely(atomic_load_explicit(&stage, memory_order_acquire) != 2)) {
         int before = 0;
         while (!atomic_compare_exchange_weak(&stage, &before, 2) && before != 2)
-            before = 0; /* another thread is replacing it: a few instructions */
+            before = 0; /* another thread is in tn_set_allocator, for a few instructions only */
     }
     if (tn__likely(!atomic_load_explicit(&tn__memory_watched, memory_order_relaxed)))
         return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: which of the known ones was meant, and which are accepted. */
+ * Names: finding the known name that a misspelled one probably means, and checking names that are
+ * registered. */
 #include "core/base/spec.h"
 
 #define NAME_MAX_LENGTH 64
@@ -10,8 +11,9 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Edits that make one name the other: insert, delete, replace, swap of neighbours. Case counts
- * nothing, so that the right word in the wrong case comes first. */
+/* Returns the edit distance of two names: insertions, deletions, replacements and swaps of
+ * neighbours. Upper and lower case are equal, so that the right word in the wrong case has distance
+ * 0. */
 static int distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     int rows[3][NAME_MAX_LENGTH + 1], *before = rows[0], *last = rows[1], *now = rows[2];
@@ -43,7 +45,7 @@ const char *tn__name_nearest(const char *name, const char *const *names, int64_t
 {
     size_t length = strlen(name);
     const char *nearest = NULL;
-    /* One edit for each three letters, at least one. */
+    /* Accepted are fewer edits than this: up to one for each three letters, at least one. */
     int least = (int)(length < 6 ? 1 : length / 3) + 1;
 
     if (length == 0 || length > NAME_MAX_LENGTH)
@@ -110,7 +112,8 @@ tn_status tn__name_check(const char *name, const char *extra, const char *format
 
     while (name && length < TN__NAME_LONGEST && in_name(name[length], extra))
         length++;
-    /* The first byte is a letter, and what is in `extra` joins two of the others. */
+    /* The index of the first byte that is not accepted. The first byte must be a letter or `_`, and
+     * a byte of `extra` may not be the last. */
     size_t bad = name && !tn__spec_starts_word(name[0])      ? 0
                  : length && strchr(extra, name[length - 1]) ? length - 1
                                                              : length;
@@ -130,7 +133,9 @@ tn_status tn__name_check_type(const char *name, const char *what)
 
     for (int64_t i = 0; status == TN_OK && i < tn__countof(values); i++)
         if (strcmp(name, values[i]) == 0)
-            status = tn_fail(TN_ERR_VALUE, "%s: name: a value in specs, got %q; expected another",
+            status = tn_fail(TN_ERR_VALUE,
+                             "%s: name: in specs this word is a value, got %q; expected another "
+                             "name",
                              what, name);
     return status;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Doubles to decimal digits and back. Both directions are exact: the value is a fraction of two big
- * whole numbers, digits come from dividing them (Steele and White's method with the bounds of the
- * shortest form), and a text is read by dividing until the quotient has 64 bits and a remainder
- * that says how to round. The floating-point unit, its rounding mode and the locale take no part.
- */
+ * Conversion of doubles to decimal digits and back. Both directions are exact. To print, the value
+ * is a fraction of two big integers, and dividing them yields the digits (Steele and White's
+ * method, with its bounds for the shortest form). To read, two big integers are divided until the
+ * quotient has 64 bits; the remainder decides the rounding. Nothing depends on the floating-point
+ * unit, its rounding mode or the locale. */
 #include "core/base/number.h"
 
 #include "core/base/internal.h"
 
 /* ---- big whole numbers ----------------------------------------------------------------------- */
 
-/* Reading needs the most: 800 digits over 10^1143, about 3800 bits, and 64 spare bits. */
+/* The largest numbers occur in reading: 800 digits divided by 10^1143, about 3800 bits, and 64
+ * spare bits. */
 #define LIMBS 128
 
 struct big {
-    int count;            /* limbs in use, the highest not zero */
-    uint32_t limb[LIMBS]; /* lowest first */
+    int count;            /* limbs in use; the highest limb is not zero */
+    uint32_t limb[LIMBS]; /* least significant limb first */
 };
 
 static void big_set(struct big *a, uint64_t value)
@@ -95,7 +96,7 @@ static void big_add(struct big *sum, const struct big *a, const struct big *b)
         sum->limb[sum->count++] = (uint32_t)carry;
 }
 
-/* a -= b; a is not less. */
+/* Computes a -= b; a must not be less than b. */
 static void big_subtract(struct big *a, const struct big *b)
 {
     int64_t borrow = 0;
@@ -114,7 +115,7 @@ static int big_bits(const struct big *a)
     return a->count == 0 ? 0 : 32 * a->count - __builtin_clz(a->limb[a->count - 1]);
 }
 
-/* a / b where that is below ten; a becomes the remainder. */
+/* Returns a / b, which must be below ten; a becomes the remainder. */
 static int big_digit(struct big *a, const struct big *b)
 {
     int digit = 0;
@@ -131,14 +132,14 @@ static int big_digit(struct big *a, const struct big *b)
 struct parts {
     uint64_t mantissa;
     int exponent;      /* value = mantissa * 2^exponent */
-    bool narrow_below; /* a power of two: the next double below is nearer than the one above */
+    bool narrow_below; /* a power of two: the next lower double is nearer than the next higher */
 };
 
 static struct parts take_apart(double value, tn__precision type)
 {
     uint64_t bits;
     struct parts p;
-    int step; /* the exponent of the type's last place */
+    int step; /* the exponent of the last bit of `value` in the type */
 
     memcpy(&bits, &value, sizeof bits);
     p.mantissa = bits & 0xfffffffffffffu;
@@ -159,8 +160,8 @@ static struct parts take_apart(double value, tn__precision type)
     return p;
 }
 
-/* floor(log10(mantissa * 2^exponent)) or one less, in whole numbers: 78913 / 2^18 is just below
- * log10(2). */
+/* Returns floor(log10(mantissa * 2^exponent)) or one less, by integer arithmetic: 78913 / 2^18 is
+ * slightly less than log10(2). */
 static int estimate_log10(const struct parts *p)
 {
     int bits = 63 - __builtin_clzll(p->mantissa) + p->exponent;
@@ -189,14 +190,15 @@ static void trim(tn__digits *d)
         d->point = 1;
 }
 
-/* value = r / s with s scaled so that 1/10 <= r / s < 10; the bounds get the same scale as r. */
+/* Sets r and s so that value = r / s * 10^power, with 1 <= r / s < 100, and returns the power.
+ * `below` and `above` are half the distances to the neighbouring doubles, in the scale of r. */
 static int scale(const struct parts *p, struct big *r, struct big *s, struct big *below,
                  struct big *above)
 {
     int power = estimate_log10(p), shift = p->exponent + 1 + p->narrow_below;
 
-    /* One factor of two more than the value needs, two at a power of two: so that half a step is
-     * whole. */
+    /* r and s get an additional factor of two, or of four at a power of two, so that half the
+     * distance to a neighbour is an integer. */
     big_set(r, p->mantissa);
     big_set(s, 1);
     big_set(below, 1);
@@ -232,7 +234,7 @@ void tn__number_shortest(double value, tn__precision type, tn__digits *out)
         return;
 
     int power = scale(&p, &r, &s, &below, &above);
-    /* The scale may be one too low, and the upper bound may reach the next power of ten. */
+    /* The power may be one too low, or the upper bound may reach the next power of ten. */
     for (;;) {
         struct big ten;
 
@@ -245,7 +247,7 @@ void tn__number_shortest(double value, tn__precision type, tn__digits *out)
         big_copy(&s, &ten);
         power++;
     }
-    for (;;) { /* or one too high */
+    for (;;) { /* if the power is too high */
         big_add(&sum, &r, &above);
         if (big_compare(&sum, &s) >= 0)
             break;
@@ -264,7 +266,7 @@ void tn__number_shortest(double value, tn__precision type, tn__digits *out)
         bool low = to_below < 0 || (to_below == 0 && even);
         bool high = to_above > 0 || (to_above == 0 && even);
 
-        if (low && high) { /* both neighbours in this place read back: the nearer one */
+        if (low && high) { /* rounding down and up both read back: take the nearer one */
             big_add(&sum, &r, &r);
             int half = big_compare(&sum, &s);
             high = half > 0 || (half == 0 && (digit & 1));
@@ -293,7 +295,7 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
         return;
 
     int power = scale(&p, &r, &s, &below, &above);
-    /* Make the first digit not zero and the quotient below ten. */
+    /* Scale so that the first digit is not zero and the quotient is below ten. */
     for (;;) {
         struct big ten;
 
@@ -311,7 +313,7 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
     out->point = power + 1;
 
     int64_t wanted = fixed ? (int64_t)count + out->point : count;
-    if (wanted < 0) { /* less than half of the last place */
+    if (wanted < 0) { /* less than half a unit of the last digit: zero */
         out->point = 1;
         return;
     }
@@ -320,8 +322,8 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
         big_multiply(&r, 10, 0);
     }
     if (r.count > 0 && out->count == wanted) {
-        /* r / (10 s) is the remainder in units of the last digit written, so 5 s is one half.
-         * Without a digit, r is the number itself, scaled the same. */
+        /* r / (10 s) is the remainder in units of the last digit written, so 5 s is one half. If no
+         * digit was written, r is the number itself in the same scale. */
         struct big half;
         big_copy(&half, &s);
         big_multiply(&half, 5, 0);
@@ -335,7 +337,9 @@ void tn__number_digits(double value, int count, bool fixed, tn__digits *out)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* quotient * 2^exponent, with `rest` for what is below its last bit, rounded half to even. */
+/* Makes the double nearest to quotient * 2^exponent, rounded half to even. `rest` says that the
+ * exact value is slightly larger than the quotient. Returns false if the result is too large for a
+ * double. */
 static bool put_together(uint64_t quotient, int exponent, bool rest, double *out)
 {
     int lead = __builtin_clzll(quotient);
@@ -343,7 +347,7 @@ static bool put_together(uint64_t quotient, int exponent, bool rest, double *out
     uint64_t kept = 0, bits;
 
     quotient <<= lead;
-    top = exponent - lead + 63; /* of the highest bit */
+    top = exponent - lead + 63; /* the exponent of the highest bit */
     drop = top < -1022 ? 11 + (-1022 - top) : 11;
     if (drop <= 64) {
         uint64_t half = (uint64_t)1 << (drop - 1);
@@ -358,7 +362,7 @@ static bool put_together(uint64_t quotient, int exponent, bool rest, double *out
     }
     if (top > 1023)
         return false;
-    if (top < -1022) /* a denormal; one that rounded up to 2^52 has just the right bits */
+    if (top < -1022) /* a denormal, or 2^-1022 if it was rounded up to 2^52 */
         bits = kept;
     else
         bits = (kept & 0xfffffffffffffu) | (uint64_t)(top + 1023) << 52;
@@ -366,7 +370,8 @@ static bool put_together(uint64_t quotient, int exponent, bool rest, double *out
     return true;
 }
 
-/* Nineteen digits at most and a small power of ten fit into 128 bits. */
+/* Reads a number of at most 19 digits with a small power of ten: all intermediate results fit in
+ * 128 bits. */
 static bool read_small(uint64_t digits, int power, double *out)
 {
     static const uint64_t tens[] = {
@@ -401,7 +406,7 @@ static bool read_small(uint64_t digits, int power, double *out)
     }
     int lead = __builtin_clzll(digits);
     wide scaled = (wide)(digits << lead) << 64;
-    wide quotient = scaled / tens[-power]; /* of 128 - 64 bits at least */
+    wide quotient = scaled / tens[-power]; /* at least 64 bits */
     int shift = quotient >> 64 ? 64 - __builtin_clzll((uint64_t)(quotient >> 64)) : 0;
     uint64_t high = (uint64_t)(quotient >> shift);
     bool rest = ((wide)high << shift) != quotient || quotient * tens[-power] != scaled;
@@ -423,7 +428,7 @@ static bool read_big(const char *digits, int count, int power, double *out)
     big_set(&bottom, 1);
     big_power10(power >= 0 ? &top : &bottom, power >= 0 ? power : -power);
 
-    /* Bring the quotient to 64 bits or 65, then divide bit by bit. */
+    /* Scale so that the quotient has 64 or 65 bits, then divide bit by bit. */
     int exponent = big_bits(&top) - big_bits(&bottom) - 64;
     if (exponent < 0)
         big_shift(&top, -exponent);
@@ -431,7 +436,7 @@ static bool read_big(const char *digits, int count, int power, double *out)
         big_shift(&bottom, exponent);
     big_shift(&bottom, 64);
     for (int i = 0; i < 65; i++) {
-        if (quotient >> 63) { /* 64 bits are there: the rest is remainder */
+        if (quotient >> 63) { /* the quotient has 64 bits; all further bits are remainder */
             return put_together(quotient, exponent + (65 - i), top.count > 0, out);
         }
         quotient <<= 1;
@@ -467,7 +472,7 @@ bool tn__number_read(const char *text, size_t length, double *out, size_t *used)
         } else if (count < TN__DIGITS_MAX) {
             digits[count++] = c;
             power -= point;
-        } else { /* beyond what can change the result, but for a tie */
+        } else { /* these digits matter only for ties: whether all of them are zero */
             rest |= c != '0';
             power += !point;
         }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option tables: arguments matched against the rows that a provider declares, stored in its struct;
- * and the struct printed as arguments again. */
+ * Option tables. A provider declares the options of its layer, optimizer etc. as rows of a table.
+ * Arguments are matched with these rows and stored in the provider's struct. */
 #include "core/base/internal.h"
 
 #include <math.h>
 
-/* The value of an argument as the provider's struct has it; tensors and modules in it are kept.
- * */
+/* A copy of an argument that the provider's struct holds as a value; it holds references to the
+ * tensors and modules in it. */
 struct held {
     tn_value value;
     void *block;
@@ -15,17 +15,17 @@ struct held {
 };
 
 struct tn__keep {
-    _Atomic int32_t refs; /* beyond the first */
+    _Atomic int32_t refs; /* the number of owners minus one */
     tn__arena *arena;
     struct held *held;
 };
 
-/* One call of tn__options_fill. */
+/* The arguments of one call of tn__options_fill(). */
 struct filling {
     const tn_option *table;
     char *data;
     const char *what;
-    const char *text; /* of the spec, or NULL */
+    const char *text; /* the text of the spec, or NULL */
     const tn_value *values;
     const char *const *names;
     const int32_t *columns;
@@ -95,7 +95,8 @@ static const char *kind_words(const tn_option *row)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Puts in front of the last failure where it is: the place in the spec, or what was being made. */
+/* Prefixes the message of the last failure with its place: the position in the spec, the spec
+ * itself if it is short, or `what`. */
 static tn_status at_argument(const struct filling *f, int64_t argument)
 {
     char place[256];
@@ -109,7 +110,8 @@ static tn_status at_argument(const struct filling *f, int64_t argument)
     return tn_error_prefix("%s: ", f->what);
 }
 
-/* "; accepted: in_features, out_features, bias", behind a question without the semicolon. */
+/* Appends "; accepted: in_features, out_features, bias", without the semicolon if the text ends
+ * with a question mark. */
 static void add_accepted(const struct filling *f, tn__text *text)
 {
     bool asked = text->length > 0 && text->at[text->length - 1] == '?';
@@ -221,7 +223,7 @@ static double number_of(const tn_value *value)
     return value->kind == TN_VALUE_INT ? (double)value->as.i : value->as.f;
 }
 
-/* A row of numbers, or one number, which is a row of one. */
+/* Stores a list of numbers. A single number becomes a list with one element. */
 static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value *value, void *to)
 {
     bool is_row = value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE,
@@ -278,7 +280,7 @@ static tn_status store_scalar(const tn_value *value, const tn_option *row, tn_sc
     }
 }
 
-/* A value that the struct holds as such. */
+/* Copies a value that the struct holds as tn_value. The copy belongs to `keep`. */
 static tn_status hold(tn__keep *keep, const tn_value *value, tn_value *to)
 {
     struct held *held = tn__arena_alloc(keep->arena, sizeof *held);
@@ -354,7 +356,8 @@ static tn_status store_default(const struct filling *f, const tn_option *row, vo
     return status == TN_OK ? status : tn_error_prefix("%s: default of %q: ", f->what, row->name);
 }
 
-/* The row that argument `i` belongs to: NULL for one of the further ones (TN_OPTION_MANY). */
+/* Finds the row for argument `i` and sets *row; NULL if the argument is one of the further
+ * arguments (TN_OPTION_MANY). *position is the row for the next positional argument. */
 static tn_status match(const struct filling *f, int64_t i, const tn_option **position,
                        const tn_option **row)
 {
@@ -374,7 +377,7 @@ static tn_status match(const struct filling *f, int64_t i, const tn_option **pos
     return left || many ? TN_OK : too_many(f, i);
 }
 
-/* The further arguments, in order. */
+/* Stores the further arguments (TN_OPTION_MANY) in their order. */
 static tn_status store_many(const struct filling *f, const bool *further, int64_t count)
 {
     const tn_option *many = tn__options_many(f->table);
@@ -427,7 +430,7 @@ static tn_status fill_arguments(const struct filling *f)
             continue;
         }
         if (given[row - f->table]) {
-            tn_fail(TN_ERR_VALUE, "option %q: given twice", row->name);
+            tn_fail(TN_ERR_VALUE, "option %q: given twice; expected once", row->name);
             return at_argument(f, i);
         }
         given[row - f->table] = true;

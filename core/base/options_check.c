@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Option tables of plugins, looked at before anything is stored through them: rows inside the
- * struct, aligned, without overlap, of a known kind, with defaults that parse. */
+ * Checks of the option tables that plugins declare, before values are stored through them: each
+ * option must be inside the struct, be aligned, not overlap another option, have a known kind and
+ * a default that parses. */
 #include "core/base/internal.h"
 
-/* A table without TN_OPTION_END does not end; no table has more rows. */
+/* The largest number of rows. A table that lacks TN_OPTION_END would have no end. */
 enum { MOST_ROWS = 256 };
 
 struct place {
@@ -38,9 +39,11 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
                            TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD;
 
     if (index == MOST_ROWS)
-        return tn_fail(TN_ERR_VALUE, "%s: options: too many rows; expected TN_OPTION_END within %d",
-                       what, MOST_ROWS);
-    /* A spec says NAME=VALUE, the environment TENON_PLUGIN_NAME; nothing says the last one's. */
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: options: too many rows; expected TN_OPTION_END within %d rows", what,
+                       MOST_ROWS);
+    /* Names of options occur in specs as NAME=VALUE and in the environment as TENON_PLUGIN_NAME.
+     * The name of a TN_OPTION_MANY row occurs nowhere, so it is not checked. */
     tn_status status = row->flags & TN_OPTION_MANY && row->name
                            ? TN_OK
                            : tn__name_check(row->name, "", "%s: option %d", what, (int)index + 1);
@@ -48,25 +51,25 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
         return status;
     if (row->kind > TN_OPTION_KIND_SCALAR)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: unknown kind, got %u; Tenon %s does not know "
-                       "it",
+                       "%s: option %q: unknown kind, got %u; Tenon %s does not know this kind",
                        what, row->name, row->kind, tn_version());
     if (row->flags & ~known || row->reserved[0] || row->reserved[1] || row->reserved[2])
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: unknown flags or reserved words, got 0x%x and %u, %u, %u; "
-                       "Tenon %s expects flags within 0x%x and zeros",
+                       "%s: option %q: unknown flags or nonzero reserved words, got 0x%x and %u, "
+                       "%u, %u; Tenon %s knows the flags 0x%x",
                        what, row->name, row->flags, row->reserved[0], row->reserved[1],
                        row->reserved[2], tn_version(), known);
     if (row->flags & TN_OPTION_MANY &&
         (row->kind != TN_OPTION_KIND_VALUE || row[1].kind != TN_OPTION_KIND_END))
         return tn_fail(TN_ERR_VALUE,
-                       "%s: option %q: TN_OPTION_MANY at the wrong place; expected it in the last "
-                       "row, of kind VALUE",
+                       "%s: option %q: TN_OPTION_MANY at the wrong place; expected this flag only "
+                       "in the last row, of kind TN_OPTION_KIND_VALUE",
                        what, row->name);
     return TN_OK;
 }
 
-/* `first` is where the members that options may use begin. */
+/* Checks offset and size of an option. Options may use the bytes [first, data_size) of the
+ * struct. */
 static tn_status place_fits(const tn_option *row, size_t first, size_t data_size, const char *what)
 {
     struct place place = place_of(row);
@@ -98,11 +101,12 @@ static tn_status apart(const tn_option *table, const tn_option *row, const char 
     return TN_OK;
 }
 
-/* The default is stored as it will be later, in a struct of its own. */
+/* Checks the default of an option: stores it as tn__options_fill() does later, but in a separate
+ * struct. */
 static tn_status default_fits(const tn_option *row, const char *what)
 {
     tn_option table[2] = { *row, TN_OPTION_END };
-    tn_value room[2]; /* as large as any kind */
+    tn_value room[2]; /* as large as an option of any kind */
     tn__keep *keep;
 
     if (!row->def || row->flags & TN_OPTION_MANY)

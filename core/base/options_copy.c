@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies of option structs that own what the struct points to. */
+ * Copies of option structs. A copy contains the strings and arrays that the struct points to. */
 #include "core/base/internal.h"
 
 static size_t round_up(size_t size)

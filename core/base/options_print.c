@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A provider's struct printed as arguments again: complete, so that the text builds the same thing,
- * or the way PyTorch prints it. */
+ * Prints an option struct as arguments: either all options, so that the text builds an equal struct
+ * again, or only what PyTorch's repr prints. */
 #include "core/base/internal.h"
 
 static void put(tn__text *text, const char *words)
@@ -107,7 +107,8 @@ static bool is_word(const char *name)
                0;
 }
 
-/* Further arguments, the positional or the named ones. */
+/* Prints the further arguments (TN_OPTION_MANY): the named ones if `named`, otherwise the
+ * positional ones. */
 static void print_many(const tn_values *many, bool named, bool complete, tn__text *text,
                        const char **comma)
 {
@@ -115,7 +116,7 @@ static void print_many(const tn_values *many, bool named, bool complete, tn__tex
         if ((many->names[i] != NULL) != named || (!complete && is_part(&many->at[i])))
             continue;
         put(text, *comma);
-        if (named) /* a name that is not a word, such as "0", can only be a child's */
+        if (named) /* a name that is not a word, such as "0", is the name of a child module */
             tn__text_add(text, is_word(many->names[i]) ? "%s=" : "(%s): ", many->names[i]);
         tn__value_print(&many->at[i], text);
         *comma = ", ";
@@ -130,8 +131,8 @@ void tn__options_print(const tn_option *table, const void *data, bool complete, 
     const char *comma = "";
     bool positional = false;
 
-    /* Positional further arguments follow the rows that take positions, which must then be
-     * positional too. */
+    /* If there are positional further arguments, the options before them must be printed as
+     * positional arguments, too. */
     for (int64_t i = 0; i < many->count; i++)
         positional = positional || (!many->names[i] && (complete || !is_part(&many->at[i])));
     for (int pass = 0; pass < 2; pass++) {

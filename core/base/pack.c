@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Value packs: positional values and named ones, owned. */
+ * Value packs: positional values and named values, which the pack owns. */
 #include "core/base/vector.h"
 
-#define INLINE_ENTRIES 4 /* a call seldom has more: no memory of its own then */
+/* Entries inside the struct. Calls rarely need more, so that they need no further allocation. */
+#define INLINE_ENTRIES 4
 
 struct entry {
     tn_value value;
-    void *block; /* strings and lists of the value */
+    void *block; /* memory of the value's strings and lists; NULL: none */
     char *name;  /* NULL: positional */
 };
 
@@ -59,7 +60,8 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
                        "value");
     if (name && tn_pack_find(pack, name) >= 0)
         return tn_fail(TN_ERR_KEY,
-                       "tn_pack_add: name: in the pack already, got %q; expected another", name);
+                       "tn_pack_add: name: in the pack already, got %q; expected another name",
+                       name);
     if (!tn__vector_room_after(&pack->at, pack->first, &pack->capacity, pack->count + 1,
                                sizeof *pack->at))
         return TN_ERR_MEMORY;
@@ -78,7 +80,7 @@ tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
     return TN_OK;
 }
 
-/* The entry, NULL and an error when there is none of that number. */
+/* Returns an entry, or NULL and sets the error if the pack is NULL or the index is out of range. */
 static struct entry *entry_at(const tn_pack *pack, int64_t index)
 {
     if (!pack) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool behind tn_parallel_for. Calls post themselves in one of a few slots; threads,
- * the caller among them, claim pieces one by one from the slot's ticket until none is left. A
- * ticket holds the call's number, how many pieces it has and the next one, so that the thread
- * that claims a piece by compare-and-swap knows that the call is still under way, and may read
- * the rest of the slot. Threads that find nothing spin for some tens of microseconds and then
- * sleep. */
+ * The thread pool of tn_parallel_for. A call is divided into pieces and occupies one of a few
+ * slots. The threads of the pool and the calling thread claim its pieces one by one from the slot's
+ * ticket until none is left. A ticket contains the number of the call, its number of pieces and the
+ * next piece. A thread claims a piece by compare-and-swap of the ticket; success proves that the
+ * call is not over, so that the thread may read the rest of the slot. A thread that finds no piece
+ * spins for some tens of microseconds and then sleeps. */
 #include "core/base/internal.h"
 
 #include <sched.h>
@@ -14,38 +14,39 @@
 #include <unistd.h>
 
 #define THREADS_MAX 256
-#define SLOTS 8 /* calls at the same time; one more runs in line */
+#define SLOTS 8 /* calls at the same time; any further call runs in its own thread only */
 #define PIECES_MAX 1024
-#define SPINS                                                                                      \
-    5000 /* of 5 to 40 nanoseconds each, before a thread sleeps: to wake one takes as long */
+/* Rounds of 5 to 40 nanoseconds that a thread waits before it sleeps: about the time that it takes
+ * to wake a sleeping thread. */
+#define SPINS 5000
 
 typedef tn_status part_function(void *user, int64_t begin, int64_t end);
 
 struct slot {
     _Atomic uint64_t ticket; /* call number << 32 | pieces << 16 | next piece */
-    _Atomic uint32_t done;   /* pieces that are over */
-    _Atomic uint32_t failed; /* the first piece that failed; PIECES_MAX: none */
+    _Atomic uint32_t done;   /* pieces that are finished */
+    _Atomic uint32_t failed; /* the lowest piece that failed; PIECES_MAX: none */
     _Atomic bool taken;
     part_function *part;
     void *user;
     int64_t count, line;
     uint32_t pieces;
-    const char *plugin;   /* whose call it is */
-    pthread_mutex_t lock; /* of error */
-    tn_error error;       /* of piece `failed` */
+    const char *plugin;   /* the plugin that made the call */
+    pthread_mutex_t lock; /* protects `error` */
+    tn_error error;       /* the failure of piece `failed` */
 } __attribute__((aligned(128)));
 
 static struct slot slots[SLOTS] = { [0 ... SLOTS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static struct {
-    pthread_mutex_t config; /* who starts and stops threads */
-    pthread_mutex_t sleep;  /* of both conditions */
+    pthread_mutex_t config; /* held to start or stop threads */
+    pthread_mutex_t sleep;  /* the mutex of both conditions */
     pthread_cond_t work, over;
-    _Atomic uint32_t posted; /* changes with every call that is posted */
+    _Atomic uint32_t posted; /* incremented by every call that occupies a slot */
     _Atomic int sleepers, waiters;
-    _Atomic int wanted;        /* threads, the caller included; 0: not known yet */
-    _Atomic int running;       /* threads of ours */
-    _Atomic bool stop, closed; /* closed: no call may take a slot */
+    _Atomic int wanted;        /* number of threads including the caller; 0: not known yet */
+    _Atomic int running;       /* threads that the pool has started */
+    _Atomic bool stop, closed; /* closed: calls must not take a slot */
     _Atomic uint32_t calls;
     pthread_t threads[THREADS_MAX];
 } pool = { .config = PTHREAD_MUTEX_INITIALIZER,
@@ -55,8 +56,9 @@ static struct {
 
 static _Thread_local bool in_piece;
 
-/* The threads, and the calls of other threads, do not exist in the child. Their locks may be held
- * for long, so they are made anew there; the short one is held across the fork. */
+/* Handles fork. In the child, the threads of the pool and the calls of other threads do not exist.
+ * Locks that may be held for a long time are initialized again in the child; pool.sleep is held for
+ * short times only, so it is held across the fork. */
 void tn__pool_fork(int stage)
 {
     if (stage < 0) {
@@ -90,12 +92,13 @@ static void relax(void)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Pieces of numbers begin where lines of the cache do, if the whole does: a loop over vectors
- * that each span two cache lines takes half as long again. */
+/* If `grain` is a multiple of this number of elements, all pieces are, except the last. Then pieces
+ * of an array that begins at a cache line begin at cache lines, too: a loop over vectors that span
+ * two cache lines takes half as long again. */
 #define LINE 64
 
-/* Where piece `index` begins: they differ by one line (or one, where grain is not a
- * multiple of a line) at most, and by what is left of the last one. */
+/* Returns the index at which a piece begins. The sizes of pieces differ by at most one `line`
+ * (LINE, or 1 if grain is not a multiple of LINE); the last piece also has the remainder. */
 static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_t index)
 {
     int64_t lines = count / line, rest = lines % pieces;
@@ -103,7 +106,8 @@ static int64_t piece_begin(int64_t count, int64_t line, uint32_t pieces, uint32_
                            : line * (lines / pieces * index + (index < rest ? index : rest));
 }
 
-/* Runs one piece as a task of its own; a failure is moved from the thread's records to *error. */
+/* Runs one piece in a scope of its own. If the piece fails, its failure is removed from the
+ * thread's error records and stored in *error. */
 static tn_status run_piece(part_function *part, void *user, int64_t begin, int64_t end,
                            tn_error *error)
 {
@@ -140,8 +144,8 @@ static tn_status run_in_line(int64_t count, int64_t line, uint32_t pieces, part_
     return TN_OK;
 }
 
-/* Pieces are claimed in order, so those before one that fails always run; those after it need not.
- */
+/* Records the failure of a piece, unless a lower piece has failed. Pieces are claimed in order, so
+ * all pieces below the lowest failed one run; pieces above it may be skipped. */
 static void note_failure(struct slot *slot, uint32_t index, const tn_error *error)
 {
     pthread_mutex_lock(&slot->lock);
@@ -152,7 +156,7 @@ static void note_failure(struct slot *slot, uint32_t index, const tn_error *erro
     pthread_mutex_unlock(&slot->lock);
 }
 
-/* Claims and runs pieces of a slot until none is left; whether there was one. */
+/* Claims and runs pieces of a slot until none is left. Returns whether it ran any. */
 static bool help(struct slot *slot)
 {
     uint64_t ticket = atomic_load_explicit(&slot->ticket, memory_order_acquire);
@@ -176,7 +180,8 @@ static bool help(struct slot *slot)
                 note_failure(slot, next, &error);
             tn__error_plugin(before);
         }
-        /* After the last one the slot may belong to another call: nothing of it is read below. */
+        /* After the last piece is counted, another call may take the slot: do not read its members
+         * below. */
         if (atomic_fetch_add(&slot->done, 1) + 1 == pieces && atomic_load(&pool.waiters) > 0) {
             pthread_mutex_lock(&pool.sleep);
             pthread_cond_broadcast(&pool.over);
@@ -217,16 +222,16 @@ static void *thread_main(void *unused)
     return NULL;
 }
 
-/* Starts what is missing. Fewer threads are not a failure: the callers do the work then. */
+/* Starts the missing threads. If the system refuses some, the pool works with fewer. */
 static void start_threads(void)
 {
     sigset_t all, before;
 
-    /* The thread that holds this starts threads, too, or waits for our call to be over: it goes
-     * on with what there is. */
+    /* Do not block: the thread that holds this lock starts threads itself, or waits until our call
+     * is over (tn_set_num_threads). This call uses the threads that there are. */
     if (pthread_mutex_trylock(&pool.config) != 0)
         return;
-    sigfillset(&all); /* signals are for the program's threads */
+    sigfillset(&all); /* signals are delivered to the program's threads only */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int running = atomic_load(&pool.running), wanted = atomic_load(&pool.wanted) - 1;
     while (running < wanted && pthread_create(&pool.threads[running], NULL, thread_main, NULL) == 0)
@@ -241,7 +246,7 @@ static void start_threads(void)
                 running + 1, wanted + 1);
 }
 
-/* Joins all threads; no call is under way. The caller holds pool.config. */
+/* Joins all threads. No call may be under way; the caller holds pool.config. */
 static void stop_threads(void)
 {
     pthread_mutex_lock(&pool.sleep);
@@ -255,7 +260,7 @@ static void stop_threads(void)
     atomic_store(&pool.stop, false);
 }
 
-/* Waits until the calls under way are over and lets none begin. */
+/* Prevents new calls from taking a slot, and waits until all slots are free. */
 static void close_pool(void)
 {
     const struct timespec moment = { 0, 200000 };
@@ -283,7 +288,7 @@ static int usable_cores(void)
     return online > 0 ? (int)online : 1;
 }
 
-/* 0 where there was no memory to read the variable: asked again at the next call. */
+/* Returns 0 if memory ran out while the variable was read; the next call tries again. */
 static int wanted_threads(void)
 {
     const char *text;
@@ -384,8 +389,8 @@ static void wake_threads(uint32_t pieces)
     pthread_mutex_unlock(&pool.sleep);
 }
 
-/* Until the pieces that other threads claimed are over. False in a child that was forked meanwhile:
- * there those threads do not exist. */
+/* Waits until all pieces are finished. Returns false in a child process that was forked during the
+ * call, where the threads that claimed the other pieces do not exist. */
 static bool wait_for(struct slot *slot, uint32_t pieces)
 {
     for (int spins = SPINS; spins > 0; spins--) {
@@ -432,8 +437,8 @@ static tn_status run_in_pool(struct slot *slot, int64_t count, int64_t line, uin
     if (!complete)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "tn_parallel_for: the process was forked inside it; in the child, the pieces that "
-            "other threads had started are lost");
+            "tn_parallel_for: the process was forked during the call; the child has lost the "
+            "parts that ran in other threads");
     return TN_OK;
 }
 
@@ -446,7 +451,7 @@ tn_status tn_parallel_for(int64_t count, int64_t grain, part_function *part, voi
     if (count <= 0)
         return TN_OK;
     pieces = grain < 1 ? count : count / grain;
-    if (pieces <= 1) /* the common case of small tensors: straight on, in the caller's scope */
+    if (pieces <= 1) /* common for small tensors: call directly, in the caller's scope */
         return part(user, 0, count);
     if (pieces > PIECES_MAX)
         pieces = PIECES_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls: how the program learns of their progress, and how it stops them. */
+ * Long calls: the callback by which a program observes their progress and can cancel them. */
 #include "core/base/internal.h"
 
 static _Thread_local struct {

@@ -3,20 +3,23 @@
  * The grammar of specs: Name(arguments), as people write it and as PyTorch prints modules.
  *
  *   spec      = name [ "(" [ argument { separator argument } [ "," ] ] ")" ] | value
- *   argument  = value | name "=" value | "(" child-name ")" ":" [ count "x" ] ( call | "None" )
- *             | "(" child-name ")" ":" ( tuple | "Parameter containing: [" dtype "of size" sizes
- * "]" ) separator = "," | nothing, before and after a child value     = number | string | "True" |
- * "False" | "None" | word | call | list | tuple list      = "[" { value "," } "]" tuple     = "(" {
- * value "," } ")", but one value in it without a comma is that value
+ *   argument  = value | name "=" value | child
+ *   name      = letters, digits, `_`; with one range, "{" first ".." last "}", it is as many names
+ *   child     = "(" child-name ")" ":" [ count "x" ] ( call | "None" | tuple | parameter )
+ *   parameter = "Parameter containing: [" dtype "of size" sizes "]"
+ *   separator = ",", or nothing before and after a child
+ *   value     = number | string | "True" | "False" | "None" | word | call | list | tuple
+ *   list      = "[" { value "," } "]"
+ *   tuple     = "(" { value "," } ")", but (value) without a comma is the value itself
  *
- * A nested call is checked and kept as text: the caller that builds the argument parses it then, so
- * that a letter is read once for each call around it. Texts come from files and users: length,
- * depth, number of values and the letters read in all are bounded. */
+ * A nested call is checked and stored as text. The caller that builds the argument parses the text
+ * again, so a character is read once for each call around it. Specs come from files and users:
+ * their length, depth, number of values and the total length of nested calls are limited. */
 #include "core/base/spec.h"
 #include "core/base/vector.h"
 
 #define LENGTH_MAX (1 << 20)
-#define DEPTH_MAX (TN__NESTING + 64) /* lists and calls among the innermost arguments, too */
+#define DEPTH_MAX (TN__NESTING + 64) /* the innermost module's arguments may nest further */
 #define WORK_MAX (64 * (int64_t)LENGTH_MAX)
 #define VALUES_MAX 65536
 #define CHILD_NAME_MAX 255
@@ -28,7 +31,7 @@ static void skip_space(struct tn__parser *p)
     p->at = tn__spec_after_space(p, p->at);
 }
 
-/* Takes the character if it comes next. */
+/* Skips white space; if `c` follows, skips it and returns true. */
 static bool take(struct tn__parser *p, char c)
 {
     skip_space(p);
@@ -64,11 +67,11 @@ static const char *keep_text(struct tn__parser *p, size_t at, size_t length, tn_
 
 static tn_status parse_value(struct tn__parser *p, tn_value *out);
 
-/* [a, b] and (a, b). */
+/* Reads a list, [a, b], a tuple, (a, b), or a dictionary, {key: a}. */
 static tn_status parse_row(struct tn__parser *p, tn_value *out)
 {
     size_t start = p->at;
-    char open = p->text[p->at++], close = open == '[' ? ']' : ')';
+    char open = p->text[p->at++], close = open == '[' ? ']' : open == '{' ? '}' : ')';
     int64_t base = p->count, count = 0;
     bool comma = true;
     struct tn__item item = { .name = NULL };
@@ -84,14 +87,24 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
         if (status != TN_OK)
             return status;
         count++;
-        comma = take(p, ',');
+        if (open == '{' && count % 2 != 0) {
+            if (!take(p, ':'))
+                return tn__spec_fail(p, p->at, "expected a colon after the key of a dictionary");
+            if (take(p, close))
+                return tn__spec_fail(p, p->at - 1, "expected a value after the colon");
+            comma = true;
+        } else {
+            comma = take(p, ',');
+        }
     }
-    if (open == '(' && count == 1 && !comma) { /* parentheses around one value */
+    if (open == '(' && count == 1 && !comma) { /* (a) without a comma is the value itself */
         *out = item.value;
         p->count = p->dry ? p->count : base;
         return TN_OK;
     }
-    *out = (tn_value){ .kind = open == '[' ? TN_VALUE_LIST : TN_VALUE_TUPLE,
+    *out = (tn_value){ .kind = open == '['   ? TN_VALUE_LIST
+                               : open == '{' ? TN_VALUE_DICT
+                                             : TN_VALUE_TUPLE,
                        .count = (uint32_t)count };
     if (p->dry)
         return TN_OK;
@@ -102,10 +115,16 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
         list[i] = p->stack[base + i].value;
     out->as.list = list;
     p->count = base;
+    if (open == '{' && tn__value_check_dict(out) != TN_OK) {
+        tn_error_clear();
+        return tn__spec_fail(p, start,
+                             "dictionary: wrong key; expected strings, numbers, True, False or "
+                             "None");
+    }
     return TN_OK;
 }
 
-/* Whether "(name):" begins here; its name is in [*from, *from + *length). */
+/* Returns whether "(name):" begins at p->at; the name is the *length bytes at *from. */
 static bool at_child(const struct tn__parser *p, size_t *from, size_t *length)
 {
     size_t at = p->at;
@@ -118,7 +137,8 @@ static bool at_child(const struct tn__parser *p, size_t *from, size_t *length)
     return *length > 0 && p->text[at] == ')' && p->text[tn__spec_after_space(p, at + 1)] == ':';
 }
 
-/* The range of a repeated child: "0-2" is 0 and 2. */
+/* Reads the range of a repeated child: "0-2" gives *first 0 and *last 2. Returns false if the text
+ * is not a range. */
 static bool read_range(const char *text, size_t length, int64_t *first, int64_t *last)
 {
     int64_t number = 0;
@@ -144,7 +164,7 @@ static bool read_range(const char *text, size_t length, int64_t *first, int64_t 
     return true;
 }
 
-/* `(fc1): Linear(...)`, `(0-2): 3 x Linear(...)`. */
+/* Reads a child: `(fc1): Linear(...)`, or a repeated one: `(0-2): 3 x Linear(...)`. */
 static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
 {
     struct tn__item item = { .child = true, .column = (int32_t)p->at + 1 };
@@ -178,8 +198,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     if (item.value.kind != TN_VALUE_SPEC && item.value.kind != TN_VALUE_NONE &&
         item.value.kind != TN_VALUE_TUPLE)
         return tn__spec_fail(p, value_at,
-                             "not a child; expected a module, Type(...), a parameter, (2, 3, "
-                             "float32), or None");
+                             "not a child; expected a module such as Type(...), a parameter such "
+                             "as (2, 3, float32), or None");
     for (int64_t i = 0; i < repeat && status == TN_OK; i++) {
         char number[24];
         if (repeated && !p->dry) {
@@ -195,8 +215,8 @@ static tn_status parse_child(struct tn__parser *p, size_t from, size_t length)
     return status;
 }
 
-/* Bytes of what may be the name of an argument: a word, or that of a child, which may begin with a
- * digit: 0=Linear(4, 3). */
+/* Returns the length of the word at p->at, which may be the name of an argument. The name of a
+ * child may begin with a digit: 0=Linear(4, 3). */
 static size_t name_length(const struct tn__parser *p)
 {
     size_t at = p->at;
@@ -208,8 +228,87 @@ static size_t name_length(const struct tn__parser *p)
     return at - p->at;
 }
 
-/* What is between the parentheses of a call, p->at behind the opening one; the items stay on the
- * stack. */
+/* A name that may contain a range: `layer_{0..11}` is twelve names. */
+struct names {
+    size_t at;            /* where the name begins */
+    size_t before, after; /* number of bytes in front of the range and behind the range */
+    size_t behind;        /* where the bytes behind the range begin */
+    int64_t first, last;
+    bool range;
+};
+
+/* Reads "{0..11}" at p->text[*at]. */
+static bool at_range(const struct tn__parser *p, size_t *at, int64_t *first, int64_t *last)
+{
+    const char *text = p->text + *at;
+    int64_t bound[2] = { 0, 0 };
+
+    for (int i = 0; i < 2; i++) {
+        const char *mark = i == 0 ? "{" : "..";
+
+        if (strncmp(text, mark, strlen(mark)) != 0)
+            return false;
+        text += strlen(mark);
+        if (!tn__spec_is_digit(*text))
+            return false;
+        for (; tn__spec_is_digit(*text) && bound[i] <= VALUES_MAX; text++)
+            bound[i] = bound[i] * 10 + (*text - '0');
+    }
+    if (*text != '}' || bound[1] < bound[0] || bound[1] > VALUES_MAX)
+        return false;
+    *first = bound[0];
+    *last = bound[1];
+    *at = (size_t)(text + 1 - p->text);
+    return true;
+}
+
+/* Reads the name of an argument at p->at, and sets *value_at to the place behind its `=`. Returns
+ * false if no name with `=` begins at p->at. */
+static bool at_name(const struct tn__parser *p, struct names *names, size_t *value_at)
+{
+    size_t at;
+
+    *names = (struct names){ .at = p->at, .before = name_length(p) };
+    at = p->at + names->before;
+    if (p->text[at] == '{') {
+        if (!at_range(p, &at, &names->first, &names->last))
+            return false;
+        names->range = true;
+        names->behind = at;
+        while (tn__spec_is_digit(p->text[at]) || tn__spec_starts_word(p->text[at]))
+            at++;
+        names->after = at - names->behind;
+    }
+    at = tn__spec_after_space(p, at);
+    *value_at = at + 1;
+    return (names->before > 0 || names->range) && p->text[at] == '=';
+}
+
+/* Pushes the item once for each name. */
+static tn_status push_named(struct tn__parser *p, struct tn__item *item, const struct names *names)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = names->first; i <= names->last && status == TN_OK; i++) {
+        if (names->range && !p->dry) {
+            tn__text text = { 0 };
+
+            tn__text_add(&text, "%.*s%lld%.*s", (int)names->before, p->text + names->at,
+                         (long long)i, (int)names->after, p->text + names->behind);
+            item->name = text.at != NULL ? tn__arena_text(p->arena, text.at, text.length) : NULL;
+            tn__text_free(&text);
+            status = item->name != NULL ? TN_OK : TN_ERR_MEMORY;
+        } else if (!names->range) {
+            item->name = keep_text(p, names->at, names->before, &status);
+        }
+        if (status == TN_OK)
+            status = push(p, item);
+    }
+    return status;
+}
+
+/* Reads the arguments of a call from behind the opening parenthesis (at byte `open`) up to and
+ * including the closing one. The arguments stay on the stack. */
 static tn_status parse_arguments(struct tn__parser *p, size_t open)
 {
     bool named = false, comma = true, child = false;
@@ -233,13 +332,11 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             return tn__spec_fail(p, p->at, "expected a comma or )");
         child = false;
 
-        size_t word = name_length(p);
-        size_t equals = tn__spec_after_space(p, p->at + word);
-        if (word && p->text[equals] == '=') {
-            item.name = keep_text(p, p->at, word, &status);
-            if (status != TN_OK)
-                return status;
-            p->at = equals + 1;
+        struct names names;
+        size_t value_at;
+        bool here = at_name(p, &names, &value_at);
+        if (here) {
+            p->at = value_at;
             named = true;
         } else if (named) {
             return tn__spec_fail(p, p->at,
@@ -247,7 +344,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
         }
         status = parse_value(p, &item.value);
         if (status == TN_OK)
-            status = push(p, &item);
+            status = here ? push_named(p, &item, &names) : push(p, &item);
         if (status != TN_OK)
             return status;
         comma = take(p, ',');
@@ -255,14 +352,26 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
     return TN_OK;
 }
 
-/* True, None, inf, a bare word, a nested call. */
+/* Returns whether the parenthesis at `open` calls the word that ends at `end`. It does not if it
+ * begins a child on another line: "64, mode=row" newline "(norm): LayerNorm(...)". */
+static bool is_call(const struct tn__parser *p, size_t end, size_t open)
+{
+    struct tn__parser there = *p;
+    size_t from, length;
+
+    there.at = open;
+    return p->text[open] == '(' &&
+           (memchr(p->text + end, '\n', open - end) == NULL || !at_child(&there, &from, &length));
+}
+
+/* Reads a value that begins with a word: True, None, inf, a bare word, a nested call. */
 static tn_status parse_word(struct tn__parser *p, tn_value *out)
 {
     size_t start = p->at, end = tn__spec_after_word(p, start), length = end - start,
            open = tn__spec_after_space(p, end);
     tn_status status = TN_OK;
 
-    if (p->text[open] == '(') {
+    if (is_call(p, end, open)) {
         p->at = open + 1;
         p->dry++;
         status = parse_arguments(p, open);
@@ -271,7 +380,7 @@ static tn_status parse_word(struct tn__parser *p, tn_value *out)
             return status;
         p->work += (int64_t)(p->at - start);
         if (p->work > WORK_MAX)
-            return tn__spec_fail(p, start, "spec: too long for its depth of nesting");
+            return tn__spec_fail(p, start, "spec: too many long calls inside each other");
         *out = (tn_value){ .kind = TN_VALUE_SPEC };
         out->as.s = keep_text(p, start, p->at - start, &status);
         return status;
@@ -300,7 +409,7 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
     char c = p->text[p->at];
     if (c == '"' || c == '\'')
         status = tn__spec_string(p, out);
-    else if (c == '[' || c == '(')
+    else if (c == '[' || c == '(' || c == '{')
         status = parse_row(p, out);
     else if (tn__spec_is_digit(c) || c == '.' || c == '-' || c == '+')
         status = tn__spec_number(p, out);
@@ -332,7 +441,7 @@ static tn_status expect_end(struct tn__parser *p)
 {
     skip_space(p);
     return p->text[p->at]
-               ? tn__spec_fail(p, p->at, "text after the end of the spec; expected the end")
+               ? tn__spec_fail(p, p->at, "text after the end of the spec; expected nothing more")
                : TN_OK;
 }
 
@@ -349,7 +458,7 @@ tn_status tn__spec_parse_value(const char *text, tn__arena *arena, tn_value *out
     return status;
 }
 
-/* The top of a spec: its type, the items on the stack. */
+/* Reads a whole spec: sets *type and leaves the arguments on the stack. */
 static tn_status parse_top(struct tn__parser *p, const char **type)
 {
     size_t start = p->at,
@@ -379,7 +488,7 @@ static tn_status parse_top(struct tn__parser *p, const char **type)
     return status == TN_OK ? expect_end(p) : status;
 }
 
-/* Moves the items to the arrays of the spec. */
+/* Copies the items of the stack to the arrays of the spec. */
 static tn_status lay_out(struct tn__parser *p, tn__spec *spec)
 {
     size_t count = (size_t)p->count, room = count ? count : 1;

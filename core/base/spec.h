@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parser of specs between its two files: spec_token.c reads letters, numbers and strings,
- * spec.c what is made of them. */
+ * Internal interface of the spec parser: spec_token.c reads characters, numbers and strings; spec.c
+ * reads calls, lists and whole specs. */
 #ifndef TN_CORE_BASE_SPEC_H
 #define TN_CORE_BASE_SPEC_H
 
@@ -19,16 +19,16 @@ struct tn__parser {
     size_t at, length;
     tn__arena *arena;
     int depth;
-    int dry; /* inside a nested call: check only */
+    int dry; /* > 0 inside a nested call: its arguments are only checked, not stored */
     int64_t values;
-    int64_t work;           /* letters of all nested calls: what building from them will read */
-    struct tn__item *stack; /* of the calls and lists that are open */
+    int64_t work; /* sum of the lengths of all nested calls: the cost of parsing them again later */
+    struct tn__item *stack; /* values of the calls and lists that are not closed yet */
     int64_t count, capacity;
 };
 
-/* Records TN_ERR_FORMAT with the place of byte `at` in front. */
+/* Fails with TN_ERR_FORMAT; the message begins with the place of byte `at`. */
 tn_status tn__spec_fail(const struct tn__parser *p, size_t at, const char *format, ...);
-/* The place behind spaces and newlines, behind a word. */
+/* Returns the position after the white space, or after the word, that begins at `at`. */
 size_t tn__spec_after_space(const struct tn__parser *p, size_t at);
 size_t tn__spec_after_word(const struct tn__parser *p, size_t at);
 bool tn__spec_starts_word(char c);
@@ -36,15 +36,15 @@ static inline bool tn__spec_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
-/* Whether the text at `at` is this word and `length` long. */
+/* Returns whether the `length` bytes at `at` are exactly this word. */
 bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const char *word);
-/* A number with its sign, a string with its quotes: p->at is at the first letter, then behind the
- * last. */
+/* Reads a number with its sign, or a string with its quotes. p->at is at its first character before
+ * the call, and behind its last character afterwards. */
 tn_status tn__spec_number(struct tn__parser *p, tn_value *out);
 tn_status tn__spec_string(struct tn__parser *p, tn_value *out);
-/* What PyTorch prints for a parameter in a list or dictionary, "Parameter containing:
- * [torch.float32 of size 2x3]": as the value (2, 3, 'torch.float32'). Whether it begins here;
- * reading it. */
+/* PyTorch prints a parameter in a list or dictionary as "Parameter containing: [torch.float32 of
+ * size 2x3]". tn__spec_at_parameter() returns whether such a text begins at p->at;
+ * tn__spec_parameter() reads it as the tuple (2, 3, 'torch.float32'). */
 bool tn__spec_at_parameter(const struct tn__parser *p);
 tn_status tn__spec_parameter(struct tn__parser *p, tn_value *out);
 

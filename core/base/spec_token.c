@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Letters, numbers and strings of specs, and how a place in a text is named. */
+ * Characters, numbers and strings of specs; the description of a position in a spec for
+ * messages. */
 #include "core/base/number.h"
 #include "core/base/spec.h"
 
@@ -35,7 +36,7 @@ void tn__spec_place(const char *text, int32_t column, char *out, size_t size)
         excerpt[i] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
     }
     excerpt[count] = 0;
-    if (count == 0) /* an empty text, or a line of blanks */
+    if (count == 0) /* the text is empty, or the line is blank */
         memcpy(excerpt, "\"\"", 3);
     const char *before = from > start ? "..." : "", *after = from + count < end ? "..." : "";
     if (lines)
@@ -90,8 +91,8 @@ bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const cha
 
 /* ---- numbers and strings --------------------------------------------------------------------- */
 
-/* A number without its sign, inf or nan, at `at`: as a double, *used its letters. False where there
- * is none (*used 0), or one that is too large. */
+/* Reads a number without a sign, inf or nan at `at` as a double; *used is its length. Returns false
+ * if there is no number (*used is 0) or if it is too large. */
 static bool read_double(const struct tn__parser *p, size_t at, double *out, size_t *used)
 {
     bool inf = strncmp(p->text + at, "inf", 3) == 0, nan = strncmp(p->text + at, "nan", 3) == 0;
@@ -103,7 +104,7 @@ static bool read_double(const struct tn__parser *p, size_t at, double *out, size
     return true;
 }
 
-/* Whether a number ends at `at` with the j of an imaginary part. */
+/* Returns whether the imaginary unit j is at `at`, directly behind a number. */
 static bool is_imaginary(const struct tn__parser *p, size_t at)
 {
     return p->text[at] == 'j' && !in_word(p->text[at + 1]);
@@ -124,7 +125,8 @@ static tn_status make_complex(struct tn__parser *p, double re, double im, size_t
     return TN_OK;
 }
 
-/* 2j, 1+2j: whether the number is complex; the first part ends at `after`. */
+/* Reads the rest of a complex number, such as 2j or 1+2j, whose first part ends at `after`. Returns
+ * false if the number is not complex. */
 static bool complex_number(struct tn__parser *p, double first, size_t after, tn_value *out,
                            tn_status *status)
 {
@@ -205,7 +207,8 @@ static int put_utf8(char *to, unsigned letter)
     return 3;
 }
 
-/* One escape, p->at behind the backslash; the bytes that it means. */
+/* Reads an escape in a string; p->at is behind the backslash. `bytes` receives the UTF-8 bytes of
+ * the character. */
 static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
 {
     static const char letters[] = "ntr\\'\"", meanings[] = "\n\t\r\\'\"";
@@ -233,7 +236,9 @@ static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
         p->at++;
     }
     if (value == 0 || (value >= 0xd800 && value < 0xe000))
-        return tn__spec_fail(p, start, "string: a character that strings cannot contain");
+        return tn__spec_fail(p, start,
+                             "string: a character that strings cannot contain (zero or half a "
+                             "surrogate pair)");
     if (c == 'x')
         bytes[0] = (char)value;
     else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts that grow. */
+ * Texts that are built piece by piece in a growing buffer. */
 #include "core/base/internal.h"
 
-/* Room for `more` bytes and a NUL. */
+/* Ensures that there is space for `more` bytes and a NUL; otherwise sets text->failed. */
 static bool reserve(tn__text *text, size_t more)
 {
     size_t need, capacity = text->capacity ? text->capacity : 64;
@@ -128,7 +128,7 @@ char *tn__text_from_format(const char *format, va_list args)
         tn_fail(
             TN_ERR_VALUE,
             "format %q: unknown conversion; expected %%d %%i %%u %%x %%c %%s %%p %%f %%e %%g %%q "
-            "%%b %%%%, or for text that is not a format the function that ends in _parse",
+            "%%b %%%%; for text that is not a format, call the function whose name ends in _parse",
             format);
     else
         text = tn_malloc((size_t)length + 1);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values: copies that own what is in them, and their text in the grammar of specs. */
+ * Values: deep copies, and printing in the grammar of specs. */
 #include "core/base/internal.h"
 
 #include <math.h>
 
 #define DEPTH_MAX 64
 
-static const char *const kind_names[] = { "None",   "bool",  "int",           "float",  "string",
-                                          "list",   "tuple", "spec",          "tensor", "module",
-                                          "opaque", "bytes", "complex number" };
+static const char *const kind_names[] = { "None",           "bool",   "int",    "float",
+                                          "string",         "list",   "tuple",  "spec",
+                                          "tensor",         "module", "opaque", "bytes",
+                                          "complex number", "dict" };
 
 const char *tn__value_kind_name(uint32_t kind)
 {
@@ -26,7 +27,7 @@ static bool is_text(const tn_value *value)
 static bool is_row(const tn_value *value)
 {
     return value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE ||
-           value->kind == TN_VALUE_COMPLEX;
+           value->kind == TN_VALUE_COMPLEX || value->kind == TN_VALUE_DICT;
 }
 
 bool tn__value_complex_ok(const tn_value *value)
@@ -35,8 +36,53 @@ bool tn__value_complex_ok(const tn_value *value)
            value->as.list[1].kind == TN_VALUE_FLOAT;
 }
 
-/* Bytes that strings and lists need: all lists first, so that they stay aligned. Checks every value
- * on the way. */
+/* Checks that a dictionary has a value for each key, and only simple values as keys. Stops before
+ * the first key that is wrong. */
+tn_status tn__value_check_dict(const tn_value *value)
+{
+    if (value->count % 2 != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "dict of %u values: odd count; expected a key and a value in turn",
+                       value->count);
+    if (value->count && !value->as.list)
+        return tn_fail(TN_ERR_VALUE, "dict of %u values: it is NULL", value->count);
+    for (uint32_t i = 0; i < value->count; i += 2) {
+        uint32_t kind = value->as.list[i].kind;
+
+        if (kind != TN_VALUE_STRING && kind != TN_VALUE_INT && kind != TN_VALUE_BOOL &&
+            kind != TN_VALUE_FLOAT && kind != TN_VALUE_NONE)
+            return tn_fail(TN_ERR_TYPE,
+                           "dict: key %u: wrong kind, got %s; expected a string, a number, a bool "
+                           "or None",
+                           i / 2, tn__value_kind_name(kind));
+    }
+    return TN_OK;
+}
+
+const tn_value *tn_value_get(const tn_value *dict, const char *key)
+{
+    if (!dict || !key) {
+        tn__error_null_input(dict ? "tn_value_get: key" : "tn_value_get: dict");
+        return NULL;
+    }
+    if (dict->kind != TN_VALUE_DICT) {
+        tn_fail(TN_ERR_TYPE, "tn_value_get: dict: wrong kind, got %s; expected a dict",
+                tn__value_kind_name(dict->kind));
+        return NULL;
+    }
+    if (tn__value_check_dict(dict) != TN_OK)
+        return NULL;
+    for (uint32_t i = dict->count; i > 0; i -= 2) {
+        const tn_value *at = &dict->as.list[i - 2];
+
+        if (at->kind == TN_VALUE_STRING && at->as.s && strcmp(at->as.s, key) == 0)
+            return &dict->as.list[i - 1];
+    }
+    return NULL;
+}
+
+/* Computes the memory for a copy of the value: *lists for lists, which come first in the block so
+ * that they are aligned, and *texts for strings. Also checks the value and everything in it. */
 static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t *texts)
 {
     if (depth > DEPTH_MAX)
@@ -63,12 +109,15 @@ static tn_status measure(const tn_value *value, int depth, size_t *lists, size_t
                        "value of kind complex: wrong parts; expected a list of two values of kind "
                        "FLOAT");
     } else if (is_row(value)) {
+        tn_status status = value->kind == TN_VALUE_DICT ? tn__value_check_dict(value) : TN_OK;
+        if (status != TN_OK)
+            return status;
         if (value->count && !value->as.list)
             return tn_fail(TN_ERR_VALUE, "%s of %u values: it is NULL",
                            tn__value_kind_name(value->kind), value->count);
         *lists += value->count * sizeof(tn_value);
         for (uint32_t i = 0; i < value->count; i++) {
-            tn_status status = measure(&value->as.list[i], depth + 1, lists, texts);
+            status = measure(&value->as.list[i], depth + 1, lists, texts);
             if (status != TN_OK)
                 return status;
         }
@@ -146,14 +195,16 @@ static void put(tn__text *text, const char *words)
     tn__text_put(text, words, strlen(words));
 }
 
-/* As Python chooses: single quotes, unless there are some inside and no double ones. */
+/* Quotes a string as Python does: with single quotes, unless the string contains single quotes but
+ * no double quotes. */
 static void put_string(tn__text *text, const char *string)
 {
     tn__text_quote(text, strchr(string, '\'') && !strchr(string, '"') ? '"' : '\'', string);
 }
 
-/* 1.0+2.0j; 2.0j where the real part is +0.0. The imaginary part always has a sign after another
- * number, so that each part is read as it is. */
+/* Prints a complex number: 1.0+2.0j, or 2.0j if the real part is +0.0 and the imaginary part is
+ * finite. The imaginary part always has a sign if a real part precedes it, so that the text reads
+ * back as the same two parts. */
 static void print_complex(double re, double im, tn__text *text)
 {
     bool plain = re == 0 && !signbit(re) && isfinite(im);
@@ -165,7 +216,7 @@ static void print_complex(double re, double im, tn__text *text)
 
 static void print(const tn_value *value, int depth, tn__text *text)
 {
-    bool tuple = value->kind == TN_VALUE_TUPLE;
+    bool tuple = value->kind == TN_VALUE_TUPLE, dict = value->kind == TN_VALUE_DICT;
 
     switch (value->kind) {
     case TN_VALUE_NONE: put(text, "None"); break;
@@ -182,19 +233,20 @@ static void print(const tn_value *value, int depth, tn__text *text)
     case TN_VALUE_SPEC: put(text, value->as.s); break;
     case TN_VALUE_LIST:
     case TN_VALUE_TUPLE:
+    case TN_VALUE_DICT:
         if (depth > DEPTH_MAX) {
             put(text, "...");
             break;
         }
-        put(text, tuple ? "(" : "[");
+        put(text, tuple ? "(" : dict ? "{" : "[");
         for (uint32_t i = 0; i < value->count; i++) {
             if (i > 0)
-                put(text, ", ");
+                put(text, dict && i % 2 != 0 ? ": " : ", ");
             print(&value->as.list[i], depth + 1, text);
         }
-        put(text, tuple ? value->count == 1 ? ",)" : ")" : "]");
+        put(text, tuple ? value->count == 1 ? ",)" : ")" : dict ? "}" : "]");
         break;
-    default: /* what has no text that could be read back */
+    default: /* values that have no textual form in specs */
         tn__text_add(text, "<%s>", tn__value_kind_name(value->kind));
         break;
     }

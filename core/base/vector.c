@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Growing arrays. */
+ * Arrays that grow: allocation. */
 #include "core/base/vector.h"
 
 enum { VECTOR_LEAST = 8 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: functions of backends. A device handle that the core holds is ours while
- * checking; it knows the backend's own handle and functions. enumerate and open have no handle
- * yet, so each slot has functions of its own. */
+ * The checked boundary: functions of backends. While checking is on, the core's handle of a device
+ * is a `struct device` of this file, which contains the backend's own handle and functions.
+ * enumerate and open are called without a handle; they find the backend by self->user. */
 #include "core/check/check.h"
 #include "core/op/internal.h"
 
@@ -26,7 +26,8 @@ void *tn__check_device(void *handle)
     return device->real;
 }
 
-/* The call of a backend's function with the plugin named meanwhile, and its status looked at. */
+/* Calls a function of the backend while errors name its plugin, checks the returned status and
+ * returns it. */
 #define CALL(slot_, function, ...)                                                                 \
     do {                                                                                           \
         uint64_t errors_ = tn__error_count();                                                      \
@@ -43,7 +44,7 @@ static tn_status refuse(const struct slot *slot, const char *function, const cha
                    words);
 }
 
-/* ---- without a handle ------------------------------------------------------------------------ */
+/* ---- functions without a device handle ------------------------------------------------------- */
 
 static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
@@ -53,7 +54,7 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
     tn_status status = tn__check_status(slot->real.enumerate(&slot->real, count), errors,
                                         slot->plugin, "enumerate");
     if (status == TN_OK && *count < 0)
-        return refuse(slot, "enumerate", "returned TN_OK without a count");
+        return refuse(slot, "enumerate", "returned TN_OK but did not set a count");
     return status;
 }
 
@@ -76,7 +77,7 @@ static tn_status open_device(const tn_backend_def *self, int32_t index, void **o
     return TN_OK;
 }
 
-/* ---- with one -------------------------------------------------------------------------------- */
+/* ---- functions with a device handle ---------------------------------------------------------- */
 
 static void close_device(void *handle)
 {
@@ -178,9 +179,8 @@ static tn_status copy(void *handle, const tn_copy_args *args)
     if (overlaps(args))
         return tn_fail(
             TN_ERR_ASSERT,
-            "checked boundary: the core asked plugin %q to copy between ranges that overlap; "
-            "please "
-            "report this",
+            "checked boundary: the core asked plugin %q to copy between overlapping ranges, which "
+            "is a bug of Tenon; please report it",
             d->slot->plugin->id);
     inner.to.device = to ? to->real : NULL;
     inner.from.device = from ? from->real : NULL;
@@ -296,8 +296,8 @@ tn_status tn__check_after_kernel(void *handle, void *stream, const char *kernel)
 {
     struct device *d = handle;
     tn_status status = TN_OK;
+    /* Wait, so that a failure of the kernel is reported for this kernel and not for a later one. */
     if (d->slot->real.stream_sync && d->slot->real.flags & TN_BACKEND_ASYNC)
-        status = stream_sync(handle,
-                             stream); /* so that a failure belongs to the kernel that met it */
+        status = stream_sync(handle, stream);
     return status == TN_OK ? TN_OK : tn_error_prefix("checked boundary: after kernel %s: ", kernel);
 }

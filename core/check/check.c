@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: calls of plugins into the host, and kernels. */
+ * The checked boundary: calls from plugins to the host, and kernels. */
 #include "core/check/check.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/internal.h"
@@ -26,7 +26,7 @@ static bool refuse(const char *function, const void *caller, const char *argumen
 bool tn__check_given(bool given, const char *function, const char *argument, const void *caller)
 {
     return tn__likely(given) ||
-           refuse(function, caller, argument, "it is NULL, and its header does not allow that");
+           refuse(function, caller, argument, "it is NULL, which the header does not allow");
 }
 
 bool tn__check_object(bool given, const char *function, const char *argument, const void *caller)
@@ -35,17 +35,18 @@ bool tn__check_object(bool given, const char *function, const char *argument, co
         return true;
     if (tn_error_last_code() != TN_OK && tn__error_failed_inside())
         return false;
-    return refuse(function, caller, argument, "it is NULL, and its header does not allow that");
+    return refuse(function, caller, argument, "it is NULL, which the header does not allow");
 }
 
 bool tn__check_row(const void *at, int64_t count, const char *function, const char *argument,
                    const void *caller)
 {
     return tn__likely(at || count <= 0) ||
-           refuse(function, caller, argument, "it counts elements and points to none");
+           refuse(function, caller, argument, "it is NULL, but its number of elements is not 0");
 }
 
-/* The object's memory is kept for reuse; with AddressSanitizer it is poisoned meanwhile. */
+/* Returns whether a tensor was freed. The memory of a freed tensor object is kept for reuse; with
+ * AddressSanitizer it is poisoned until then. */
 static bool is_dead(const tn_tensor *tensor)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -61,7 +62,7 @@ bool tn__check_tensor(const tn_tensor *tensor, const char *function, const char 
     if (!tensor || tensor == TN_NONE || tn__likely(!is_dead(tensor)))
         return true;
     return refuse(function, caller, argument,
-                  "its last reference was dropped before (tn_tensor_keep holds one)");
+                  "its last reference was dropped before (tn_tensor_keep adds a reference)");
 }
 
 bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *function,
@@ -76,7 +77,7 @@ bool tn__check_tensors(tn_tensor *const *tensors, int64_t count, const char *fun
 bool tn__check_main(const char *function, const void *caller)
 {
     return tn__likely(syscall(SYS_gettid) == getpid()) ||
-           refuse(function, caller, NULL, "it is for the main thread only ([main])");
+           refuse(function, caller, NULL, "only the main thread may call this function ([main])");
 }
 
 /* ---- host to plugin -------------------------------------------------------------------------- */
@@ -121,7 +122,7 @@ static const struct shadow *shadow_of(const tn_call *call)
     return call->kernel->data;
 }
 
-/* The call with the plugin's own kernel and device. */
+/* Returns a copy of the call that has the plugin's own kernel and device handle. */
 static tn_call own_call(const tn_call *call)
 {
     tn_call own = *call;
@@ -167,7 +168,8 @@ static void checked_release(const tn_kernel_def *kernel, void *data)
     shadow->real.release(&shadow->real, data);
 }
 
-/* A number that changes when a view or what it points to does (FNV-1a). */
+/* Adds bytes to a hash (FNV-1a) that shows whether a view, or the shape and strides that it points
+ * to, have changed. */
 static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
 {
     const unsigned char *at = bytes;
@@ -176,8 +178,8 @@ static uint64_t fold(uint64_t sum, const void *bytes, size_t count)
     return sum;
 }
 
-/* Of the views whose bit is set in `which`; only inputs can be more than 64, and then all are
- * set. */
+/* Returns the hash of the views whose bit is set in `which`. Views beyond the 64th, which only
+ * inputs can have, are always included. */
 static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t which)
 {
     uint64_t sum = 0;
@@ -195,7 +197,8 @@ static uint64_t views_sum(const tn_view *const *views, int64_t count, uint64_t w
     return sum;
 }
 
-/* The operator whose inputs can be looked at before and after; NULL where they cannot. */
+/* Returns the operator if the elements of its inputs can be compared before and after the kernel,
+ * that is, on devices that use host memory; otherwise NULL. */
 static const tn_op_def *readable_op(const tn_call *call)
 {
     uint64_t mark = tn_error_mark();
@@ -212,7 +215,8 @@ static tn_status checked_run(const tn_call *call)
     const tn__plugin *plugin = shadow->plugin;
     const char *name = shadow->real.name ? shadow->real.name : shadow->real.op;
     tn_call own = own_call(call);
-    uint64_t there = 0; /* the others are made inside, by make_output */
+    /* outputs that exist before the kernel; it makes the others by make_output */
+    uint64_t there = 0;
     for (int32_t i = 0; i < call->n_out && i < 64; i++)
         there |= (uint64_t)(call->out[i] != NULL) << i;
     uint64_t in_before = views_sum(call->in, call->n_in, UINT64_MAX),
@@ -236,7 +240,8 @@ static tn_status checked_run(const tn_call *call)
         return tn_fail(TN_ERR_REFUSED,
                        "checked boundary: plugin %q: kernel %s changed the view of an output",
                        plugin->id, name);
-    if (!(call->flags & TN_CALL_CAPTURED)) /* nothing runs yet, and nothing may wait */
+    /* while a graph is captured, no kernel runs, and waiting is not allowed */
+    if (!(call->flags & TN_CALL_CAPTURED))
         status = tn__check_after_kernel(call->device, call->stream, name);
     if (status != TN_OK)
         return status;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: whether a kernel wrote to an input that it may only read. On a device of
- * the host the elements of the inputs are summed up before and after; of large ones a sample. */
+ * The checked boundary: whether a kernel wrote to an input that it may only read. On devices that
+ * use host memory, the elements of the inputs are hashed before and after the kernel; of large
+ * inputs only a sample. */
 #include "core/op/internal.h"
 #include "core/check/check.h"
 
 enum { SAMPLES = 16384 };
 
-/* The bytes that a view reaches, as an interval of addresses; false for none. */
+/* Computes the interval of addresses that contains the elements of a view. Returns false if the
+ * view has no elements. */
 static bool interval(const tn_view *view, uintptr_t *from, uintptr_t *to)
 {
     size_t each = tn_dtype_size(tn_view_dtype(view));
@@ -27,7 +29,8 @@ static bool interval(const tn_view *view, uintptr_t *from, uintptr_t *to)
     return true;
 }
 
-/* In place an output is an input. */
+/* Returns whether an interval overlaps an output. An operator that works in place has an output
+ * that is also an input, to which it may write. */
 static bool is_output(const tn_call *call, uintptr_t from, uintptr_t to)
 {
     for (int32_t i = 0; i < call->n_out; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary: modes, scopes and the state of the processor that a function of a plugin
- * has to leave as they were. */
+ * The checked boundary: modes, scopes and the state of the processor, which a function of a plugin
+ * must leave unchanged. */
 #include "core/check/check.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/mode.h"
@@ -10,7 +10,8 @@
 #include <dirent.h>
 #include <fenv.h>
 
-/* Rounding, flush to zero and denormals are zero; the other bits are exceptions that were met. */
+/* The bits of MXCSR for rounding, "flush to zero" and "denormals are zero"; the other bits concern
+ * exceptions. */
 #define CONTROL_BITS 0xe040u
 
 static uint32_t control_now(void)
@@ -63,7 +64,8 @@ void tn__check_threads_note(tn__check_thread *before)
         before->threads = threads_now();
 }
 
-/* ---- one kind of change each: a message about it, NULL without one; it is put back ----------- */
+/* Each of the following functions checks for one kind of change. If there is one, the function
+ * undoes the change if possible and returns a message; otherwise it returns NULL. */
 
 static const char *rounding(const tn__check_thread *before)
 {
@@ -89,7 +91,8 @@ static const char *modes(const tn__check_thread *before)
     const char *found = NULL;
 
     tn__modes_get(depth, now);
-    for (int i = TN__CHECK_MODES - 1; i >= 0; i--) /* inference mode is also a gradient mode */
+    /* inference mode (checked first) also changes the gradient mode */
+    for (int i = TN__CHECK_MODES - 1; i >= 0; i--)
         if (found == NULL && (depth[i] != before->depth[i] || now[i] != before->now[i]))
             found = words[depth[i] < before->depth[i]][i];
     if (found != NULL)
@@ -122,15 +125,16 @@ static const char *devices(const tn__check_thread *before)
         tn_device_end();
     while (thread->n_streams > before->streams)
         tn_stream_end();
-    return "left a device or stream begun (tn_device_begin, tn_stream_begin)";
+    return "did not end a device or stream that it began (tn_device_begin, tn_stream_begin)";
 }
 
-/* Where there were other threads, they may have started some. */
+/* Returns a message only if the process had one thread before: if it had others, they may have
+ * started new threads. */
 static const char *threads(const tn__check_thread *before)
 {
     return before->threads == 1 && threads_now() > 1
-               ? "started a thread; threads belong to the host (tn_parallel_for), and a plugin "
-                 "that brings a pool says so (TN_PLUGIN_OWN_THREADS)"
+               ? "started a thread; threads belong to the host: use tn_parallel_for, or set the "
+                 "flag TN_PLUGIN_OWN_THREADS"
                : NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The communicator object: checks what goes into an exchange, and calls the plugin that does it. */
+ * The communicator object: checks the tensors of an exchange between processes, and calls the
+ * plugin that performs it. */
 #include "core/op/internal.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/thread.h"
@@ -9,7 +10,7 @@ struct tn_comm {
     const tn_comm_def *def;
     tn__plugin *plugin;
     const tn_device *device;
-    void *handle; /* the plugin's */
+    void *handle; /* the plugin's handle of the group */
     int32_t rank, size;
     _Atomic bool aborted;
 };
@@ -23,7 +24,7 @@ static const char *id_of(const tn__plugin *plugin)
     return plugin->id != NULL ? plugin->id : "";
 }
 
-/* What the program says of the group, in a struct of ours. */
+/* Checks the arguments that the program gave, and copies them to a struct of the host's size. */
 static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
 {
     const tn_head *head = &from->head;
@@ -31,8 +32,8 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
 
     if (head->kind != TN_KIND_tn_comm_args)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_comm_new: args: kind %u, no tn_comm_args; initialize it with "
-                       "TN_HEAD(tn_comm_args)",
+                       "tn_comm_new: args: got a struct of kind %u, no tn_comm_args; initialize it "
+                       "with TN_HEAD(tn_comm_args)",
                        head->kind);
     if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
         head->reserved != 0 || head->destroy != NULL)
@@ -47,15 +48,16 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
         sizeof *to, TN_KIND_tn_comm_args, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL
     };
     if (to->data != NULL || to->handle != NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_comm_new: args.data and args.handle are the core's; "
-                                     "expected NULL");
+        return tn_fail(TN_ERR_VALUE, "tn_comm_new: args: data or handle: set by the program; "
+                                     "expected NULL, the core sets both");
     if (to->size < 1 || to->rank < 0 || to->rank >= to->size)
         return tn_fail(TN_ERR_VALUE,
                        "tn_comm_new: args: wrong group, got rank %d of size %d; expected a size "
                        "of 1 or more, and a rank below it",
                        (int)to->rank, (int)to->size);
     if (!(to->timeout >= 0))
-        return tn_fail(TN_ERR_VALUE, "tn_comm_new: args.timeout: %g; expected 0 or more seconds",
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_comm_new: args: timeout: wrong, got %g; expected 0 or more seconds",
                        to->timeout);
     if (to->device == NULL && (to->device = tn_default_device()) == NULL)
         return tn_error_last_code();
@@ -75,7 +77,7 @@ static tn_status open_group(tn_comm *comm, const tn_comm_args *args)
     return status == TN_OK ? TN_OK : tn_error_prefix("communicator %s: ", comm->def->name);
 }
 
-/* The options, then the group. */
+/* Reads the options and lets the plugin open the group. */
 static tn_status join(tn_comm *comm, const tn__spec *spec, tn_comm_args *args)
 {
     const tn_comm_def *def = comm->def;
@@ -88,7 +90,8 @@ static tn_status join(tn_comm *comm, const tn__spec *spec, tn_comm_args *args)
     if (data != NULL && def->options == NULL)
         status = spec->count == 0
                      ? TN_OK
-                     : tn_fail(TN_ERR_VALUE, "%s: it has no options, got %q", what, spec->text);
+                     : tn_fail(TN_ERR_VALUE, "%s: options: unknown, got %q; expected none", what,
+                               spec->text);
     else if (data != NULL)
         status = tn__options_fill(def->options, data, what, spec->text, spec->values, spec->names,
                                   spec->columns, spec->count, &keep);
@@ -219,12 +222,12 @@ static tn_status check_tensor(const tn_comm *comm, tn_tensor *tensor, bool writt
         return TN_OK;
     if (tn__grad_on() && tn__requires_grad(tensor))
         return refuse_tensor(tensor, who, "it requires grad",
-                             "a tensor without one, or no gradients being recorded "
-                             "(tn_grad_begin(false))");
+                             "a tensor that does not, or tn_grad_begin(false) before the call");
     return tn__tensor_writable(tensor);
 }
 
-/* `many` holds `size` times the elements of `one`, of the same type. */
+/* Checks that `many` has as many elements as `one` has in all processes together, and the same
+ * dtype. */
 static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn_tensor *one,
                             const char *who)
 {
@@ -235,8 +238,9 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
                        tn_dtype_name(one->dtype), tn_dtype_name(many->dtype));
     if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: wrong sizes, got %lld elements for %lld in each of %d processes", who,
-                       (long long)many->numel, (long long)one->numel, (int)comm->size);
+                       "%s: wrong sizes, got %lld elements for all and %lld for each of %d "
+                       "processes",
+                       who, (long long)many->numel, (long long)one->numel, (int)comm->size);
     if (tn__tensor_overlap(many, one))
         return tn_fail(TN_ERR_VALUE, "%s: out and in share memory; expected two tensors", who);
     return TN_OK;
@@ -256,7 +260,7 @@ static tn_status check_reduction(const tn_comm *comm, const tn_tensor *tensor,
         mask &= ~TN_MASK_COMPLEX;
     if (mask & TN_BIT(tensor->dtype))
         return TN_OK;
-    return tn_fail(TN_ERR_TYPE, "%s: communicator %s has no such reduction of %s", who,
+    return tn_fail(TN_ERR_TYPE, "%s: communicator %s cannot do this reduction for %s", who,
                    comm->def->name, tn_dtype_name(tensor->dtype));
 }
 
@@ -264,8 +268,8 @@ static tn_status check_peer(const tn_comm *comm, int32_t peer, const char *who)
 {
     if (peer >= 0 && peer < comm->size)
         return TN_OK;
-    return tn_fail(TN_ERR_INDEX, "%s: process out of range, got %d; the group has %d", who,
-                   (int)peer, (int)comm->size);
+    return tn_fail(TN_ERR_INDEX, "%s: rank out of range, got %d; expected 0 to %d", who, (int)peer,
+                   (int)comm->size - 1);
 }
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
@@ -291,7 +295,8 @@ static tn_status call_plugin(tn_comm *comm, exchange run, tn_comm_call *call, tn
     return status == TN_OK ? TN_OK : tn_error_prefix("%s: ", who);
 }
 
-/* Both tensors may be NULL. Empty ones need no exchange: they are empty in every process. */
+/* Performs an exchange. Both tensors may be NULL. If they are empty, they are empty in every
+ * process, and nothing is exchanged. */
 static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn_tensor *out,
                                   tn_comm_call *call, const char *who)
 {
@@ -299,7 +304,8 @@ static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn
     tn_status status = TN_OK;
 
     if (run == NULL)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: communicator %s does not have it", who,
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: communicator %s does not implement this exchange", who,
                        comm->def->name);
     if (atomic_load_explicit(&comm->aborted, memory_order_acquire))
         return tn_fail(TN_ERR_PEER, "%s: the group was aborted", who);
@@ -326,8 +332,32 @@ static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn
     call->device = comm->device->handle;
     call->stream = stream->handle;
     status = call_plugin(comm, run, call, stream, who);
-    if (out != NULL) /* also after a failure, which may have written a part */
+    if (out != NULL) /* also after a failure, because a part may have been written */
         tn__tensor_written(out);
+    return status;
+}
+
+/* Flags for the arguments of an exchange. */
+enum { IN = 1, OUT = 2, PEER = 4, REDUCTION = 8, GATHERS = 16, SCATTERS = 32 };
+
+static tn_status check_exchange(const tn_comm *comm, unsigned takes, tn_tensor *in, tn_tensor *out,
+                                const tn_comm_call *call, const char *who)
+{
+    tn_status status;
+
+    if (!tn__not_null(comm, who))
+        return tn_error_last_code();
+    status = takes & OUT ? check_tensor(comm, out, true, who) : TN_OK;
+    if (status == TN_OK && (takes & IN))
+        status = check_tensor(comm, in, false, who);
+    if (status == TN_OK && (takes & GATHERS))
+        status = check_pair(comm, out, in, who);
+    if (status == TN_OK && (takes & SCATTERS))
+        status = check_pair(comm, in, out, who);
+    if (status == TN_OK && (takes & REDUCTION))
+        status = check_reduction(comm, takes & IN ? in : out, call->reduction, who);
+    if (status == TN_OK && (takes & PEER))
+        status = check_peer(comm, call->peer, who);
     return status;
 }
 
@@ -335,13 +365,8 @@ tn_status tn_comm_all_reduce(tn_comm *comm, tn_tensor *tensor, tn_reduction redu
 {
     static const char who[] = "tn_comm_all_reduce";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .reduction = reduction };
-    tn_status status;
+    tn_status status = check_exchange(comm, OUT | REDUCTION, tensor, tensor, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, tensor, true, who);
-    if (status == TN_OK)
-        status = check_reduction(comm, tensor, reduction, who);
     return status == TN_OK
                ? exchange_tensors(comm, comm->def->all_reduce, tensor, tensor, &call, who)
                : status;
@@ -351,13 +376,8 @@ tn_status tn_comm_broadcast(tn_comm *comm, tn_tensor *tensor, int32_t root)
 {
     static const char who[] = "tn_comm_broadcast";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = root };
-    tn_status status;
+    tn_status status = check_exchange(comm, OUT | PEER, tensor, tensor, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, tensor, true, who);
-    if (status == TN_OK)
-        status = check_peer(comm, root, who);
     return status == TN_OK
                ? exchange_tensors(comm, comm->def->broadcast, tensor, tensor, &call, who)
                : status;
@@ -367,15 +387,8 @@ tn_status tn_comm_all_gather(tn_comm *comm, tn_tensor *out, tn_tensor *in)
 {
     static const char who[] = "tn_comm_all_gather";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = 0 };
-    tn_status status;
+    tn_status status = check_exchange(comm, IN | OUT | GATHERS, in, out, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, out, true, who);
-    if (status == TN_OK)
-        status = check_tensor(comm, in, false, who);
-    if (status == TN_OK)
-        status = check_pair(comm, out, in, who);
     return status == TN_OK ? exchange_tensors(comm, comm->def->all_gather, in, out, &call, who)
                            : status;
 }
@@ -385,17 +398,8 @@ tn_status tn_comm_reduce_scatter(tn_comm *comm, tn_tensor *out, tn_tensor *in,
 {
     static const char who[] = "tn_comm_reduce_scatter";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .reduction = reduction };
-    tn_status status;
+    tn_status status = check_exchange(comm, IN | OUT | SCATTERS | REDUCTION, in, out, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, out, true, who);
-    if (status == TN_OK)
-        status = check_tensor(comm, in, false, who);
-    if (status == TN_OK)
-        status = check_pair(comm, in, out, who);
-    if (status == TN_OK)
-        status = check_reduction(comm, in, reduction, who);
     return status == TN_OK ? exchange_tensors(comm, comm->def->reduce_scatter, in, out, &call, who)
                            : status;
 }
@@ -404,13 +408,8 @@ tn_status tn_comm_send(tn_comm *comm, tn_tensor *tensor, int32_t to, int32_t tag
 {
     static const char who[] = "tn_comm_send";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = to, .tag = tag };
-    tn_status status;
+    tn_status status = check_exchange(comm, IN | PEER, tensor, NULL, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, tensor, false, who);
-    if (status == TN_OK)
-        status = check_peer(comm, to, who);
     return status == TN_OK ? exchange_tensors(comm, comm->def->send, tensor, NULL, &call, who)
                            : status;
 }
@@ -419,13 +418,8 @@ tn_status tn_comm_recv(tn_comm *comm, tn_tensor *tensor, int32_t from, int32_t t
 {
     static const char who[] = "tn_comm_recv";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = from, .tag = tag };
-    tn_status status;
+    tn_status status = check_exchange(comm, OUT | PEER, NULL, tensor, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    status = check_tensor(comm, tensor, true, who);
-    if (status == TN_OK)
-        status = check_peer(comm, from, who);
     return status == TN_OK ? exchange_tensors(comm, comm->def->recv, NULL, tensor, &call, who)
                            : status;
 }
@@ -434,8 +428,8 @@ tn_status tn_comm_barrier(tn_comm *comm)
 {
     static const char who[] = "tn_comm_barrier";
     tn_comm_call call = { TN_HEAD(tn_comm_call), .peer = 0 };
+    tn_status status = check_exchange(comm, 0, NULL, NULL, &call, who);
 
-    if (!tn__not_null(comm, who))
-        return tn_error_last_code();
-    return exchange_tensors(comm, comm->def->barrier, NULL, NULL, &call, who);
+    return status == TN_OK ? exchange_tensors(comm, comm->def->barrier, NULL, NULL, &call, who)
+                           : status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Anomaly mode: nodes remember the module in whose call they were made, and a walk that meets a NaN
- * ends with an error that names the operator that was called, with what, and where. */
+ * Anomaly mode: nodes record the module in whose call they were made. A walk that finds a NaN ends
+ * with an error that names the operator, its inputs, and the module. */
 #include <math.h>
 
 #include "core/grad/private.h"
@@ -40,7 +40,7 @@ char *tn__anomaly_note(void)
     return text.at;
 }
 
-/* ---- looking ---- */
+/* ---- looking for NaN ---- */
 
 static bool is_nan(tn_dtype dtype, const char *at)
 {
@@ -60,7 +60,8 @@ static bool is_nan(tn_dtype dtype, const char *at)
     }
 }
 
-/* The first NaN among all elements: 1 and its place; 0 where there is none; -1 and an error. */
+/* Searches all elements for a NaN. Returns 1 and sets *place to the index of the first, 0 if there
+ * is none, -1 and sets the error on failure. */
 static int find_nan(const tn_tensor *tensor, int64_t *place)
 {
     tn_dtype dtype = (tn_dtype)tensor->dtype, part = dtype == TN_C64    ? TN_F32
@@ -86,7 +87,7 @@ static int find_nan(const tn_tensor *tensor, int64_t *place)
     return found;
 }
 
-/* "log(float32[3])" */
+/* Writes the call that made a node, such as "log(float32[3])". */
 static void write_call(const tn__node *node, tn__text *text)
 {
     tn__text_add(text, "%s(", node->name);

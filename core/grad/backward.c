@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_backward and tn_grad: what a walk starts from, and what becomes of its results. */
+ * tn_backward and tn_grad: where a walk starts, and what is done with its results. */
 #include "core/grad/engine.h"
 
 static tn_tensor *ones_like(const tn_tensor *tensor)
@@ -24,7 +24,7 @@ static tn_tensor *ones_like(const tn_tensor *tensor)
     return out;
 }
 
-/* The cotangent of root i, owned. */
+/* Returns the cotangent of root i. The caller owns it. */
 static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
 {
     bool same;
@@ -144,8 +144,8 @@ static bool option(const tn_backward_options *options, size_t end_of, uint8_t va
     option(options, offsetof(tn_backward_options, member) + 1,                                     \
            options != NULL ? options->member : 0)
 
-/* A hook or a function's backward may run backward again, through another graph or this one: the
- * recursion would have no limit. Each level takes a few kilobytes of the stack. */
+/* A hook, or the backward of a function, may run backward again, even through the same graph. The
+ * limit ends such a recursion before the stack overflows: each level takes a few kilobytes. */
 enum { MOST_WALKS = 60 };
 static _Thread_local int walks;
 
@@ -161,7 +161,7 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
         return tn_fail(TN_ERR_VALUE,
                        n_roots < 0 ? "backward: tensors: negative number, got %lld; expected 0 or "
                                      "more"
-                                   : "backward: tensors: it is NULL; expected %lld of them",
+                                   : "backward: tensors: it is NULL; expected %lld tensors",
                        (long long)n_roots);
     tn__engine_begin(&w);
     w.record = OPTION(create_graph);
@@ -175,7 +175,7 @@ static tn_status run_one(tn_tensor *const *roots, tn_tensor *const *cotangents, 
         held = tn_calloc((size_t)n_roots, sizeof *held);
         status = held != NULL ? TN_OK : TN_ERR_MEMORY;
     }
-    /* A hook may drop the tensors that hold the graph. */
+    /* Keeps the nodes of the roots, because a hook may drop the tensors that hold the graph. */
     for (int64_t i = 0; i < n_roots && status == TN_OK; i++) {
         tn__edge edge;
 
@@ -224,6 +224,15 @@ tn_status tn_backward_from(tn_tensor *const *tensors, tn_tensor *const *cotangen
     return run(tensors, cotangents, count, NULL, NULL, 0, options);
 }
 
+tn_status tn_backward_with(tn_tensor *tensor, tn_tensor *gradient, bool retain_graph)
+{
+    const tn_backward_options options = { sizeof options, retain_graph, false, false, 0 };
+
+    if (tensor == NULL || gradient == NULL)
+        return tn__error_null_input("tn_backward_with: argument");
+    return run(&tensor, &gradient, 1, NULL, NULL, 0, &options);
+}
+
 tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64_t n_outputs,
                   tn_tensor *const *inputs, tn_tensor **gradients, int64_t n_inputs,
                   const tn_backward_options *options)
@@ -264,7 +273,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
             gradients[i] = NULL;
         }
     }
-    if (status != TN_OK) /* what is in the scope goes with it */
+    if (status != TN_OK) /* the scope owns the gradients that are in it */
         for (int64_t i = 0; i < n_inputs; i++)
             gradients[i] = NULL;
     return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tn_gradcheck: gradients against central differences, in float64 and complex128. All outputs
- * are weighted with fixed numbers and added up, so one backward and two forwards for each
- * element say it all. */
+ * tn_gradcheck: compares gradients with central differences, in float64 and complex128. All outputs
+ * are multiplied by fixed weights and added up. Therefore one backward is enough, and two forwards
+ * for each element of an input. */
 #include <math.h>
 
 #include "core/grad/private.h"
@@ -13,12 +13,13 @@ typedef struct check {
     tn_tensor *const *in;
     int64_t n_in, n_out;
     tn_tensor **leaves; /* owned */
-    tn_tensor **out;    /* the scope's */
+    tn_tensor **out;    /* owned by the scope */
     tn_tensor **gradients;
-    bool constants; /* outputs without a graph are numbers that do not change, not an error */
+    bool constants; /* outputs without a graph are constants, not an error */
 } check;
 
-/* Between 0.5 and 1.5, without a pattern that could hide a transposed gradient. */
+/* Returns a weight between 0.5 and 1.5. The weights have no pattern that could hide a transposed
+ * gradient. */
 static double weight(int64_t output, int64_t element)
 {
     uint64_t x = ((uint64_t)output << 40) + (uint64_t)element + 1;
@@ -29,7 +30,8 @@ static double weight(int64_t output, int64_t element)
     return 0.5 + (double)(x >> 11) * 0x1p-53;
 }
 
-/* float64 is one number an element, complex128 two: all that is said of numbers holds for parts. */
+/* Returns how many real numbers a tensor has: one per element in float64, two in complex128.
+ * Weights, gradients and differences are taken for each real number. */
 static int64_t parts_of(const tn_tensor *tensor)
 {
     return tensor->dtype == TN_C128 ? 2 * tensor->numel : tensor->numel;
@@ -72,7 +74,7 @@ static tn_status forward(check *c)
     return status;
 }
 
-/* The weighted sum of all outputs. */
+/* Computes the weighted sum of all outputs. */
 static tn_status number(check *c, double *sum)
 {
     uint64_t scope = tn_scope_begin();
@@ -193,7 +195,7 @@ static tn_status check_input(tn_tensor *input, int64_t i, const char *who)
                          who, (long long)i, tn_dtype_name((tn_dtype)input->dtype));
 }
 
-/* Copies of the inputs: those of the caller are not touched. */
+/* Copies the inputs, so that the tensors of the caller are not changed. */
 static tn_status copy_inputs(check *c)
 {
     for (int64_t i = 0; i < c->n_in; i++) {
@@ -259,10 +261,11 @@ typedef struct second {
     tn_status (*code)(void *user, tn_tensor *const *in, tn_tensor **out);
     void *user;
     int64_t n_in, n_out;
-    tn_tensor **out; /* room for n_out */
+    tn_tensor **out; /* space for n_out */
 } second;
 
-/* The gradients of the code, of its inputs and of the cotangents behind them. */
+/* Computes the gradients of the code's outputs with respect to its inputs. The cotangents come
+ * behind the inputs in `in`. */
 static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     second *s = user;
@@ -319,7 +322,8 @@ tn_status tn_gradgradcheck(tn_status (*code)(void *user, tn_tensor *const *in, t
             status = tn__tensor_bad(s.out[i], "tn_gradgradcheck: an output");
             break;
         }
-        /* 0.75, so that no term of a derivative vanishes or is the only one */
+        /* Cotangents of 0.75: neither 0 nor 1, so that each term of a derivative affects the
+         * result. */
         all[n_in + i] = tn_tensor_full(tn__shape(s.out[i]), 0.75, (tn_dtype)s.out[i]->dtype,
                                        s.out[i]->device);
         if (all[n_in + i] == NULL)

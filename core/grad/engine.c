@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk over the graph. Nodes run when all gradients of their outputs have come, of those that
- * are ready the youngest first. What a walk needs to know of a node is kept in a table of its own,
- * so several walks can share nodes. */
+ * The walk over the graph. A node runs when all gradients of its outputs have come. Of the nodes
+ * that are ready, the youngest runs first. The data that a walk keeps about nodes are in a table of
+ * the walk, so that several walks can share nodes. */
 #include <stdlib.h>
 
 #include "core/base/vector.h"
@@ -40,8 +40,6 @@ static tn_status push(int64_t **list, const int64_t *few, int64_t *count, int64_
     return TN_OK;
 }
 
-/* The task of a node, made and put on the stack when it is seen for the first time; -1 and an
- * error. */
 int64_t tn__engine_meet(tn__walk *w, tn__node *node)
 {
     int64_t index = tn__engine_find(w, node);
@@ -102,8 +100,8 @@ static int by_age(const void *a, const void *b)
                : (*x)->node->sequence > (*y)->node->sequence;
 }
 
-/* Which nodes are on the way to what was asked for: from the oldest on, each asks those that its
- * edges lead to. */
+/* Goes through the nodes from the oldest on, so that the nodes behind the edges of a node are
+ * marked before the node itself. */
 tn_status tn__engine_mark(tn__walk *w)
 {
     tn__task **sorted = tn_malloc((size_t)(w->count > 0 ? w->count : 1) * sizeof *sorted);
@@ -135,7 +133,7 @@ tn_status tn__engine_mark(tn__walk *w)
     return TN_OK;
 }
 
-/* ---- the heap of what is ready -------------------------------------------------- */
+/* ---- the heap of ready tasks ---------------------------------------------------- */
 
 static uint64_t age(const tn__walk *w, int64_t at)
 {
@@ -180,14 +178,14 @@ static int64_t take(tn__walk *w)
     }
 }
 
-/* ---- gradients on their way ----------------------------------------------------- */
+/* ---- delivering gradients ------------------------------------------------------- */
 
 static tn_tensor **place(tn__task *t, int32_t index)
 {
     return t->many != NULL ? &t->many[index] : &t->one;
 }
 
-/* Takes over the reference. */
+/* Takes over the reference to `gradient`, also on failure. */
 tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient)
 {
     tn_tensor **at = place(&w->tasks[index], output);
@@ -206,9 +204,10 @@ tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tens
     return TN_OK;
 }
 
-/* What the derivative of a node may add the gradient of its first input to: what came there before,
- * where no graph of it is made and nothing else uses it. So the gradients of n slices of one tensor
- * cost n slices, not n tensors. */
+/* Returns the tensor to which the derivative of a node may add the gradient of its first input: the
+ * sum of the gradients that came there before. Returns NULL if this sum is recorded in a graph or
+ * used elsewhere. This way, the gradients of n slices of one tensor cost n slices; otherwise they
+ * would cost n tensors. */
 static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
 {
     const tn__seen *seen = node->seen;
@@ -242,7 +241,7 @@ static tn_status prepare(tn__walk *w, tn__task *t)
     return status;
 }
 
-/* The gradient of a leaf stays. */
+/* Accumulates *gradient in the slot of a leaf, drops it, and runs the hooks that follow. */
 static tn_status run_leaf(tn__walk *w, tn__node *leaf, tn_tensor **gradient)
 {
     tn_status status = TN_OK;
@@ -316,7 +315,8 @@ static void clear(tn__task *t)
     }
 }
 
-/* Passes on what the node gave; everything in w->gin is given away or dropped. */
+/* Delivers the gradients that the node returned. Every gradient in w->gin is passed on or
+ * dropped. */
 static tn_status pass_on(tn__walk *w, tn__node *node, bool any)
 {
     tn_status status = TN_OK;
@@ -331,7 +331,7 @@ static tn_status pass_on(tn__walk *w, tn__node *node, bool any)
             continue;
         }
         next = tn__engine_find(w, node->edges[i].node);
-        if (i == 0 && any && w->summed) /* it is there already */
+        if (i == 0 && any && w->summed) /* the derivative has added it already */
             tn_tensor_drop(gradient);
         else if (!tn__is_none(gradient))
             status = tn__engine_deliver(w, next, node->edges[i].index, gradient);
@@ -349,7 +349,7 @@ tn_status tn__engine_run(tn__walk *w)
         bool any;
         tn_status status = run_task(w, &w->tasks[index], &any);
 
-        clear(&w->tasks[index]); /* gradients die as soon as they are used */
+        clear(&w->tasks[index]); /* gradients are freed as early as possible */
         if (status != TN_OK)
             return status;
         status = pass_on(w, node, any);

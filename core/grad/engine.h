@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One walk over the graph, as the engine runs it and backward and grad start it. */
+ * A walk over the graph: tn_backward and tn_grad start it (backward.c), and the engine runs it
+ * (engine.c). */
 #ifndef TN_CORE_GRAD_ENGINE_H
 #define TN_CORE_GRAD_ENGINE_H
 
@@ -8,28 +9,30 @@
 #include "core/grad/private.h"
 
 typedef struct tn__task {
-    tn__node *node;     /* kept alive by the roots */
-    int32_t waits;      /* edges that still lead here */
-    bool needed;        /* for the gradients that were asked for */
-    bool wanted_output; /* an output of it was asked for */
-    tn_tensor *one;     /* gradient of the only output ... */
-    tn_tensor **many;   /* ... or of several */
+    tn__node *node;     /* the roots keep it alive */
+    int32_t waits;      /* edges to this node from nodes that have not run yet */
+    bool needed;        /* the node must run for the gradients that were asked for */
+    bool wanted_output; /* the gradient of an output was asked for */
+    tn_tensor *one;     /* gradient of the only output */
+    tn_tensor **many;   /* gradients of several outputs; then `one` is not used */
 } tn__task;
 
-enum { TN__WALK_FEW = 16 }; /* nodes of a walk that needs no memory of its own; a power of two */
+enum { TN__WALK_FEW = 16 }; /* a walk over so many nodes allocates no memory; a power of two */
 
 typedef struct tn__walk {
     tn__task *tasks;
     int64_t count, capacity;
-    tn__index places; /* of nodes in `tasks` */
-    int64_t *heap;    /* ready tasks, youngest first */
+    tn__index places; /* from a node to its index in `tasks` */
+    int64_t *heap;    /* tasks that can run, the youngest node first */
     int64_t heap_count, heap_capacity;
     int64_t *stack;
     int64_t stack_count, stack_capacity;
-    tn_tensor **gin; /* of the node that runs */
-    bool summed;     /* its first gradient is what came before, with its part added in place */
+    tn_tensor **gin; /* gradients for the inputs of the node that runs */
+    /* True: gin[0] is the gradient that was delivered for input 0 before; the derivative has added
+     * its part to it in place. */
+    bool summed;
     int64_t gin_capacity;
-    tn__edge *wanted; /* tn_grad: which gradients are returned */
+    tn__edge *wanted; /* of tn_grad: the edges whose gradients are returned */
     tn_tensor **gradients;
     int64_t n_wanted;
     bool record, retain;
@@ -39,24 +42,25 @@ typedef struct tn__walk {
     tn_tensor *few_gin[TN__WALK_FEW];
 } tn__walk;
 
-/* A walk that has met nothing. It stays where it is: it points into itself. */
+/* Begins an empty walk. *w must not be copied, because it contains pointers into itself. */
 void tn__engine_begin(tn__walk *w);
 
-/* The task of a node, -1 when the walk does not meet it. */
+/* Returns the index of the task of a node, -1 if the walk has not met the node. */
 int64_t tn__engine_find(const tn__walk *w, const tn__node *node);
-/* The same, made and put on the stack when it is met for the first time; -1 and an error. */
+/* Returns the index of the task of a node. When the walk meets the node for the first time, makes
+ * the task and pushes it on the stack. Returns -1 and sets the error on failure. */
 int64_t tn__engine_meet(tn__walk *w, tn__node *node);
-/* Meets everything behind the nodes on the stack. */
+/* Meets all nodes that can be reached from the nodes on the stack, and counts the edges to each. */
 tn_status tn__engine_discover(tn__walk *w);
-/* Marks the nodes on the way to the gradients that were asked for. */
+/* Marks the nodes that must run for the gradients that were asked for. */
 tn_status tn__engine_mark(tn__walk *w);
-/* Adds a gradient to output `output` of a task; takes over the reference. */
+/* Adds to the gradient of output `output` of a task. Takes over the reference to `gradient`. */
 tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);
-/* Puts a task that waits for nothing among those that can run. */
+/* Adds a task to the tasks that can run. All gradients of its outputs must have come. */
 tn_status tn__engine_ready(tn__walk *w, int64_t index);
-/* Runs until nothing is ready. */
+/* Runs tasks until no task can run. */
 tn_status tn__engine_run(tn__walk *w);
-/* Frees all that the walk holds. */
+/* Frees the memory of the walk and the gradients in it. */
 void tn__engine_end(tn__walk *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program's own differentiable function: two callbacks, no registration. */
+ * A differentiable function of the program: two callbacks, which need no registration. */
 #include "core/base/vector.h"
 #include "core/grad/private.h"
 
@@ -14,14 +14,14 @@ typedef struct kept {
 struct tn_function_ctx {
     const char *name;
     bool forward;
-    bool bare;  /* backward gets TN_NONE, not zeros */
-    kept *kept; /* in forward */
+    bool bare;  /* missing gradients are TN_NONE in backward, not zeros */
+    kept *kept; /* only in forward */
     int32_t count;
     int64_t capacity;
-    tn_tensor *const *in; /* in forward */
+    tn_tensor *const *in; /* only in forward */
     int64_t n_in;
-    uint32_t need;  /* in backward */
-    tn__node *node; /* in backward */
+    uint32_t need;  /* only in backward */
+    tn__node *node; /* only in backward */
     tn_tensor **saved;
 };
 
@@ -76,7 +76,7 @@ bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index)
     return ctx->need >> (index < 31 ? index : 31) & 1;
 }
 
-/* Whether forward said something of a tensor. */
+/* Returns whether forward has marked a tensor for this role. */
 static bool is_marked(const tn_function_ctx *ctx, const tn_tensor *tensor, kept_for role)
 {
     for (int32_t i = 0; i < ctx->count; i++)
@@ -102,7 +102,7 @@ tn_tensor *tn_function_saved(tn_function_ctx *ctx, int64_t index)
     return ctx->saved[index];
 }
 
-/* An output over an input's memory is a view of that input. */
+/* Makes an output that uses the memory of an input a view of that input. */
 static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
 {
     for (int64_t i = 0; i < n_in; i++)
@@ -116,7 +116,7 @@ static tn_status mark_view(tn_tensor *out, tn_tensor *const *in, int64_t n_in)
     return TN_OK;
 }
 
-/* What the node keeps of forward: the saved tensors, those that are not outputs with their
+/* Saves in the node the tensors that forward asked to save. Those that are not outputs keep their
  * history. */
 static tn_status build_saved(tn_function_ctx *ctx, tn__node *node, tn_tensor *const *out,
                              int64_t n_out)
@@ -156,7 +156,7 @@ static void build_made(tn__made *made, tn_tensor *const *out, int64_t n_out)
     }
 }
 
-/* Gives the outputs their maker. */
+/* Makes the node the history of the outputs. */
 static tn_status build_history(const tn_function_ctx *ctx, tn__node *node, tn_tensor *const *in,
                                int64_t n_in, tn_tensor **out, int64_t n_out)
 {
@@ -195,7 +195,8 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
                         made_size + name_size, &tail);
     if (node == NULL)
         return TN_ERR_MEMORY;
-    memset(&node->as.function, 0, sizeof node->as.function); /* nothing to release yet */
+    /* Nothing to release if a step below fails. */
+    memset(&node->as.function, 0, sizeof node->as.function);
     memcpy((char *)tail + made_size, ctx->name, name_size);
     node->name = (char *)tail + made_size;
     if (!ctx->bare) {
@@ -219,7 +220,8 @@ static tn_status build(tn_function_ctx *ctx, const tn_function *function, void *
     return TN_OK;
 }
 
-/* What forward changed is given back, and may be changed. */
+/* Checks that each tensor that forward marked dirty is an input and an output. If the call is
+ * recorded (`wanted`), also checks that the tensor may be changed in place. */
 static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, int64_t n_out,
                              bool wanted)
 {
@@ -254,7 +256,8 @@ static tn_status check_dirty(const tn_function_ctx *ctx, tn_tensor *const *out, 
     return TN_OK;
 }
 
-/* An output that is one of the inputs, or has a history of its own, becomes a tensor of its own. */
+/* Makes out[i] owned references. An output that has a history already, or occurs twice, is replaced
+ * by an alias. */
 static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_t n_out)
 {
     for (int64_t i = 0; i < n_out; i++) {
@@ -280,7 +283,7 @@ static tn_status own_outputs(const tn_function_ctx *ctx, tn_tensor **out, int64_
                 tn_tensor_drop(out[k]);
             return tn_error_last_code();
         }
-        /* what was said of the tensor holds for its alias */
+        /* The alias gets the mark of the original. */
         if (own != out[i] && is_marked(ctx, out[i], FLAT)) {
             for (int32_t k = 0; k < ctx->count; k++)
                 if (ctx->kept[k].tensor == out[i] && ctx->kept[k].role == FLAT) {
@@ -306,7 +309,8 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
     tn_grad_end();
     ctx->forward = false;
     if (status == TN_OK)
-        for (int64_t i = 0; i < n_in; i++) /* the input itself: not its history a second time */
+        /* An input that is returned must not get this history itself: an alias gets it. */
+        for (int64_t i = 0; i < n_in; i++)
             for (int64_t k = 0; k < n_out; k++)
                 if (out[k] == in[i] && tn__tensor_ok(in[i]) && in[i]->autograd == NULL &&
                     !is_marked(ctx, in[i], DIRTY)) {
@@ -336,10 +340,14 @@ static tn_status call(tn_function_ctx *ctx, const tn_function *function, void *u
 tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *const *in,
                            int64_t n_in, tn_tensor **out, int64_t n_out)
 {
-    if (!tn__given(function != NULL, "tn_function_call: function") ||
-        !tn__given(in != NULL || n_in <= 0, "tn_function_call: in") ||
-        !tn__given(out != NULL || n_out <= 0, "tn_function_call: out"))
+    if (!tn__given(function != NULL, "tn_function_call: function"))
         return TN_ERR_VALUE;
+    if (!tn__given(in != NULL || n_in <= 0, "tn_function_call: in") ||
+        !tn__given(out != NULL || n_out <= 0, "tn_function_call: out")) {
+        if (function->release != NULL)
+            function->release(user);
+        return TN_ERR_VALUE;
+    }
     tn_function_ctx ctx = { .name = function->name != NULL ? function->name : "function",
                             .forward = true,
                             .in = in,
@@ -393,7 +401,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
     return status;
 }
 
-/* Zeros for outputs that no gradient came to; owned. */
+/* Fills `whole` with the gradients of the outputs, and with zeros for missing ones. The caller owns
+ * them. */
 static tn_status materialize(const tn__node *node, tn_tensor *const *gout, tn_tensor **whole)
 {
     const tn__made *made = node->as.function.made;

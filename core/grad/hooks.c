@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks on gradients of tensors, retain_grad among them. They hang on the node that made the
- * tensor, so they run although the tensor itself was freed. */
+ * Hooks on gradients of tensors, and retain_grad. A hook belongs to the node that made the tensor,
+ * so it runs even if the tensor was freed. */
 #include "core/grad/private.h"
 
 static void drop(tn__grad_hook_row *row)
@@ -19,7 +19,7 @@ static void drop_handle(tn__hook_handle *handle)
     drop((tn__grad_hook_row *)handle);
 }
 
-/* Takes the row out of its node's list. */
+/* Removes the row from the list of its node. */
 static void unlink_row(tn__grad_hook_row *row)
 {
     tn__grad_hook_row *before = atomic_load_explicit(&row->node->hooks, memory_order_relaxed);
@@ -39,8 +39,8 @@ static void unlink_handle(tn__hook_handle *handle)
     unlink_row((tn__grad_hook_row *)handle);
 }
 
-/* At the end of the node's list: hooks run in the order of registration. 0: no memory, and the row
- * is gone. */
+/* Appends the row to the list of the node, because hooks run in the order of registration. Returns
+ * the number of the handle. If memory runs out, frees the row and returns 0. */
 static uint64_t append(tn__node *node, tn__grad_hook_row *row)
 {
     tn__grad_hook_row *last;
@@ -66,7 +66,7 @@ static uint64_t append(tn__node *node, tn__grad_hook_row *row)
     else
         atomic_store_explicit(&node->hooks, row, memory_order_release);
     tn__hook_handles_unlock();
-    return id; /* the row may be gone by now */
+    return id; /* not row->handle.id: another thread may have freed the row */
 }
 
 static tn__grad_hook_row *new_row(int32_t index)
@@ -80,7 +80,8 @@ static tn__grad_hook_row *new_row(int32_t index)
     return row;
 }
 
-/* All lost histories share one node, and no gradient comes by: nothing is hung on it. */
+/* Sets the error for a tensor whose history was lost. All such tensors share one node, which never
+ * gets a gradient; therefore no hook can be added to it. */
 static tn_status lost(void)
 {
     return tn_fail(TN_ERR_RUNTIME, "tensor: its history was lost when memory ran out");
@@ -133,7 +134,7 @@ void tn__hooks_free(tn__node *node)
     }
 }
 
-/* Where a hook on the tensor goes. */
+/* Finds the node and the output to which a hook on the tensor belongs. */
 static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__edge *edge)
 {
     tn_status status;
@@ -141,7 +142,7 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, what);
     if (!given)
-        return tn_fail(TN_ERR_VALUE, "%s: hook: it is NULL", what);
+        return tn_fail(TN_ERR_VALUE, "%s: hook: it is NULL; expected a function", what);
     if (!tn_tensor_requires_grad(tensor))
         /* PyTorch's words */
         return tn_fail(TN_ERR_RUNTIME,
@@ -193,7 +194,8 @@ tn_hook_handle tn_tensor_hook_added(tn_tensor *tensor, tn_grad_added_hook hook, 
     return append(edge.node, row);
 }
 
-/* The first row from `after` on that belongs to the output, with a reference; NULL at the end. */
+/* Returns a new reference to the first row of an output whose number is larger than `after`, NULL
+ * if there is none. */
 static tn__grad_hook_row *next_row(tn__node *node, int32_t index, uint64_t after)
 {
     tn__grad_hook_row *row;
@@ -246,7 +248,7 @@ tn_status tn__hooks_run(tn__node *node, int32_t index, tn_tensor **gradient, boo
 {
     tn_status status = TN_OK;
 
-    /* retain_grad sees what the hooks made of the gradient */
+    /* retain_grad is second, because it keeps the gradient as the hooks have left it. */
     for (int kept = 0; kept < 2; kept++) {
         uint64_t after = 0;
         tn__grad_hook_row *row;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * In-place changes and history. A tensor that is changed gets the operator as its new maker.
- * Through a view, the base gets it: its gradient is split into the part under the view, which
- * goes through the operator, and the rest; all views of that base look their history up anew. */
+ * In-place changes and history. The operator becomes the history of the tensor that it changes. If
+ * the tensor is a view, its base gets a new history: the gradient of the base is split into the
+ * part under the view, which goes through the operator, and the rest. All views of that base then
+ * renew their history. */
 #include "core/grad/private.h"
 
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base)
@@ -32,9 +33,10 @@ void tn__grad_alone(tn_tensor *tensor)
     autograd->blind_view = false;
 }
 
-/* Where a view is in its base, as if the base began its memory; counted in elements of the view,
- * which are smaller where it shows the parts of complex numbers. False: that is not a whole number.
- */
+/* Computes where a view is in its base, as if the memory of the base began with its first element.
+ * The offset is counted in elements of the view, which are smaller than those of the base if the
+ * view shows parts of complex numbers. Returns false if the offset is not a whole number of
+ * elements. */
 static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *base_meta,
                       tn_meta *view_meta)
 {
@@ -50,7 +52,7 @@ static bool region_of(const tn_tensor *view, const tn_tensor *base, tn_meta *bas
     return bytes % size == 0;
 }
 
-/* A node with space for the two metas; the shape of the base is that of input 0. */
+/* Returns a node with space for the metas of the base and the view. Input 0 is the base. */
 static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n_in,
                                  int64_t n_sizes, tn_tensor *view, tn_tensor *base, int64_t **sizes)
 {
@@ -67,7 +69,7 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     if (!region_of(view, base, node->as.slice.base, node->as.slice.view)) {
         tn_fail(TN_ERR_RUNTIME,
                 "%s: a view of %s elements does not begin at an element of its base; with "
-                "gradients, neither can be changed in place: tn_copy the view",
+                "gradients, neither of them can be changed in place: change a copy (tn_copy)",
                 name, tn_dtype_name((tn_dtype)view->dtype));
         tn__node_drop(node);
         return NULL;
@@ -80,7 +82,8 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     return node;
 }
 
-/* PyTorch's words, which programs know; in-place on a function's view. */
+/* Sets the error, in PyTorch's words, for an in-place change of a view that a function of the
+ * program returned (`itself`), or of the base of such a view. */
 static tn_status passes_function_by(const struct tn__autograd *autograd, bool itself)
 {
     return tn_fail(
@@ -128,7 +131,7 @@ static tn_status made_blind(const char *who, const char *suffix)
         who, suffix);
 }
 
-/* No element of it is at the place of another. */
+/* Returns whether no two elements of the tensor have the same place in memory. */
 static bool is_plain(const tn_tensor *tensor)
 {
     return tensor->numel == 0 ||
@@ -146,7 +149,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
     if (autograd == NULL)
         return TN_OK;
     if (autograd->base != NULL &&
-        autograd->base->storage != into->storage) { /* tn_tensor_swap: a view no more */
+        autograd->base->storage != into->storage) { /* no view any more, after tn_tensor_swap */
         tn_tensor_drop(autograd->base);
         autograd->base = NULL;
         autograd->blind_view = false;
@@ -159,7 +162,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
         return tn_fail(
             TN_ERR_RUNTIME,
             "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
-            "tn_grad_begin(false) around it if that is meant)",
+            "call tn_grad_begin(false) before it if that is intended)",
             who, suffix);
     if (autograd->base != NULL) {
         const tn_tensor *base = autograd->base;
@@ -178,8 +181,8 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
         if (!is_plain(base))
             return tn_fail(
                 TN_ERR_NOT_IMPLEMENTED,
-                "%s%s: in-place on a view of a tensor that may contain one element twice, with "
-                "gradients; tn_copy it first",
+                "%s%s: the base of this view may contain one element twice; with gradients, "
+                "such a view cannot be changed in place: change a copy (tn_copy)",
                 who, suffix);
         return TN_OK;
     }
@@ -204,7 +207,7 @@ static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
 {
     bool copy = (op->def.flags & TN_OP_INTO) != 0;
     bool wanted = tn__grad_wanted(op, in, n_in);
-    /* through a view, what the change leaves of the base says it already */
+    /* The old values of a view need no edge here: the SLICE node has the base as its input. */
     bool before = into->requires_grad && into->autograd->base == NULL;
     int64_t *sizes;
     tn__node *node;
@@ -224,8 +227,8 @@ static tn__node *node_of(const tn_op *op, tn_tensor *into, tn_tensor *const *in,
     return node;
 }
 
-/* The base's new maker: gradient 0 is what the change left of the base, the others are those of
- * `inner`. */
+/* Makes a SLICE node the new history of the base. The first gradient of that node is for what the
+ * change left of the base, the others are the gradients of `inner`. */
 static tn_status rebase_base(tn__node *inner, tn_tensor *view)
 {
     tn_tensor *base = view->autograd->base;
@@ -241,7 +244,7 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     if (node == NULL)
         return tn_error_last_code();
     for (int32_t i = 0; i < inner->n_in; i++) {
-        node->seen[i + 1] = inner->seen[i]; /* shapes stay in the block of `inner` */
+        node->seen[i + 1] = inner->seen[i]; /* the shapes stay in the block of `inner` */
         node->edges[i + 1] = inner->edges[i];
         tn__node_keep(inner->edges[i].node);
     }
@@ -255,7 +258,8 @@ static tn_status rebase_base(tn__node *inner, tn_tensor *view)
     return status == TN_OK ? tn__grad_edge(view, &edge) : status;
 }
 
-/* The values are changed, but the history could not be: a later walk has to fail. */
+/* The values were changed, but the history could not be recorded. Makes a LOST node the history of
+ * the tensor and of its base, so that every later backward through it fails. */
 static tn_status lose(tn_tensor *into)
 {
     static tn__node lost = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes of the graph: how they are made, what they keep, and how they go. A node is one block of
- * memory. Destruction is iterative, because chains get long. */
+ * Nodes of the graph: how they are made, what they save, and how they are freed. A node is one
+ * block of memory. Freeing is not recursive, because chains of nodes can be long. */
 #include <sched.h>
 
 #include "core/grad/private.h"
@@ -47,7 +47,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     node->edges = (tn__edge *)(void *)(block + edges);
     node->seen = (tn__seen *)(void *)(block + seen);
     node->saved = (tn__saved *)(void *)(block + saved);
-    if (n_in > 0) /* where the shapes go: taken by tn__node_input */
+    if (n_in > 0) /* memory for all shapes; tn__node_input() takes from it */
         node->seen[0].shape = (int64_t *)(void *)(block + sizes);
     if (tail != NULL)
         *tail = block + end;
@@ -100,7 +100,7 @@ static void free_node(tn__node *node)
 
 void tn__node_drop(tn__node *node)
 {
-    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    /* No other thread can see the only reference, so no atomic subtraction is needed. */
     if (node == NULL || (atomic_load_explicit(&node->refs, memory_order_acquire) != 1 &&
                          atomic_fetch_sub_explicit(&node->refs, 1, memory_order_acq_rel) != 1))
         return;
@@ -121,7 +121,7 @@ void tn__node_follow(tn__node *node, const tn__node *before)
 {
     if (before->kind == TN__NODE_LEAF || before->sequence < node->sequence)
         return;
-    node->sequence = before->sequence + 1; /* made by another thread */
+    node->sequence = before->sequence + 1; /* another thread made `before` */
     last_sequence = node->sequence;
 }
 
@@ -163,8 +163,9 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
             TN_ERR_RUNTIME,
             "Inference tensors cannot be saved for backward: one was made between "
             "tn_inference_begin and tn_inference_end; tn_clone makes a normal one of it");
-    /* A tensor that may yet be changed in place could come to hold this node, and the node it, for
-     * ever: but for parameters the memory is kept, and the history is in the edges. */
+    /* A tensor that can still be changed in place may later get this node as its history. If the
+     * node kept the tensor, both would then keep each other alive forever. Therefore only leaves
+     * are kept. Of other tensors an alias keeps the memory; the edges have their history. */
     if (!is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
         tensor->autograd->base == NULL)
         saved->tensor = tn_tensor_keep(tensor);
@@ -184,7 +185,7 @@ static bool can_have_grad(uint32_t dtype)
     return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) != 0;
 }
 
-/* What no wanted gradient needs is not kept. */
+/* Removes from the sets what no wanted gradient needs. */
 static void leave_out(const tn_op *op, tn_tensor *const *in, int64_t n_in, uint32_t *save_in,
                       uint32_t *save_out)
 {
@@ -245,7 +246,7 @@ tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, co
             goto fail;
         if (tn__is_none(in[i]) || i >= TN_MAX_OPERANDS || (save_in >> i & 1) == 0)
             continue;
-        if (i == 0 && original != NULL) { /* what was there before */
+        if (i == 0 && original != NULL) { /* the values before the in-place change */
             if (tn__node_save(&node->saved[n_saved++], original, 0, false, false) != TN_OK)
                 goto fail;
         } else if (tn__node_save(&node->saved[n_saved++], in[i], (int32_t)i, false,
@@ -263,7 +264,8 @@ fail:
     return NULL;
 }
 
-/* Takes over a reference of the node. */
+/* Makes the tensor output `index` of the node. Takes over a reference to the node, also on
+ * failure. */
 static tn_status hang(tn__node *node, tn_tensor *tensor, int32_t index)
 {
     struct tn__autograd *autograd = tn__grad_of(tensor);
@@ -315,7 +317,7 @@ tn_status tn__grad_record(const tn_op *op, tn_tensor *const *in, int64_t n_in, c
     status = hang(node, out[last], (int32_t)last);
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i]->autograd != NULL &&
-            out[i]->autograd->base != NULL) /* its history is the base's of now */
+            out[i]->autograd->base != NULL) /* the history of this view is up to date */
             out[i]->autograd->generation = out[i]->autograd->base->autograd != NULL
                                                ? out[i]->autograd->base->autograd->generation
                                                : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One step of the walk: the derivative of one node, and bringing what it gives into the form that
- * the next node expects. */
+ * One step of the walk: runs the derivative of one node and brings the results into the form that
+ * the next nodes expect. */
 #include "core/grad/private.h"
 #include "core/plugin/check_thread.h"
 
@@ -103,7 +103,7 @@ tn_status tn__grad_fit(const tn__node *node, int32_t i, tn_tensor **gradient)
     return TN_OK;
 }
 
-/* What a derivative gets of the inputs, in full. */
+/* Fills in the metas of the inputs that a derivative gets. */
 static void widen(const tn__node *node, tn_meta *metas)
 {
     for (int32_t i = 0; i < node->n_in; i++) {
@@ -136,7 +136,8 @@ tn_status tn__node_attach_saved(tn__node *node, const tn__saved *saved, tn_tenso
         return tn_error_last_code();
     tn_tensor_drop(*tensor);
     *tensor = fresh;
-    if (saved->is_output && node->outer != NULL) { /* the walk does not come by this node */
+    /* The walk visits `outer` instead of this node. */
+    if (saved->is_output && node->outer != NULL) {
         status = tn__view_gradient_output(node->outer, &edge);
         if (status != TN_OK)
             return status;
@@ -190,17 +191,18 @@ static tn_status derive(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     for (int32_t i = 0; i < node->n_in && status == TN_OK; i++) {
         if (!(need >> (i < 31 ? i : 31) & 1) || gin[i] != NULL)
             continue;
-        /* an operator failed, and the derivative gave its NULL on */
+        /* If an operator failed inside the derivative, the derivative has passed on its NULL. */
         if (tn__error_count() != errors && tn_failed())
             status = tn_error_last_code();
         else
             status = tn_fail(
                 TN_ERR_ASSERT,
-                "input %d: its derivative returned nothing, and no error; a bug of the plugin that "
-                "defines it",
+                "input %d: the derivative returned no gradient and no error; a bug of the plugin "
+                "that defines the operator",
                 (int)i);
     }
-    if (status != TN_OK && stale) { /* it met one of the NULLs: the reason is what counts */
+    /* The reason is a changed tensor, of which the derivative got NULL. */
+    if (status != TN_OK && stale) {
         tn_error_restore(mark);
         status = tn__node_stale(node);
     }
@@ -246,7 +248,7 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     return status;
 }
 
-/* What an in-place change overwrote has no part in the result: zeros, as far back as it goes. */
+/* What an in-place change has overwritten does not affect the result: its gradient is zeros. */
 static tn_status overwritten(const tn_tensor *gout, tn_tensor **gin)
 {
     *gin = tn__grad_zeros_like(gout);

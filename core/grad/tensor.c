@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradients of a tensor: whether it requires one, where it adds up, which node made
- * it. */
+ * The gradients of a tensor: whether it requires one, where its gradient is accumulated, and which
+ * node made the tensor. */
 #include "core/grad/private.h"
 
 /* ---- slots ---------------------------------------------------------------------- */
@@ -57,8 +57,8 @@ bool tn__grad_exclusive(const tn_tensor *tensor)
            (tensor->storage->flags & TN__STORAGE_FOREIGN) == 0 && tn__tensor_is_dense(tensor);
 }
 
-/* The sum of what was there and of `gradient`, owned; `kept` may be written when it is ours to
- * write. */
+/* Returns the sum of two gradients, which the caller owns. Adds to `kept` in place if that is
+ * possible. */
 static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
 {
     const tn_op *add;
@@ -67,8 +67,8 @@ static tn_tensor *sum_of(tn_tensor *kept, tn_tensor *gradient, bool record)
     if (record || tn__requires_grad(kept) || kept->dtype != gradient->dtype ||
         !tn__tensor_is_dense(kept))
         return tn__grad_add(kept, gradient, record);
-    add = tn__op_needed(
-        TN__NEED_add); /* in place: who holds the gradient sees it grow, as with PyTorch */
+    /* In place, as in PyTorch: a program that holds the old gradient sees the sum in it. */
+    add = tn__op_needed(TN__NEED_add);
     if (add == NULL || tn__op_run(add, in, 2, NULL, NULL, 0, kept) != TN_OK)
         return NULL;
     return tn_tensor_keep(kept);
@@ -84,8 +84,9 @@ static tn_tensor *recorded_copy(tn_tensor *gradient)
     return out;
 }
 
-/* The lock is not held while operators run: what is there is taken out, added to, and put back, and
- * what came meanwhile is added as well. */
+/* The lock is not held while operators run. The old gradient is taken out of the slot, the new one
+ * is added, and the sum is put back. A gradient that another thread has put there meanwhile is
+ * added, too. */
 tn_status tn__grad_slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
 {
     tn_tensor *mine = NULL, *before = exchange(slot, NULL);
@@ -97,7 +98,7 @@ tn_status tn__grad_slot_add(tn__slot *slot, tn_tensor *gradient, bool record)
             mine = record ? recorded_copy(gradient) : tn__grad_copy(gradient);
     } else {
         mine = sum_of(before, gradient, record);
-        if (mine == NULL) { /* what was there stays */
+        if (mine == NULL) { /* the old gradient is put back */
             before = exchange(slot, before);
             if (before != NULL)
                 tn_tensor_drop(before);
@@ -196,7 +197,7 @@ static tn_status usable(const tn_tensor *tensor, const char *what)
     return tn__tensor_ok(tensor) ? TN_OK : tn__tensor_bad(tensor, what);
 }
 
-/* The history of a view whose base changed is looked up anew. */
+/* Renews the history of a view whose base was changed. */
 static tn_status refresh(const tn_tensor *tensor)
 {
     tn_tensor *writable = (tn_tensor *)(uintptr_t)tensor;
@@ -260,7 +261,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
             "Setting requires_grad=True on inference tensor outside InferenceMode is not "
             "allowed: it was made between tn_inference_begin and tn_inference_end; "
             "tn_clone makes a normal one of it");
-    if (requires_grad) { /* all that recording needs is made now: threads can share the leaf */
+    if (requires_grad) { /* makes all that recording needs, because threads can share the leaf */
         autograd = tn__grad_of(tensor);
         if (autograd == NULL || slot_of(tensor) == NULL)
             return tn_error_last_code();
@@ -345,7 +346,8 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
     return TN_OK;
 }
 
-/* A gradient has its tensor's shape: the next one could not be added to it. */
+/* Checks that the gradient of `to`, if it has one, has the shape of `from`. Otherwise later
+ * gradients could not be added to it. */
 static bool gradient_fits(tn_tensor *to, const tn_tensor *from)
 {
     tn_ints shape = tn__shape(from), own;
@@ -362,11 +364,11 @@ static bool gradient_fits(tn_tensor *to, const tn_tensor *from)
             tn__text text = { 0 };
 
             tn__tensor_text_ints(&text, own);
-            tn__text_add(&text, ", and elements of shape ");
+            tn__text_add(&text, ", and the other tensor has shape ");
             tn__tensor_text_ints(&text, shape);
             tn_fail(TN_ERR_RUNTIME,
-                    "tn_tensor_swap: the tensor has a gradient of shape %s are to come; clear the "
-                    "gradient before (tn_tensor_set_grad with TN_NONE)",
+                    "tn_tensor_swap: the tensor has a gradient of shape %s; expected the same "
+                    "shape: clear the gradient first (tn_tensor_set_grad with TN_NONE)",
                     text.at != NULL ? text.at : "");
             tn__text_free(&text);
         }
@@ -414,8 +416,9 @@ tn_tensor *tn_tensor_detach_(tn_tensor *tensor)
     }
     autograd = tensor->autograd;
     if (autograd != NULL && autograd->base != NULL && autograd->base->storage == tensor->storage) {
-        tn_fail(TN_ERR_RUNTIME, "Can't detach views in-place: its base goes on having a history. "
-                                "Use tn_detach instead");
+        tn_fail(TN_ERR_RUNTIME,
+                "Can't detach views in-place: the base of the view keeps its history. "
+                "Use tn_detach instead");
         return NULL;
     }
     if (autograd != NULL && autograd->node != NULL) {

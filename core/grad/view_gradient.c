@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients of views whose base changed, and of changes through views: what is under a view is a
- * region of a tensor like the base. */
+ * Gradients of views whose base was changed, and of in-place changes through views. The part under
+ * a view is a region of a tensor with the shape of the base. */
 #include "core/grad/private.h"
 
 static tn_status zero(tn_tensor *tensor)
@@ -36,7 +36,7 @@ tn_tensor *tn__grad_zeros(const tn_meta *meta, const tn_device *device)
     return out;
 }
 
-/* The part of a base-shaped tensor under the view. */
+/* Returns the region of `whole` under the view. `whole` has the shape of the base. */
 static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
 {
     tn_meta meta = *view;
@@ -46,7 +46,7 @@ static tn_tensor *region(tn_tensor *whole, const tn_meta *view)
     return tn__tensor_over(whole->storage, &meta);
 }
 
-/* The same with a history: a view of `whole`, in the scope. */
+/* Like region(), but with a history: a view of `whole`, which the scope owns. */
 static tn_tensor *recorded_region(tn_tensor *whole, const tn_meta *view)
 {
     tn_tensor *part = region(whole, view);
@@ -54,7 +54,7 @@ static tn_tensor *recorded_region(tn_tensor *whole, const tn_meta *view)
 
     if (part == NULL || tn__scope_push(part) == NULL || tn__grad_view(part, whole) != TN_OK)
         return NULL;
-    part->autograd->generation--; /* so that it is looked up */
+    part->autograd->generation--; /* outdated, so that tn__grad_edge() makes the history */
     return tn__grad_edge(part, &edge) == TN_OK ? part : NULL;
 }
 
@@ -83,8 +83,9 @@ tn_status tn__view_gradient_output(tn__node *slice, tn__edge *edge)
     return TN_OK;
 }
 
-/* Where a view shows one element many times along a dimension (expand), their gradients add up:
- * *view becomes what it shows without that, *gradient (owned) the sum. */
+/* If a view shows one element several times along a dimension (expand), the gradients of these are
+ * added up. Sets such dimensions of *view to length 1 and replaces *gradient, which is owned, by
+ * the sum. */
 static tn_status fold(tn_meta *view, tn_tensor **gradient)
 {
     const tn_op *op = tn__op_needed(TN__NEED_sum_to);
@@ -111,8 +112,9 @@ static tn_status fold(tn_meta *view, tn_tensor **gradient)
     return TN_OK;
 }
 
-/* The dimensions of a view, as bits, without which it shows no element twice; of all such sets the
- * one with the fewest places. None for most views, one for windows that overlap (unfold). */
+/* Returns a set of dimensions, as bits, without which a view shows no element twice. Of all such
+ * sets, returns the one with the fewest places. The set is empty for most views and has one
+ * dimension for windows that overlap (unfold). */
 static uint32_t repeated_dims(const tn_meta *view)
 {
     uint32_t best = 0;
@@ -134,7 +136,7 @@ static uint32_t repeated_dims(const tn_meta *view)
     return best;
 }
 
-/* Adds a gradient to the region of `whole` under `view`, both of which show no element twice. */
+/* Adds a gradient to the region of `whole` under `view`. Neither may show an element twice. */
 static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
 {
     const tn_op *op = tn__op_needed(TN__NEED_add);
@@ -154,7 +156,7 @@ static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradie
     return status;
 }
 
-/* One place along the dimensions `set` of a tensor after the other; false behind the last. */
+/* Goes to the next place along the dimensions in `set`. Returns false after the last place. */
 static bool next_place(const tn_meta *of, uint32_t set, int64_t *place)
 {
     for (int32_t d = of->ndim - 1; d >= 0; d--) {
@@ -167,7 +169,7 @@ static bool next_place(const tn_meta *of, uint32_t set, int64_t *place)
     return false;
 }
 
-/* What is at one place along the dimensions `set`, which become 1 long. */
+/* Returns the part at one place along the dimensions in `set`, which get length 1. */
 static tn_meta part_at(const tn_meta *of, uint32_t set, const int64_t *place)
 {
     tn_meta part = *of;
@@ -180,7 +182,8 @@ static tn_meta part_at(const tn_meta *of, uint32_t set, const int64_t *place)
     return part;
 }
 
-/* The gradient of overlapping windows: each of their elements adds up on its own. */
+/* Adds the gradient of windows that overlap, one place after the other, because the windows at one
+ * place do not overlap. */
 static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, tn_tensor *gradient,
                            bool record)
 {
@@ -192,7 +195,7 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
 
     if (copy == NULL)
         return tn_error_last_code();
-    if (record) /* memory of its own, so that parts of it are views with a history */
+    if (record) /* a copy, so that its parts are views with a history */
         status = tn__call_plain(copy, &gradient, 1, NULL, &dense, 1, NULL);
     else
         status = (dense = tn_tensor_keep(gradient)) != NULL ? TN_OK : tn_error_last_code();
@@ -212,7 +215,7 @@ static tn_status add_parts(tn_tensor *whole, const tn_meta *view, uint32_t set, 
     return status;
 }
 
-/* Copies a gradient into its place. */
+/* Copies a gradient to the region of `whole` under `view`. */
 static tn_status put(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
 {
     const tn_op *copy = tn__op_needed(TN__NEED_copy);
@@ -253,8 +256,8 @@ static tn_status strided_run(tn__node *node, tn_tensor *gout, bool record, tn_te
     return status;
 }
 
-/* What the change left of the base's gradient, in gin[0], and a copy of the part under the view.
- * All in the scope. */
+/* Sets gin[0] to the gradient of what the change left of the base, and *under to a copy of the part
+ * under the view. The scope owns both. */
 static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
 {
     tn_tensor *whole = tn__tensor_make(node->as.slice.base, gout->device), *part;
@@ -275,8 +278,8 @@ static tn_status split(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_te
     return zero(part);
 }
 
-/* The same, recorded: the derivative of in-place through a view is itself in-place through a view,
- * and so can be differentiated as often as one likes. */
+/* Like split(), but recorded. The derivative of an in-place change through a view is itself an
+ * in-place change through a view, and can therefore be differentiated again. */
 static tn_status split_recorded(tn__node *node, tn_tensor *gout, tn_tensor **under, tn_tensor **gin)
 {
     const tn_op *copy = tn__op_needed(TN__NEED_copy), *fill = tn__op_needed(TN__NEED_fill);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding nodes: inputs, tensors, calls of operators, outputs. */
+ * Adds nodes to a graph: inputs, tensors, calls of operators, outputs. */
 #include "core/graph/private.h"
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
@@ -8,7 +8,7 @@
 void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta)
 {
     tn__tensor_meta(tensor, meta);
-    meta->offset = 0; /* of its own storage: a graph knows none */
+    meta->offset = 0; /* a position in the storage, which a graph does not have */
     tn__op_meta_strides(meta);
 }
 
@@ -56,7 +56,8 @@ static tn_node *held(tn_graph *graph, tn_node_kind kind, const char *name, tn_te
     if (kind == TN_NODE_CONSTANT)
         tn__graph_guard_set(&node->held, tensor, node->name);
     else
-        node->held.tensor = tn_tensor_keep(tensor); /* its memory may be exchanged */
+        /* No guard: the program may exchange its memory. */
+        node->held.tensor = tn_tensor_keep(tensor);
     tn__build_meta_of(tensor, &node->meta[0]);
     tn__graph_node_link(node, NULL);
     return node;
@@ -74,7 +75,7 @@ tn_node *tn_graph_constant(tn_graph *graph, const char *name, tn_tensor *tensor)
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* The option struct of a call, from a parsed spec. */
+/* Fills in the options of a call from a parsed spec. */
 static tn_status fill_options(tn_node *node, const tn__spec *spec)
 {
     const tn_op_def *def = &node->op->def;
@@ -82,7 +83,8 @@ static tn_status fill_options(tn_node *node, const tn__spec *spec)
     if (def->options == NULL || def->options_size == 0) {
         if (spec->count == 0)
             return TN_OK;
-        return tn_fail(TN_ERR_VALUE, "%s: it has no options, got %q", def->name, spec->text);
+        return tn_fail(TN_ERR_VALUE, "%s: options: unknown, got %q; expected none", def->name,
+                       spec->text);
     }
     node->options = tn_calloc(1, def->options_size);
     if (node->options == NULL)
@@ -111,7 +113,7 @@ static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
     return status;
 }
 
-/* Where a new step may come. */
+/* Checks that a new step may be inserted before a node. */
 static tn_status check_place(const tn_graph *graph, const tn_node *before)
 {
     tn_status status;
@@ -155,7 +157,7 @@ static tn_node *add(tn_graph *graph, tn_node *before, const tn_op *op, const tn_
     return node;
 }
 
-/* Whether there is a graph, and a list where there is a count. */
+/* Checks that there is a graph, and a list of nodes unless the count is 0. */
 static bool given(const tn_graph *graph, tn_node *const *nodes, int64_t count, const char *who)
 {
     char what[96];
@@ -165,7 +167,8 @@ static bool given(const tn_graph *graph, tn_node *const *nodes, int64_t count, c
         return false;
     tn_snprint(what, sizeof what, "%s: list of nodes", who);
     if (count < 0) {
-        tn_fail(TN_ERR_VALUE, "%s: negative count, got %lld", what, (long long)count);
+        tn_fail(TN_ERR_VALUE, "%s: negative count, got %lld; expected 0 or more", what,
+                (long long)count);
         return false;
     }
     return tn__given(nodes != NULL || count == 0, what);
@@ -193,7 +196,8 @@ tn_node *tn_graph_add_op(tn_graph *graph, tn_node *before, const char *spec, tn_
     return node;
 }
 
-/* The option struct of a program, which may be older or newer than ours, as text. */
+/* Appends the options of a call as text. The program's options struct may be older or newer than
+ * that of the library, and therefore smaller or larger. */
 static tn_status print_options(const tn_op *op, const void *options, tn__text *text)
 {
     uint32_t size, own = op->def.options_size;
@@ -201,7 +205,9 @@ static tn_status print_options(const tn_op *op, const void *options, tn__text *t
 
     memcpy(&size, options, sizeof size);
     if (size < sizeof size)
-        return tn_fail(TN_ERR_VALUE, "%s: options.size: too small, got %u", op->def.name, size);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: options.size: too small, got %u; expected the size of the struct",
+                       op->def.name, size);
     for (uint32_t i = own; i < size; i++)
         if (((const uint8_t *)options)[i] != 0)
             return tn_fail(TN_ERR_VERSION,

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * Offering a graph to compilers: what they claim is checked, compiled and put in its place. */
+ * Offers a graph to compilers. The sets of nodes that a compiler claims are checked, compiled, and
+ * replaced by regions. */
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 #include "core/plugin/check_thread.h"
 
-/* A claimed set. */
+/* A set of nodes that the compiler has claimed. */
 struct set {
     tn_node **nodes;
     int64_t count;
 };
 
-/* A graph before one compiler. */
+/* A graph that is offered to one compiler. */
 struct offer {
     tn_graph *graph;
     const tn_device *device;
     const tn_compiler_def *def;
     tn__plugin *plugin;
     tn__region_flat flat;
-    uint8_t *claimed; /* by number in the region */
+    uint8_t *claimed; /* by index in flat.nodes */
     struct set *sets;
     int64_t n_sets, sets_capacity;
-    tn_status failed; /* of the first claim that was refused */
+    tn_status failed; /* status of the first claim that was refused */
     char words[900];
 };
 
@@ -32,7 +33,8 @@ static bool is_known(const tn_node *value)
     return tn__graph_is_none(value) || value->meta->ndim >= 0;
 }
 
-/* Whether a compiler may have the node: no draws, shapes that are known, tensors of the device. */
+/* Returns whether a compiler may claim the node: it draws no random numbers, its shapes are known,
+ * and its tensors are on the device. */
 static bool is_offered(const tn_node *node, const tn_device *device)
 {
     bool offered = node->kind == TN_NODE_OP &&
@@ -47,8 +49,8 @@ static bool is_offered(const tn_node *node, const tn_device *device)
     return offered;
 }
 
-/* A region computes copies where operators may give views, so nothing of a graph that writes into
- * tensors is offered. */
+/* Returns whether the graph writes into tensors. Such a graph is not offered, because a region
+ * makes copies where operators may return views. */
 static bool has_writes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next)
@@ -113,7 +115,7 @@ static tn_status claim(const tn_claims *claims, const int64_t *nodes, int64_t co
         return tn__error_refuse_null("tn_claims.add: claims");
     offer = claims->host;
     if (offer->failed != TN_OK)
-        return tn_fail(offer->failed, "claim: an earlier one was refused");
+        return tn_fail(offer->failed, "claim: an earlier claim was refused");
     status = check_numbers(offer, nodes, count);
     if (status == TN_OK)
         status = add_set(offer, nodes, count);
@@ -137,7 +139,7 @@ static tn_status ask_claims(struct offer *offer)
     status = tn__error_status_of(offer->def->claim(offer->def, &offer->flat.region, &claims),
                                  offer->def->name);
     status = tn__check_leave(&thread, id, offer->def->name, status);
-    if (offer->failed != TN_OK) { /* also where the compiler goes on as if nothing were */
+    if (offer->failed != TN_OK) { /* also if the compiler ignored the failure */
         tn_error_restore(mark);
         status = tn_fail(offer->failed, "%s", offer->words);
     }
@@ -171,7 +173,7 @@ static tn__region *region_new(const struct offer *offer, const tn__region_flat *
         region->in[i] = *plan->values[plan->in[i]].meta;
     for (int64_t i = 0; i < plan->n_out; i++) {
         region->out[i] = *plan->values[plan->out[i]].meta;
-        region->out[i].flags = 0; /* row-major, whatever the operator makes */
+        region->out[i].flags = 0; /* row-major, even if the operator makes other strides */
         region->out[i].offset = 0;
         tn__op_meta_strides(&region->out[i]);
     }
@@ -203,7 +205,8 @@ static tn_status compile_set(const struct offer *offer, const struct set *set)
     tn_status status = tn__region_flatten(&flat, offer->graph, offer->device, set->nodes,
                                           set->count);
 
-    if (status == TN_OK && flat.region.n_out > 0) { /* what nobody sees is not compiled */
+    /* A set whose results are not used is not compiled. */
+    if (status == TN_OK && flat.region.n_out > 0) {
         region = region_new(offer, &flat);
         status = region != NULL ? call_compile(offer, &flat.region, region) : tn_error_last_code();
         if (status == TN_OK)
@@ -246,7 +249,7 @@ static tn_status offer_nodes(struct offer *offer, tn_node **nodes)
     return status == TN_OK ? compile_sets(offer) : status;
 }
 
-/* Lets one compiler take what it wants of the graph. */
+/* Offers the graph to one compiler and compiles the sets that it claims. */
 static tn_status offer_to(tn_graph *graph, const tn_device *device, const tn__entry *entry)
 {
     struct offer offer = { .graph = graph, .device = device, .plugin = entry->plugin };
@@ -267,7 +270,7 @@ static tn_status offer_to(tn_graph *graph, const tn_device *device, const tn__en
 
 /* ---- which compilers ------------------------------------------------------------------------- */
 
-/* A compiler whose plugin does not start is none, as with kernels. */
+/* A compiler whose plugin cannot be activated is skipped, as with kernels. */
 static tn_status offer_if_active(tn_graph *graph, const tn_device *device, const tn__entry *entry)
 {
     uint64_t mark = tn_error_mark(), failures = tn__memory_failures();
@@ -280,7 +283,8 @@ static tn_status offer_if_active(tn_graph *graph, const tn_device *device, const
     return TN_OK;
 }
 
-/* All of the device's type, the highest priority first; by name where it is the same. */
+/* Offers the graph to all compilers for the type of the device, the highest priority first.
+ * Compilers with the same priority follow in the order of their names. */
 static tn_status offer_to_all(tn_graph *graph, const tn_device *device)
 {
     const tn__entry *const *entries;

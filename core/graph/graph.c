@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The graph as an object: its life, copies, and what it holds. */
+ * The graph as an object: references, copies, guards, and queries. */
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 
@@ -30,7 +30,7 @@ bool tn__graph_guard_holds(const tn__guard *guard)
            atomic_load_explicit(&guard->storage->version, memory_order_relaxed) == guard->version;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 tn_graph *tn_graph_new(void)
 {
@@ -80,7 +80,8 @@ void tn_graph_drop(tn_graph *graph)
     tn_free(graph);
 }
 
-/* All but the count of references, which other threads may change meanwhile. */
+/* Exchanges the contents of two graphs, except the reference counts, which other threads may change
+ * meanwhile. */
 static void exchange(tn_graph *a, tn_graph *b)
 {
     enum { FROM = offsetof(tn_graph, first), SIZE = sizeof(tn_graph) - FROM };
@@ -98,7 +99,7 @@ void tn__graph_take(tn_graph *graph, tn_graph *from)
     for (tn_node *node = from->erased; node != NULL; node = node->next)
         node->graph = graph;
     exchange(graph, from);
-    /* Those that the program knows stay, as erased ones. */
+    /* The program may have pointers to the nodes in `from`, so they are kept as erased nodes. */
     for (tn_node *list = from->first, *next; list != NULL; list = next) {
         next = list->next;
         list->erased = true;
@@ -119,27 +120,15 @@ void tn__graph_take(tn_graph *graph, tn_graph *from)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* A node as it is, without inputs. */
+/* Returns a copy of a node, with its id but without inputs. */
 static tn_node *copy_node(tn_graph *to, const tn_node *from)
 {
-    tn_node *node = tn__graph_node_new(to, from->kind, from->name, true, from->n_in, from->n_out);
+    tn_node *node = tn__graph_node_copy(to, from, true);
 
     if (node == NULL)
         return NULL;
     node->id = from->id;
     node->index = from->index;
-    node->op = from->op;
-    if (from->n_out > 0)
-        memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
-    if (from->options != NULL) {
-        node->options = tn_malloc(from->op->def.options_size);
-        if (node->options == NULL) {
-            tn__graph_node_undo(node);
-            return NULL;
-        }
-        memcpy(node->options, from->options, from->op->def.options_size);
-        node->keep = tn__options_keep(from->keep);
-    }
     if (from->held.tensor != NULL) {
         node->held = from->held;
         tn_tensor_keep(node->held.tensor);
@@ -230,7 +219,7 @@ tn_graph *tn_graph_copy(const tn_graph *graph)
     return NULL;
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 tn_node *tn_graph_first(const tn_graph *graph)
 {

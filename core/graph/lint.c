@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a graph can run, and what its nodes make. */
+ * Checks whether a graph can run, and infers the outputs of its nodes. */
 #include "core/graph/private.h"
 
-/* Too many or too few inputs, or an absent one that is required: as a call would say it. */
+/* Fails if a node has too many or too few inputs, or lacks a required one. Sets the same errors as
+ * a call of the operator. */
 static tn_status check_operands(const tn_node *node)
 {
     const tn_op_def *def = &node->op->def;
@@ -53,7 +54,7 @@ tn_status tn__lint_infer(tn_node *node)
     return TN_OK;
 }
 
-/* Every input is a value of this graph that comes earlier. */
+/* Checks that every input is a value of this graph and comes before the node. */
 static tn_status check_inputs(const tn_node *node, const bool *seen)
 {
     tn_status status = TN_OK;
@@ -70,7 +71,7 @@ static tn_status check_inputs(const tn_node *node, const bool *seen)
                                             : tn__graph_value_check(node->graph, in, true, what);
         if (status == TN_OK && !seen[in->id])
             status = tn_fail(TN_ERR_VALUE,
-                             "%s: node %s does not come before it: nodes use earlier ones only",
+                             "%s: node %s does not come before this node; expected an earlier node",
                              what, in->name);
     }
     return status;
@@ -92,7 +93,7 @@ static tn_status lint_node(tn_node *node, const bool *seen)
     return TN_OK;
 }
 
-/* A region holds for the inputs that it was compiled for. */
+/* Checks that the inputs of a region still have the dtypes and shapes for which it was compiled. */
 static tn_status lint_region(const tn_node *node)
 {
     for (int64_t i = 0; i < node->n_in; i++) {
@@ -103,8 +104,8 @@ static tn_status lint_region(const tn_node *node)
             same = now->shape[d] == then->shape[d];
         if (!same)
             return tn_fail(TN_ERR_VALUE,
-                           "tn_graph_lint: node %s: compiler %s compiled it for another input %lld "
-                           "than node %s makes now",
+                           "tn_graph_lint: node %s: compiler %s compiled it for another dtype or "
+                           "shape of input %lld than node %s makes now",
                            node->name, node->region->def->name, (long long)i, node->in[i]->name);
     }
     return TN_OK;
@@ -118,7 +119,7 @@ tn_status tn_graph_lint(tn_graph *graph)
     if (!tn__not_null(graph, "tn_graph_lint: graph"))
         return tn_error_last_code();
     if (graph->output == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; tn_graph_output says which");
+        return tn_fail(TN_ERR_VALUE, "tn_graph_lint: no outputs; call tn_graph_output first");
     seen = tn_calloc((size_t)graph->next_id + 1, sizeof *seen);
     if (seen == NULL)
         return TN_ERR_MEMORY;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes: their life, their names and places, who uses what, and what a program asks and changes. */
+ * Nodes: creating and freeing, names, order, uses, and the functions with which a program queries
+ * and changes nodes. */
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Gives the node a name of its graph: `from`, or "from_2" where that is taken. What an operator or
- * a compiler has in its name beyond letters, digits and `_` becomes `_`. */
+/* Gives the node a name that is unique in its graph: `from` or, if that is taken, "from_1" and so
+ * on; with `exact`, a taken name is an error. The characters `.` and `-`, which names of operators
+ * and compilers may contain, become `_`. */
 static tn_status take_name(tn_graph *graph, tn_node *node, const char *from, bool exact)
 {
     char base[3 * TN__NAME_LONGEST], name[3 * TN__NAME_LONGEST + 24];
@@ -18,8 +20,8 @@ static tn_status take_name(tn_graph *graph, tn_node *node, const char *from, boo
         *at = (char)(*at == '.' || *at == '-' ? '_' : *at);
     first = tn__name_table_find(&graph->names, base, strlen(base));
     if (first >= 0 && exact)
-        return tn_fail(TN_ERR_VALUE, "graph: name: %q is taken; expected one of no other node",
-                       base);
+        return tn_fail(TN_ERR_VALUE,
+                       "graph: name: %q is taken; expected a name that no other node has", base);
     tn_snprint(name, sizeof name, "%s", base);
     while (first >= 0 && tn__name_table_find(&graph->names, name, strlen(name)) >= 0)
         tn_snprint(name, sizeof name, "%s_%lld", base, (long long)++graph->named[first].next);
@@ -46,7 +48,7 @@ static void give_name_back(tn_node *node)
             (size_t)(graph->names.count - place) * sizeof *graph->named);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 void tn__graph_node_free(tn_node *node)
 {
@@ -98,7 +100,7 @@ static tn__use *use_of(const tn_node *value, const tn_node *user)
     return NULL;
 }
 
-/* Room for one more user, so that adding it cannot fail. */
+/* Reserves space for one more user, so that use_add() cannot fail. */
 static tn_status use_room(tn_node *value)
 {
     return tn__graph_is_none(value) || tn__vector_room(&value->users, &value->users_capacity,
@@ -151,7 +153,7 @@ static void uses_end(tn_node *node)
         use_remove(node->in[i], node);
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 void tn__graph_node_link(tn_node *node, tn_node *before)
 {
@@ -236,6 +238,28 @@ void tn__graph_node_undo(tn_node *node)
     tn__graph_node_free(node);
 }
 
+tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
+{
+    tn_node *node = tn__graph_node_new(to, from->kind, from->name, exact_name, from->n_in,
+                                       from->n_out);
+
+    if (node == NULL)
+        return NULL;
+    node->op = from->op;
+    if (from->n_out > 0)
+        memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
+    if (from->options == NULL)
+        return node;
+    node->options = tn_malloc(from->op->def.options_size);
+    if (node->options == NULL) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    memcpy(node->options, from->options, from->op->def.options_size);
+    node->keep = tn__options_keep(from->keep);
+    return node;
+}
+
 static void retire(tn_node *node)
 {
     tn_graph *graph = node->graph;
@@ -267,8 +291,9 @@ tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const
     if (tn__graph_is_none(node))
         return tn_fail(TN_ERR_TYPE, "%s: no node, got TN_NODE_NONE; expected a node", what);
     if (graph != NULL && node->graph != graph)
-        return tn_fail(TN_ERR_VALUE, "%s: node %s is of another graph; expected one of this graph",
-                       what, node->name);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: node %s is of another graph; expected a node of this graph", what,
+                       node->name);
     if (node->erased)
         return tn_fail(TN_ERR_RUNTIME, "%s: node %s was erased", what, node->name);
     return TN_OK;
@@ -290,9 +315,9 @@ tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool
                    what, node->name, (int)node->n_out);
 }
 
-/* ---- looking at nodes ------------------------------------------------------------------------ */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* Whether a question about a node can be answered. */
+/* Returns whether `node` is a node. Sets the error if it is NULL or TN_NODE_NONE. */
 static bool asked(const tn_node *node, const char *what)
 {
     if (node != NULL && !tn__graph_is_none(node))
@@ -305,8 +330,8 @@ static bool in_range(const tn_node *node, int64_t index, int64_t count, const ch
 {
     if (index >= 0 && index < count)
         return true;
-    tn_fail(TN_ERR_INDEX, "%s: index: out of range, got %lld; node %s has %lld", what,
-            (long long)index, node->name, (long long)count);
+    tn_fail(TN_ERR_INDEX, "%s: index: out of range, got %lld for node %s; expected less than %lld",
+            what, (long long)index, node->name, (long long)count);
     return false;
 }
 
@@ -372,7 +397,7 @@ const tn_op *tn_node_op(const tn_node *node)
         return NULL;
     if (node->kind == TN_NODE_OP)
         return node->op;
-    tn_fail(TN_ERR_TYPE, "tn_node_op: node %s is no call of an operator", node->name);
+    tn_fail(TN_ERR_TYPE, "tn_node_op: node %s is not a call of an operator", node->name);
     return NULL;
 }
 
@@ -400,7 +425,7 @@ tn_tensor *tn_node_tensor(const tn_node *node)
         return NULL;
     if (node->held.tensor != NULL)
         return node->held.tensor;
-    tn_fail(TN_ERR_TYPE, "tn_node_tensor: node %s is no slot and no constant", node->name);
+    tn_fail(TN_ERR_TYPE, "tn_node_tensor: node %s is neither a slot nor a constant", node->name);
     return NULL;
 }
 
@@ -422,13 +447,13 @@ const char *tn_node_compiler(const tn_node *node)
         return NULL;
     if (node->region != NULL)
         return node->region->def->name;
-    tn_fail(TN_ERR_TYPE, "tn_node_compiler: node %s is no region", node->name);
+    tn_fail(TN_ERR_TYPE, "tn_node_compiler: node %s is not a region", node->name);
     return NULL;
 }
 
 /* ---- changing nodes -------------------------------------------------------------------------- */
 
-/* Whether an input may be absent. */
+/* Returns whether an input may be TN_NODE_NONE. */
 static bool is_optional(const tn_node *node, int64_t index)
 {
     return node->kind == TN_NODE_OP &&
@@ -473,7 +498,7 @@ int64_t tn_node_replace_uses(tn_node *node, tn_node *value)
     while (node->n_users > kept) {
         tn_node *user = node->users[kept].user;
 
-        /* What makes the new value may itself use the old one. */
+        /* The node that makes the new value may itself use the old value. It keeps that use. */
         if (user == value || (value->kind == TN_NODE_ITEM && user == value->in[0])) {
             kept++;
             continue;
@@ -497,7 +522,8 @@ tn_status tn_node_erase(tn_node *node)
     if (status != TN_OK)
         return status;
     if (node->kind == TN_NODE_ITEM)
-        return tn_fail(TN_ERR_REFUSED, "tn_node_erase: node %s is an output of node %s; erase that",
+        return tn_fail(TN_ERR_REFUSED,
+                       "tn_node_erase: node %s is an output of node %s; erase that node instead",
                        node->name, node->in[0]->name);
     for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
         users += node->items[i]->n_users;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes: a pipeline runs on a copy of the graph, which takes its place when all have succeeded. */
+ * Passes: a pipeline of passes runs on a copy of the graph. If all of them succeed, the copy takes
+ * the place of the graph. */
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 #include "core/plugin/check_thread.h"
@@ -48,7 +49,8 @@ static tn_status add_stage(struct pipeline *pipeline, const char *text)
     if (def->options == NULL)
         return stage->spec->count == 0
                    ? TN_OK
-                   : tn_fail(TN_ERR_VALUE, "%s: it has no options, got %q", what, text);
+                   : tn_fail(TN_ERR_VALUE, "%s: options: unknown, got %q; expected none", what,
+                             text);
     stage->data = tn_calloc(1, def->data_size > 0 ? def->data_size : 1);
     if (stage->data == NULL)
         return TN_ERR_MEMORY;
@@ -87,7 +89,7 @@ static bool is_named(const struct pipeline *pipeline, int64_t from, int64_t to, 
     return false;
 }
 
-/* A pass that asks for others to go first does not precede them. */
+/* Fails if a pass comes before another pass that it must follow. */
 static tn_status check_order(const struct pipeline *pipeline)
 {
     for (int64_t i = 0; i < pipeline->count; i++) {
@@ -154,7 +156,7 @@ static tn_status report(const tn_pass_args *args, const char *text)
     return TN_OK;
 }
 
-/* What a pass may not change: inputs, and the number of outputs. */
+/* Checks what a pass must not change: the inputs, and the number of outputs. */
 static tn_status check_ends(const tn_graph *before, const tn_graph *after)
 {
     const tn_node *a = before->first, *b = after->first;
@@ -173,7 +175,7 @@ static tn_status check_ends(const tn_graph *before, const tn_graph *after)
     return TN_OK;
 }
 
-/* Notes what the pass will have relied on, as its flags say. */
+/* Records, before the pass runs, what it relies on according to its flags. */
 static tn_status note_flags(tn_graph *graph, const tn_pass_def *def)
 {
     if (def->flags & TN_PASS_SHAPES)
@@ -213,13 +215,13 @@ static tn_status call_pass(const struct stage *stage, tn_graph *graph, tn__text 
     return status;
 }
 
-/* The graph is still ours afterwards, and ours alone. */
+/* Calls a pass, and checks that it has not kept or dropped a reference to the graph. */
 static tn_status call_counted(const struct stage *stage, tn_graph *graph, tn__text *text)
 {
     tn_status status;
     int32_t refs;
 
-    tn_graph_keep(graph); /* so that a pass which drops it does not free it */
+    tn_graph_keep(graph); /* in case the pass drops the graph, it is not freed */
     status = call_pass(stage, graph, text);
     refs = atomic_load_explicit(&graph->refs, memory_order_relaxed);
     if (refs > 1)
@@ -227,7 +229,8 @@ static tn_status call_counted(const struct stage *stage, tn_graph *graph, tn__te
     if (status == TN_OK && refs > 2)
         return tn_fail(TN_ERR_REFUSED, "it kept a reference to the graph");
     if (status == TN_OK && refs < 2)
-        return tn_fail(TN_ERR_REFUSED, "it dropped the graph, which is not its own");
+        return tn_fail(TN_ERR_REFUSED,
+                       "it dropped the graph, to which it has no reference of its own");
     return status;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nodes as compilers see them: flat, numbered, read-only; and whether a set of them can run as
- * one. */
+ * Nodes in the form that compilers get: flat, numbered, read-only. Also checks whether a set of
+ * nodes can run as one. */
 #include "core/graph/private.h"
 
-/* Room for every value that the nodes can have. */
+/* Returns an upper limit of the number of values of the nodes. */
 static int64_t most_values(tn_node *const *nodes, int64_t count)
 {
     int64_t most = 1;
@@ -17,7 +17,7 @@ static int64_t most_values(tn_node *const *nodes, int64_t count)
 struct builder {
     tn__region_flat *flat;
     tn_region_value *values;
-    int32_t *value_of; /* by id of the node; -1: none yet */
+    int32_t *value_of; /* by id of the node; -1: no value yet */
     int32_t *in, *out;
 };
 
@@ -67,7 +67,7 @@ static tn_status add_node(struct builder *b, tn_region_node *to, int64_t number,
     return TN_OK;
 }
 
-/* Values that nodes outside of the set use. */
+/* Finds the values that nodes outside of the set use. They are the outputs of the region. */
 static void find_seen(struct builder *b)
 {
     tn_region *region = &b->flat->region;
@@ -133,7 +133,7 @@ void tn__region_flat_free(tn__region_flat *flat)
 
 /* ---- sets that can run as one ---------------------------------------------------------------- */
 
-/* Whether the node uses a value of a marked one. */
+/* Returns the first marked node of which the node uses a value, or NULL. */
 static const tn_node *uses_marked(const tn_node *node, const uint8_t *marks)
 {
     for (int64_t i = 0; i < node->n_in; i++)
@@ -145,7 +145,7 @@ static const tn_node *uses_marked(const tn_node *node, const uint8_t *marks)
 tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
                             const uint8_t *chosen, uint8_t *depends)
 {
-    const tn_node *draw = NULL; /* the last one since the first of them */
+    const tn_node *draw = NULL; /* the last random draw behind the first chosen node */
     int64_t met = 0, count = 0;
 
     for (int64_t i = 0; i < flat->region.n_nodes; i++)
@@ -163,15 +163,16 @@ tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
             continue;
         }
         if (between != NULL)
-            return tn_fail(TN_ERR_VALUE,
-                           "claim: not convex: node %s, which was not claimed, lies on a path to "
-                           "node %s, which was",
-                           between->name, node->name);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "claim: not convex: node %s, which was not claimed, depends on a claimed "
+                "node, and claimed node %s uses it",
+                between->name, node->name);
         if (draw != NULL)
             return tn_fail(
                 TN_ERR_VALUE,
-                "claim: node %s draws random numbers, or keeps its order, between the claimed "
-                "nodes; a set lies before or after it",
+                "claim: node %s draws random numbers, or must keep its order, and is between the "
+                "claimed nodes; expected all of them before it or after it",
                 draw->name);
         met++;
     }

@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting a compiled region into a graph in the place of its nodes, which become a graph of their
- * own. */
+ * Replaces nodes of a graph by a compiled region. The nodes become a graph of their own, the body
+ * of the region. */
 #include "core/graph/private.h"
 
 /* ---- the body -------------------------------------------------------------------------------- */
-
-static tn_node *copy_op(tn_graph *body, const tn_node *from)
-{
-    tn_node *node = tn__graph_node_new(body, TN_NODE_OP, from->name, false, from->n_in,
-                                       from->n_out);
-
-    if (node == NULL)
-        return NULL;
-    node->op = from->op;
-    memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
-    if (from->options == NULL)
-        return node;
-    node->options = tn_malloc(from->op->def.options_size);
-    if (node->options == NULL) {
-        tn__graph_node_undo(node);
-        return NULL;
-    }
-    memcpy(node->options, from->options, from->op->def.options_size);
-    node->keep = tn__options_keep(from->keep);
-    return node;
-}
 
 static tn_status body_inputs(const tn_region *region, tn_graph *body, tn_node **made)
 {
@@ -49,7 +28,7 @@ static tn_status body_nodes(const tn__region_flat *flat, tn_graph *body, tn_node
 
     for (int64_t i = 0; i < flat->region.n_nodes && status == TN_OK; i++) {
         const tn_region_node *row = &flat->region.nodes[i];
-        tn_node *node = copy_op(body, flat->nodes[i]);
+        tn_node *node = tn__graph_node_copy(body, flat->nodes[i], false);
 
         if (node == NULL)
             return tn_error_last_code();
@@ -107,7 +86,7 @@ static tn_status fill(tn_node *node, const tn__region_flat *flat, tn__region *re
     return status == TN_OK ? tn__graph_node_items(node) : status;
 }
 
-/* Moves what lies between the nodes and depends on them behind the region. */
+/* Moves the nodes that depend on the region, but come before it, behind it. */
 static void move_dependants(tn_node *first, const tn_node *region, tn_node *after,
                             const tn__region_flat *flat, const uint8_t *depends)
 {
@@ -133,7 +112,7 @@ static tn_status put_in(tn_graph *graph, const tn__region_flat *flat, tn_node *n
     if (status != TN_OK)
         return status;
     do
-        after = after->next; /* the output at the latest */
+        after = after->next; /* ends at the output at the latest */
     while (after->kind == TN_NODE_ITEM);
     tn__graph_node_link(node, after);
     tn__graph_node_link_items(node);

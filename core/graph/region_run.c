@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a compiled region: its program gets views of the inputs and of outputs that the core has
- * allocated. Where a gradient is recorded, it comes from the operators of the region. */
+ * Runs a compiled region. Its program gets views of the inputs, and of outputs that the core has
+ * allocated. If the call is recorded, backward computes the gradients with the operators of the
+ * region. */
 #include "core/graph/private.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/thread.h"
@@ -30,7 +31,7 @@ void tn__region_drop(tn__region *region)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* One run: the call, and what was made for it. */
+/* One run of a program: its arguments, and the memory that was allocated for it. */
 struct running {
     const tn__region *region;
     tn_tensor *const *in;
@@ -56,7 +57,8 @@ static tn_status make_outputs(struct running *run)
     return run->space != NULL ? TN_OK : tn_error_prefix("workspace: ");
 }
 
-/* Memory that another stream made is not given away before this stream is done with it. */
+/* Marks the memory as used by this stream. Memory from another stream is then not reused before
+ * this stream has finished with it. */
 static tn_status mark_use(const struct running *run, tn_stream *stream)
 {
     tn_status status = TN_OK;
@@ -133,7 +135,7 @@ static tn_status run_views(struct running *run)
     return status == TN_OK ? call_program(run, stream) : status;
 }
 
-/* out[i] are the caller's. */
+/* The caller owns out[i]. */
 static tn_status run_program(const tn__region *region, tn_tensor *const *in, tn_tensor **out)
 {
     struct running run = { .region = region, .in = in, .out = out };
@@ -177,7 +179,7 @@ static tn_status forward(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
     return status;
 }
 
-/* Room for one gradient of a region. */
+/* The arrays for one backward of a region, which runs the operators of the region again. */
 struct again {
     tn_tensor **in, **out, **gout, **wanted, **gin;
     int64_t n_out, n_wanted;
@@ -241,7 +243,7 @@ static tn_status backward(tn_function_ctx *ctx, void *user, tn_tensor *const *go
     if (tn_grad_enabled())
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "compiler %s: gradients of gradients (create_graph) through a compiled "
-                       "region: not there; run the graph without it",
+                       "region are not supported; run the graph without this compiler",
                        region->def->name);
     space = tn_calloc(3 * n_in + 2 * n_out, sizeof(tn_tensor *));
     if (space == NULL)

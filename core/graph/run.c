@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a graph node by node, each as a call of its own. */
+ * Runs a graph node by node. Each node is a call of its own. */
 #include "core/graph/private.h"
 #include "core/tensor/mode.h"
 
-/* The value of a node in a run. */
+/* The value of a node during a run. */
 struct value {
-    tn_tensor *tensor; /* a reference of the run */
-    int64_t left;      /* uses to come */
+    tn_tensor *tensor; /* owned reference */
+    int64_t left;      /* number of uses that are still to come */
 };
 
 struct run {
     tn_graph *graph;
     tn_tensor *const *in;
-    struct value *values; /* by the number of the node */
-    tn_tensor **operands; /* room for the inputs of any node */
+    struct value *values; /* by the id of the node */
+    tn_tensor **operands; /* space for the inputs of any node */
     tn_tensor **results;
-    int64_t taken; /* inputs so far */
+    int64_t taken; /* number of inputs used so far */
 };
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
@@ -51,7 +51,8 @@ static tn_status check_guard(const tn__guard *guard, const char *name, const cha
                    why);
 }
 
-/* A graph that a pass made for inference has lost what gradients need. */
+/* Fails if a gradient would be recorded in a graph that a pass made for inference, because such a
+ * graph lacks what gradients need. */
 static tn_status check_inference(const struct run *run)
 {
     bool wanted = false;
@@ -79,8 +80,8 @@ static tn_status check_guards(const struct run *run)
     char what[128];
 
     for (int64_t i = 0; i < graph->n_guards && status == TN_OK; i++) {
-        tn_snprint(what, sizeof what, "a slot that pass %s computed with", graph->guards[i].who);
-        status = check_guard(&graph->guards[i], what, "run the pass on the graph without it again");
+        tn_snprint(what, sizeof what, "a slot whose values pass %s has used", graph->guards[i].who);
+        status = check_guard(&graph->guards[i], what, "run the pass again on the original graph");
     }
     return status;
 }
@@ -99,7 +100,8 @@ static tn_status take_input(struct run *run, const tn_node *node, tn_tensor **ou
     return status;
 }
 
-/* The inputs of a node; one that nothing has made yet is an error of who built the graph. */
+/* Collects the inputs of a node. An input that no node has made yet is an error of the program that
+ * built the graph. */
 static tn_status gather(const struct run *run, const tn_node *node)
 {
     for (int64_t i = 0; i < node->n_in; i++) {
@@ -108,15 +110,16 @@ static tn_status gather(const struct run *run, const tn_node *node)
             continue;
         run->operands[i] = run->values[node->in[i]->id].tensor;
         if (run->operands[i] == NULL)
-            return tn_fail(TN_ERR_VALUE,
-                           "tn_graph_run: node %s: input %lld: node %s does not come before it "
-                           "(tn_graph_lint)",
-                           node->name, (long long)i, node->in[i]->name);
+            return tn_fail(
+                TN_ERR_VALUE,
+                "tn_graph_run: node %s: input %lld: node %s does not come before this node "
+                "(tn_graph_lint)",
+                node->name, (long long)i, node->in[i]->name);
     }
     return TN_OK;
 }
 
-/* Calls the operator; its results are the run's. */
+/* Calls the operator. The run owns the results. */
 static tn_status call_op(const struct run *run, const tn_node *node)
 {
     uint64_t scope = tn_scope_begin();
@@ -141,7 +144,7 @@ static void put(struct run *run, const tn_node *node, tn_tensor *tensor)
     value->left = node->n_uses;
 }
 
-/* What no later node uses is dropped at once. */
+/* Drops the inputs that no later node uses. */
 static void release_inputs(struct run *run, const tn_node *node)
 {
     for (int64_t i = 0; i < node->n_in; i++) {
@@ -186,7 +189,8 @@ static tn_status run_node(struct run *run, tn_node *node)
     case TN_NODE_INPUT: status = take_input(run, node, &tensor); break;
     case TN_NODE_CONSTANT:
         status = check_guard(&node->held, node->name,
-                             "a constant must stay the same; use tn_graph_slot");
+                             "a constant must not change; for a tensor that changes, use "
+                             "tn_graph_slot");
         break;
     default: break;
     }
@@ -197,7 +201,7 @@ static tn_status run_node(struct run *run, tn_node *node)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* Hands the outputs to the scope of the caller. */
+/* Passes the outputs to the scope of the caller. */
 static tn_status give_outputs(struct run *run, tn_tensor **out)
 {
     const tn_node *node = run->graph->output;
@@ -260,7 +264,7 @@ tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_t
     if (!tn__given(in != NULL || n_in <= 0, "tn_graph_run: in"))
         return TN_ERR_VALUE;
     if (graph->output == NULL)
-        return tn_fail(TN_ERR_VALUE, "tn_graph_run: no outputs; tn_graph_output says which");
+        return tn_fail(TN_ERR_VALUE, "tn_graph_run: no outputs; call tn_graph_output first");
     if (n_in != graph->n_inputs)
         return wrong_count("in", n_in, graph->n_inputs);
     if (n_out != graph->output->n_in)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Saving and loading states: which format, and the order of things around it. */
+ * Saves and loads states and modules: chooses the format, opens the file, and calls the format's
+ * functions. */
 #include "core/io/private.h"
 #include "core/plugin/check_thread.h"
 
@@ -8,7 +9,7 @@
 
 /* ---- which format ---------------------------------------------------------------------------- */
 
-/* Whether `path` ends in one of the extensions ".a .b" (case does not matter). */
+/* Returns whether `path` ends in one of the extensions, such as ".a .b". Case does not matter. */
 static bool has_extension(const char *path, const char *extensions)
 {
     size_t length = strlen(path);
@@ -44,8 +45,8 @@ const tn__entry *tn__file_format(const char *path)
     return NULL;
 }
 
-/* The first format that knows the content; a plugin that cannot be used is passed over, its line
- * in the load report says why. */
+/* Returns the first format that recognizes the content. A plugin that cannot be used is skipped;
+ * its line in the load report says why. */
 static const tn__entry *by_content(const tn_source *source)
 {
     const tn__entry *const *all = NULL;
@@ -62,8 +63,8 @@ static const tn__entry *by_content(const tn_source *source)
     return NULL;
 }
 
-/* "safetensors (.safetensors), npy (.npy)", for error texts: all, or those that one file is
- * saved in. */
+/* Appends the names of formats, "safetensors (.safetensors), npy (.npy)", for error texts: all
+ * formats or, with `to_save`, those that can save a single file. */
 static void put_formats(tn__text *text, bool to_save)
 {
     const tn__entry *const *all = NULL;
@@ -115,7 +116,7 @@ static tn_status enter(const tn__entry *entry, const char **before)
     return TN_OK;
 }
 
-/* What is saved: one of the two. */
+/* What is saved: a state or a module; the other is NULL. */
 struct saved {
     const tn_state *state;
     tn_module *module;
@@ -179,7 +180,7 @@ tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state
     return write_file(entry, path, &what, set);
 }
 
-/* A format that cannot hold values cannot hold other entries than tensors. */
+/* Checks that all entries are tensors, for a format that stores nothing else. */
 static tn_status check_tensors(const tn_state *state, const char *path, const char *format)
 {
     for (int64_t i = 0; i < tn_state_count(state); i++) {
@@ -204,8 +205,8 @@ static tn_status save(const char *path, const tn_state *state)
     uint32_t flags = format_of(entry)->flags;
     if ((flags & TN_FORMAT_INDEX) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: the name of an index; use tn_state_save_parts, which writes one and "
-                       "its files",
+                       "%s: this is the name of an index; use tn_state_save_parts, which writes "
+                       "an index and the files that it names",
                        path);
     tn__file_set_sweep(path);
     if ((flags & TN_FORMAT_VALUES) != 0)
@@ -257,8 +258,8 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
         status = tn__reader_open(&reader, path, flags);
     if (status != TN_OK)
         return NULL;
-    /* No format recognizes a damaged file; the format of its extension can still say what is
-     * wrong. */
+    /* Often no format recognizes a damaged file, but the format of its extension can still say what
+     * is wrong. */
     const tn__entry *entry = by_content(&reader.source);
     if (entry == NULL)
         entry = tn__file_format(path);
@@ -267,8 +268,9 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index)
     if (state == NULL)
         status = TN_ERR_MEMORY;
     else if (is_index && !*index)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: an index, named in another index; expected a file of tensors", path);
+        status = tn_fail(
+            TN_ERR_FORMAT,
+            "%s: this file is an index, named in another index; expected a file of tensors", path);
     else
         status = load_from(entry, &reader, state);
     tn__reader_close(&reader);
@@ -306,10 +308,18 @@ tn_status tn__file_load_index(const char *path, tn_state **index)
 static tn_state *load(const char *path, uint32_t flags)
 {
     bool index = true;
-    tn_state *state = tn__file_load(path, flags, &index);
+    char *found = NULL;
+    tn_status status = tn__plugins_discover();
+    if (status != TN_OK || tn__folder_find(path, &found) != TN_OK)
+        return NULL;
+    const char *file = found != NULL ? found : path;
+    tn_state *state = tn__file_load(file, flags, &index);
     if (state != NULL && index)
-        state = tn__parts_load(state, path, flags);
-    return state != NULL ? tn__metadata_to_state(state, path) : NULL;
+        state = tn__parts_load(state, file, flags);
+    if (state != NULL)
+        state = tn__metadata_to_state(state, file);
+    tn_free(found);
+    return state;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -364,10 +374,13 @@ tn_status tn_module_load(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
         return tn__error_null_input("tn_module_load: argument");
-    tn_state *state = tn_state_load(path);
+    bool empty;
+    tn_status status = tn__load_take_wanted(module, &empty);
+    tn_state *state = status == TN_OK ? tn_state_load_as(path, empty ? TN_FILE_MAP : 0) : NULL;
     if (state == NULL)
         return tn_error_last_code();
-    tn_status status = tn_module_load_report(module, state, TN_LOAD_STRICT | TN_LOAD_WHOLE, NULL);
+    status = tn_module_load_report(
+        module, state, TN_LOAD_STRICT | TN_LOAD_WHOLE | (empty ? TN_LOAD_TAKE : 0u), NULL);
     if (status != TN_OK)
         tn_error_prefix("%s: ", path);
     tn_state_drop(state);

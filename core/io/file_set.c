@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a set that an index names: how they are called, which of them may be removed. A
- * save notes each file before it gets its name, in a journal in the same folder. At its end, or
- * in the next save when the process was killed, what is noted and no index names is removed;
- * nothing else is. */
+ * The files of a set, which an index names: their names, and which of them may be removed. A save
+ * records each file in a journal in the same folder before the file gets its name. At the end of
+ * the save, or in the next save if the process was killed, the recorded files that no index names
+ * are removed. Other files are never removed. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define NAME_SIZE_MAX 255
-#define NUMBERS_SIZE 48 /* room for "-v2-00001-of-00003" with larger numbers */
-#define NODE_SIZE 40    /* bytes of a node_key */
+#define NUMBERS_SIZE 48 /* space for "-v2-00001-of-00003" with larger numbers */
+#define NODE_SIZE 40    /* size of a key from node_key() */
 #define JOURNAL_MAX ((off_t)64 << 20)
 
 static const char ending[] = ".set", index_ending[] = ".index.json";
@@ -33,8 +33,9 @@ char *tn__file_set_path(const char *path, const char *name)
     return tn__text_take(&text);
 }
 
-/* "model" and ".x" of "model.x.index.json". Of a stem that is too long for numbers, a part that
- * ends at a whole character. */
+/* Splits the name of an index, such as "model.x.index.json", into the stem "model" and the
+ * extension ".x". If the stem is too long for numbers behind it, only its beginning is used, up to
+ * the end of a character. Returns false if the name is not that of an index. */
 bool tn__file_set_scheme(const char *name, tn__scheme *scheme)
 {
     size_t length = strlen(name), end = sizeof index_ending - 1;
@@ -88,7 +89,7 @@ static bool take_digits(const char **at, size_t least, int64_t *number)
     return true;
 }
 
-/* Whether a name is one that this scheme makes, and of which version. */
+/* Returns whether the scheme makes such a name. Sets *version to the version in the name. */
 static bool is_part(const tn__scheme *scheme, const char *name, int64_t *version)
 {
     int64_t part, parts;
@@ -106,14 +107,15 @@ static bool is_part(const tn__scheme *scheme, const char *name, int64_t *version
 /* ---- what indexes name ----------------------------------------------------------------------- */
 
 struct named {
-    tn_state *files;  /* every file that an index of the folder names: its name and its node_key */
-    bool unsure;      /* an index cannot be read: what it names is not known */
-    int folder;       /* open */
-    const char *path; /* of a file in it */
-    const char *own;  /* the index of the set */
+    tn_state *files;  /* name and node_key() of each file that an index of the folder names */
+    bool unsure;      /* an index cannot be read: the files that it names are not known */
+    int folder;       /* descriptor of the folder */
+    const char *path; /* path of a file in the folder */
+    const char *own;  /* name of the index of the set */
 };
 
-/* Which file it is, by number. No name of a file in a folder has a slash. */
+/* Writes a key that identifies the file itself: its device and inode numbers. The key begins with a
+ * slash, so it is never the name of a file. Returns whether it is a regular file. */
 static bool node_key(const struct stat *info, char key[NODE_SIZE])
 {
     tn_snprint(key, NODE_SIZE, "/%llx/%llx", (unsigned long long)info->st_dev,
@@ -128,7 +130,8 @@ static bool is_named(const struct named *named, const char *name, const struct s
            (node_key(info, key) && tn_state_find(named->files, key) >= 0);
 }
 
-/* Notes the file itself too: an index may name it by another path ("./model") or by a link. */
+/* Adds a file by its name and by its node_key(), because an index may name the file by another path
+ * ("./model") or by a link. */
 static tn_status add_named(const struct named *named, const char *file)
 {
     char key[NODE_SIZE];
@@ -181,7 +184,8 @@ static tn_status find_named(struct named *named)
 
 /* ---- the journal ----------------------------------------------------------------------------- */
 
-/* One record: kind ('n' new, 'o' old), which file, its name. Ends with a zero byte. */
+/* A record: its kind ('n' new, 'o' old), the inode number and the time of the file, and the name of
+ * the file. A zero byte ends it. */
 #define RECORD "%c %" PRIx64 " %" PRIx64 " %" PRIx64 " %n"
 
 static bool same_file(const struct stat *info, const uint64_t which[3])
@@ -198,7 +202,8 @@ static void remove_file(int folder, const char *name)
                 strerror(errno));
 }
 
-/* False: it must be checked again, when every index can be read. */
+/* Removes the file of a record unless an index names the file. Returns false if the record must be
+ * checked again when every index can be read. */
 static bool settle_record(const struct named *named, const tn__scheme *scheme, const char *record)
 {
     uint64_t which[3];
@@ -215,7 +220,8 @@ static bool settle_record(const struct named *named, const tn__scheme *scheme, c
         return true;
     if (kind != 'n' && named->unsure) {
         tn__log(TN_LOG_WARNING,
-                "%s: an index in its folder cannot be read and may name it: it is not removed",
+                "%s: the old file is not removed, because an index in its folder cannot be read "
+                "and may name it",
                 name);
         return false;
     }
@@ -223,7 +229,8 @@ static bool settle_record(const struct named *named, const tn__scheme *scheme, c
     return true;
 }
 
-/* The journal's bytes with a zero at the end; NULL when it cannot be read. */
+/* Returns the contents of the journal with a zero byte behind *size bytes, NULL if the journal
+ * cannot be read. The caller frees the contents with tn_free(). */
 static char *read_journal(int file, size_t *size)
 {
     struct stat info;
@@ -244,7 +251,8 @@ static char *read_journal(int file, size_t *size)
     return bytes;
 }
 
-/* Removes what the journal notes and no index names. False when that cannot be decided now. */
+/* Removes the files that the journal records and no index names. Returns false if that cannot be
+ * decided now. */
 static bool settle(const tn__file_set *set, int file)
 {
     size_t size = 0;
@@ -255,8 +263,9 @@ static bool settle(const tn__file_set *set, int file)
     tn__scheme scheme;
     struct named named = { .folder = set->folder, .path = set->path, .own = bytes };
     size_t at = strlen(bytes) + 1;
-    bool known = tn__file_set_scheme(bytes,
-                                     &scheme); /* else it was killed before it wrote anything */
+    /* False if the save was killed before it wrote anything. */
+    bool known = tn__file_set_scheme(bytes, &scheme);
+    ;
     tn_status status = TN_OK;
     bool settled = true;
     if (known && at < size) {
@@ -325,7 +334,7 @@ tn_status tn__file_set_note_old(tn__file_set *set, const tn_state *index)
 
 /* ---- a save ---------------------------------------------------------------------------------- */
 
-/* Calls `visit` with every version that a file of the scheme has. */
+/* Calls `visit` with the version of each file in the folder whose name the scheme makes. */
 static tn_status scan_versions(const tn__file_set *set, void (*visit)(void *user, int64_t version),
                                void *user)
 {
@@ -363,8 +372,8 @@ static void mark_one(void *user, int64_t version)
         used->versions[version] = true;
 }
 
-/* The first version of which there is no file: the old set stays readable until the index
- * changes. */
+/* Chooses the first version of which no file exists, so that the old set stays readable until the
+ * index changes. */
 static tn_status choose_version(tn__file_set *set)
 {
     struct used used = { NULL, 0 };
@@ -382,7 +391,7 @@ static tn_status choose_version(tn__file_set *set)
     return status;
 }
 
-/* Opens the folder and settles what is left there. */
+/* Opens the folder and removes the files that killed saves left there. */
 static tn_status enter(tn__file_set *set, const char *path)
 {
     char *folder = tn__file_set_path(path, ".");
@@ -407,7 +416,8 @@ void tn__file_set_sweep(const char *path)
     tn_error_restore(mark);
 }
 
-/* Links are followed. The index of one into another folder would be there, and its files here. */
+/* Refuses a link to an index in another folder: the index would be written there, but its files
+ * here. */
 static tn_status check_folder(const tn__file_set *set)
 {
     struct stat here, there;
@@ -457,7 +467,7 @@ tn_status tn__file_set_open(tn__file_set *set, const char *path)
 
 void tn__file_set_close(tn__file_set *set)
 {
-    /* A journal that stays is settled by the next save. */
+    /* A journal that cannot be settled now stays for the next save. */
     if (set->file >= 0 && settle(set, set->file))
         unlinkat(set->folder, set->journal, 0);
     if (set->file >= 0)

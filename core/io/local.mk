@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/target.c \
 	%D%/reader.c \
 	%D%/file_set.c \
+	%D%/folder.c \
 	%D%/metadata.c \
 	%D%/ties.c \
 	%D%/writer.c

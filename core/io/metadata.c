@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores as text what a file of tensors and texts has no place for: versions of modules, values
- * that are not tensors, tied tensors. docs/guides/formats.md describes them. A text consists of
- * lines; within a line a backslash is written as \\ and a newline as \n. */
+ * Stores as metadata what a file of tensors and metadata cannot hold otherwise: versions of
+ * modules, values that are not tensors, ties. docs/guides/formats.md describes these entries. Each
+ * consists of lines; within a line a backslash is written as \\ and a newline as \n. */
 #include "core/io/private.h"
 
 #define DEPTH_MAX 64
 
 static const char versions_key[] = "tenon.versions", values_key[] = "tenon.values",
                   ties_key[] = "tenon.ties";
+static const char kinds[] = "none, true, false, int, float, string, spec, bytes, list, tuple, "
+                            "dict, complex number or tensor";
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -25,18 +27,28 @@ static void put_line(tn__text *text, const char *line)
     tn__text_put(text, "\n", 1);
 }
 
-/* Reads lines of a text one after the other, into a buffer that is used again. */
+/* Reads the lines of a text one after the other, each into the same buffer. */
 struct lines {
     const char *path, *key, *at;
     int64_t number;
-    int64_t budget; /* of values in rows: every value has a line of five bytes or more */
+    int64_t budget; /* values that lists may still have; each takes at least five bytes of text */
     tn__text line;
 };
 
 static tn_status bad(const struct lines *l, const char *what)
 {
-    return tn_fail(TN_ERR_FORMAT, "%s: text %s, line %lld: %s", l->path, l->key,
+    return tn_fail(TN_ERR_FORMAT, "%s: metadata %s, line %lld: %s", l->path, l->key,
                    (long long)l->number, what);
+}
+
+static tn_status bad_value(const struct lines *l, const char *what, const char *got,
+                           const char *expected)
+{
+    char shown[64]; /* the beginning of `got`, which may be long */
+
+    tn_snprint(shown, sizeof shown, "%s", got);
+    return tn_fail(TN_ERR_FORMAT, "%s: metadata %s, line %lld: %s, got %q; expected %s", l->path,
+                   l->key, (long long)l->number, what, shown, expected);
 }
 
 static tn_status take_line(struct lines *l, const char **line)
@@ -49,7 +61,7 @@ static tn_status take_line(struct lines *l, const char **line)
         tn__text_put(&l->line, l->at, plain);
         l->at += plain;
         if (*l->at == '\0')
-            return bad(l, "not terminated");
+            return bad(l, "not terminated; expected a line break");
         if (*l->at == '\n')
             break;
         l->at++;
@@ -59,7 +71,7 @@ static tn_status take_line(struct lines *l, const char **line)
     }
     l->at++;
     if (l->line.failed)
-        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for text %s", l->path, l->key);
+        return tn_fail(TN_ERR_MEMORY, "%s: out of memory for metadata %s", l->path, l->key);
     *line = l->line.at;
     return TN_OK;
 }
@@ -71,7 +83,7 @@ static tn_status take_number(struct lines *l, int64_t least, int64_t *number)
     if (status != TN_OK)
         return status;
     if (!tn_read_int(line, number) || *number < least)
-        return bad(l, "not an integer; expected one");
+        return bad_value(l, "wrong number", line, "an integer, 0 or more");
     return TN_OK;
 }
 
@@ -80,12 +92,12 @@ static tn_status take_number(struct lines *l, int64_t least, int64_t *number)
 struct lowering {
     const tn_state *state;
     tn_state *out;
-    const char *path, *name; /* of the file, of the entry */
+    const char *path, *name; /* path of the file; name of the entry */
     tn__text values;
-    int64_t tensors; /* inside values of this entry */
+    int64_t tensors; /* number of tensors inside the value of this entry */
 };
 
-/* A tensor inside a value becomes an entry of its own, "NAME[0]". */
+/* Stores a tensor that is inside a value as an entry of its own, "NAME[0]". */
 static tn_status put_tensor(struct lowering *w, tn_tensor *tensor)
 {
     tn__text name = { 0 };
@@ -105,6 +117,23 @@ static tn_status put_tensor(struct lowering *w, tn_tensor *tensor)
     }
     tn__text_free(&name);
     return status;
+}
+
+/* The kinds of values that contain others, as they are written. */
+static const struct {
+    const char *word;
+    uint32_t kind;
+} rows[] = { { "list", TN_VALUE_LIST },
+             { "tuple", TN_VALUE_TUPLE },
+             { "dict", TN_VALUE_DICT },
+             { "complex number", TN_VALUE_COMPLEX } };
+
+static const char *row_word(uint32_t kind)
+{
+    size_t i = 0;
+    while (i + 1 < tn__countof(rows) && rows[i].kind != kind)
+        i++;
+    return rows[i].word;
 }
 
 static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
@@ -133,7 +162,9 @@ static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
         break;
     case TN_VALUE_LIST:
     case TN_VALUE_TUPLE:
-        put_line(out, value->kind == TN_VALUE_LIST ? "list" : "tuple");
+    case TN_VALUE_DICT:
+    case TN_VALUE_COMPLEX:
+        put_line(out, row_word(value->kind));
         tn__text_add(out, "%u\n", value->count);
         for (uint32_t i = 0; i < value->count && status == TN_OK; i++)
             status = put_value(w, &value->as.list[i], depth + 1);
@@ -152,7 +183,8 @@ static tn_status hex_bytes(struct lines *l, char *digits, tn_value *out)
     static const char hex[] = "0123456789abcdef";
     size_t length = strlen(digits);
     if (length % 2 != 0 || length / 2 > UINT32_MAX || strspn(digits, hex) != length)
-        return bad(l, "malformed bytes; expected two digits each, 0 to 9 and a to f");
+        return bad_value(l, "malformed bytes", digits,
+                         "two digits for each byte, 0 to 9 and a to f");
     for (size_t i = 0; i < length / 2; i++)
         digits[i] = (char)((strchr(hex, digits[2 * i]) - hex) << 4 |
                            (strchr(hex, digits[2 * i + 1]) - hex));
@@ -160,7 +192,8 @@ static tn_status hex_bytes(struct lines *l, char *digits, tn_value *out)
     return TN_OK;
 }
 
-/* What is read lives in the arena; tensors are those of `state`, which then loses their names. */
+/* Reads one value, whose memory is in the arena. For a tensor, the line has the name of an entry of
+ * `state`. This name is added to `used`, so that the tensor does not stay an entry of its own. */
 static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, tn_state *used,
                             int depth, tn_value *out);
 
@@ -170,7 +203,8 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     int64_t count = 0;
     tn_status status = take_number(l, 0, &count);
     if (status == TN_OK && count > l->budget)
-        status = bad(l, "list: more values than the text has lines");
+        status = bad(l, "wrong number of values in a list; expected at most the number of lines "
+                        "that follow");
     if (status != TN_OK)
         return status;
     l->budget -= count;
@@ -180,6 +214,13 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         status = take_value(l, state, arena, used, depth + 1, &list[i]);
     *out = (tn_value){ .kind = kind, .count = (uint32_t)count, .as.list = list };
+    if (status == TN_OK && kind == TN_VALUE_DICT && tn__value_check_dict(out) != TN_OK) {
+        tn_error_clear();
+        return bad(l, "wrong dict; expected a key (a string, a number, a bool or None) and a value "
+                      "in turn");
+    }
+    if (status == TN_OK && kind == TN_VALUE_COMPLEX && !tn__value_complex_ok(out))
+        return bad(l, "wrong complex number; expected two values of kind float");
     return status;
 }
 
@@ -192,9 +233,12 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     if (status != TN_OK)
         return status;
     if (depth > DEPTH_MAX)
-        return bad(l, "lists: nested too deep");
+        return tn_fail(TN_ERR_FORMAT,
+                       "%s: metadata %s, line %lld: lists nested too deep; expected at most %d "
+                       "levels",
+                       l->path, l->key, (long long)l->number, DEPTH_MAX);
     if (tn_snprint(kind, sizeof kind, "%s", line) >= (int64_t)sizeof kind)
-        return bad(l, "unknown kind of value");
+        return bad_value(l, "unknown kind of value", line, kinds);
     if (strcmp(kind, "none") == 0) {
         *out = (tn_value){ .kind = TN_VALUE_NONE };
         return TN_OK;
@@ -203,19 +247,21 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
         *out = tn_value_bool(kind[0] == 't');
         return TN_OK;
     }
-    if (strcmp(kind, "list") == 0 || strcmp(kind, "tuple") == 0)
-        return take_row(l, state, arena, used, depth,
-                        kind[0] == 'l' ? TN_VALUE_LIST : TN_VALUE_TUPLE, out);
+    for (size_t i = 0; i < tn__countof(rows); i++)
+        if (strcmp(kind, rows[i].word) == 0)
+            return take_row(l, state, arena, used, depth, rows[i].kind, out);
     status = take_line(l, &line);
     if (status != TN_OK)
         return status;
     if (strcmp(kind, "int") == 0) {
         *out = tn_value_int(0);
-        return tn_read_int(line, &out->as.i) ? TN_OK : bad(l, "not an integer; expected one");
+        return tn_read_int(line, &out->as.i) ? TN_OK
+                                             : bad_value(l, "wrong value", line, "an integer");
     }
     if (strcmp(kind, "float") == 0) {
         *out = tn_value_float(0);
-        return tn_read_float(line, &out->as.f) ? TN_OK : bad(l, "not a number; expected one");
+        return tn_read_float(line, &out->as.f) ? TN_OK
+                                               : bad_value(l, "wrong value", line, "a number");
     }
     char *copy = tn__arena_text(arena, line, strlen(line));
     if (copy == NULL)
@@ -228,11 +274,11 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
     else if (strcmp(kind, "tensor") == 0) {
         int64_t found = tn_state_find(state, copy);
         if (found < 0)
-            return bad(l, "name: no tensor has it");
+            return bad_value(l, "unknown tensor", copy, "the name of a tensor in this file");
         *out = tn_state_value(state, found);
         return tn_state_set_value(used, copy, tn_value_bool(true));
     } else if (strcmp(kind, "string") != 0)
-        return bad(l, "unknown kind of value");
+        return bad_value(l, "unknown kind of value in the line before", kind, kinds);
     return TN_OK;
 }
 
@@ -241,7 +287,7 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
 static tn_status set_text(tn_state *out, const char *key, tn__text *text)
 {
     if (text->failed)
-        return tn_fail(TN_ERR_MEMORY, "text %s: out of memory", key);
+        return tn_fail(TN_ERR_MEMORY, "metadata %s: out of memory", key);
     return text->length > 0 ? tn_state_set_meta(out, key, text->at) : TN_OK;
 }
 
@@ -302,8 +348,8 @@ tn_state *tn__metadata_from_state(const tn_state *state, const char *path)
         const char *key = tn_state_meta_key(state, i);
         if (strncmp(key, "tenon.", 6) == 0)
             status = tn_fail(TN_ERR_KEY,
-                             "%s: text \"%s\": reserved key; expected one that does not begin with "
-                             "\"tenon.\"",
+                             "%s: metadata %q: reserved key; expected a key that does not begin "
+                             "with \"tenon.\"",
                              path, key);
         else
             status = tn_state_set_meta(w.out, key, tn_state_meta(state, key));
@@ -358,8 +404,8 @@ static tn_status raise_ties(tn_state *state, struct lines *l)
     return status;
 }
 
-/* Entries of `from`, from place *next on, up to `count` in all, but for those that are in
- * `used`. */
+/* Copies entries of `from` to `to`, beginning at index *next, until `to` has `count` entries. Skips
+ * names that are in `used`. */
 static tn_status move_tensors(const tn_state *from, int64_t *next, int64_t count,
                               const tn_state *used, tn_state *to)
 {
@@ -386,8 +432,8 @@ static tn_status copy_meta(const tn_state *from, tn_state *to)
     return status;
 }
 
-/* A first pass finds the tensors inside values, the second puts values between the others; `to`
- * NULL: the first. */
+/* Reads all values. The first pass (`to` is NULL) finds the tensors inside values. The second pass
+ * puts the values and all other entries into `to`, in the right order. */
 static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn_state *to)
 {
     tn_status status = TN_OK;
@@ -407,7 +453,7 @@ static tn_status values_pass(tn_state *state, struct lines l, tn_state *used, tn
         if (status == TN_OK && to != NULL) {
             status = move_tensors(state, &next, place, used, to);
             if (status == TN_OK && tn_state_find(to, name) >= 0)
-                status = bad(&l, "name: occurs twice");
+                status = bad_value(&l, "name: occurs twice", name, "each name once");
             if (status == TN_OK)
                 status = tn_state_set_value(to, name, value);
         }
@@ -434,7 +480,7 @@ static tn_state *raise_values(tn_state *state, struct lines l)
     return NULL;
 }
 
-/* Runs a reader of one text over it and takes the text away. */
+/* Calls `reader` for one text, then removes the text from the state. */
 static tn_status raise(tn_state *state, const char *path, const char *key,
                        tn_status (*reader)(tn_state *state, struct lines *l))
 {
@@ -449,7 +495,7 @@ static tn_status raise(tn_state *state, const char *path, const char *key,
 
 tn_state *tn__metadata_to_state(tn_state *state, const char *path)
 {
-    /* Ties first: tensors inside values have some, too. */
+    /* Ties first, because tensors inside values may be tied, too. */
     tn_status status = raise(state, path, ties_key, raise_ties);
     if (status == TN_OK)
         status = raise(state, path, versions_key, raise_versions);

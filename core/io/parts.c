@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights in several files with an index. The parts of a save have names that no file has yet,
- * and the index takes the old one's place last: a process that is killed leaves the old set or
- * the new one. */
+ * Weights in several files with an index. A save gives its files names that no file has yet, and
+ * replaces the index last: if the process is killed, either the old set or the new set remains. */
 #include "core/base/vector.h"
 #include "core/io/private.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* A name in the index's own folder, and nothing else. */
+/* Returns whether the name is that of a file in the folder of the index. */
 static bool is_plain(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
@@ -18,12 +17,13 @@ static bool is_plain(const char *name)
 /* ---- loading --------------------------------------------------------------------------------- */
 
 struct opened {
-    tn_state *names; /* of the files, in order */
+    tn_state *names; /* names of the files; files[i] belongs to entry i */
     tn_state **files;
     int64_t capacity;
 };
 
-/* The state of a file that the index names, read at its first mention. */
+/* Returns the state of a file that the index names. Reads the file when it is asked for the first
+ * time. */
 static tn_state *open_part(struct opened *o, const char *path, const char *name, uint32_t flags)
 {
     int64_t found = tn_state_find(o->names, name);
@@ -31,7 +31,8 @@ static tn_state *open_part(struct opened *o, const char *path, const char *name,
         return o->files[found];
     if (!is_plain(name)) {
         tn_fail(TN_ERR_FORMAT,
-                "%s: wrong name of a file, got %q; expected a file in the same folder", path, name);
+                "%s: wrong file name, got %q; expected the name of a file in the same folder", path,
+                name);
         return NULL;
     }
     int64_t count = tn_state_count(o->names);
@@ -56,7 +57,7 @@ static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, 
     const char *name = tn_state_name(index, i);
     tn_value file = tn_state_value(index, i);
     if (file.kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_FORMAT, "%s: file name of %q: not a string", path, name);
+        return tn_fail(TN_ERR_FORMAT, "%s: tensor %q: no file name; expected a string", path, name);
     tn_state *part = open_part(o, path, file.as.s, flags);
     if (part == NULL)
         return tn_error_last_code();
@@ -66,7 +67,8 @@ static tn_status take_entry(struct opened *o, const tn_state *index, int64_t i, 
     return tn_state_set_value(out, name, tn_state_value(part, found));
 }
 
-/* What the files have and the index does not name would be lost without a word. */
+/* Refuses a file with a tensor that the index does not name, because this tensor would be lost
+ * silently. */
 static tn_status check_rest(const struct opened *o, const tn_state *index, const char *path)
 {
     for (int64_t f = 0; f < tn_state_count(o->names); f++)
@@ -106,12 +108,12 @@ tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags)
 
 struct saving {
     const tn_state *state;
-    const char *path;        /* of the index */
-    const tn__entry *index;  /* formats */
-    const tn__entry *format; /* of the parts */
+    const char *path;        /* path of the index */
+    const tn__entry *index;  /* format of the index */
+    const tn__entry *format; /* format of the parts */
     tn__file_set set;
     int64_t parts;
-    int64_t *first; /* first[p]: the first entry of part p; one more at the end */
+    int64_t *first; /* first[p]: the first entry of part p; first[parts]: number of entries */
 };
 
 static uint64_t bytes_of(const tn_state *state, int64_t i)
@@ -120,7 +122,7 @@ static uint64_t bytes_of(const tn_state *state, int64_t i)
     return (uint64_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
 }
 
-/* In order, as many into each file as fit. */
+/* Divides the entries, in order, among as few files as possible. */
 static tn_status divide(struct saving *s, uint64_t most)
 {
     int64_t count = tn_state_count(s->state);
@@ -179,7 +181,8 @@ static tn_status save_index(const struct saving *s, tn_state *index)
     return status == TN_OK ? tn__file_save(s->index, s->path, index, NULL) : status;
 }
 
-/* What the index names that is there now; of one that cannot be read, nothing is known. */
+/* Records the files that the existing index names. If it cannot be read, its files are not
+ * known. */
 static tn_status note_old(struct saving *s)
 {
     tn_state *before = NULL;
@@ -217,7 +220,7 @@ static bool is_index(const tn__entry *entry)
            (((const tn_format_def *)entry->contribution)->flags & TN_FORMAT_INDEX) != 0;
 }
 
-/* The formats of the index and of the files next to it, by their extensions. */
+/* Finds the formats of the index and of the files next to it, by their extensions. */
 static tn_status find_formats(struct saving *s)
 {
     tn__scheme scheme;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this folder share. */
+ * Declarations for the files of this folder. */
 #ifndef TN_CORE_IO_PRIVATE_H
 #define TN_CORE_IO_PRIVATE_H
 
@@ -8,74 +8,78 @@
 
 #include <sys/stat.h>
 
-/* Another file that a file names, while that one is read or written (sibling_read.c,
+/* A sibling: another file that the file being read or written names (sibling_read.c,
  * sibling_write.c). */
 typedef struct tn__sibling_read tn__sibling_read;
 typedef struct tn__sibling_write tn__sibling_write;
 
-/* A file that is read by place, or mapped. */
+/* A file that is read at any offset, or mapped. */
 typedef struct tn__mapping tn__mapping;
 typedef struct tn__reader {
     tn_source source;
     int file;
-    unsigned char *window; /* what was read ahead for small pieces */
+    unsigned char *window; /* bytes that were read ahead, for small pieces */
     uint64_t window_at;
     size_t window_size;
-    tn__mapping *mapping; /* TN_FILE_MAP: tensors over it hold references of their own */
+    tn__mapping *mapping; /* with TN_FILE_MAP, else NULL; tensors over it also hold references */
     bool read_only;
-    tn__sibling_read *siblings; /* closed with it */
+    tn__sibling_read *siblings; /* closed with the reader */
 } tn__reader;
 
-/* `flags`: TN_FILE_*. */
+/* Opens a file for reading. `flags` are TN_FILE_*. */
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags);
-/* The same for a file that is open, and then the reader's, also when it fails. */
+/* Like tn__reader_open(), for an open file. The reader takes over the descriptor, also on
+ * failure. */
 tn_status tn__reader_begin(tn__reader *reader, int file, const char *path, uint32_t flags);
 void tn__reader_close(tn__reader *reader);
-/* The reader of a source, NULL where the source is none of ours; `*base` is where in the file the
- * source begins. */
+/* Returns the reader of a source, NULL if the source is not from this folder. *base becomes the
+ * offset in the file at which the source begins. */
 tn__reader *tn__reader_of(const tn_source *source, uint64_t *base);
-/* That of a source that tn_source_sibling made, NULL where it did not. */
+/* Like tn__reader_of(), but returns NULL if tn_source_sibling did not make the source. */
 tn__reader *tn__sibling_reader(const tn_source *source, uint64_t *base);
 void tn__sibling_read_close(tn__sibling_read *siblings);
 
-/* ---- files that are not finished (temporary.c) ---- */
+/* ---- temporary files (temporary.c) ----------------------------------------------------------- */
 
-/* Bytes of a name of ours: ".tenon-0123abcd-0123456789abcdef.tmp". */
+/* Room for the name of a temporary file, such as ".tenon-0123abcd-0123456789abcdef.tmp". */
 #define TN__TEMPORARY_NAME 40
 
-/* Makes a file with a new name of ours and locks it. A descriptor; -1 and errno. */
+/* Creates a file with a new temporary name and locks it. Returns a descriptor, or -1 and sets
+ * errno. */
 int tn__temporary_create(int folder, const char *ending, mode_t mode,
                          char name[TN__TEMPORARY_NAME]);
-/* Gives a file without a name a new name of ours, or this name if no file has it. 0, or errno. */
+/* Give a name to a file without one (O_TMPFILE): a new temporary name, or `name`, which no file may
+ * have. Return 0 or an errno value. */
 int tn__temporary_link(int folder, int file, const char *ending, char name[TN__TEMPORARY_NAME]);
 int tn__temporary_link_as(int folder, int file, const char *name);
-/* Removes the files of our naming whose writer is gone. `settle` may be NULL; it looks at one
- * first, and one for which it says false stays. */
+/* Removes temporary files whose writer has ended. `settle` may be NULL. It is called with each file
+ * first; if it returns false, the file is not removed. */
 void tn__temporary_sweep(int folder, const char *ending, bool (*settle)(void *user, int file),
                          void *user);
 
 /* ---- where a file goes (target.c) ---- */
 
 typedef struct tn__target {
-    int folder;      /* open */
-    char *name;      /* in the folder; links are resolved */
-    struct stat old; /* the file of that name, when one exists */
+    int folder;      /* open descriptor of the folder */
+    char *name;      /* in the folder, after links were followed */
+    struct stat old; /* the file that has the name, if `exists` */
     bool exists;
 } tn__target;
 
-/* `fresh`: nothing of that name is looked at or replaced. On failure there is nothing to free. */
+/* Finds the folder and the name for a path. With `fresh`, does not look for a file that has the
+ * name, and follows no link. On failure there is nothing to free. */
 tn_status tn__target_find(tn__target *place, const char *path, bool fresh);
 void tn__target_free(tn__target *place);
 
 /* ---- the files of a set (file_set.c) ---- */
 
-/* Length of the folder in front of a path's last part, its slash included. */
+/* Returns the length of the folder in front of the last part of a path, including its slash. */
 size_t tn__target_folder_length(const char *path);
-/* The path of a name in the folder of `path` (tn_free). */
+/* Returns the path of a file in the folder of `path`. The caller frees it with tn_free(). */
 char *tn__file_set_path(const char *path, const char *name);
 
-/* How the files next to an index are named: STEM-v2-00001-of-00003EXTENSION. Points into the
- * name of the index. */
+/* How the files next to an index are named: STEM-v2-00001-of-00003EXTENSION. The members point into
+ * the name of the index. */
 typedef struct tn__scheme {
     const char *stem;
     size_t stem_length;
@@ -84,94 +88,110 @@ typedef struct tn__scheme {
 } tn__scheme;
 
 bool tn__file_set_scheme(const char *index_name, tn__scheme *scheme);
-/* `part` counts from 1 (tn_free). */
+/* Returns the name of one file of a set. `part` counts from 1. The caller frees it with
+ * tn_free(). */
 char *tn__file_set_name(const tn__scheme *scheme, int64_t version, int64_t part, int64_t parts);
 
-/* A save of a set under way. */
+/* A save of a set of files that is in progress. */
 typedef struct tn__file_set {
-    const char *path; /* of the index */
+    const char *path; /* path of the index */
     tn__scheme scheme;
-    int64_t version;  /* of which no file exists */
-    int folder, file; /* the journal's */
+    int64_t version;  /* a version of which no file exists */
+    int folder, file; /* descriptors of the folder and of the journal */
     char journal[TN__TEMPORARY_NAME];
-    struct stat old; /* of the index that is there, if `exists` */
+    struct stat old; /* the existing index, if `exists` */
     bool exists;
 } tn__file_set;
 
-/* Settles what killed saves left in the folder, then begins. On failure there is nothing to
- * close. */
+/* Begins a save. First removes the files that killed saves left in the folder. On failure there is
+ * nothing to close. */
 tn_status tn__file_set_open(tn__file_set *set, const char *path);
-/* The first of these alone, before a file is saved in the folder of `path`. */
+/* Removes the files that killed saves left in the folder of `path`. To be called before a single
+ * file is saved there. */
 void tn__file_set_sweep(const char *path);
-/* Before a new file gets its name; before the files of an index may become superfluous. */
+/* Record files in the journal: a new file before it gets its name, and the files of an old index
+ * before they may become superfluous. */
 tn_status tn__file_set_note(tn__file_set *set, const char *name, int file);
 tn_status tn__file_set_note_old(tn__file_set *set, const tn_state *index);
-/* Removes the noted files that no index of the folder names: those of the old set, or of this
- * one. */
+/* Ends a save: removes the recorded files that no index of the folder names. These are the files of
+ * the old set or, after a failure, those of the new set. */
 void tn__file_set_close(tn__file_set *set);
 
 /* ---- writing (writer.c) ---- */
 
-/* A file that is written next to the one that it will replace. After commit or abort it is gone;
- * commit that failed has removed what was written. */
+/* A file that is written next to the file that it will replace. Commit or abort ends the writer. If
+ * commit fails, the new file is removed, unless it already has its name and only its folder cannot
+ * be synced. */
 typedef struct tn__writer {
     tn_sink sink;
     int file;
     tn__target place;
-    char temporary[TN__TEMPORARY_NAME]; /* its name meanwhile; "" while it has none */
-    tn__file_set *set;                  /* to which it belongs, or NULL */
-    bool unlinkable; /* after a failure: it cannot be named; another try with a name may succeed */
-    bool named;      /* it has a name from the start */
-    tn__sibling_write *siblings; /* committed before it, and aborted with it */
+    char temporary[TN__TEMPORARY_NAME]; /* "" while the file has no name */
+    tn__file_set *set;                  /* the set to which the file belongs, or NULL */
+    bool unlinkable;                    /* after a failure: another try with `named` may succeed */
+    bool named;                         /* the file has a name from the start */
+    tn__sibling_write *siblings;        /* committed before this file, and aborted with it */
     unsigned char *buffer;
     size_t held;
-    uint64_t written, total; /* for progress */
+    uint64_t written, total; /* bytes, for progress reports */
 } tn__writer;
 
-/* `named`: it has a name from the start. With a set it replaces nothing. */
+/* Creates the new file. With `named`, it has a name from the start. With a set, it may not replace
+ * another file. */
 tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, bool named,
                           tn__file_set *set);
-/* A file that is written together with `writer`: what has the name is replaced, and is no link. */
+/* Creates another file that is written together with the file of `writer`. It may replace a regular
+ * file, but not a link. */
 tn_status tn__writer_open_sibling(tn__writer *sibling, const tn__writer *writer, const char *path);
 tn_status tn__writer_commit(tn__writer *writer);
 void tn__writer_abort(tn__writer *writer);
-/* The writer of a sink, NULL where the sink is none of ours. */
+/* Returns the writer of a sink, NULL if the sink is not from this folder. */
 tn__writer *tn__writer_of(const tn_sink *sink);
 tn_status tn__sibling_write_commit(tn__writer *writer);
 void tn__sibling_write_abort(tn__writer *writer);
 
-/* Records TN_ERR_IO "PATH: what: words of errno". */
+/* Sets the error TN_ERR_IO, "PATH: what: text of the errno value", and returns it. */
 tn_status tn__io_fail(const char *path, const char *what, int number);
 
-/* ---- what a format cannot hold, as texts (metadata.c) ---------------------------------------- */
+/* ---- what a format cannot store, as texts (metadata.c) --------------------------------------- */
 
-/* A state of tensors and texts alone that represents `state`: values, versions and ties become
- * the texts "tenon.values", "tenon.versions", "tenon.ties". NULL and an error. */
+/* Returns a new state with only tensors and texts that represents `state`: other values, versions
+ * and ties become the texts "tenon.values", "tenon.versions" and "tenon.ties". Returns NULL and
+ * sets the error on failure. */
 tn_state *tn__metadata_from_state(const tn_state *state, const char *path);
-/* The reverse; takes `state` over, also when it fails. */
+/* Reverses tn__metadata_from_state(). Takes `state` over, also on failure. */
 tn_state *tn__metadata_to_state(tn_state *state, const char *path);
 
 /* ---- ties (ties.c) ---- */
 
-/* first[i]: the first entry that is the same view of the same storage as entry i. Owned by the
- * caller (tn_free), also when it fails. */
+/* Sets first[i] to the first entry that is the same view of the same storage as entry i. The caller
+ * frees *first with tn_free(), also on failure. */
 tn_status tn__ties_find(const tn_state *state, int64_t **first);
-/* Makes two entries one tensor again, if their values are still the same. */
+/* Makes the entry `name` the same tensor as the entry `with`, if their values are still equal. */
 tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
 
-/* ---- one file (file.c), several (parts.c) ---- */
+/* ---- folders (folder.c) ---------------------------------------------------------------------- */
 
-/* By the extension; NULL without an error when there is none. */
+/* If `path` is a folder, sets *file to the path of the file of weights in it; if there is none, or
+ * several that are equally good, fails. Sets *file to NULL if `path` is not a folder. The caller
+ * frees *file with tn_free(). */
+tn_status tn__folder_find(const char *path, char **file);
+
+/* ---- one file (file_load_save.c), several files (parts.c) ------------------------------------ */
+
+/* Returns the format with the extension of `path`, NULL without an error if there is none. */
 const tn__entry *tn__file_format(const char *path);
-/* Writes the state as it is, in a format; `set` NULL: a file of its own. */
+/* Writes a state in a format, without converting it first. If `set` is NULL, the file belongs to no
+ * set. */
 tn_status tn__file_save(const tn__entry *entry, const char *path, const tn_state *state,
                         tn__file_set *set);
-/* Reads a file as its format has it; `index`: whether it may be, and then whether it is, one. */
+/* Reads a file, without converting what its format returns. *index says at the call whether the
+ * file may be an index, and afterwards whether it is one. */
 tn_state *tn__file_load(const char *path, uint32_t flags, bool *index);
-/* The names that an index has; *index is NULL when the file is not an index. No error is recorded.
- */
+/* Reads an index: the state has a file name for each tensor. Sets *index to NULL if the file is not
+ * an index. Returns a status but records no error. */
 tn_status tn__file_load_index(const char *path, tn_state **index);
-/* The state of all files that an index names; takes `index` over. */
+/* Loads the files that an index names into one state. Takes `index` over. */
 tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a file by place, and mapping it: tensors of its values. */
+ * Reads a file at any offset, or maps it, and makes tensors of its contents. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WINDOW ((size_t)1 << 18)      /* pieces are read ahead by that much */
-#define SMALL_PIECE ((size_t)1 << 15) /* larger ones go straight where they belong */
+#define WINDOW ((size_t)1 << 18)      /* bytes that are read ahead for small pieces */
+#define SMALL_PIECE ((size_t)1 << 15) /* larger pieces are read directly to their destination */
 
 struct tn__mapping {
-    _Atomic int32_t refs; /* the reader's, and one for every storage over it */
+    _Atomic int32_t refs; /* of the reader, and of every storage over the mapping */
     unsigned char *at;
     size_t size;
 };
@@ -90,7 +90,7 @@ static void mapping_drop(tn__mapping *mapping)
 static tn_status map(tn__reader *reader)
 {
     if (reader->source.size == 0)
-        return TN_OK; /* there is nothing to map */
+        return TN_OK; /* nothing to map */
     if (reader->source.size > SIZE_MAX)
         return tn_fail(TN_ERR_MEMORY, "%s: too large to be mapped", reader->source.path);
     tn__mapping *mapping = tn_malloc(sizeof *mapping);
@@ -102,7 +102,7 @@ static tn_status map(tn__reader *reader)
     if (mapping->at == MAP_FAILED) {
         int number = errno;
         tn_free(mapping);
-        return tn__io_fail(reader->source.path, "cannot map it", number);
+        return tn__io_fail(reader->source.path, "cannot map the file", number);
     }
     atomic_init(&mapping->refs, 1);
     reader->mapping = mapping;
@@ -114,7 +114,7 @@ static void release_mapped(tn__storage *storage)
     mapping_drop(storage->user[0]);
 }
 
-/* A tensor over the mapped bytes. */
+/* Returns a tensor over mapped bytes, which the scope owns. */
 static tn_tensor *mapped(const tn__reader *reader, uint64_t offset, size_t bytes,
                          const tn_device *device, const tn_meta *meta)
 {
@@ -141,7 +141,7 @@ tn__reader *tn__reader_of(const tn_source *source, uint64_t *base)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A byte that is neither 0 nor 1 would not be a bool to C. */
+/* Makes each byte 0 or 1, because any other value is not a valid bool in C. */
 static void make_bools(unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -216,7 +216,7 @@ bool tn_source_is_mapped(const tn_source *source)
 
 tn_status tn__reader_open(tn__reader *reader, const char *path, uint32_t flags)
 {
-    /* Not blocking: opening a pipe must not wait for a writer. */
+    /* O_NONBLOCK, because otherwise opening a pipe would wait for a writer. */
     int file = tn__fd_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
     return file >= 0 ? tn__reader_begin(reader, file, path, flags)
                      : tn__io_fail(path, "cannot open", errno);
@@ -227,7 +227,7 @@ tn_status tn__reader_begin(tn__reader *reader, int file, const char *path, uint3
     struct stat info;
     tn_status status = TN_OK;
     if (fstat(file, &info) != 0)
-        status = tn__io_fail(path, "cannot get its status", errno);
+        status = tn__io_fail(path, "cannot get the status of the file", errno);
     else if (S_ISDIR(info.st_mode))
         status = tn__io_fail(path, "cannot read", EISDIR);
     else if (!S_ISREG(info.st_mode))

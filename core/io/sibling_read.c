@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other files that a file names, for the readers of formats. What a file says is not trusted: a
- * name leads to a regular file below the folder of the file, by no link, or is refused. Folders are
- * opened one by one, so that nobody can put a link in between. */
+ * Other files that a file names, for the readers of formats. The contents of a file are not
+ * trusted: a name must lead to a regular file below the folder of the file, without links. Folders
+ * are opened one by one, so that nobody can replace a folder by a link after the check. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A piece of a sibling. */
+/* A range of bytes in a sibling. */
 struct range {
     struct range *next;
     tn_source source;
@@ -19,7 +19,7 @@ struct range {
     uint64_t base;
 };
 
-/* A file, opened once. */
+/* A sibling, which is opened once. */
 struct tn__sibling_read {
     tn__sibling_read *next;
     char *name, *path;
@@ -70,7 +70,7 @@ void tn__sibling_read_close(tn__sibling_read *siblings)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* What is wrong with a name, NULL: nothing. */
+/* Returns what is wrong with a name, NULL if nothing is wrong. */
 static const char *wrong_in(const char *name)
 {
     if (name[0] == '\0')
@@ -91,11 +91,11 @@ static const char *wrong_in(const char *name)
     }
 }
 
-/* The folder `length` letters of `name` long in the folder `from`, which is closed; -1 and errno.
- */
+/* Opens the folder named by the first `length` bytes of `name`, in the folder `from`, and closes
+ * `from`. Returns a descriptor, or -1 and sets errno. */
 static int enter(int from, const char *name, size_t length)
 {
-    char part[256]; /* no file system has longer ones */
+    char part[256]; /* no file system has longer names */
     int to = -1;
 
     errno = ENAMETOOLONG;
@@ -110,7 +110,7 @@ static int enter(int from, const char *name, size_t length)
     return to;
 }
 
-/* A descriptor of the file; -1 and errno. */
+/* Opens a file below a folder. Returns a descriptor, or -1 and sets errno. */
 static int open_below(const char *folder, const char *name)
 {
     int at = tn__fd_open(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
@@ -119,7 +119,7 @@ static int open_below(const char *folder, const char *name)
         at = enter(at, name, length);
     if (at < 0)
         return -1;
-    /* Not blocking: opening a pipe must not wait for a writer. */
+    /* O_NONBLOCK, because otherwise opening a pipe would wait for a writer. */
     int file = tn__fd_open(at, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     int number = errno;
     close(at);
@@ -152,7 +152,7 @@ static tn_status open_file(tn__sibling_read *made, const tn__reader *main, const
     return TN_OK;
 }
 
-/* The sibling of that name, opened at its first mention. */
+/* Returns the sibling of that name. Opens it when it is asked for the first time. */
 static tn__sibling_read *sibling_of(tn__reader *main, const char *name)
 {
     for (tn__sibling_read *known = main->siblings; known != NULL; known = known->next)
@@ -184,7 +184,8 @@ const tn_source *tn_source_sibling(const tn_source *source, const char *name, ui
     const char *wrong = wrong_in(name);
     if (main == NULL || tn__sibling_reader(source, &base) != NULL) {
         tn_fail(TN_ERR_VALUE,
-                "tn_source_sibling: source: expected the one that the format was given");
+                "tn_source_sibling: source: wrong source; expected the one that the format's "
+                "function was called with");
         return NULL;
     }
     if (wrong != NULL) {

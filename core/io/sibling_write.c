@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other files in the folder of the one that is written, for the writers of formats. They take their
- * names when all is written, and the file that was asked for takes its name last. */
+ * Other files in the folder of the file that is written, for the writers of formats. They get their
+ * names when everything is written. The file that the caller asked for gets its name last. */
 #include "core/io/private.h"
 
 struct tn__sibling_write {
@@ -21,7 +21,7 @@ static const char *wrong_in(const char *name)
     return NULL;
 }
 
-/* Whether the file that was asked for, or a sibling, has that name. */
+/* Returns whether the file that the caller asked for, or a sibling, has that name. */
 static bool is_taken(const tn__writer *writer, const char *name)
 {
     const char *asked = writer->sink.path + tn__target_folder_length(writer->sink.path);
@@ -49,8 +49,10 @@ const tn_sink *tn_sink_sibling(const tn_sink *sink, const char *name)
     tn__writer *writer = tn__writer_of(sink);
     const char *wrong = wrong_in(name);
     if (writer == NULL || writer->set != NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_sink_sibling: sink: expected the one that the format was given, "
-                              "for a file that is no part of a set");
+        tn_fail(
+            TN_ERR_VALUE,
+            "tn_sink_sibling: sink: wrong sink; expected the one that the format's function was "
+            "called with, for a file that is not part of a set");
         return NULL;
     }
     if (wrong == NULL && is_taken(writer, name))

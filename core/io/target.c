@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a new file goes: the folder, opened once, and the name in it. Links are followed one by
- * one, so that a link stays a link, also one whose target does not exist yet. */
+ * Where a new file goes: its folder, which is opened once, and its name in the folder. Links are
+ * followed one by one, so that a link is kept even if its target does not exist yet. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -19,8 +19,8 @@ size_t tn__target_folder_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Opens the folder of `path`, which is relative to the one that is open. A folder that cannot be
- * listed can still be written to. */
+/* Opens the folder of `path`, relative to the folder `from`. A folder that cannot be listed is
+ * opened with O_PATH, because files can still be created in it. */
 static int open_folder(int from, const char *path, size_t length)
 {
     const char *name = length > 0 ? path : ".";
@@ -41,7 +41,8 @@ static int open_folder(int from, const char *path, size_t length)
     return folder;
 }
 
-/* `path` is what was asked for, or what a link on the way names. */
+/* Sets the error for a folder that cannot be opened. `asked` is the path that the caller asked for.
+ * `path` is the same path, or the target of a link. */
 static tn_status no_folder(const tn__target *place, const char *path, const char *asked, int number)
 {
     if (number == ENOMEM)
@@ -52,7 +53,7 @@ static tn_status no_folder(const tn__target *place, const char *path, const char
                           asked, path, strerror(number));
 }
 
-/* Goes to the folder of `path` and sets the name. */
+/* Opens the folder of `path` and stores the name. */
 static tn_status enter(tn__target *place, const char *path, const char *asked)
 {
     size_t length = tn__target_folder_length(path);
@@ -71,8 +72,9 @@ static tn_status enter(tn__target *place, const char *path, const char *asked)
     return name[0] != '\0' ? TN_OK : tn__io_fail(asked, "cannot write", EISDIR);
 }
 
-/* A link that another user put into a folder that everybody may write to: following it would let
- * that user choose which of our files is replaced. The system protects open() in the same way. */
+/* Returns whether another user put this link into a folder that everybody may write to. Following
+ * it would let that user choose which of our files is replaced. The system protects open() in the
+ * same way. */
 static bool is_trap(const tn__target *place, const struct stat *link)
 {
     const mode_t shared = S_ISVTX | S_IWOTH;
@@ -112,13 +114,14 @@ tn_status tn__target_find(tn__target *place, const char *path, bool fresh)
         if (!place->exists && errno == ENOENT)
             return TN_OK;
         if (!place->exists)
-            status = tn__io_fail(path, "cannot get its status", errno);
+            status = tn__io_fail(path, "cannot get the status of the file", errno);
         else if (S_ISREG(place->old.st_mode))
             return TN_OK;
         else if (S_ISDIR(place->old.st_mode))
             status = tn__io_fail(path, "cannot write", EISDIR);
         else if (!S_ISLNK(place->old.st_mode))
-            status = tn_fail(TN_ERR_IO, "%s: not a regular file; it is not replaced", path);
+            status = tn_fail(TN_ERR_IO,
+                             "%s: not a regular file; only a regular file can be replaced", path);
         else if (links == LINKS_MAX)
             status = tn__io_fail(path, "cannot follow the links", ELOOP);
         else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are not finished: their names, and those that killed processes left behind. The
- * process that writes such a file holds a lock on it, so a file that can be locked has lost its
- * writer. */
+ * Temporary files: their names, and removing those that killed processes left behind. The process
+ * that writes such a file holds a lock on it. If another process can lock the file, its writer has
+ * ended. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -30,8 +30,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* A number for this machine: locks do not reach from one machine to another on every file
- * system. */
+/* Returns a number for this machine, because on some file systems a lock is not visible to other
+ * machines. */
 static uint32_t machine(void)
 {
     struct utsname names;
@@ -60,9 +60,10 @@ static bool is_own(const char *name, const char *ending)
            host[8] == '-' && strspn(number, digits) == 16 && strcmp(number + 16, ending) == 0;
 }
 
-/* ---- making one ------------------------------------------------------------------------------ */
+/* ---- creating -------------------------------------------------------------------------------- */
 
-/* Whether `name` in the folder is the open file. */
+/* Returns whether `name` in the folder is the open file. Sets *opened to the status of the open
+ * file. */
 static bool is_file(int folder, const char *name, int file, struct stat *opened)
 {
     struct stat named;
@@ -84,7 +85,7 @@ int tn__temporary_create(int folder, const char *ending, mode_t mode, char name[
         flock(file, LOCK_EX | LOCK_NB);
         if (is_file(folder, name, file, &info))
             return file;
-        close(file); /* another process took it for a stale one before it was locked */
+        close(file); /* another process removed it as stale before it was locked */
         errno = EEXIST;
     }
     name[0] = '\0';
@@ -109,15 +110,16 @@ int tn__temporary_link_as(int folder, int file, const char *name)
     tn_snprint(path, sizeof path, "/proc/self/fd/%d", file);
     if (linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
-    /* Without /proc; the system lets only some processes do this. */
+    /* The fallback without /proc, which the system allows only to privileged processes. */
     if (errno == ENOENT && linkat(file, "", folder, name, AT_EMPTY_PATH) == 0)
         return 0;
     return errno;
 }
 
-/* ---- stale ones ------------------------------------------------------------------------------ */
+/* ---- removing -------------------------------------------------------------------------------- */
 
-/* Opens and locks a file of our naming whose writer is gone; -1 when it is not one. */
+/* Opens and locks a temporary file whose writer has ended. Returns -1 for any other file. A file
+ * from another machine must be a day old. */
 static int take_stale(int folder, const char *name)
 {
     struct stat info;

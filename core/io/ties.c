@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ties: entries of a state whose tensors are the same view of one storage. */
+ * Ties: entries of a state whose tensors are the same view of the same storage. */
 #include "core/io/private.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int by_number(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* By storage, offset, type and layout; equal ones by place. */
+/* Compares by storage, offset, dtype and layout. */
 static int compare(const void *one, const void *other)
 {
     const struct view *a = one, *b = other;
@@ -66,7 +66,7 @@ tn_status tn__ties_find(const tn_state *state, int64_t **first)
     return TN_OK;
 }
 
-/* Whether two tensors hold the same values, to the bit. */
+/* Sets *same to whether the tensors have the same dtype, shape, device and bits. */
 static tn_status same_bits(tn_tensor *a, tn_tensor *b, bool *same)
 {
     size_t size = (size_t)tn_tensor_numel(a) * tn_dtype_size(tn_tensor_dtype(a));
@@ -102,7 +102,7 @@ tn_status tn__ties_join(tn_state *state, const char *name, const char *with)
     int64_t a = tn_state_find(state, name), b = tn_state_find(state, with);
     bool same = false;
     if (a < 0 || b < 0 || a == b)
-        return TN_OK; /* another program took one out of the file */
+        return TN_OK; /* another program removed one of them from the file */
     tn_value x = tn_state_value(state, a), y = tn_state_value(state, b);
     if (x.kind != TN_VALUE_TENSOR || y.kind != TN_VALUE_TENSOR)
         return TN_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Atomic writing: a new file in the same folder, on the disk before it takes the old one's name.
- * Whatever goes wrong, the old file is as it was and the new one is gone. The new file has no
- * name while it is written, where the file system can do that: nothing is left then of a process
- * that is killed. */
+ * Atomic writing: a new file in the same folder, which is on the disk before it gets the name of
+ * the old file. If anything fails before that, the old file is unchanged and the new file is
+ * removed. If the file system allows it, the new file has no name while it is written, so that a
+ * killed process leaves nothing behind. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"
@@ -55,8 +55,9 @@ static tn_status take(void *user, const void *from, size_t bytes)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The file whose owner and mode the new one gets: the one that it replaces, or the old index of
- * its set, so that the parts of a private model stay private; NULL: none. */
+/* Returns the file whose owner and mode the new file gets: the file that is replaced or, for a part
+ * of a set, the old index, so that the parts of a private model stay private. Returns NULL if there
+ * is none. */
 static const struct stat *model_of(const tn__writer *writer)
 {
     if (writer->place.exists)
@@ -64,14 +65,15 @@ static const struct stat *model_of(const tn__writer *writer)
     return writer->set != NULL && writer->set->exists ? &writer->set->old : NULL;
 }
 
-/* What gets the mode of another file is readable for its owner alone until then. */
+/* Creates the new file. If it will get the mode of another file, only its owner may read it until
+ * then. */
 static tn_status open_new(tn__writer *writer, bool named)
 {
     mode_t mode = model_of(writer) != NULL ? 0600 : 0666;
     if (!named)
         writer->file = tn__fd_open(writer->place.folder, ".", O_TMPFILE | O_RDWR, mode);
     if (writer->file >= 0) {
-        flock(writer->file, LOCK_EX | LOCK_NB); /* before it has a name: temporary.c */
+        flock(writer->file, LOCK_EX | LOCK_NB); /* locked before it gets a name: see temporary.c */
         return TN_OK;
     }
     writer->file = tn__temporary_create(writer->place.folder, ending, mode, writer->temporary);
@@ -108,16 +110,16 @@ tn_status tn__writer_open(tn__writer *writer, const char *path, uint64_t total, 
     return status;
 }
 
-/* What has the name now: nothing, or a regular file. Links are not followed. */
+/* Looks for a file that has the name, which must be a regular file. Links are not followed. */
 static tn_status look_at_old(tn__writer *writer)
 {
     tn__target *place = &writer->place;
     place->exists = fstatat(place->folder, place->name, &place->old, AT_SYMLINK_NOFOLLOW) == 0;
     if (!place->exists && errno != ENOENT)
-        return tn__io_fail(writer->sink.path, "cannot get its status", errno);
+        return tn__io_fail(writer->sink.path, "cannot get the status of the file", errno);
     if (!place->exists || S_ISREG(place->old.st_mode))
         return TN_OK;
-    return tn_fail(TN_ERR_IO, "%s: %s; it is not replaced", writer->sink.path,
+    return tn_fail(TN_ERR_IO, "%s: %s; only a regular file can be replaced", writer->sink.path,
                    S_ISLNK(place->old.st_mode)   ? "a link"
                    : S_ISDIR(place->old.st_mode) ? "a folder"
                                                  : "not a regular file");
@@ -142,10 +144,11 @@ tn__writer *tn__writer_of(const tn_sink *sink)
     return sink->write == take ? sink->user : NULL;
 }
 
-/* ---- putting it in its place ----------------------------------------------------------------- */
+/* ---- giving the file its name ---------------------------------------------------------------- */
 
-/* Owner, group and permissions of the file that is replaced; never its set-uid and set-gid bits.
- * Where the group cannot be kept, the new one gets no more rights than all others had. */
+/* Gives the new file the owner, the group and the permissions of the old one, but never its set-uid
+ * and set-gid bits. If the group cannot be kept, the new group gets only the permissions of all
+ * other users. */
 static tn_status keep_owner(const tn__writer *writer)
 {
     const struct stat *old = model_of(writer);
@@ -167,8 +170,8 @@ static tn_status keep_owner(const tn__writer *writer)
     return TN_OK;
 }
 
-/* Gives a file without a name its name, or one of our own where it replaces another. 0, or
- * errno. */
+/* Gives a file without a name its final name or, if that would replace a file, a temporary name.
+ * *placed says whether it is the final name. Returns 0 or an errno value. */
 static int link_new(tn__writer *writer, bool *placed)
 {
     int number = EEXIST;
@@ -179,7 +182,7 @@ static int link_new(tn__writer *writer, bool *placed)
     }
     if (number == EEXIST && writer->set == NULL)
         number = tn__temporary_link(writer->place.folder, writer->file, ending, writer->temporary);
-    /* A file system may have files without names and no way to name them. */
+    /* Some file systems support files without names but cannot give them a name later. */
     writer->unlinkable = number != 0 && number != EEXIST && number != ENOSPC && number != EDQUOT &&
                          number != EIO && number != EROFS;
     return number;
@@ -210,8 +213,7 @@ static tn_status put_in_place(tn__writer *writer)
     return TN_OK;
 }
 
-/* Makes the new name itself durable. Some file systems cannot sync a folder; that is not a failure.
- */
+/* Makes the new name durable. Some file systems cannot sync a folder, which is not a failure. */
 static tn_status sync_folder(const tn__writer *writer)
 {
     if (fsync(writer->place.folder) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS &&
@@ -228,7 +230,7 @@ tn_status tn__writer_commit(tn__writer *writer)
     if (status == TN_OK)
         status = keep_owner(writer);
     if (status == TN_OK && fsync(writer->file) != 0)
-        status = tn__io_fail(writer->sink.path, "cannot sync it", errno);
+        status = tn__io_fail(writer->sink.path, "cannot sync the file", errno);
     if (status == TN_OK && writer->set != NULL)
         status = tn__file_set_note(writer->set, writer->place.name, writer->file);
     if (status == TN_OK)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of the library, at the program's wish. */
+ * tn_shutdown: releases what the library has acquired, when the program wants it. */
 #include "core/op/internal.h"
 
-/* From higher folders to lower ones: what calls plugins first, the plugins next, then what they
- * called. The environment table stays: its strings live until the process ends. */
+/* Shuts down the parts in the order of their dependence: first what calls plugins, then the
+ * plugins, then what the plugins call. The table of environment variables stays, because its
+ * strings must live until the process ends. */
 void tn_shutdown(void)
 {
     tn__observers_shutdown();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What lower folders of the core call in higher ones. Includes go one way, from higher folders to
- * lower ones (tests/house/core_folders.sh); each lower folder declares a table of the functions
- * that it needs from above, and this file, which knows all folders, fills the tables. */
+ * Calls from lower to higher folders of the core. A folder may include headers of lower folders
+ * only (tests/house/core_folders.sh). So each lower folder declares a table of the functions that
+ * it needs from higher folders, and this file, which includes all folders, fills these tables. */
 #include "core/check/check.h"
 #include "core/grad/internal.h"
 #include "core/module/internal.h"

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * Backward hooks. A call that has some puts an identity node on its inputs and another on its
- * outputs: gradients that come by the second begin the module's backward, those that come by the
- * first end it. The nodes hold the hooks of the time of the call. */
+ * Backward hooks. A call with such hooks puts one identity node on its inputs and another on its
+ * outputs. In a backward, gradients reach the node of the outputs first, which runs the pre hooks,
+ * and later the node of the inputs, which runs the full hooks. The nodes keep the hooks that were
+ * registered at the time of the call. */
 #include "core/module/hooks.h"
 
 struct node {
-    int64_t values;   /* positional values of the pack */
-    int64_t count;    /* of them tracked; 0: there is no node */
-    int64_t *tracked; /* their indices */
+    int64_t values;   /* number of positional values of the pack */
+    int64_t count;    /* number of tracked values; 0: there is no node */
+    int64_t *tracked; /* indices of the tracked values in the pack */
 };
 
-/* A backward that has come by the outputs and not yet by the inputs. */
+/* A backward that has passed the node of the outputs but not yet the node of the inputs. */
 struct pass {
     struct pass *next;
-    pthread_t thread; /* a backward runs in one thread; several may share a graph */
+    pthread_t thread; /* each backward runs in one thread; several may share a graph */
     tn_pack *grad_output;
 };
 
 struct tn__backward {
     _Atomic int32_t refs;
-    tn_module *module; /* kept */
+    tn_module *module; /* owned reference */
     tn__hook_row before, full;
     struct node input, output;
     pthread_mutex_t lock;
     struct pass *passes;
 };
 
-/* ---- its life -------------------------------------------------------------------------------- */
+/* ---- creation and reference count ------------------------------------------------------------ */
 
 static tn__backward *passage_keep(tn__backward *passage)
 {
@@ -81,9 +82,10 @@ tn_status tn__backward_new(tn_module *module, tn__backward **out)
     return status;
 }
 
-/* ---- what a backward remembers between the two nodes ----------------------------------------- */
+/* ---- data that a backward keeps between the two nodes ---------------------------------------- */
 
-/* What this thread left, given up to the caller; NULL when nothing. */
+/* Removes the pack that leave_pass() stored for this thread. The caller owns the result; NULL if
+ * there is no pack. */
 static tn_pack *take_pass(tn__backward *passage)
 {
     struct pass **at = &passage->passes, *found;
@@ -102,8 +104,8 @@ static tn_pack *take_pass(tn__backward *passage)
     return grad_output;
 }
 
-/* Takes over the pack. What an earlier backward of this thread left, which never came to the
- * inputs, goes. */
+/* Stores a pack for this thread and takes it over. An earlier backward of this thread may have left
+ * a pack because it never reached the inputs: that pack is dropped. */
 static tn_status leave_pass(tn__backward *passage, tn_pack *grad_output)
 {
     struct pass *pass = tn_malloc(sizeof *pass);
@@ -125,7 +127,8 @@ static tn_status leave_pass(tn__backward *passage, tn_pack *grad_output)
 
 static const tn_value no_value = { .kind = TN_VALUE_NONE };
 
-/* One value for each of the node's; kind NONE where nothing was tracked or no gradient is given. */
+/* Returns a pack with one value for each positional value of the module's pack. Values that are not
+ * tracked or have no gradient are of kind NONE. */
 static tn_pack *pack_of(const struct node *node, tn_tensor *const *gradients)
 {
     tn_pack *pack = tn_pack_new();
@@ -148,7 +151,7 @@ static bool no_gradient(tn_value value)
            (value.kind == TN_VALUE_TENSOR && tn__is_none(value.as.tensor));
 }
 
-/* The gradients of what the node tracks, in the scope. */
+/* Gets the gradients of the tracked values from a pack. The scope owns them. */
 static tn_status unpack(const struct node *node, const tn_pack *pack, const char *what,
                         tn_tensor **gradients)
 {
@@ -168,7 +171,7 @@ static tn_status unpack(const struct node *node, const tn_pack *pack, const char
     return TN_OK;
 }
 
-/* ---- the outputs' node ----------------------------------------------------------------------- */
+/* ---- the node of the outputs ----------------------------------------------------------------- */
 
 static tn_status check_count(const tn_pack *replaced, int64_t expected, const char *hook,
                              const char *what)
@@ -212,7 +215,7 @@ static tn_status run_before(tn__backward *passage, tn_pack **grad_output)
     return status;
 }
 
-/* A full hook's turn. */
+/* Calls full backward hook `i`. */
 static tn_status run_full(tn__backward *passage, int64_t i, const tn_pack *grad_input,
                           const tn_pack *grad_output, tn_pack **replaced)
 {
@@ -228,7 +231,8 @@ static tn_status run_full(tn__backward *passage, int64_t i, const tn_pack *grad_
     return tn__hook_turn_end(&turn, status, "backward hook", "new grad_input", replaced);
 }
 
-/* No input requires a gradient: the hooks run here, and have nothing to say. */
+/* Runs the full hooks here because no input requires a gradient. There is no gradient that they
+ * could replace. */
 static tn_status run_full_at_outputs(tn__backward *passage, const tn_pack *grad_output)
 {
     tn_pack *grad_input = pack_of(&passage->input, NULL);
@@ -270,7 +274,7 @@ static tn_status output_backward(tn_function_ctx *ctx, void *user, tn_tensor *co
     return status;
 }
 
-/* ---- the inputs' node ------------------------------------------------------------------------ */
+/* ---- the node of the inputs ------------------------------------------------------------------ */
 
 static tn_status run_full_at_inputs(tn__backward *passage, tn_pack **grad_input,
                                     const tn_pack *grad_output)
@@ -303,10 +307,11 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
     tn_status status;
 
     (void)ctx;
-    /* Where the outputs do not depend on one of several inputs, its gradient is zeros here. */
+    /* If the outputs do not depend on an input, the gradient of that input is zeros here. */
     memcpy(gin, gout, (size_t)node->count * sizeof *gin);
-    if (grad_output == NULL || passage->full.count == 0) { /* not a backward of this call's outputs,
-                                                              or no hook is registered */
+    /* Nothing is left to do if the gradients did not come through the outputs of this call, or if
+     * there are no full hooks. */
+    if (grad_output == NULL || passage->full.count == 0) {
         tn_pack_drop(grad_output);
         return TN_OK;
     }
@@ -321,9 +326,9 @@ static tn_status input_backward(tn_function_ctx *ctx, void *user, tn_tensor *con
     return status;
 }
 
-/* ---- putting the nodes there ----------------------------------------------------------------- */
+/* ---- inserting the nodes --------------------------------------------------------------------- */
 
-/* The inputs as they are: what comes out looks at the same memory. */
+/* Returns the inputs themselves: each output shares the memory of its input. */
 static tn_status pass_inputs(tn_function_ctx *ctx, void *user, tn_tensor *const *in,
                              tn_tensor **out)
 {
@@ -343,7 +348,7 @@ static tn_status pass_outputs(tn_function_ctx *ctx, void *user, tn_tensor *const
     return tn_function_set_materialize_grads(ctx, false);
 }
 
-/* PyTorch's name, which its messages have in them. */
+/* PyTorch's name for these nodes, which occurs in its messages. */
 #define NODE_NAME "BackwardHookFunction"
 
 static const tn_function input_function = {
@@ -359,8 +364,9 @@ static bool requires_grad(tn_value value)
            tn__requires_grad(value.as.tensor);
 }
 
-/* Fills the node's description and `tensors` (owned by the caller: tn_free) with what requires a
- * gradient. */
+/* Finds the values of the pack that require a gradient. Stores their indices in the node, and the
+ * tensors in the first half of the array *tensors; the second half is for the outputs. The caller
+ * frees *tensors with tn_free(). */
 static tn_status track(struct node *node, const tn_pack *pack, tn_tensor ***tensors)
 {
     int64_t count = 0;
@@ -385,7 +391,7 @@ static tn_status track(struct node *node, const tn_pack *pack, tn_tensor ***tens
     return TN_OK;
 }
 
-/* The tracked tensors through the function, back into the pack. */
+/* Passes the tracked tensors through the function and puts the results into the pack. */
 static tn_status put_node(tn__backward *passage, const tn_function *function, struct node *node,
                           tn_tensor **tensors, tn_pack *pack)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one call may build. A spec of a few words can ask for any number of modules (repeats, layers
- * of a recurrent network), so what it makes is counted, bounded, and the program is asked meanwhile
- * whether to go on. */
+ * Limits what one call may build. A short spec can ask for any number of modules (repeats, layers
+ * of a recurrent network). Therefore the slots that a call makes are counted and limited, and the
+ * program is asked from time to time whether to go on. */
 #include "core/module/internal.h"
 
-enum { EACH = 64 }; /* the program is asked once for so many */
+enum { EACH = 64 }; /* steps from one report of progress to the next */
 
 static _Thread_local struct {
     int64_t depth, made, steps;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calling a module: the one place where observers, scopes, errors and hooks go around a layer's
- * forward. */
+ * Calls of modules. Observers, scopes, error texts and hooks are put around a layer's forward here
+ * and nowhere else. */
 #include "core/module/hooks.h"
 #include "core/plugin/check_thread.h"
 
-/* The calls under way in this thread, for the path in error texts. */
+/* A call of a module that is in progress in this thread. Error texts get their paths from the list
+ * of frames. */
 struct frame {
     tn_module *module;
     struct frame *outer;
     int depth;
-    bool orphan; /* the module's last reference was dropped during the call */
+    bool orphan; /* the module's last reference was dropped during this call */
 };
 
 static _Thread_local struct frame *innermost TN__TLS_NEAR;
 static _Thread_local uint64_t described
-    TN__TLS_NEAR; /* count of failures at which the last path was put in front */
+    TN__TLS_NEAR; /* tn_error_mark() when add_where() last changed a message */
 
-/* What a call takes and gives: one tensor, or packs. */
+/* The input and the output of a call: one tensor each, or one pack each. The other two members are
+ * NULL. */
 struct exchange {
     tn_tensor *input;
     tn_tensor *output; /* owned */
@@ -25,9 +27,9 @@ struct exchange {
     tn_pack *pack_out;
 };
 
-/* A hook or a forward may take the module that is being called out of its tree. It lives until
- * its outermost call of this thread ends: a reference for every call would cost more than the
- * rest of it. */
+/* Calls do not take a reference to their module, because that would cost more than the rest of a
+ * call. A hook or a forward may drop the last reference by removing the module from its tree. Then
+ * the module lives until its outermost call in this thread ends. */
 bool tn__call_holds(const tn_module *module)
 {
     struct frame *holder = NULL;
@@ -42,7 +44,8 @@ bool tn__call_holds(const tn_module *module)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* "0.fc1" of the frame within the outermost module that is being called. */
+/* Appends the path of a frame's module, such as "0.fc1", relative to the outermost module that is
+ * being called. */
 static void put_path(const struct frame *frame, tn__text *text)
 {
     if (frame->outer == NULL)
@@ -57,7 +60,7 @@ static void put_path(const struct frame *frame, tn__text *text)
             return;
         }
     }
-    tn__text_add(text, "<%s>", frame->module->type); /* called, but no child of the caller */
+    tn__text_add(text, "<%s>", frame->module->type); /* not a child of the module that calls it */
 }
 
 static void write_where(const struct frame *frame, tn__text *text)
@@ -77,14 +80,15 @@ static void write_where(const struct frame *frame, tn__text *text)
     }
 }
 
-/* For anomaly mode: where this thread is. */
+/* For anomaly mode: writes which module this thread is calling. */
 static void where_now(tn__text *text)
 {
     if (innermost != NULL)
         write_where(innermost, text);
 }
 
-/* Puts the module in front of the message, once, by the innermost call that failed. */
+/* Puts the path of the module in front of the error message. Only the innermost failed call does
+ * this: the calls around it see in `described` that it is done. */
 static void add_where(const struct frame *frame)
 {
     tn__text where = { 0 };
@@ -93,33 +97,51 @@ static void add_where(const struct frame *frame)
     if (described == tn_error_mark())
         return;
     write_where(frame, &where);
-    tn_snprint(own, sizeof own, "%s: ", frame->module->type); /* it would be there twice */
+    tn_snprint(own, sizeof own, "%s: ", frame->module->type); /* cut off: the prefix repeats it */
     tn__error_cut(own);
     tn_error_prefix("in %s: ", where.at != NULL ? where.at : frame->module->type);
     tn__text_free(&where);
     described = tn_error_mark();
 }
 
-/* ---- the layer's code, both forms ------------------------------------------------------------ */
+/* ---- the layer's function, for one tensor or for packs --------------------------------------- */
+
+/* The forward of a module, that of its layer or the program's: one of the two or both. */
+struct code {
+    tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
+    tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
+};
+
+static struct code code_of(const tn_module *module)
+{
+    struct code code = { NULL, NULL };
+
+    if (tn__likely(module->layer != NULL))
+        code = (struct code){ module->layer->forward, module->layer->call };
+    else if (module->own_forward != NULL)
+        code = (struct code){ module->own_forward->forward, module->own_forward->call };
+    return code;
+}
 
 static const char *plugin_of(const tn_module *module)
 {
     return module->plugin != NULL ? module->plugin->id : "";
 }
 
-static tn_status call_layer(tn_module *module, const tn_pack *in, tn_pack *out)
+static tn_status call_layer(tn_module *module, struct code code, const tn_pack *in, tn_pack *out)
 {
     tn__check_thread thread;
     tn__check_enter(&thread);
-    tn_status status = module->layer->call(module, in, out);
+    tn_status status = code.call(module, in, out);
     return tn__check_leave(&thread, plugin_of(module), module->type, status);
 }
 
-static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **output)
+static tn_status forward_one(tn_module *module, struct code code, tn_tensor *input,
+                             tn_tensor **output)
 {
     tn__check_thread thread;
     tn__check_enter(&thread);
-    tn_tensor *result = module->layer->forward(module, input);
+    tn_tensor *result = code.forward(module, input);
     tn_status status = tn__check_leave(&thread, plugin_of(module), module->type,
                                        result != NULL ? TN_OK : TN_ERR_RUNTIME);
     if (status != TN_OK)
@@ -130,28 +152,33 @@ static tn_status forward_one(tn_module *module, tn_tensor *input, tn_tensor **ou
     return TN_OK;
 }
 
-/* The one tensor that a pack has to hold, kept. */
+/* Sets *output to a new reference to the only value of the pack, which must be a tensor. */
 static tn_status one_tensor(const tn_pack *out, tn_tensor **output)
 {
     int64_t count = tn_pack_count(out);
     if (count != 1 || tn_pack_at(out, 0).kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE,
-                       "forward: wrong result, got %lld values; expected one tensor "
-                       "(tn_module_call_pack takes more)",
-                       (long long)count);
+        return count == 1 ? tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong result, got %s; expected one tensor "
+                                    "(tn_module_call_pack takes other values)",
+                                    tn__value_kind_name(tn_pack_at(out, 0).kind))
+                          : tn_fail(TN_ERR_TYPE,
+                                    "forward: wrong result, got %lld values; expected one tensor "
+                                    "(tn_module_call_pack returns other results)",
+                                    (long long)count);
     *output = tn_tensor_keep(tn_pack_tensor(out, 0));
     return TN_OK;
 }
 
-/* One tensor through a layer that takes packs. */
-static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor **output)
+/* Passes one tensor through a layer that takes packs. */
+static tn_status call_with_packs(tn_module *module, struct code code, tn_tensor *input,
+                                 tn_tensor **output)
 {
     tn_pack *in = tn_pack_new(), *out = tn_pack_new();
     tn_status status = TN_ERR_MEMORY;
     if (in != NULL && out != NULL)
         status = tn_pack_add(in, NULL, tn_value_tensor(input));
     if (status == TN_OK)
-        status = call_layer(module, in, out);
+        status = call_layer(module, code, in, out);
     if (status == TN_OK)
         status = one_tensor(out, output);
     tn_pack_drop(in);
@@ -159,8 +186,9 @@ static tn_status call_with_packs(tn_module *module, tn_tensor *input, tn_tensor 
     return status;
 }
 
-/* Packs through a layer that takes one tensor and gives one. */
-static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pack *out)
+/* Passes packs through a layer that takes and returns one tensor. */
+static tn_status forward_with_packs(tn_module *module, struct code code, const tn_pack *in,
+                                    tn_pack *out)
 {
     int64_t count = tn_pack_count(in), positional = tn_pack_positional(in);
     const char *name = count > 0 ? tn_pack_name(in, 0) : NULL;
@@ -173,7 +201,7 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
     if (input == NULL)
         return tn_error_last_code();
     tn_tensor *output = NULL;
-    tn_status status = forward_one(module, input, &output);
+    tn_status status = forward_one(module, code, input, &output);
     if (status == TN_OK) {
         status = tn_pack_add(out, NULL, tn_value_tensor(output));
         tn_tensor_drop(output);
@@ -181,43 +209,53 @@ static tn_status forward_with_packs(tn_module *module, const tn_pack *in, tn_pac
     return status;
 }
 
-/* PyTorch's words, and what would help. */
+/* PyTorch's words, followed by advice. */
 static tn_status no_forward(const tn_module *module)
 {
-    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                   "Module [%s] is missing the required \"forward\" function%s%s", module->type,
-                   module->layer == NULL ? ": its type was only read from printed text; load a "
-                                           "plugin that provides layer "
-                                         : "",
-                   module->layer == NULL ? module->type : "");
-}
+    const char *advice = module->layer == NULL
+                             ? "; load a plugin that provides this layer, or set the forward with "
+                               "tn_module_set_forward"
+                             : "; call its children, or set the forward with tn_module_set_forward";
 
-static bool has_forward(const tn_module *module)
-{
-    return module->layer != NULL && (module->layer->forward != NULL || module->layer->call != NULL);
+    return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                   "Module [%s] is missing the required \"forward\" function%s", module->type,
+                   advice);
 }
 
 static tn_status run_packs(tn_module *module, const tn_pack *in, tn_pack *out)
 {
-    if (!has_forward(module))
-        return no_forward(module);
-    return module->layer->call != NULL ? call_layer(module, in, out)
-                                       : forward_with_packs(module, in, out);
+    struct code code = code_of(module);
+
+    if (code.call != NULL)
+        return call_layer(module, code, in, out);
+    return code.forward != NULL ? forward_with_packs(module, code, in, out) : no_forward(module);
+}
+
+static tn_status run_code(tn_module *module, struct exchange *x)
+{
+    struct code code = code_of(module);
+
+    if (x->pack_in != NULL)
+        return run_packs(module, x->pack_in, x->pack_out);
+    if (tn__likely(code.forward != NULL))
+        return forward_one(module, code, x->input, &x->output);
+    return code.call != NULL ? call_with_packs(module, code, x->input, &x->output)
+                             : no_forward(module);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
-/* A call with hooks around it, all in packs. */
+/* A call with hooks around it. Its values are always in packs. */
 struct hooked {
     tn_module *module;
     tn_pack *input;     /* owned */
-    tn_pack *output;    /* owned; NULL until forward is done */
-    tn__hook_row after; /* the forward hooks, when their turn has come */
+    tn_pack *output;    /* owned; NULL until forward has returned */
+    tn__hook_row after; /* the forward hooks; empty until `taken` */
     bool taken;
-    int64_t ran; /* how many of them began */
+    int64_t ran; /* number of forward hooks that were started */
 };
 
-/* A new pack with the positional or the named values of another added to what it has. */
+/* Adds the positional values, the named values, or both, of `from` to `to`. */
 static tn_status add_values(tn_pack *to, const tn_pack *from, bool positional, bool named)
 {
     int64_t first_named = tn_pack_positional(from);
@@ -228,7 +266,8 @@ static tn_status add_values(tn_pack *to, const tn_pack *from, bool positional, b
     return status;
 }
 
-/* What a hook sees of the input; `own` is what must be dropped then. NULL and an error. */
+/* Returns the input as the hook gets it: without named values unless the hook has TN_HOOK_NAMED.
+ * The caller must drop *own, which may be NULL. Returns NULL and sets the error on failure. */
 static const tn_pack *seen_by(const tn__hook *hook, const tn_pack *input, tn_pack **own)
 {
     *own = NULL;
@@ -316,8 +355,8 @@ static tn_status run_forward_hooks(struct hooked *h)
     return status;
 }
 
-/* Whether the last failure is this one. Behind a message's end there is whatever was there
- * before. */
+/* Returns whether the last error is still `e`. Members are compared one by one, because the bytes
+ * behind the end of a message are arbitrary. */
 static bool last_failure_is(const tn_error *e)
 {
     const tn_error *last = tn_error_last();
@@ -326,14 +365,16 @@ static bool last_failure_is(const tn_error *e)
            strcmp(last->plugin, e->plugin) == 0 && strcmp(last->message, e->message) == 0;
 }
 
-/* The call failed: the hooks that always run and have not begun. The failure stays what it is. */
+/* Runs the hooks with TN_HOOK_ALWAYS that have not been started, after the call failed. The error
+ * of the call stays the last error. */
 static void run_always(struct hooked *h)
 {
     const tn_error failure = *tn_error_last();
     bool is_described = described == tn_error_mark();
 
     if (!h->taken && tn__hook_row_take(h->module, TN__HOOK_FORWARD, &h->after) != TN_OK)
-        tn__log(TN_LOG_WARNING, "no memory for the forward hooks that always run");
+        tn__log(TN_LOG_WARNING,
+                "forward hooks: out of memory; hooks with TN_HOOK_ALWAYS do not run");
     h->taken = true;
     for (; h->ran < h->after.count; h->ran++) {
         const tn__hook *hook = h->after.at[h->ran];
@@ -415,7 +456,7 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
     return status;
 }
 
-/* ---- the call's inside ----------------------------------------------------------------------- */
+/* ---- inside the scope of a call -------------------------------------------------------------- */
 
 static tn_status run_layer(tn_module *module, struct exchange *x)
 {
@@ -426,12 +467,7 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
     }
     if (tn__unlikely((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0))
         return run_hooked(module, x);
-    if (x->pack_in != NULL)
-        return run_packs(module, x->pack_in, x->pack_out);
-    if (!has_forward(module))
-        return no_forward(module);
-    return module->layer->forward != NULL ? forward_one(module, x->input, &x->output)
-                                          : call_with_packs(module, x->input, &x->output);
+    return run_code(module, x);
 }
 
 /* ---- observers ------------------------------------------------------------------------------- */
@@ -490,9 +526,12 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
         atomic_store_explicit(&tn__anomaly_where, where_now, memory_order_release);
     const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
     uint64_t failures = tn_error_mark();
+    /* the program may set another forward while this one runs */
+    tn__own_forward *own = tn__own_forward_keep(module->own_forward);
     uint64_t scope = tn_scope_begin();
     tn_status status = run_layer(module, x);
     tn_scope_end(scope);
+    tn__own_forward_drop(own);
     if (tn__unlikely(status != TN_OK)) {
         if (tn_error_mark() == failures)
             tn_fail(status, "forward: failed with %s and recorded no message",
@@ -512,7 +551,7 @@ static tn_status call(tn_module *module, struct exchange *x)
     if (tn__likely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
         return call_in_scope(module, x);
     struct watch watch;
-    tn_module_keep(module); /* an observer is told of it before the call holds it */
+    tn_module_keep(module); /* for the observers, which run before and after the call */
     watch_begin(&watch, module);
     tn_status status = call_in_scope(module, x);
     watch_end(&watch, status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the calls of a module run: as they always do, until there are graphs. */
+ * tn_module_compile: selects how the calls of a module run. Modules are not compiled to graphs yet,
+ * so the only choice is "eager()", which changes nothing. */
 #include "core/module/internal.h"
 
 tn_status tn_module_compile(tn_module *module, const char *spec)

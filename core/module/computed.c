@@ -3,7 +3,7 @@
  * Computed slots: names whose tensor a callback computes at every access. */
 #include "core/module/internal.h"
 
-#define DEPTH_MAX 100 /* computed slots that ask for one another */
+#define DEPTH_MAX 100 /* longest chain of computed slots of which each reads the next */
 
 struct tn__computed {
     tn_computed how;
@@ -53,7 +53,9 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
 {
     const struct tn__computed *computed = slot->computed;
     if (depth >= DEPTH_MAX) {
-        tn_fail(TN_ERR_RUNTIME, "computed slot '%s' of %s: %d computed slots depend on one another",
+        tn_fail(TN_ERR_RUNTIME,
+                "computed slot '%s' of %s: %d computed slots depend on one another; expected "
+                "fewer, and no cycle",
                 slot->name, module->type, DEPTH_MAX);
         return NULL;
     }
@@ -63,7 +65,7 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)
     depth--;
     if (tensor == NULL && tn_error_mark() == failures && !tn_failed())
         tn_fail(TN_ERR_RUNTIME,
-                "computed slot '%s' of %s: returned nothing and recorded no message", slot->name,
+                "computed slot '%s' of %s: get: returned NULL and recorded no message", slot->name,
                 module->type);
     tn_scope_end_with(scope, &tensor, 1);
     return tensor;

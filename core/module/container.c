@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Containers: lists and dictionaries of modules or of parameters. An entry is a slot of the
- * container; entries go in through the functions that register children and parameters, so their
- * checks hold here, too; this file keeps the order and the numbers. */
+ * container. Entries are added with the functions that register children and parameters, so that
+ * the checks of these functions apply. This file keeps the order and the numbering of the
+ * entries. */
 #include "core/module/internal.h"
 
 /* ---- what a container is --------------------------------------------------------------------- */
@@ -30,7 +31,7 @@ static tn_status is_a(const tn_module *module, uint32_t kind, const char *functi
                                          : "a layer whose entries have keys");
 }
 
-/* The same, and that its entries are parameters or modules. */
+/* Like is_a(), and checks whether the entries are parameters (`parameters`) or modules. */
 static tn_status holds(const tn_module *module, uint32_t kind, bool parameters,
                        const char *function)
 {
@@ -50,7 +51,7 @@ static tn_status same_kind(tn_module *a, tn_module *b, uint32_t kind, const char
     if (status == TN_OK && of_parameters(a) != of_parameters(b))
         status = tn_fail(TN_ERR_TYPE,
                          "%s: %s and %s: entries of different kinds; expected modules in both, or "
-                         "parameters",
+                         "parameters in both",
                          function, a->type, b->type);
     return status;
 }
@@ -81,7 +82,7 @@ static tn_status add_parameter(tn_module *module, const char *name, tn_tensor *t
     return status;
 }
 
-/* Puts what is in `from` under a name. */
+/* Adds an entry with the tensor or the module of the slot `from`. */
 static tn_status add_entry(tn_module *module, const char *name, const tn__slot *from)
 {
     return of_parameters(module) ? add_parameter(module, name, from->tensor)
@@ -95,13 +96,14 @@ static tn_status append_entry(tn_module *list, const tn__slot *from)
     tn_snprint(name, sizeof name, "%lld", (long long)entries(list)->count);
     if (tn__slots_find(entries(list), name) != NULL)
         return tn_fail(TN_ERR_KEY,
-                       "%s: entry \"%s\": exists already, because a slice keeps its keys; delete "
-                       "or insert renumbers them, tn_module_add_child takes a name",
+                       "%s: entry \"%s\": exists already, because a slice keeps the names of its "
+                       "entries; tn_list_insert and tn_list_delete renumber them, "
+                       "tn_module_add_child adds an entry under another name",
                        list->type, name);
     return add_entry(list, name, from);
 }
 
-/* Names 0, 1, ...: all or none. */
+/* Names the entries "0", "1", ... Changes no name if memory runs out. */
 static tn_status renumber(tn__slots *slots)
 {
     char **names = tn_calloc((size_t)(slots->count > 0 ? slots->count : 1), sizeof *names);
@@ -126,7 +128,7 @@ static tn_status renumber(tn__slots *slots)
     return failed ? TN_ERR_MEMORY : TN_OK;
 }
 
-/* Whether the names are 0, 1, ... already. */
+/* Returns whether the entries are already named "0", "1", ... */
 static bool is_numbered(const tn__slots *slots)
 {
     for (int64_t i = 0; i < slots->count; i++) {
@@ -140,8 +142,8 @@ static bool is_numbered(const tn__slots *slots)
     return true;
 }
 
-/* The last entry goes to `place`, those behind it one on. Names stay where they are, so the
- * index over them stays right. */
+/* Moves the last entry to `place` and the entries behind it by one. Only the values move, the names
+ * stay in order, so that the index of names stays valid. */
 static void move_last(tn__slots *slots, int64_t place)
 {
     tn__slot last = slots->at[slots->count - 1];
@@ -157,7 +159,7 @@ static tn_module *like(const tn_module *module)
     return tn__module_make(module->type, NULL, NULL, NULL, NULL, NULL, 0);
 }
 
-/* A container with a reference more, or NULL after a failure. */
+/* Returns the container after success. After a failure, drops it and returns NULL. */
 static tn_module *finished(tn_module *made, tn_status status)
 {
     if (status == TN_OK)
@@ -223,7 +225,8 @@ tn_status tn_list_append_tensor(tn_module *list, tn_tensor *tensor)
 
 tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
 {
-    char name[24] = "to be inserted"; /* no place and no identifier: it is free */
+    /* Neither a number nor an identifier: no entry has this name. */
+    char name[24] = "to be inserted";
     if (child == NULL)
         return tn__error_null_input("tn_list_insert: argument");
     tn_status status = holds(list, TN_LAYER_LIST, false, "tn_list_insert");
@@ -241,7 +244,7 @@ tn_status tn_list_insert(tn_module *list, int64_t index, tn_module *child)
     status = tn_module_add_child(list, name, child);
     if (status != TN_OK || (numbered && place == count))
         return status;
-    slots = entries(list); /* a hook may have added others */
+    slots = entries(list); /* a hook may have added entries */
     if (numbered && slots->count == count + 1) {
         move_last(slots, place);
         return TN_OK;
@@ -297,7 +300,7 @@ tn_status tn_list_delete_range(tn_module *list, int64_t start, int64_t stop, int
     if (status != TN_OK || range.count == 0)
         return status;
     tn__slots *slots = entries(list);
-    /* From the end, so that the places before stay what they are. */
+    /* Begins at the end, so that the indices of the remaining entries stay valid. */
     for (int64_t i = 0; i < range.count && status == TN_OK; i++) {
         int64_t k = range.step > 0 ? range.count - 1 - i : i;
         status = tn_module_remove(list, slots->at[range.first + k * range.step].name);
@@ -331,7 +334,8 @@ tn_status tn_list_extend(tn_module *list, tn_module *other)
         return status;
     int64_t count = entries(other)->count;
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        tn__slot from = entries(other)->at[i]; /* the array moves when a list is added to itself */
+        /* A copy: the array may move when a list is appended to itself. */
+        tn__slot from = entries(other)->at[i];
         status = append_entry(list, &from);
     }
     return status;
@@ -464,7 +468,7 @@ tn_tensor *tn_dict_default_tensor(tn_module *dict, const char *key, tn_tensor *t
     return tn__slots_find(entries(dict), key)->tensor;
 }
 
-/* The entry that is to be taken out. */
+/* Returns the entry to be removed; NULL and sets the error if there is none. */
 static tn__slot *popped(tn_module *dict, const char *key)
 {
     tn__slot *slot = key_given(key) == TN_OK ? tn__slots_find(entries(dict), key) : NULL;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converting a module: every tensor object stays, what it looks at is exchanged. First all new
- * values are made, then all are exchanged, so that a failure leaves the module as it was. */
+ * Converting a module. Every tensor object stays, and its contents (storage, shape, dtype) are
+ * exchanged. All new contents are made first and then exchanged, so that a failure leaves the
+ * module unchanged. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 
 /* ---- the map over all tensors ---------------------------------------------------------------- */
 
 struct exchange {
-    tn_tensor *tensor; /* kept */
-    tn_tensor *with;   /* owned: an object of its own, without other references */
-    char *path;        /* dotted */
+    tn_tensor *tensor; /* owned reference */
+    tn_tensor *with;   /* owned; holds the new contents, and has no other references */
+    char *path;        /* dotted path, for error texts */
 };
 
 struct map {
@@ -18,9 +19,9 @@ struct map {
     void *user;
     struct exchange *at;
     int64_t count, capacity;
-    tn__map places;           /* of a tensor: the index of its exchange + 1 */
-    const tn_tensor *in_slot; /* what the slot had whose tensor, or gradient, is changed now */
-    tn__text path;            /* of the module */
+    tn__map places;           /* from a tensor to the index of its exchange, plus 1 */
+    const tn_tensor *in_slot; /* the slot's tensor, also while its gradient is changed */
+    tn__text path;            /* of the module that is being changed */
 };
 
 static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
@@ -29,7 +30,8 @@ static struct exchange *exchange_of(struct map *map, const tn_tensor *tensor)
     return with != NULL ? &map->at[(intptr_t)*with - 1] : NULL;
 }
 
-/* Another object over the same memory, so that the exchange changes no other tensor. */
+/* Returns a new object over the same storage, so that the exchange does not change `tensor`
+ * itself. */
 static tn_tensor *object_over(const tn_tensor *tensor)
 {
     tn_meta meta;
@@ -94,7 +96,8 @@ static tn_status change_one(struct map *map, tn_tensor *tensor, const char *name
     return status;
 }
 
-/* A slot's tensor, and a parameter's gradient. The change may take the slot away. */
+/* Changes the tensor of a slot and, if it is a parameter, its gradient. The callback may remove the
+ * slot; therefore the tensor is kept and the name copied. */
 static tn_status change_slot(struct map *map, const tn__slot *slot, bool parameter)
 {
     tn_tensor *tensor = tn_tensor_keep(slot->tensor);
@@ -124,7 +127,7 @@ static tn_status change_children(struct map *map, tn_module *module, int depth)
         tn__text_put(&map->path, slot->name, strlen(slot->name));
         if (map->path.failed)
             return tn_fail(TN_ERR_MEMORY, "module: out of memory for its path");
-        tn_module *child = tn_module_keep(slot->child); /* the change may take it out of the tree */
+        tn_module *child = tn_module_keep(slot->child); /* `change` may remove it */
         status = change_module(map, child, true, depth + 1);
         tn_module_drop(child);
         map->path.length = length;
@@ -179,7 +182,8 @@ static tn_status refuse_gradient(const struct exchange *x, const tn_tensor *grad
     return status;
 }
 
-/* What may not come out: a tensor that requires grad and cannot, a gradient that does not fit. */
+/* Refuses a tensor that requires grad and whose new dtype has no gradients, and a gradient that
+ * does not match its tensor. */
 static tn_status check_all(struct map *map)
 {
     for (int64_t i = 0; i < map->count; i++) {
@@ -201,7 +205,8 @@ static tn_status check_all(struct map *map)
     return TN_OK;
 }
 
-/* Gradients are exchanged too, each in its turn. */
+/* Exchanges the contents of all tensors and gradients. If an exchange fails, reverses the exchanges
+ * before it. */
 static tn_status swap_all(struct map *map)
 {
     for (int64_t i = 0; i < map->count; i++) {
@@ -215,7 +220,7 @@ static tn_status swap_all(struct map *map)
     return TN_OK;
 }
 
-/* `map` has change and user, and is empty. */
+/* The caller has set `change` and `user`; all else in `map` is zero. */
 static tn_status run_map(struct map *map, tn_module *module, bool recurse)
 {
     tn_grad_begin(false);
@@ -249,15 +254,16 @@ tn_status tn_module_map(tn_module *module, bool recurse,
 /* ---- to -------------------------------------------------------------------------------------- */
 
 struct conversion {
-    const tn_device *device; /* NULL: keep */
-    tn_dtype dtype;          /* TN_DTYPE_AUTO: keep */
+    const tn_device *device; /* NULL: keep the device */
+    tn_dtype dtype;          /* TN_DTYPE_AUTO: keep the dtype */
     tn_memory_format format;
-    uint64_t convertible; /* dtypes that change */
+    uint64_t convertible; /* set of dtypes that are converted */
     struct map map;
-    tn__map fixed; /* tensors in slots with TN_SLOT_FIXED_DTYPE, as they were before */
+    tn__map fixed; /* tensors, before the conversion, of the slots with TN_SLOT_FIXED_DTYPE */
 };
 
-/* All tensors of a module whose dtype stays. A tensor may be in other slots, too. */
+/* Adds the tensors of a module whose slots have TN_SLOT_FIXED_DTYPE. A tensor in several slots
+ * keeps its dtype if one of these slots has the flag. */
 static tn_status find_fixed(void *user, const char *path, tn_module *module)
 {
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
@@ -272,8 +278,8 @@ static tn_status find_fixed(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* The dimensions from the innermost outwards, as a format has them; false where it does not
- * apply. */
+/* Lists the dimensions in the order of a memory format, from the innermost outwards. Returns false
+ * if the format does not apply to `ndim` dimensions. */
 static bool format_order(tn_memory_format format, int32_t ndim, int *order)
 {
     int32_t at = 0;
@@ -287,7 +293,8 @@ static bool format_order(tn_memory_format format, int32_t ndim, int *order)
     return true;
 }
 
-/* Strides that follow one another in that order; returns whether the tensor has them already. */
+/* Sets the strides of a tensor without gaps whose dimensions have that order, the innermost first.
+ * Returns whether `tensor` has these strides already. */
 static bool order_strides(const tn_tensor *tensor, const int *order, tn_meta *meta)
 {
     int64_t expect = 1;
@@ -302,8 +309,8 @@ static bool order_strides(const tn_tensor *tensor, const int *order, tn_meta *me
     return same;
 }
 
-/* Strides of a copy: those of `tensor` when it fills its memory without gaps or repeats, else
- * row-major. */
+/* Sets the strides of a copy: the strides of `tensor` if it fills its memory without gaps or
+ * repeats, otherwise row-major strides. */
 static void keep_strides(const tn_tensor *tensor, tn_meta *meta)
 {
     int order[TN_MAX_DIMS];
@@ -317,7 +324,8 @@ static void keep_strides(const tn_tensor *tensor, tn_meta *meta)
         meta->flags = 0;
 }
 
-/* Memory for the tensor's elements; the caller owns it. */
+/* Returns a new tensor with space for the elements of `tensor`, with uninitialized values. The
+ * caller owns it. */
 static tn_tensor *make_like(const tn_tensor *tensor, tn_meta *meta, const tn_device *device)
 {
     keep_strides(tensor, meta);
@@ -474,7 +482,7 @@ tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool re
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-/* What looked at one storage looks at one again. */
+/* Moves a tensor to shared memory. Tensors with a common storage get a common shared storage. */
 static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 {
     tn__map *storages = user;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deep copies of modules: storages of their own, and among the copies the same ties. */
+ * Deep copies of modules. A copy owns new storages. Modules, tensors and storages that are shared
+ * within the original are shared within the copy. */
 #include "core/module/internal.h"
 
 struct copier {
     tn__map modules, tensors,
-        storages; /* each noted with its copy, of which the copier owns a reference */
+        storages; /* from each original to its copy; the copier owns a reference to the copy */
 };
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* The bytes of a whole storage, as a tensor. */
+/* Returns a tensor over all bytes of a storage. */
 static tn_tensor *bytes_over(tn__storage *storage)
 {
     tn_meta meta = { .dtype = TN_U8, .ndim = 1 };
@@ -33,8 +34,8 @@ static tn__storage *copy_storage(tn__storage *from)
     return NULL;
 }
 
-/* The place where the copy of `from` is, or goes; NULL without memory. *is_new: it is not there
- * yet. */
+/* Returns where `seen` has the copy of `from`, or NULL if memory runs out. Sets *is_new if `from`
+ * was not in `seen` yet; its copy is then NULL. */
 static void **place_of(tn__map *seen, const void *from, bool *is_new)
 {
     int added = tn__map_add(seen, from);
@@ -64,7 +65,8 @@ static tn_tensor *copy_object(struct copier *c, tn_tensor *from)
     return NULL;
 }
 
-/* Borrowed from the copier. A plain tensor takes its gradient along, a parameter does not. */
+/* Returns the copy of a tensor, which the copier owns. The gradient of a plain tensor is copied,
+ * that of a parameter is not. */
 static tn_tensor *copy_tensor(struct copier *c, tn_tensor *from)
 {
     bool is_new;
@@ -73,7 +75,7 @@ static tn_tensor *copy_tensor(struct copier *c, tn_tensor *from)
         return place != NULL ? *place : NULL;
     if (!tn_tensor_is_leaf(from)) {
         tn_fail(TN_ERR_RUNTIME,
-                "tensor: operator %s made it; expected one that no operator made: detach it first",
+                "tensor: operator %s made it; expected a leaf: call tn_tensor_detach() first",
                 tn_tensor_grad_op(from));
         return NULL;
     }
@@ -110,7 +112,8 @@ static tn_status copy_slots(struct copier *c, const tn_module *module, const tn_
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* The layer's struct: its bytes; what options point to is shared, it never changes. */
+/* Copies the bytes of the layer's struct. Memory to which options point is shared, because it never
+ * changes. */
 static tn_status copy_data(tn_module *from, tn_module *to)
 {
     const tn_layer_def *layer = from->layer;
@@ -146,6 +149,7 @@ static tn_status copy_tree_text(const tn_module *from, tn_module *to)
 {
     if (from->tree_type == NULL)
         return TN_OK;
+    to->printed = from->printed;
     to->tree_type = tn_strdup(from->tree_type);
     to->tree_extra = tn_strdup(from->tree_extra);
     if (to->tree_type == NULL || to->tree_extra == NULL)
@@ -171,7 +175,7 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
     return TN_OK;
 }
 
-/* Borrowed from the copier. */
+/* Returns the copy of a module, which the copier owns. */
 static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 {
     if (depth > TN__MODULE_DEPTH) {
@@ -189,6 +193,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
     *place = to;
     to->training = from->training;
     to->plugin = from->plugin;
+    to->own_forward = tn__own_forward_keep(from->own_forward);
     tn_status status = copy_tree_text(from, to);
     if (status == TN_OK)
         status = copy_data(from, to);

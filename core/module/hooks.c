@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks of modules: registration, the rows that a call takes, and the hooks on registration. What
- * runs around a call is in call.c, what runs in a backward in backward.c. */
+ * Hooks of modules: registration, the rows that a call takes, and the hooks that run when a slot is
+ * registered. call.c runs the hooks of calls, backward.c the hooks of backwards. */
 #include "core/base/vector.h"
 #include "core/module/hooks.h"
 
@@ -45,7 +45,7 @@ static void unlink_handle(tn__hook_handle *handle)
         atomic_fetch_and_explicit(&list->kinds, ~TN__HOOK_BIT(hook->kind), memory_order_relaxed);
 }
 
-/* Under the lock. */
+/* The caller holds the lock of the hook handles. */
 static tn_status link_hook(tn__hooks *list, tn__hook *hook)
 {
     int64_t count = list->rows[hook->kind].count;
@@ -80,7 +80,8 @@ static tn__hooks *hooks_of(tn_module *module)
     return own;
 }
 
-/* Takes over a reference to `code`, on failure too, but then does not release `user`. */
+/* Takes over a reference to `code`, also on failure. On failure, `user` is not released and stays
+ * the caller's. */
 static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
                           tn__hook_code *code)
 {
@@ -108,7 +109,8 @@ static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
 
 /* ---- registering ----------------------------------------------------------------------------- */
 
-/* Which flags a kind takes on one module, and for all modules. */
+/* The flags that each kind of hook accepts: on one module (`own`) and for all modules
+ * (`global`). */
 static const struct kind_words {
     const char *name;
     uint32_t own, global;
@@ -140,7 +142,8 @@ static void refuse_flags(const char *of, const char *name, uint32_t flags, uint3
     tn__text_free(&text);
 }
 
-/* `given`: whether there is a function. */
+/* Registers a global hook if `module` is NULL. `given` says whether the caller passed a
+ * function. */
 static tn_hook_handle register_hook(tn_module *module, tn__hook_kind kind, uint32_t flags,
                                     tn__hook_function function, bool given, void *user,
                                     void (*release)(void *user))
@@ -165,7 +168,7 @@ static tn_hook_handle register_hook(tn_module *module, tn__hook_kind kind, uint3
     return add(module, kind, flags, code);
 }
 
-/* The same for a module that may be NULL by mistake. */
+/* Like register_hook(), but fails if `module` is NULL. */
 tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
                                  tn__hook_function function, bool given, void *user,
                                  void (*release)(void *user))
@@ -257,7 +260,8 @@ tn_hook_handle tn_global_hook_child(tn_child_hook hook, void *user, void (*relea
 
 /* ---- all hooks of a module ------------------------------------------------------------------- */
 
-/* One after the other, as `release` may be anything. */
+/* Removes the hooks one by one. The lock is not held while a hook is removed, because its `release`
+ * may call any function of the library. */
 void tn_module_unhook(tn_module *module)
 {
     tn__hooks *own = module != NULL ? atomic_load_explicit(&module->hooks, memory_order_acquire)
@@ -319,7 +323,7 @@ static tn_status make_room(const tn__hooks *from, tn__hooks *to)
     return TN_OK;
 }
 
-/* There is room. */
+/* Moves the hooks to `to`, in which make_room() has reserved memory. */
 static void move_rows(tn__hooks *from, tn__hooks *to)
 {
     for (int kind = 0; kind < TN__HOOK_KINDS; kind++) {
@@ -404,7 +408,7 @@ tn_status tn__hook_turn_begin(tn__hook_turn *turn)
     turn->replacement = tn_pack_new();
     if (turn->replacement == NULL)
         return TN_ERR_MEMORY;
-    turn->plugin = tn__error_plugin(""); /* the hook's plugin is not known */
+    turn->plugin = tn__error_plugin(""); /* the plugin of the hook is not known */
     turn->failures = tn_error_mark();
     turn->scope = tn_scope_begin();
     return TN_OK;

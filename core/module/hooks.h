@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks of modules as the files of this folder share them. */
+ * Hooks of modules: declarations for the files of this folder. */
 #ifndef TN_CORE_MODULE_HOOKS_H
 #define TN_CORE_MODULE_HOOKS_H
 
@@ -11,11 +11,11 @@ typedef enum tn__hook_kind {
     TN__HOOK_FORWARD,
     TN__HOOK_BACKWARD_PRE,
     TN__HOOK_BACKWARD,
-    TN__HOOK_STATE_PRE, /* from here on: of one module only, around its state */
+    TN__HOOK_STATE_PRE, /* from here to LOAD: only for single modules, around their state */
     TN__HOOK_STATE,
     TN__HOOK_LOAD_PRE,
     TN__HOOK_LOAD,
-    TN__HOOK_PARAMETER, /* from here on: of all modules only */
+    TN__HOOK_PARAMETER, /* from here on: only global hooks (registered for all modules) */
     TN__HOOK_BUFFER,
     TN__HOOK_CHILD,
     TN__HOOK_KINDS
@@ -38,7 +38,7 @@ typedef union tn__hook_function {
     tn_child_hook child;
 } tn__hook_function;
 
-/* What a registration calls; copies of a module share it. */
+/* The function and the user data of a registration. Copies of a module share them. */
 typedef struct tn__hook_code {
     _Atomic int32_t refs;
     tn__hook_function function;
@@ -47,17 +47,19 @@ typedef struct tn__hook_code {
 } tn__hook_code;
 
 typedef struct tn__hook {
-    tn__hook_handle handle; /* first */
-    _Atomic int32_t refs;   /* of its list, and of those who run it */
-    struct tn__hooks *list; /* where it is registered */
+    tn__hook_handle handle; /* first member: a pointer to it is cast to tn__hook */
+    _Atomic int32_t refs;   /* held by the list and by the rows that contain the hook */
+    struct tn__hooks *list; /* the list in which the hook is registered */
     tn__hook_kind kind;
     uint32_t flags;
     tn__hook_code *code;
 } tn__hook;
 
-/* The hooks of a module, or those of all modules: rows in order, under the lock of the handles. */
+/* The hooks of one module, or the global hooks. rows[kind] has the hooks of that kind in calling
+ * order. The lock of the hook handles protects the rows. */
 typedef struct tn__hooks {
-    _Atomic uint32_t kinds; /* a bit for each kind that has any: read without the lock */
+    /* TN__HOOK_BITs of the rows that are not empty; read without the lock. */
+    _Atomic uint32_t kinds;
     struct {
         tn__hook **at;
         int64_t count, capacity;
@@ -66,7 +68,7 @@ typedef struct tn__hooks {
 
 extern tn__hooks tn__hooks_global;
 
-/* Which kinds a call of this module has to look at. */
+/* Returns the kinds of hooks, global and the module's own, that a call of this module must run. */
 static inline uint32_t tn__hook_kinds(tn_module *module)
 {
     tn__hooks *own = atomic_load_explicit(&module->hooks, memory_order_acquire);
@@ -74,13 +76,13 @@ static inline uint32_t tn__hook_kinds(tn_module *module)
     return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
 
-/* Registers a hook of one module; `given`: whether there is a function. 0 and a failure
- * otherwise. */
+/* Registers a hook of one module. `given` says whether the caller passed a function. Returns 0 and
+ * sets the error on failure. */
 tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,
                                  tn__hook_function function, bool given, void *user,
                                  void (*release)(void *user));
 
-/* ---- the hooks of one kind as they are now, global ones first -------------------------------- */
+/* ---- rows: copies of the hooks of one kind, the global hooks first --------------------------- */
 
 typedef struct tn__hook_row {
     int64_t count;
@@ -88,37 +90,40 @@ typedef struct tn__hook_row {
     tn__hook *few[6];
 } tn__hook_row;
 
-/* `module` NULL: the global ones alone. The row cannot be copied. */
+/* Fills the row with references to the hooks of one kind: the global hooks, then the hooks of the
+ * module. If `module` is NULL, the row has only the global hooks. A row must not be copied, because
+ * its `at` may point to its own `few`. */
 tn_status tn__hook_row_take(tn_module *module, tn__hook_kind kind, tn__hook_row *row);
 void tn__hook_row_drop(tn__hook_row *row);
 
-/* ---- one hook's turn ------------------------------------------------------------------------- */
+/* ---- the call of one hook -------------------------------------------------------------------- */
 
 typedef struct tn__hook_turn {
-    tn_pack *replacement; /* owned, empty; what the hook gets */
+    tn_pack *replacement; /* owned; empty when the hook gets it */
     tn_hook_outcome outcome;
     uint64_t scope, failures;
     const char *plugin;
 } tn__hook_turn;
 
 tn_status tn__hook_turn_begin(tn__hook_turn *turn);
-/* Judges what the hook said. *replaced: NULL, or a pack that is the caller's now. `what` and `may`
- * are for the error: "forward hook", "another output". */
+/* Ends the call of a hook and checks its outcome. *replaced becomes NULL or a pack that the caller
+ * must drop. `what` and `may` are words for the error text, such as "forward hook" and "another
+ * output". */
 tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *what,
                             const char *may, tn_pack **replaced);
 
-/* ---- backward: identity nodes on what goes in and what comes out ----------------------------- */
+/* ---- backward hooks: identity nodes on the inputs and outputs of a call ---------------------- */
 
-/* What the two nodes of one call share; reference counted. */
+/* The data that the two nodes of one call share; reference counted. */
 typedef struct tn__backward tn__backward;
 
-/* *passage NULL: nothing to do. */
+/* Sets *passage to NULL if the module has no backward hooks. */
 tn_status tn__backward_new(tn_module *module, tn__backward **passage);
 void tn__backward_drop(tn__backward *passage);
-/* Puts the node on what goes in: *fresh is a new pack, owned by the caller, or NULL when no input
+/* Puts a node on the inputs. *fresh becomes a new pack, owned by the caller, or NULL if no input
  * requires a gradient. */
 tn_status tn__backward_input(tn__backward *passage, const tn_pack *input, tn_pack **fresh);
-/* The same for what comes out, in place. */
+/* Puts a node on the outputs; changes the pack in place. */
 tn_status tn__backward_output(tn__backward *passage, tn_pack *output);
 
 #endif

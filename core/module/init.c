@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filling a tensor by an initialization that a plugin provides. */
+ * Initialization of tensors with inits that plugins provide. */
 #include "core/module/internal.h"
 #include "core/plugin/check_thread.h"
 
-/* Whether this thread makes a module that is not to be initialized (tn_module_skip_init). */
+/* True while this thread makes a module without initializing it (tn_module_skip_init). */
 static _Thread_local bool skipped;
 
 bool tn__init_skip(bool skip)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules and states as the other folders of the core see them. */
+ * Modules and states: declarations for this folder and for other folders of the core. */
 #ifndef TN_CORE_MODULE_INTERNAL_H
 #define TN_CORE_MODULE_INTERNAL_H
 
@@ -9,66 +9,80 @@
 
 #define TN__MODULE_DEPTH TN__NESTING
 
-/* A named place of a module. Its name never moves, so a name that came from a slot is found by its
- * address. */
+/* A named slot of a module. When slots move, the memory of their names does not, so a name that was
+ * read from a slot can be compared by address. */
 typedef struct tn__slot {
     char *name;
-    tn_tensor *tensor; /* parameters and buffers: a reference of the module's own, or TN_NONE */
-    tn_module *child;  /* children: a reference of the module's own */
-    struct tn__computed *computed; /* owned; then there is neither tensor nor child */
+    tn_tensor *tensor; /* of parameters and buffers: an owned reference, or TN_NONE */
+    tn_module *child;  /* of children: an owned reference, or NULL if the name is reserved */
+    struct tn__computed *computed; /* owned; for computed slots: no tensor, no child */
     uint32_t flags;                /* TN_SLOT_*, TN__SLOT_UNSHAPED */
 } tn__slot;
 
-/* The flags of slots that callers know. */
+/* The flags of slots that the public interface has. */
 #define TN__SLOT_PUBLIC (TN_SLOT_NOT_PERSISTENT | TN_SLOT_FIXED_DTYPE)
 
 typedef struct tn__slots {
     tn__slot *at;
     int64_t count, capacity;
-    tn__index index; /* by name; empty where names are few */
+    tn__index index; /* by name; empty if there are few slots */
 } tn__slots;
+
+/* The forward of a module of the program: one of the two functions. Copies share it. */
+typedef struct tn__own_forward {
+    _Atomic int32_t refs;
+    tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
+    tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
+    void *user;
+    void (*release)(void *user);
+} tn__own_forward;
 
 struct tn_module {
     _Atomic int32_t refs;
-    _Atomic int32_t holders; /* slots whose child it is */
-    int32_t height;          /* levels below it, as far as they were there when children came */
-    _Atomic int32_t depth;   /* levels above it, as far as they were there when it got a holder */
+    _Atomic int32_t holders; /* number of slots that hold this module as a child */
+    int32_t height;          /* levels below this module; updated when a slot stores a child */
+    _Atomic int32_t depth;   /* levels above this module; updated when a slot stores it */
     bool training;
-    bool build_began;          /* then the layer's destroy must be called */
-    const tn_layer_def *layer; /* the host's full-size copy; NULL for a tree without a forward */
+    bool build_began;          /* if true, the layer's destroy must be called */
+    bool printed;              /* made from printed text, of a type that no plugin provides */
+    const tn_layer_def *layer; /* the core's copy; NULL if no plugin provides the type */
     struct tn__plugin *plugin;
     const char *type;
-    char *tree_type; /* of a tree: the type's name and the text before the children */
+    char *tree_type; /* if layer is NULL: the type's name; tree_extra: text before the children */
     char *tree_extra;
-    void *data; /* the layer's struct */
+    tn__own_forward *own_forward; /* owned; only without a layer. NULL: none */
+    void *data;                   /* the layer's own struct */
     tn__keep *keep;
     tn__slots parameters, buffers, children, computed;
-    struct tn__hooks *_Atomic hooks; /* NULL: there never was one */
-    tn_module *next;                 /* in the list of those that are being freed */
+    struct tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
+    tn_module *next;                 /* in the list of modules that tn_module_drop() is freeing */
 };
 
 /* ---- small helpers ---- */
 
-/* Appends "weight, bias", for error texts. */
+/* Appends the names, as in "weight, bias", for error texts. */
 void tn__slots_list(const tn__slots *slots, tn__text *text);
 
-/* The slot of a name, NULL if there is none. */
+/* Returns the slot of that name, NULL if there is none. */
 tn__slot *tn__slots_find(const tn__slots *slots, const char *name);
-/* The same, made at the end when there is none; NULL and an error without memory. */
+/* Returns the slot of that name. Appends an empty slot if there is none. Returns NULL and sets the
+ * error if memory runs out or the build limit is reached. */
 tn__slot *tn__slots_make(tn__slots *slots, const char *name);
 void tn__slots_clear(tn__slots *slots);
-/* Takes a slot out; it was found before. */
+/* Removes a slot, which the caller got from tn__slots_find(). */
 void tn__slots_remove(tn__slots *slots, tn__slot *slot);
-/* After names changed or slots moved. */
+/* Rebuilds the index. Must be called after names changed or slots moved. */
 void tn__slots_reindex(tn__slots *slots);
-/* Puts a child (or NULL) into a slot of the module and takes over the reference; drops what was
- * there. */
+/* Stores a child (or NULL) in a slot of the module, takes over the reference to it, and drops the
+ * previous child. */
 void tn__slot_hold(tn_module *module, tn__slot *slot, tn_module *child);
-/* Names compared and modules visited by this thread: what a test counts instead of time. */
+/* Counts the names that this thread compared and the modules that it visited. A test checks this
+ * count instead of measuring time. */
 extern _Thread_local uint64_t tn__slot_steps;
-/* Whether a slot of that kind may be registered under a name: PyTorch's checks, in its order. */
+/* Checks whether a slot of that kind may be registered under the name. Makes PyTorch's checks, in
+ * PyTorch's order. */
 tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name);
-/* "parameter", "buffer", "module", "computed tensor". */
+/* Returns the word for a kind of slot: "parameter", "buffer", "module" or "computed tensor". */
 const char *tn__slot_word(uint32_t kind);
 
 /* Computed slots. */
@@ -78,69 +92,92 @@ tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *t
 tn_status tn__computed_copy(const tn_module *from, tn_module *to);
 void tn__computed_free(struct tn__computed *computed);
 
-/* An empty module of a type, whose name is not copied. */
+/* Returns the buffer that has the value of an option: of kind VALUE, with the buffer's name. NULL
+ * if the option struct has the value. */
+const tn__slot *tn__option_buffer(const tn_module *module, const tn_option *row);
+/* Appends the values of such a buffer as the text of a nested list, or None. */
+tn_status tn__option_buffer_text(const tn__slot *slot, tn__text *text);
+
+/* Appends the spec of a module. */
+tn_status tn__module_spec_text(const tn_module *module, tn__text *text);
+
+/* One more reference to a forward of the program / one less. NULL is passed through. */
+tn__own_forward *tn__own_forward_keep(tn__own_forward *own);
+void tn__own_forward_drop(tn__own_forward *own);
+/* Returns an empty module with one reference. `type` is not copied. */
 tn_module *tn__module_new(const char *type);
-/* Whether this thread is inside a call of the module, whose last reference was dropped: the
- * outermost call destroys it at its end. */
+/* Must be called when the last reference to the module was dropped. Returns whether this thread is
+ * inside a call of the module. If so, the module is destroyed when its outermost call ends. */
 bool tn__call_holds(const tn_module *module);
-/* The innermost module that this thread is calling, or NULL. */
+/* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
-/* Frees the module if it has no reference. */
+/* Frees the module if it has no references. */
 void tn__module_destroy(tn_module *module);
 
-/* Makes a module of a layer's name; `children` (may be NULL) marks values that came as "(name):
- * Type(...)". */
+/* Makes a module of a layer, by the layer's name. `children` (may be NULL) marks the values that
+ * the text had in the form "(name): Type(...)". */
 tn_module *tn__module_make(const char *type, const char *spec_text, const tn_value *values,
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
 
 /* ---- building ---- */
 
-enum { TN__BUILD_MAX = 1 << 18 }; /* docs/guides/spec-strings.md says it */
+enum { TN__BUILD_MAX = 1 << 18 }; /* see docs/guides/spec-strings.md */
 
-/* Between them, what this thread makes is counted; nested ones count to the outermost. */
+/* Between begin and end, the slots that this thread makes are counted. Pairs of begin and end may
+ * be nested: the outermost begin resets the count. */
 void tn__build_limit_begin(void);
 void tn__build_limit_end(void);
-/* One more slot of that name: an error beyond TN__BUILD_MAX, or when the program cancels. */
+/* Counts one more slot. Fails if there are more than TN__BUILD_MAX, or if the program cancels.
+ * `name` is for the error text. */
 tn_status tn__build_limit_count(const char *name);
-/* Asks the program now and then whether to go on. */
+/* Reports progress to the program from time to time. Fails if the program cancels. */
 tn_status tn__build_limit_step(void);
 
 /* ---- hooks ---- */
 
 void tn__module_hooks_free(tn_module *module);
-/* Registers the hooks of `from` for a copy of it. */
+/* Registers the hooks of `from` on its copy `to`. */
 tn_status tn__module_hooks_copy(tn_module *from, tn_module *to);
-/* Before a value is stored under a name: the global hooks (those registered for all modules) may
- * replace it. A replacement tensor belongs to the scope; *child returns as a reference that the
- * caller drops, NULL on failure. */
+/* Run the global hooks on registration, which may replace a value before it is stored under a name.
+ * A replacement tensor belongs to the scope. *child becomes a reference that the caller drops, or
+ * NULL on failure. */
 tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
                                        tn_tensor **tensor);
 tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child);
 
-/* The layer's reset, if it has one. */
+/* Calls the layer's reset function, if it has one. */
 tn_status tn__module_reset(tn_module *module);
-/* While set, tn_init checks its arguments and fills nothing; gives back what it was before. */
+/* Sets whether tn_init in this thread checks its arguments but fills nothing. Returns the previous
+ * setting. */
 bool tn__init_skip(bool skip);
 bool tn__init_skipped(void);
 
 /* ---- lazy modules ---------------------------------------------------------------------------- */
 
-/* A slot whose tensor has no shape yet (used with TN_SLOT_NOT_PERSISTENT): it holds one of shape
- * [0] with the right dtype and device. */
+/* A flag of slots, next to TN_SLOT_NOT_PERSISTENT: the tensor of the slot has no shape yet. Until
+ * then the slot holds a tensor of shape [0] with the right dtype and device. */
 enum { TN__SLOT_UNSHAPED = 1 << 16 };
 
-/* Whether the module itself has such slots. */
+/* Returns whether a slot of this module (not of its children) is unshaped. */
 bool tn__module_waits(const tn_module *module);
-/* What the first call of a lazy module does before all else. */
+/* Infers the missing shapes of a lazy module. Its first call does this before anything else. If
+ * `pack` is NULL, `input` is the only input. */
 tn_status tn__lazy_infer(tn_module *module, const tn_pack *pack, tn_tensor *input);
-/* Gives slots in the tree the shapes of what is about to be loaded into them. */
+/* Gives the unshaped slots in the tree the shapes of the tensors that will be loaded into them. */
 tn_status tn__lazy_load(tn_module *module, const tn_state *state);
+
+/* Marks the tensors of a new module that was not initialized, so that a load with TN_LOAD_TAKE may
+ * exchange their memory (load_take.c). */
+tn_status tn__load_take_mark(tn_module *module);
+/* Sets *wanted to whether a tensor of the module has no values yet: it is on a device without
+ * memory, or was marked. */
+tn_status tn__load_take_wanted(tn_module *module, bool *wanted);
 
 /* ---- walking ---- */
 
-/* What a walk met, each with a reference of the walk's own, so that visitors may change the tree.
- */
+/* A module or tensor that a walk will visit. The walk owns a reference to it, so that visitors may
+ * change the tree. */
 typedef struct tn__met {
     char *path;
     tn_module *module;
@@ -154,13 +191,14 @@ typedef struct tn__walk {
     int64_t count, capacity;
 } tn__walk;
 
-/* All that the kinds ask for (TN_SLOT_CHILD: the modules, itself first), in order: per module
- * parameters, buffers, then children, depth first. Reserved slots are left out. */
+/* Collects what `kinds` selects (TN_SLOT_CHILD selects the modules, beginning with `module`
+ * itself). For each module, its parameters come first, then its buffers, then its children, depth
+ * first. Reserved slots are left out. */
 tn_status tn__walk_collect(tn_module *module, uint32_t kinds, bool duplicates, tn__walk *walk);
-/* The same as the options say. */
+/* Like tn__walk_collect(), with all options of a walk. */
 tn_status tn__walk_with(tn_module *module, uint32_t kinds, const tn_walk_options *options,
                         tn__walk *walk);
-/* Whether a child is the first of its parent's slots with that module. */
+/* Returns whether no earlier child slot of the module holds the same child. */
 bool tn__walk_child_is_first(const tn_module *module, int64_t index);
 void tn__walk_free(tn__walk *walk);
 

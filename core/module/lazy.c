@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lazy modules: slots without a shape, the first call that gives them one, and what loading
- * does. */
+ * Lazy modules: slots without a shape, the first call, which infers their shapes, and loading,
+ * which takes the shapes from the state. */
 #include "core/module/internal.h"
 
 static tn__slot *unshaped(const tn_module *module, const char *name)
@@ -47,7 +47,7 @@ tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
     return status;
 }
 
-/* The object stays; it looks at memory of the new shape. */
+/* Gives the tensor of a slot new memory of that shape. The tensor object stays the same. */
 static tn_status give_shape(tn__slot *slot, tn_ints shape)
 {
     uint64_t scope = tn_scope_begin();
@@ -72,13 +72,13 @@ tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints sha
     if (tn__slots_find(&module->parameters, name) != NULL ||
         tn__slots_find(&module->buffers, name) != NULL)
         return TN_OK;
-    return tn_fail(TN_ERR_ATTR, "%s: no parameter or buffer '%s' to give a shape", module->type,
-                   name);
+    return tn_fail(TN_ERR_ATTR, "%s: '%s': no such parameter or buffer, cannot give it a shape",
+                   module->type, name);
 }
 
 /* ---- the first call -------------------------------------------------------------------------- */
 
-/* The layer that the module is from now on. */
+/* Changes the module to the layer that its lazy layer names in `becomes`. */
 static tn_status become(tn_module *module)
 {
     const tn_layer_def *lazy = module->layer;
@@ -89,7 +89,7 @@ static tn_status become(tn_module *module)
     if (entry->plugin != module->plugin || plain->data_size != lazy->data_size)
         return tn_fail(TN_ERR_RUNTIME,
                        "layer %s: cannot change to %s; expected a layer of the same plugin with "
-                       "the same data",
+                       "the same data_size",
                        lazy->name, lazy->becomes);
     module->layer = plain;
     module->type = entry->name;
@@ -104,7 +104,8 @@ static tn_status infer(tn_module *module, const tn_pack *pack)
     tn_grad_end();
     const tn__slot *left = status == TN_OK ? unshaped(module, NULL) : NULL;
     if (left != NULL)
-        status = tn_fail(TN_ERR_RUNTIME, "layer %s: gave no shape to \"%s\" at its first call",
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "layer %s: infer: gave no shape to \"%s\" in the first call",
                          module->layer->name, left->name);
     if (status == TN_OK && module->layer->becomes != NULL)
         status = become(module);
@@ -143,7 +144,7 @@ static tn_status shape_from_state(const tn__met *met, tn__slots *slots, const tn
             continue;
         tn_ints shape = tn__shape(tn_state_tensor(state, found));
         if (shape.count == 1 && shape.at[0] == 0)
-            continue; /* it waited there, too */
+            continue; /* the slot was also unshaped when the state was saved */
         tn_status status = give_shape(slot, shape);
         if (status != TN_OK)
             return status;
@@ -151,12 +152,57 @@ static tn_status shape_from_state(const tn__met *met, tn__slots *slots, const tn
     return TN_OK;
 }
 
+/* Adds a parameter, or a buffer if the dtype is not floating or complex, of the form of `tensor`.
+ */
+static tn_status add_like(tn_module *module, const char *name, const tn_tensor *tensor)
+{
+    tn_dtype dtype = tn_tensor_dtype(tensor);
+    uint64_t scope = tn_scope_begin();
+    tn_tensor *made = tn_tensor_empty(tn__shape(tensor), dtype, NULL);
+    tn_status status;
+
+    if (made != NULL && tn_device_has_memory(made->device))
+        made->storage->flags |= TN__STORAGE_UNSET; /* the load may take the state's memory */
+    if (made == NULL)
+        status = tn_error_last_code();
+    else if ((TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0)
+        status = tn_module_add_parameter(module, name, tn_parameter(made, true));
+    else
+        status = tn_module_add_buffer(module, name, made, 0);
+    tn_scope_end(scope);
+    return status;
+}
+
+/* Printed text names no parameters and buffers. Those of a type that no plugin provides therefore
+ * come from the state: the tensors that it has for the module itself. */
+static tn_status slots_from_state(const tn__met *met, const tn_state *state)
+{
+    size_t length = strlen(met->path);
+    int64_t count = met->module->printed ? tn_state_count(state) : 0;
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        const char *name = tn_state_name(state, i);
+
+        if (length > 0 && (strncmp(name, met->path, length) != 0 || name[length] != '.'))
+            continue;
+        name += length > 0 ? length + 1 : 0;
+        if (name[0] != '\0' && strchr(name, '.') == NULL && strcmp(name, "_extra_state") != 0 &&
+            tn_module_slot_kind(met->module, name) == 0 &&
+            tn_state_value(state, i).kind == TN_VALUE_TENSOR)
+            status = add_like(met->module, name, tn_state_tensor(state, i));
+    }
+    return status;
+}
+
 tn_status tn__lazy_load(tn_module *module, const tn_state *state)
 {
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, true, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
-        status = shape_from_state(&walk.at[i], &walk.at[i].module->parameters, state);
+        status = slots_from_state(&walk.at[i], state);
+        if (status == TN_OK)
+            status = shape_from_state(&walk.at[i], &walk.at[i].module->parameters, state);
         if (status == TN_OK)
             status = shape_from_state(&walk.at[i], &walk.at[i].module->buffers, state);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a load found: three lists of texts, and the words that PyTorch has for them. */
+ * The report of loading a state: three lists of texts, and an error in PyTorch's words. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 
-#define MESSAGE_ROOM 900 /* of an error record's text; what does not fit is counted */
+#define MESSAGE_ROOM 900 /* limit for an error text; names that do not fit are only counted */
 
 /* ---- lists of texts -------------------------------------------------------------------------- */
 
@@ -128,7 +128,7 @@ int64_t tn_load_report_text(const tn_load_report *report, char *out, size_t size
 
 /* ---- the error ------------------------------------------------------------------------------- */
 
-/* Names in quotes until the message is full; how many it leaves out. */
+/* Appends names in quotes until the message is full, then the number of names that are left out. */
 static void put_names(tn__text *message, const char *title, const tn_names *names)
 {
     if (names->count == 0)

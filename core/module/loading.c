@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A state, put into a module: module by module, each one's own part by its layer or by default,
- * then its extra state, then the unexpected names, then its children. All failures
- * are listed, and reported at the end. */
+ * Loads a state into a module. For each module, in this order: its own entries (by its layer or by
+ * default), its extra state, the check for unexpected names, its children. All failures are listed
+ * and reported at the end. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/name_table.h"
 
-/* What TN_LOAD_WHOLE does when all was found to fit. */
+/* A change of the module that is postponed until the whole state was checked (TN_LOAD_WHOLE). */
 struct step {
-    tn_module *module; /* a reference */
+    tn_module *module; /* owned reference */
     char *key;
-    size_t name; /* where the slot's name begins in the key */
+    size_t name; /* index in `key` at which the name of the slot begins */
     tn_value value;
     void *block;
 };
@@ -21,12 +21,15 @@ struct loader {
     tn_load_report *report;
     tn_names errors; /* separate from the report, which hooks may change */
     uint32_t flags;
-    bool later; /* steps are kept, not done */
+    bool later; /* collect steps, to do them at the end */
     struct step *steps;
     int64_t count, capacity;
+    tn__load_ties ties; /* not with TN_LOAD_ASSIGN, which gives each name its own tensor */
+    tn__load_taken taken;
 };
 
-/* The entries of a state that begin with a module's prefix, by place. */
+/* The entries of a state whose names begin with the prefix of one module. `at` has their
+ * indices. */
 struct part {
     tn_state *state;
     int64_t *at;
@@ -57,7 +60,8 @@ static void shape_text(const tn_tensor *tensor, tn__text *text)
     tn__text_add(text, ")");
 }
 
-/* Says what is wrong between two tensors; `what` NULL: their shapes. */
+/* Adds an error about copying `from` to `to`. `what` says what is wrong; NULL: the shapes
+ * differ. */
 static tn_status complain_of(struct loader *l, const char *key, const tn_tensor *to,
                              const tn_tensor *from, const char *what)
 {
@@ -81,8 +85,9 @@ static tn_status complain_of(struct loader *l, const char *key, const tn_tensor 
     return status;
 }
 
-/* PyTorch takes the first element of a row for a tensor without dimensions, as old files had it
- * (LSD-010). */
+/* Returns whether `from` is a scalar from an old file, which has shape [1]. As in PyTorch, a tensor
+ * without dimensions takes the first element of a tensor with one dimension (row LSD-010 of
+ * tests/spec/rows.txt). */
 static bool is_old_scalar(const tn_tensor *to, const tn_tensor *from)
 {
     return tn_tensor_ndim(to) == 0 && tn_tensor_ndim(from) == 1 && tn_tensor_numel(from) > 0;
@@ -95,27 +100,8 @@ static bool shapes_fit(const tn_tensor *to, const tn_tensor *from)
            (a.count == 0 || memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0);
 }
 
-static tn_status copy_values(const char *key, tn_tensor *to, tn_tensor *from)
-{
-    const tn_device *there = tn_tensor_device(to), *here = tn_tensor_device(from);
-    if (tn_tensor_numel(to) == 0)
-        return TN_OK;
-    if (!tn_device_has_memory(there)) {
-        if (tn_device_has_memory(here))
-            tn__log(TN_LOG_WARNING,
-                    "for %s: copying from the checkpoint to a tensor on %s, which has no values, "
-                    "does nothing; TN_LOAD_ASSIGN puts the checkpoint's tensor in its place",
-                    key, tn_device_name(there));
-        return TN_OK;
-    }
-    if (!tn_device_has_memory(here))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "the tensor to copy from is on %s, which has no values",
-                       tn_device_name(here));
-    return tn__copy(to, from);
-}
-
-/* Puts the tensor itself into the slot. A parameter that was not one becomes one. */
+/* Stores the tensor itself in the slot. A plain tensor for the slot of a parameter becomes a
+ * parameter. */
 static tn_status assign(tn_module *module, const char *name, bool parameter, tn_tensor *to,
                         tn_tensor *from)
 {
@@ -131,7 +117,8 @@ static tn_status assign(tn_module *module, const char *name, bool parameter, tn_
     return tn_module_set(module, name, from);
 }
 
-/* Puts a tensor into the slot `name`; a failure becomes a sentence of the report. */
+/* Copies a tensor to the slot `name`, or assigns it with TN_LOAD_ASSIGN. A failure becomes a
+ * sentence of the report; only lack of memory is returned as an error. */
 static tn_status put_tensor(struct loader *l, tn_module *module, const char *key, const char *name,
                             tn_tensor *from)
 {
@@ -140,7 +127,7 @@ static tn_status put_tensor(struct loader *l, tn_module *module, const char *key
     if (slot == NULL)
         slot = tn__slots_find(&module->buffers, name);
     if (slot == NULL || tn__is_none(slot->tensor))
-        return TN_OK; /* a hook took it away */
+        return TN_OK; /* a hook has removed the slot */
     tn_tensor *to = tn_tensor_keep(slot->tensor);
     uint64_t mark = tn_error_mark(), scope = tn_scope_begin();
     tn_status status = TN_OK;
@@ -153,7 +140,7 @@ static tn_status put_tensor(struct loader *l, tn_module *module, const char *key
     else if ((l->flags & TN_LOAD_ASSIGN) != 0)
         status = assign(module, name, parameter, to, from);
     else
-        status = copy_values(key, to, from);
+        status = tn__load_values((l->flags & TN_LOAD_TAKE) != 0 ? &l->taken : NULL, key, to, from);
     tn_grad_end();
     tn_scope_end(scope);
     if (status != TN_OK && status != TN_ERR_MEMORY) {
@@ -189,7 +176,8 @@ static tn_status do_step(struct loader *l, tn_module *module, const char *key, c
     return put_extra_state(l, module, key, value);
 }
 
-/* Does it now, or keeps it for the end. */
+/* Loads a value now or, if `later`, adds a step. `name` is where in `key` the name of the slot
+ * begins. */
 static tn_status step(struct loader *l, tn_module *module, const char *key, size_t name,
                       tn_value value)
 {
@@ -215,6 +203,13 @@ static tn_status load_slot(struct loader *l, tn_module *module, const tn_loading
                            const tn__slot *slot, const char *key, size_t prefix)
 {
     int64_t found = tn_state_find(loading->state, key);
+    bool ties = (l->flags & TN_LOAD_ASSIGN) == 0;
+    tn_status status = TN_OK;
+    if (ties)
+        status = found < 0 ? tn__load_ties_missing(&l->ties, slot->tensor, key)
+                           : tn__load_ties_found(&l->ties, slot->tensor);
+    if (status != TN_OK)
+        return status;
     if (found < 0)
         return tn_names_add(loading->missing, key);
     tn_value value = tn_state_value(loading->state, found);
@@ -294,9 +289,11 @@ static tn_status load_extra_state(struct loader *l, tn_module *module, const tn_
     return status;
 }
 
-/* ---- unexpected names, and those of the children --------------------------------------------- */
+/* ---- unexpected names, and the names of the children ----------------------------------------- */
 
-/* To which child each entry of a part belongs: its place among them, -1 for none. */
+/* Finds the child to which each entry of a part belongs: child_of[i] is the index of the child, -1
+ * if there is none. Adds the names for which the module has neither slot nor child to
+ * `unexpected`. */
 static tn_status sort_out(tn_module *module, const struct part *part, size_t prefix,
                           tn_names *unexpected, int32_t *child_of)
 {
@@ -319,7 +316,8 @@ static tn_status sort_out(tn_module *module, const struct part *part, size_t pre
     return status;
 }
 
-/* The part in the order of the children; first[c] is where those of child c begin. */
+/* Sorts the entries of a part by child. The entries of child c are sorted[first[c]] to
+ * sorted[first[c + 1] - 1]. */
 static void gather(const struct part *part, const int32_t *child_of, int64_t children,
                    int64_t *first, int64_t *sorted)
 {
@@ -338,7 +336,7 @@ static void gather(const struct part *part, const int32_t *child_of, int64_t chi
     first[0] = 0;
 }
 
-/* The entries of a state whose names begin with the prefix. */
+/* Finds the entries of a state whose names begin with the prefix. */
 static tn_status part_of(tn_state *state, const char *prefix, struct part *part)
 {
     int64_t count = tn_state_count(state);
@@ -352,7 +350,7 @@ static tn_status part_of(tn_state *state, const char *prefix, struct part *part)
     return TN_OK;
 }
 
-/* A state of its own with the entries of a part, for hooks and layers to change. */
+/* Returns a new state with the entries of a part, which hooks and layers may change. */
 static tn_state *copy_of(const struct part *part)
 {
     tn_state *state = tn_state_new();
@@ -362,7 +360,7 @@ static tn_state *copy_of(const struct part *part)
         status = tn_state_set_value(state, tn_state_name(part->state, from),
                                     tn_state_value(part->state, from));
         if (status == TN_OK && tn__state_was_read(part->state, from))
-            tn__state_mark_read(state, i); /* a module above knows it */
+            tn__state_mark_read(state, i); /* the layer of a module above has read it */
     }
     if (status == TN_OK)
         return state;
@@ -391,7 +389,7 @@ static tn_status load_children(struct loader *l, tn_module *module, const struct
         path.length = length;
         tn__text_put(&path, slot->name, strlen(slot->name));
         tn__text_put(&path, ".", 1);
-        tn_module *child = tn_module_keep(slot->child); /* a hook may take it out */
+        tn_module *child = tn_module_keep(slot->child); /* a hook may remove it from the tree */
         status = path.failed ? tn_fail(TN_ERR_MEMORY, "loading a state: out of memory for the path "
                                                       "of a module")
                              : load_tree(l, child, &below, path.at, depth + 1);
@@ -401,7 +399,7 @@ static tn_status load_children(struct loader *l, tn_module *module, const struct
     return status;
 }
 
-/* Lists the unknown names, then goes on to the children with what is theirs. */
+/* Lists unexpected names, then loads the children from their entries. */
 static tn_status load_below(struct loader *l, tn_module *module, const struct part *part,
                             const char *prefix, int depth)
 {
@@ -422,7 +420,8 @@ static tn_status load_below(struct loader *l, tn_module *module, const struct pa
     return status;
 }
 
-/* The version that the state has for the module: its path is the prefix without the dot. */
+/* Gets the version that the state has for the module. The path of the module is the prefix without
+ * the dot at its end. */
 static tn_status version_of(const tn_state *root, const char *prefix, int64_t *version)
 {
     size_t length = strlen(prefix);
@@ -452,7 +451,8 @@ static tn_status load_own(tn_module *module, tn_loading *loading)
     return status;
 }
 
-/* Hooks and layers that change the state change a copy, which the module and those below it see. */
+/* Loads a module and the modules below it. If hooks or the layer may change the state, they get a
+ * copy, from which this module and the modules below are loaded. */
 static tn_status load_tree(struct loader *l, tn_module *module, const struct part *part,
                            const char *prefix, int depth)
 {
@@ -495,12 +495,13 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
                            : status;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all modules, and the errors at the end -------------------------------------------------- */
 
 static tn_status judge(struct loader *l, const tn_module *module)
 {
     bool strict = (l->flags & TN_LOAD_STRICT) != 0;
     tn_load_report *report = l->report;
+    tn__load_ties_settle(&l->ties, &report->missing);
     tn__load_report_free_names(&report->errors);
     report->errors = l->errors;
     l->errors = (tn_names){ 0 };
@@ -513,7 +514,7 @@ static tn_status judge(struct loader *l, const tn_module *module)
 static tn_status load_all(struct loader *l, tn_module *module)
 {
     struct part part;
-    tn_status status = part_of((tn_state *)l->root, "", &part); /* changed as a copy only */
+    tn_status status = part_of((tn_state *)l->root, "", &part); /* only copies of it are changed */
     if (status == TN_OK)
         status = load_tree(l, module, &part, "", 0);
     tn_free(part.at);
@@ -532,6 +533,8 @@ static tn_status load_all(struct loader *l, tn_module *module)
         tn_free(l->steps[i].key);
     }
     tn_free(l->steps);
+    tn__load_ties_free(&l->ties);
+    tn__load_taken_free(&l->taken);
     tn__load_report_free_names(&l->errors);
     return status;
 }
@@ -539,7 +542,7 @@ static tn_status load_all(struct loader *l, tn_module *module)
 tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32_t flags,
                                 tn_load_report *report)
 {
-    const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE;
+    const uint32_t known = TN_LOAD_STRICT | TN_LOAD_ASSIGN | TN_LOAD_WHOLE | TN_LOAD_TAKE;
     if (module == NULL)
         return tn__error_null_input("loading a state: module");
     if (state == NULL)
@@ -549,6 +552,9 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
         return tn_fail(TN_ERR_VALUE,
                        "loading a state: flags: unknown, got 0x%x; expected TN_LOAD_*",
                        flags & ~known);
+    if ((flags & TN_LOAD_ASSIGN) != 0 && (flags & TN_LOAD_TAKE) != 0)
+        return tn_fail(TN_ERR_VALUE, "loading a state: flags: TN_LOAD_ASSIGN and TN_LOAD_TAKE; "
+                                     "expected one of them");
     tn_load_report own = { 0 };
     struct loader l = { .root = state,
                         .report = report != NULL ? report : &own,

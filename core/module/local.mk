@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/backward.c \
 	%D%/build_limit.c \
 	%D%/call.c \
+	%D%/call_many.c \
 	%D%/compile.c \
 	%D%/computed.c \
 	%D%/container.c \
@@ -14,11 +15,14 @@ libcore_la_SOURCES += \
 	%D%/hooks.h \
 	%D%/init.c \
 	%D%/lazy.c \
+	%D%/load_take.c \
 	%D%/loading.c \
 	%D%/loading.h \
 	%D%/make.c \
 	%D%/mode.c \
 	%D%/module.c \
+	%D%/option.c \
+	%D%/own_forward.c \
 	%D%/paths.c \
 	%D%/load_report.c \
 	%D%/saving.c \

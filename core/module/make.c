@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making modules: from the text of a spec or of repr, and from typed values. */
+ * Makes modules from the text of a spec, from printed text (repr), and from typed values. */
 #include "core/module/internal.h"
 #include "core/module/name_table.h"
 #include "core/plugin/check_thread.h"
 
-/* Text of all arguments that are not children, as repr showed them. */
+/* Returns the text of all arguments that are not children, as repr prints them. The caller frees it
+ * with tn_free(). */
 static char *tree_extra(const tn_value *values, const char *const *names, const uint8_t *children,
                         int64_t count)
 {
@@ -34,14 +35,16 @@ tn_module *tn__module_new(const char *type)
     return module;
 }
 
-/* While this thread builds a container from its printed form. */
+/* True while this thread builds a container from its printed form. The specs of its entries may
+ * then name types that no plugin provides. */
 static _Thread_local bool entries_printed;
 
-/* From text: `printed` where it is part of the printed form of another module, which may name
- * types that no plugin provides. */
+/* Makes a module from text. `printed` says that the text is part of the printed form of another
+ * module, which may name types that no plugin provides. */
 static tn_module *parse(const char *text, bool printed);
 
-/* A child that a spec names: the text of one, or a module. The result is the caller's. */
+/* Returns the child that a value of a spec describes, as text or as a module. The caller owns
+ * it. */
 static tn_module *child_from(const tn_value *value, bool printed)
 {
     if (value->kind == TN_VALUE_MODULE)
@@ -56,7 +59,7 @@ static tn_module *child_from(const tn_value *value, bool printed)
     return NULL;
 }
 
-/* The child of that name, as its value says. */
+/* Adds the child that a value describes, under a name. */
 static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
 {
     tn_module *child = child_from(value, printed);
@@ -81,19 +84,19 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
         if (!children[i])
             continue;
         if (tn__name_table_find(&given, names[i], strlen(names[i])) >= 0)
-            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\": given twice", module->type,
-                             names[i]);
+            status = tn_fail(TN_ERR_VALUE, "%s: module \"%s\": given twice; expected once",
+                             module->type, names[i]);
         else if (tn__name_table_add(&given, names[i]) < 0)
             status = tn_error_last_code();
-        else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" is a slot without a module */
+        else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" adds no child */
             status = add_from(module, names[i], &values[i], true);
     }
     tn__name_table_free(&given);
     return status;
 }
 
-/* Text of a module whose type no plugin provides, with its children: a tree that can be looked
- * at, loaded and saved. */
+/* Makes a module from printed text whose type no plugin provides, with its children. Such a tree
+ * can be inspected, loaded and saved, but not called. */
 static tn_module *tree_new(const char *type, const tn_value *values, const char *const *names,
                            const uint8_t *children, int64_t count)
 {
@@ -114,7 +117,26 @@ static tn_module *tree_new(const char *type, const tn_value *values, const char 
     return module;
 }
 
-/* One of them: a new name, and the module that its value says. */
+tn_module *tn_module_plain(const char *type)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+    if (type == NULL) {
+        tn__error_null_input("tn_module_plain: type");
+        return NULL;
+    }
+    if (type[0] == '\0' || strspn(type, word) != strlen(type) ||
+        (type[0] >= '0' && type[0] <= '9')) {
+        tn_fail(TN_ERR_VALUE,
+                "tn_module_plain: type: not a name, got %q; expected letters, digits "
+                "and `_`, no digit first",
+                type);
+        return NULL;
+    }
+    return tree_new(type, NULL, NULL, NULL, 0);
+}
+
+/* Adds argument `i` of the spec as a child, under a name that must be new. */
 static tn_status add_named(tn_module *module, const tn__spec *spec, int64_t i)
 {
     const char *name = spec->names[i];
@@ -145,7 +167,8 @@ tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list
 {
     if (module == NULL || format == NULL)
         return tn__error_null_input("tn_module_add_children: argument");
-    /* As the arguments of the module itself, so that messages quote what they know. */
+    /* Parsed as "TYPE(TEXT)", the arguments of the module itself, so that error messages can quote
+     * the text with its context. */
     tn__text whole = { 0 };
     char *text = tn__text_from_format(format, args);
     tn__spec *spec = NULL;
@@ -178,7 +201,7 @@ static bool takes_many(const tn_option *table)
     return false;
 }
 
-/* Some of the arguments of a spec, in arrays of their own; the values stay where they are. */
+/* Selected arguments of a spec. The arrays are new; memory to which the values point is shared. */
 struct arguments {
     tn_value *values;
     const char **names;
@@ -209,10 +232,10 @@ static tn_status arguments_room(struct arguments *a, int64_t count)
 
 /* ---- device= and dtype=, which every layer takes --------------------------------------------- */
 
-/* Where and of what type the module's tensors are made. */
+/* The device and the dtype for the tensors of a new module. */
 struct factory {
-    const tn_device *device; /* NULL: the default one */
-    tn_dtype dtype;          /* TN_DTYPE_AUTO: the default one */
+    const tn_device *device; /* NULL: the default device */
+    tn_dtype dtype;          /* TN_DTYPE_AUTO: the default dtype */
 };
 
 static tn_status factory_device(const tn_value *value, struct factory *f)
@@ -236,8 +259,9 @@ static tn_status factory_dtype(const tn_value *value, struct factory *f)
     return status;
 }
 
-/* Takes device and dtype out of the arguments, unless the layer has options of these names. Only
- * words and None are meant: anything else under these names is an entry of a container. */
+/* Removes `device` and `dtype` from the arguments and reads them, unless the layer has options with
+ * these names. Only a string or None is read: any other value with such a name is an entry of a
+ * container. */
 static tn_status factory_take(const tn_layer_def *layer, const char *spec_text, struct arguments *a,
                               struct factory *f)
 {
@@ -277,7 +301,7 @@ static tn_status factory_take(const tn_layer_def *layer, const char *spec_text, 
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* Calls what a layer does to a module of its own: with a scope, without recording. */
+/* Calls a function of the module's layer, in a scope and without recording for gradients. */
 static tn_status run(tn_module *module, tn_status (*step)(tn_module *), const char *what)
 {
     const char *before = tn__error_plugin(module->plugin != NULL ? module->plugin->id : "");
@@ -311,7 +335,8 @@ tn_status tn_module_reset_parameters(tn_module *module)
     if (module == NULL)
         return tn__error_null_input("tn_module_reset_parameters: argument");
     if (tn__module_waits(module))
-        return tn_fail(TN_ERR_VALUE, "%s: parameters: no shapes yet; call it once, or load a state",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: parameters: no shapes yet; call the module once, or load a state",
                        module->type);
     if (module->layer == NULL || module->layer->reset == NULL)
         return tn_fail(TN_ERR_ATTR,
@@ -321,14 +346,15 @@ tn_status tn_module_reset_parameters(tn_module *module)
     return tn__module_reset(module);
 }
 
-/* Options into data, then the layer's build and reset. */
+/* Fills in the options of the layer, then calls its build and its reset. */
 static tn_status fill_and_build(tn_module *module, const char *spec_text,
                                 const struct arguments *all, bool printed)
 {
     const tn_layer_def *layer = module->layer;
     struct arguments picked = { 0 };
     const struct arguments *options = all;
-    /* A layer that takes many makes its children itself; of others they are put in afterwards. */
+    /* A layer whose options take any number of values makes its children itself. For other layers,
+     * the children are added after build. */
     bool split = printed && !takes_many(layer->options);
     tn_status status = TN_OK;
     if (split) {
@@ -359,7 +385,7 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text,
     return status;
 }
 
-/* The module of a layer; its arguments without those that say where its tensors are made. */
+/* Builds the module with the device and the dtype that the arguments name. */
 static tn_status make(tn_module *module, const char *spec_text, struct arguments *a, bool printed)
 {
     struct factory factory = { NULL, TN_DTYPE_AUTO };
@@ -369,8 +395,8 @@ static tn_status make(tn_module *module, const char *spec_text, struct arguments
     status = tn_device_begin(factory.device);
     tn_status typed = tn_dtype_begin(factory.dtype);
     status = status == TN_OK ? typed : status;
-    /* A container parses its entries itself: in a printed one they may name types that no plugin
-     * provides. */
+    /* A container parses its entries itself. The entries of a printed container may have types that
+     * no plugin provides. */
     bool outside = entries_printed;
     entries_printed = printed && takes_many(module->layer->options);
     if (status == TN_OK)
@@ -400,7 +426,10 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
         if ((!printed && !inside) || tn_error_last_code() != TN_ERR_KEY)
             return NULL;
         tn_error_restore(mark);
-        return tree_new(type, values, names, children, count);
+        tn_module *tree = tree_new(type, values, names, children, count);
+        if (tree != NULL)
+            tree->printed = true;
+        return tree;
     }
     tn_module *module = tn__module_new(entry->name);
     if (module == NULL)
@@ -498,6 +527,10 @@ tn_module *tn_module_skip_initv(const tn_device *device, const char *format, va_
     tn_module *module = status == TN_OK ? tn_module_newv(format, args) : NULL;
     tn_device_end();
     tn__init_skip(before);
+    if (module != NULL && tn__load_take_mark(module) != TN_OK) {
+        tn_module_drop(module);
+        return NULL;
+    }
     return module;
 }
 

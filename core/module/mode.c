@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a whole tree is set to: training or eval, gradients, requires_grad. */
+ * Settings for a whole tree: training or evaluation, gradients, requires_grad. */
 #include "core/module/internal.h"
 #include "core/op/needed.h"
 
@@ -35,10 +35,10 @@ tn_status tn_module_train(tn_module *module, bool training)
     return set_mode(module, training, 0);
 }
 
-/* ---- gradients: nothing is allocated --------------------------------------------------------- */
+/* ---- changing gradients without allocating --------------------------------------------------- */
 
-/* Applies `change` to every module below, to one that is shared more than once, which does no
- * harm. */
+/* Applies `change` to a module and to every module below it. A module that occurs several times is
+ * changed several times, which does no harm. */
 static tn_status apply(tn_module *module, tn_status (*change)(tn_module *module, bool value),
                        bool value, int depth)
 {
@@ -95,9 +95,10 @@ tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
-/* ---- gradients that stay and become zero ----------------------------------------------------- */
+/* ---- filling gradients with zeros ------------------------------------------------------------ */
 
-/* The gradient outside any graph, over the same memory: what a graph holds keeps its history. */
+/* Fills the gradient of a tensor with zeros, in the same memory. A gradient that is part of a graph
+ * is replaced by a detached tensor first, so that the tensor in the graph keeps its history. */
 static tn_status zero_in_place(tn_tensor *tensor)
 {
     tn_tensor *gradient = tn_tensor_grad(tensor);

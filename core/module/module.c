@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The module object: its life, what it is, what its data are. */
+ * The module object: reference count, destruction, queries. */
 #include "core/module/internal.h"
 
 tn_module *tn_module_keep(tn_module *module)
@@ -12,7 +12,8 @@ tn_module *tn_module_keep(tn_module *module)
 
 static bool release(tn_module *module)
 {
-    /* Acquire and release at once: a fence after a release alone is not seen by ThreadSanitizer. */
+    /* Acquire and release in one operation: ThreadSanitizer does not understand an acquire fence
+     * after a release. */
     return atomic_fetch_sub_explicit(&module->refs, 1, memory_order_acq_rel) == 1 &&
            !tn__call_holds(module);
 }
@@ -20,13 +21,13 @@ static bool release(tn_module *module)
 void tn__module_destroy(tn_module *module)
 {
     if (atomic_load_explicit(&module->refs, memory_order_acquire) != 0)
-        return; /* it has a reference again */
+        return; /* a reference was taken meanwhile */
     atomic_store_explicit(&module->refs, 1, memory_order_relaxed);
     tn_module_drop(module);
 }
 
-/* Iterative: a tree may be deeper than the stack. Modules whose last reference was dropped wait in
- * a list. */
+/* Not recursive, because a tree may be deeper than the stack allows. Modules whose last reference
+ * was dropped wait in a list. */
 void tn_module_drop(tn_module *module)
 {
     if (module == NULL || !release(module))
@@ -49,6 +50,7 @@ void tn_module_drop(tn_module *module)
             }
             module->children.at[i].child = NULL;
         }
+        tn__own_forward_drop(module->own_forward);
         tn__module_hooks_free(module);
         tn__slots_clear(&module->parameters);
         tn__slots_clear(&module->buffers);
@@ -75,7 +77,11 @@ void *tn_module_data(const tn_module *module)
 
 void *tn_module_user(const tn_module *module)
 {
-    return tn__not_null(module, "tn_module_user: module") ? module->layer->user : NULL;
+    if (!tn__not_null(module, "tn_module_user: module"))
+        return NULL;
+    if (module->layer != NULL)
+        return module->layer->user;
+    return module->own_forward != NULL ? module->own_forward->user : NULL;
 }
 
 bool tn_module_is_training(const tn_module *module)

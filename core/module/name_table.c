@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names in order with an index over them. */
+ * A list of names with a hash index. */
 #include "core/base/vector.h"
 #include "core/module/name_table.h"
 

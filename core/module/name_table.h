@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names in order, each found at once: what a state keeps its entries, versions and texts under.
- * What belongs to a name is in an array of the owner, at the name's place. */
+ * A list of names in order, with an index for fast lookup. A state has such a table for its
+ * entries, its versions and its texts. The owner of a table keeps the data of each name in an array
+ * of its own, at the same index. */
 #ifndef TN_CORE_MODULE_NAME_TABLE_H
 #define TN_CORE_MODULE_NAME_TABLE_H
 
@@ -13,14 +14,14 @@ typedef struct tn__name_table {
     tn__index index;
 } tn__name_table;
 
-/* Its place, -1 if it is not there. The name is `length` bytes long. */
+/* Returns the index of a name, or -1 if it is not in the table. The name is `length` bytes long. */
 int64_t tn__name_table_find(const tn__name_table *table, const char *name, size_t length);
-/* Adds a name that is not there yet at the end; -1 and an error when memory ran out: nothing has
- * changed then. */
+/* Appends a name that must not be in the table yet. Returns its index. Returns -1, sets the error
+ * and changes nothing if memory runs out. */
 int64_t tn__name_table_add(tn__name_table *table, const char *name);
-/* Takes a name out; those behind it move up. */
+/* Removes a name. The names behind it move up by one. */
 void tn__name_table_remove(tn__name_table *table, int64_t place);
-/* Gives a place another name, which is not there yet. */
+/* Replaces the name at an index. The new name must not be in the table yet. */
 tn_status tn__name_table_rename(tn__name_table *table, int64_t place, const char *name);
 void tn__name_table_free(tn__name_table *table);
 

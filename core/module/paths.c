@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dotted paths: what is below a module, and putting a module there. */
+ * Dotted paths: finding what is below a module, and storing a child there. */
 #include "core/module/internal.h"
 
 /* Reports why the part `atom` of `path` is not a parameter, buffer or child of `at`. */
@@ -35,7 +35,7 @@ static void not_found(tn_module *at, const char *atom, const char *path, uint32_
     tn__text_free(&text);
 }
 
-/* The module at the first `length` bytes of `path`. */
+/* Returns the module whose path is the first `length` bytes of `path`. */
 static tn_module *find_within(tn_module *module, const char *path, size_t length)
 {
     const char *at = path, *end = path + length;
@@ -71,7 +71,7 @@ tn_module *tn_module_find(tn_module *module, const char *path)
     return find_within(module, path, strlen(path));
 }
 
-/* The module that holds the last part of `path`, and that part. */
+/* Returns the module that holds the last part of `path`, and sets *last to that part. */
 static tn_module *find_holder(tn_module *module, const char *path, const char **last)
 {
     const char *dot = strrchr(path, '.');

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two printed forms of a module: spec, which builds the same again, and repr, which is
- * PyTorch's. */
+ * The two printed forms of a module: spec, from which the same module can be built again, and repr,
+ * which is PyTorch's form. */
 #include "core/module/internal.h"
 
 #include <ctype.h>
 
-/* The option table without the row that takes many (its values are the children); tn_free. NULL
- * without options. */
+/* Copies the option table without the row for any number of values, because these values are the
+ * children. Sets *many if there is such a row. The caller frees *out with tn_free(); *out is NULL
+ * if the layer has no options. */
 static tn_status table_without_many(const tn_option *table, tn_option **out, bool *many)
 {
     int64_t count = 0;
@@ -34,7 +35,7 @@ static void separate(tn__text *text, size_t start)
 
 /* ---- spec ------------------------------------------------------------------------------------ */
 
-/* Whether a name can come before "=" in a spec. */
+/* Returns whether a name can be written before "=" in a spec. */
 static bool is_identifier(const char *name)
 {
     if (!(isalpha((unsigned char)name[0]) || name[0] == '_'))
@@ -45,7 +46,8 @@ static bool is_identifier(const char *name)
     return strcmp(name, "None") != 0;
 }
 
-/* Whether entries of a container with `many` read back by place: "0", "1", ... */
+/* Returns whether the entries can be printed without names, because they are named "0", "1", ...
+ * and none is empty. */
 static bool by_place(const tn__slots *entries)
 {
     for (int64_t i = 0; i < entries->count; i++) {
@@ -58,7 +60,8 @@ static bool by_place(const tn__slots *entries)
     return true;
 }
 
-/* A parameter as an entry of a container: (2, 3, float32), its shape and its dtype. */
+/* Appends a parameter as an entry of a container: its shape and its dtype, as in (2, 3,
+ * float32). */
 static void put_parameter(const tn_tensor *tensor, tn__text *text)
 {
     if (tn__is_none(tensor)) {
@@ -84,8 +87,8 @@ static void put_spec_parameters(const tn_module *module, tn__text *text, size_t 
     }
 }
 
-/* The dtype of the module's own floating tensors where it is not the one that the spec would give
- * anywhere. */
+/* Appends the dtype of the module's own floating tensors. It is left out only if both this dtype
+ * and the default dtype are float32. */
 static void put_dtype(const tn_module *module, tn__text *text, size_t start)
 {
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
@@ -108,8 +111,8 @@ static void put_dtype(const tn_module *module, tn__text *text, size_t start)
 
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth);
 
-/* Children that a layer did not get through its arguments are printed in repr's form, which
- * reads back for every type. */
+/* Appends the children. Children that the layer did not get as arguments are written in the form of
+ * repr, "(name): Type(...)", which can be parsed for every type. */
 static tn_status put_spec_children(const tn_module *module, tn__text *text, size_t start, bool many,
                                    int depth)
 {
@@ -131,7 +134,8 @@ static tn_status put_spec_children(const tn_module *module, tn__text *text, size
     return TN_OK;
 }
 
-/* The options; a module that was given as a value is printed as its spec. */
+/* Appends the options. A module that is the value of an option is written as its spec, a buffer
+ * that is the value of an option as a list of its numbers. */
 static tn_status put_options(const tn_module *module, const tn_option *table, tn__text *text,
                              int depth)
 {
@@ -145,11 +149,13 @@ static tn_status put_options(const tn_module *module, const tn_option *table, tn
     memcpy(data, module->data, size);
     tn_status status = TN_OK;
     for (const tn_option *row = table; row->kind != TN_OPTION_KIND_END && status == TN_OK; row++) {
-        tn_value *value = (tn_value *)(data + row->offset);
-        if (row->kind != TN_OPTION_KIND_VALUE || value->kind != TN_VALUE_MODULE ||
-            count == tn__countof(specs))
+        const tn_value *value = (const tn_value *)(data + row->offset);
+        const tn__slot *buffer = tn__option_buffer(module, row);
+        if (row->kind != TN_OPTION_KIND_VALUE || count == tn__countof(specs) ||
+            (buffer == NULL && value->kind != TN_VALUE_MODULE))
             continue;
-        status = put_spec(value->as.module, &specs[count], depth + 1);
+        status = buffer != NULL ? tn__option_buffer_text(buffer, &specs[count])
+                                : put_spec(value->as.module, &specs[count], depth + 1);
         offsets[count++] = row->offset;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -196,6 +202,11 @@ static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
     return status;
 }
 
+tn_status tn__module_spec_text(const tn_module *module, tn__text *text)
+{
+    return put_spec(module, text, 0);
+}
+
 int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
@@ -212,7 +223,7 @@ int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 
 /* ---- repr ------------------------------------------------------------------------------------ */
 
-/* What is between the parentheses before the children. */
+/* Appends the text that repr has between the parentheses before the children. */
 static tn_status put_extra(tn_module *module, tn__text *text)
 {
     const tn_layer_def *layer = module->layer;
@@ -248,7 +259,7 @@ static void indent(tn__text *text, int depth)
         tn__text_put(text, "  ", 2);
 }
 
-/* Lines of text, each on a line of its own at this depth. */
+/* Appends each line of `lines` on a new line that is indented for this depth. */
 static void put_lines(tn__text *text, const char *lines, int depth)
 {
     while (*lines != '\0') {
@@ -263,7 +274,7 @@ static void put_lines(tn__text *text, const char *lines, int depth)
 
 static tn_status put_repr(tn_module *module, tn__text *text, int depth);
 
-/* One child; a module that is not there is None. */
+/* Appends one child, or "None" for a slot without a module. */
 static tn_status put_child(const tn__slot *slot, tn__text *text, int depth)
 {
     if (slot->child != NULL)
@@ -284,7 +295,8 @@ static tn_status put_children(const tn_module *module, tn__text *text, int depth
     return status;
 }
 
-/* Runs of children that print alike are printed on one line: (0-2): 3 x Linear(...). */
+/* Appends the children. Equal children that follow each other share one entry: (0-2): 3 x
+ * Linear(...). */
 static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
 {
     const tn__slots *children = &module->children;
@@ -310,7 +322,7 @@ static tn_status put_runs(const tn_module *module, tn__text *text, int depth)
             tn__text_add(text, "(%lld): ", (long long)i);
         tn__text_put(text, shown.at != NULL ? shown.at : "", shown.length);
         tn__text_free(&shown);
-        shown = next; /* printed once: in nested lists twice would be twice at every level */
+        shown = next; /* not printed again: in nested lists, the work would double at every level */
         next = (tn__text){ 0 };
     }
     tn__text_free(&shown);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A module's state, taken out: module by module, each one's own part by its layer or by default,
- * then its extra state, then its children. */
+ * Takes the state out of a module. For each module, in this order: its own entries (by its layer or
+ * by default), its extra state, its children. */
 #include "core/module/loading.h"
 
 int64_t tn__module_version(const tn_module *module)
@@ -64,7 +64,7 @@ tn_status tn_module_extra_state(tn_module *module, tn_pack *out)
     if (module == NULL || out == NULL)
         return tn__error_null_input("tn_module_extra_state: argument");
     if (module->layer == NULL || module->layer->get_extra_state == NULL)
-        return no_extra_state(module, "give", "get_extra_state");
+        return no_extra_state(module, "save", "get_extra_state");
     int64_t before = tn_pack_count(out);
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
@@ -84,7 +84,7 @@ tn_status tn_module_set_extra_state(tn_module *module, tn_value value)
     if (module == NULL)
         return tn__error_null_input("tn_module_set_extra_state: module");
     if (module->layer == NULL || module->layer->set_extra_state == NULL)
-        return no_extra_state(module, "take", "set_extra_state");
+        return no_extra_state(module, "load", "set_extra_state");
     const char *plugin = tn__module_enter(module);
     uint64_t scope = tn_scope_begin();
     tn_status status = tn__error_status_of(module->layer->set_extra_state(module, &value),
@@ -102,7 +102,7 @@ static tn_status save_extra_state(tn_module *module, tn_state *state, const char
         tn__slots_find(&module->buffers, TN__EXTRA_STATE) != NULL)
         return tn_fail(TN_ERR_KEY,
                        "%s: extra state: same name in a state as the parameter or buffer '%s'; "
-                       "expected another name of it",
+                       "expected another name for the parameter or buffer",
                        module->type, TN__EXTRA_STATE);
     tn_pack *out = tn_pack_new();
     tn__text key = { 0 };
@@ -122,10 +122,11 @@ static tn_status save_extra_state(tn_module *module, tn_state *state, const char
 struct saver {
     tn_state *state;
     uint32_t flags;
-    tn__text prefix; /* of the module whose turn it is */
+    tn__text prefix; /* of the module that is being saved */
 };
 
-/* The prefix without the dot at its end. */
+/* Sets the version of the module in the state. Its path is the prefix without the dot at its
+ * end. */
 static tn_status save_version(struct saver *s, tn_module *module)
 {
     size_t length = s->prefix.length;
@@ -168,7 +169,7 @@ static tn_status save_tree(struct saver *s, tn_module *module, int depth)
         const tn__slot *slot = &module->children.at[i];
         if (slot->child == NULL)
             continue;
-        tn_module *child = tn_module_keep(slot->child); /* a hook may take it out */
+        tn_module *child = tn_module_keep(slot->child); /* a hook may remove it from the tree */
         tn__text_put(&s->prefix, slot->name, strlen(slot->name));
         tn__text_put(&s->prefix, ".", 1);
         status = s->prefix.failed ? tn_fail(TN_ERR_MEMORY, "state: out of memory for the path of a "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One ordered map of names to slots. Few names are compared one by one; beyond FEW there is an
- * index over them, kept by what changes the map, so that looking up writes nothing and may
- * happen in several threads. */
+ * An ordered map from names to slots. Up to FEW names are compared one by one. A larger map has an
+ * index, which is updated when the map changes: lookups write nothing, so that several threads may
+ * look up names at the same time. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 
@@ -26,14 +26,14 @@ void tn__slots_reindex(tn__slots *slots)
         return;
     for (int64_t i = 0; i < slots->count; i++)
         if (!tn__index_add(&slots->index, hash_of(slots->at[i].name), i)) {
-            tn_error_restore(mark); /* then all names are compared, as with few */
+            tn_error_restore(mark); /* without the index, all names are compared one by one */
             tn__index_free(&slots->index);
             return;
         }
     tn__slot_steps += (uint64_t)slots->count;
 }
 
-/* The last slot is new. */
+/* Adds the last slot, which is new, to the index. */
 static void index_last(tn__slots *slots)
 {
     uint64_t mark = tn_error_mark();
@@ -64,7 +64,8 @@ tn__slot *tn__slots_find(const tn__slots *slots, const char *name)
         }
         return NULL;
     }
-    /* Names are few and differ early; only our own copy of a name is known by its address. */
+    /* There are few names, and most differ in the first character. Equal addresses are found first:
+     * then the caller got the name from the slot itself. */
     for (int64_t i = 0; i < slots->count; i++) {
         const char *own = slots->at[i].name;
         if (own == name || (own[0] == name[0] && strcmp(own, name) == 0)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The slots of a module: three ordered maps (parameters, buffers, children) that share one space of
- * names. A name keeps its place when its value is replaced. */
+ * The slots of a module: ordered maps of parameters, buffers, children and computed slots. A name
+ * can be in one of them only. It keeps its place when its value is replaced. */
 #include "core/module/internal.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -44,15 +44,16 @@ static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
     uint32_t taken = tn_module_slot_kind(module, name);
     if (taken == 0 || taken == kind)
         return TN_OK;
-    return tn_fail(TN_ERR_KEY, "attribute '%s' already exists: it is a %s of this %s", name,
-                   tn__slot_word(taken), module->type);
+    return tn_fail(TN_ERR_KEY,
+                   "attribute '%s' already exists: it is a %s of %s and cannot be a %s too", name,
+                   tn__slot_word(taken), module->type, tn__slot_word(kind));
 }
 
 tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name)
 {
     if (name == NULL)
         return tn_fail(TN_ERR_TYPE, "%s name: it is NULL; expected a string", tn__slot_word(kind));
-    /* The order of the checks is PyTorch's (REG-007, REG-008). */
+    /* The order of the checks is PyTorch's (rows REG-007 and REG-008 of tests/spec/rows.txt). */
     tn_status status = kind == TN_SLOT_CHILD ? name_free(module, kind, name)
                                              : name_form(kind, name);
     if (status == TN_OK)
@@ -79,7 +80,7 @@ static tn_status check_parameter(const char *name, const tn_tensor *tensor)
         name, tn_tensor_grad_op(tensor));
 }
 
-/* Puts a tensor (or TN_NONE) into a slot, which takes a reference of its own. */
+/* Stores a tensor (or TN_NONE) in a slot, which takes a new reference. */
 static void slot_put(tn__slot *slot, tn_tensor *tensor)
 {
     tn_tensor *before = slot->tensor;
@@ -211,8 +212,9 @@ bool tn_module_has_fixed_dtype(const tn_module *module, const char *name)
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-/* Whether `what` is `from` or below it: 1, 0, or -1 with an error. `depth` is that of `from`
- * once it is a child. */
+/* Returns 1 if `what` is `from` or is below `from`, 0 if not, -1 and sets the error on failure.
+ * `depth` is the depth that `from` would have after it is attached; `seen` collects the modules
+ * that were already searched. */
 static int reaches(const tn_module *from, const tn_module *what, tn__map *seen, int depth)
 {
     tn__slot_steps++;
@@ -242,9 +244,9 @@ static int32_t depth_of(const tn_module *module)
     return atomic_load(&module->holders) > 0 ? atomic_load(&module->depth) : 0;
 }
 
-/* Whether `child` is `module` or contains it: 1, 0, or -1 with an error. What no slot holds is
- * in no other module, so a tree that is built from its leaves up is not walked again at every
- * level. */
+/* Returns 1 if `child` is `module` or contains it, 0 if not, -1 and sets the error on failure. A
+ * module that no slot holds is contained in no other, so its tree is not walked. This makes it
+ * cheap to build a tree from its leaves up. */
 static int contains(const tn_module *child, const tn_module *module)
 {
     tn__map seen = { 0 };
@@ -256,13 +258,14 @@ static int contains(const tn_module *child, const tn_module *module)
     return found;
 }
 
-/* Sets the depth of `child`, and with `all` of the modules below it. Below a module without a
- * parent they are set when it gets one, so that building a tree from its leaves up does not walk it
- * at every level. */
+/* Sets the depth of `child` and, with `all`, of the modules below it. `all` is false if the new
+ * parent has no parent: then the modules below get their depths when the parent gets one. This
+ * makes it cheap to build a tree from its leaves up. */
 static void set_depth(tn_module *child, int32_t depth, bool all)
 {
     tn__slot_steps++;
-    int32_t before = atomic_load(&child->depth); /* two threads may build on one shared child */
+    /* Atomic, because two threads may add one shared child to their modules at the same time. */
+    int32_t before = atomic_load(&child->depth);
     if (before == depth || (before > depth && atomic_load(&child->holders) > 1))
         return;
     bool below = all || before > depth;
@@ -272,7 +275,7 @@ static void set_depth(tn_module *child, int32_t depth, bool all)
             set_depth(child->children.at[i].child, depth + 1, all);
 }
 
-/* Takes over the reference to the child. */
+/* Takes over the reference to the child, also on failure. */
 static tn_status put_child(tn_module *module, const char *name, tn_module *child)
 {
     int cycle = contains(child, module);
@@ -346,7 +349,7 @@ static tn__slot *child_slot(tn_module *module, int64_t index)
 {
     int64_t count = module->children.count;
     int64_t place = index < 0 ? index + count : index;
-    tn__slot_steps++; /* a layer that compares names one by one is seen, too */
+    tn__slot_steps++; /* counts the use by layers that compare the names of children one by one */
     if (place < 0 || place >= count) {
         tn_fail(TN_ERR_INDEX, "index %lld is out of range: this %s has %lld %s", (long long)index,
                 module->type, (long long)count, count == 1 ? "child" : "children");
@@ -394,7 +397,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
 
 /* ---- assignment ------------------------------------------------------------------------------ */
 
-/* The name belongs to `kind` alone from here on. */
+/* Removes the name from the slots of all kinds but `kind`. */
 static void evict(tn_module *module, uint32_t kind, const char *name)
 {
     tn__slots *const maps[] = { &module->parameters, &module->buffers, &module->children,
@@ -407,7 +410,8 @@ static void evict(tn_module *module, uint32_t kind, const char *name)
     }
 }
 
-/* For what the slot's kind does not take; the words are PyTorch's (REG-004, REG-012, REG-015). */
+/* Sets the error for a value that a slot of this kind does not take, in PyTorch's words (rows
+ * REG-004, REG-012 and REG-015 of tests/spec/rows.txt). */
 static tn_status not_for(uint32_t kind, const char *name, const tn_value *value)
 {
     bool tensor = value->kind == TN_VALUE_TENSOR;
@@ -442,7 +446,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
     tn_status status = tn__hooks_registering_tensor(module, TN_SLOT_BUFFER, name, &tensor);
     if (status != TN_OK)
         return status;
-    /* a hook may have changed the slots */
+    /* A hook may have changed the slots: look up the slot after the hook. */
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
         return tn_error_last_code();
@@ -485,7 +489,7 @@ tn_status tn_module_assign(tn_module *module, const char *name, tn_value value)
     if (kind == 0)
         return tn_fail(TN_ERR_TYPE,
                        "cannot assign '%s' to '%s' of %s: a module keeps tensors and modules; "
-                       "expected one of them, or None",
+                       "expected a tensor, a module or None",
                        tn__value_kind_name(value.kind), name, module->type);
     return not_for(kind, name, &value);
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state: values by name and in order, versions of the modules they came from, and text. */
+ * A state: values by name and in order, versions of the modules to which they belong, and texts. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 #include "core/module/name_table.h"
 
 struct entry {
     tn_value value;
-    void *block; /* of its strings and lists */
-    bool read;   /* while the state watches that */
+    void *block; /* memory of the value's strings and lists */
+    bool read;   /* the entry was read while the state was watched */
 };
 
 struct tn_state {
     tn__name_table names, paths, keys;
     struct entry *entries;
     int64_t entries_capacity;
-    int64_t *versions; /* by path */
+    int64_t *versions; /* versions[i] belongs to the path paths.names[i] */
     int64_t versions_capacity;
-    char **texts; /* by key */
+    char **texts; /* texts[i] belongs to the key keys.names[i] */
     int64_t texts_capacity;
     bool watched;
 };
@@ -63,7 +63,7 @@ int64_t tn_state_find(const tn_state *state, const char *name)
                : -1;
 }
 
-/* Takes the entry over; on failure it stays the caller's. */
+/* Adds or replaces an entry and takes over its value. On failure the value stays the caller's. */
 static tn_status put(tn_state *state, const char *name, struct entry entry)
 {
     int64_t found = tn_state_find(state, name);
@@ -90,7 +90,7 @@ tn_status tn_state_set(tn_state *state, const char *name, tn_tensor *tensor)
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "state entry \"%s\": it is TN_NONE; expected a tensor", name);
     struct entry entry = { .value = tn_value_tensor(tensor) };
-    tn_tensor_keep(tensor); /* first: it may be what the entry holds */
+    tn_tensor_keep(tensor); /* before put(), which may drop the last reference to this tensor */
     tn_status status = put(state, name, entry);
     if (status != TN_OK)
         tn_tensor_drop(tensor);
@@ -128,7 +128,8 @@ const char *tn_state_name(const tn_state *state, int64_t index)
     return in_range("entry", index, tn_state_count(state)) ? state->names.names[index] : NULL;
 }
 
-/* Only the copy that one module's load_state gets is watched, by the thread that loads. */
+/* Returns an entry, and marks it as read if the state is watched. Only the copy that one module's
+ * load_state gets is watched, and only the thread that loads uses this copy. */
 static const struct entry *read_entry(const tn_state *state, int64_t index)
 {
     struct entry *entry = &state->entries[index];
@@ -168,14 +169,37 @@ tn_tensor *tn_state_tensor(const tn_state *state, int64_t index)
         return value->as.tensor;
     tn_fail(TN_ERR_TYPE,
             "state entry \"%s\": wrong kind, got %s; expected a tensor (tn_state_value returns "
-            "others)",
+            "values of any kind)",
             state->names.names[index], tn__value_kind_name(value->kind));
     return NULL;
 }
 
-static tn_status no_entry(const char *name)
+static tn_status no_entry(const tn_state *state, const char *name)
 {
-    return tn_fail(TN_ERR_KEY, "state: no entry \"%s\"", name);
+    const char *near = tn__name_nearest(name, (const char *const *)state->names.names,
+                                        state->names.count);
+
+    if (near != NULL)
+        return tn_fail(TN_ERR_KEY, "state: no entry \"%s\"; did you mean \"%s\"?", name, near);
+    return tn_fail(TN_ERR_KEY, "state: no entry \"%s\"; it has %lld entries%s%s%s", name,
+                   (long long)state->names.count, state->names.count > 0 ? ", the first \"" : "",
+                   state->names.count > 0 ? state->names.names[0] : "",
+                   state->names.count > 0 ? "\"" : "");
+}
+
+tn_tensor *tn_state_get(const tn_state *state, const char *name)
+{
+    int64_t found;
+
+    if (state == NULL || name == NULL) {
+        tn__error_null_input("tn_state_get: argument");
+        return NULL;
+    }
+    found = tn_state_find(state, name);
+    if (found >= 0)
+        return tn_state_tensor(state, found);
+    no_entry(state, name);
+    return NULL;
 }
 
 tn_status tn_state_remove(tn_state *state, const char *name)
@@ -184,7 +208,7 @@ tn_status tn_state_remove(tn_state *state, const char *name)
         return tn__error_null_input("tn_state_remove: argument");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
-        return no_entry(name);
+        return no_entry(state, name);
     struct entry gone = state->entries[found];
     memmove(state->entries + found, state->entries + found + 1,
             (size_t)(state->names.count - found - 1) * sizeof *state->entries);
@@ -199,7 +223,7 @@ tn_status tn_state_rename(tn_state *state, const char *name, const char *to)
         return tn__error_null_input("tn_state_rename: argument");
     int64_t found = tn_state_find(state, name);
     if (found < 0)
-        return no_entry(name);
+        return no_entry(state, name);
     if (strcmp(name, to) == 0)
         return TN_OK;
     if (tn_state_find(state, to) >= 0)
@@ -254,8 +278,8 @@ static const char *stripped(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
 
-/* The paths of modules as the names of their entries: that of the prefix itself is the root's
- * then. */
+/* Removes the prefix from the paths of modules. The prefix without its dot becomes "", the path of
+ * the root. */
 static tn_status strip_paths(tn_state *state, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -295,8 +319,8 @@ tn_status tn_state_strip_prefix(tn_state *state, const char *prefix)
         const char *name = tn_state_name(state, i), *rest = stripped(name, prefix);
         if (rest != NULL && tn_state_find(state, rest) >= 0)
             return tn_fail(TN_ERR_KEY,
-                           "state: entry: without \"%s\", \"%s\" would have the name of another; "
-                           "nothing was changed",
+                           "state: prefix \"%s\": without it, entry \"%s\" would have the name of "
+                           "another entry; nothing was changed",
                            prefix, name);
     }
     for (int64_t i = 0; i < tn_state_count(state) && status == TN_OK; i++) {

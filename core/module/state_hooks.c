@@ -35,10 +35,10 @@ tn_hook_handle tn_module_hook_load(tn_module *module, tn_load_hook hook, void *u
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* What a hook of one of the kinds gets. */
+/* The arguments for the hooks of one kind. */
 struct turn {
     tn__hook_kind kind;
-    const char *name; /* for a failure without words */
+    const char *name; /* for an error text if the hook recorded none */
     tn_state *state;
     const char *prefix;
     uint32_t flags;
@@ -64,7 +64,7 @@ static tn_status run(const struct turn *turn, tn_module *module)
         return TN_OK;
     tn_status status = tn__hook_row_take(module, turn->kind, &row);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++) {
-        const char *before = tn__error_plugin(""); /* the hook's plugin is not known */
+        const char *before = tn__error_plugin(""); /* the plugin of the hook is not known */
         uint64_t scope = tn_scope_begin();
         status = tn__error_status_of(run_one(turn, module, row.at[i]->code), turn->name);
         tn_scope_end(scope);
@@ -78,8 +78,8 @@ tn_status tn__state_hooks_run(tn_module *module, tn__hook_kind kind, tn_state *s
                               const char *prefix, uint32_t flags)
 {
     const struct turn turn = { .kind = kind,
-                               .name = kind == TN__HOOK_STATE ? "a hook on a state"
-                                                              : "a hook before a state",
+                               .name = kind == TN__HOOK_STATE ? "a hook after saving a state"
+                                                              : "a hook before saving a state",
                                .state = state,
                                .prefix = prefix,
                                .flags = flags };
@@ -90,8 +90,8 @@ tn_status tn__state_hooks_run_load(tn_module *module, tn__hook_kind kind, tn_loa
                                    tn_load_report *report)
 {
     const struct turn turn = { .kind = kind,
-                               .name = kind == TN__HOOK_LOAD ? "a hook after loading"
-                                                             : "a hook before loading",
+                               .name = kind == TN__HOOK_LOAD ? "a hook after loading a state"
+                                                             : "a hook before loading a state",
                                .loading = loading,
                                .report = report };
     return run(&turn, module);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks over a tree of modules. A walk first collects what it will visit, with references of its
- * own, so a visitor may change the tree: what it sees is the tree as it was at the start. */
+ * Walks over a tree of modules. A walk first collects everything that it will visit, with
+ * references. Therefore a visitor may change the tree: the walk visits the tree as it was at the
+ * start. */
 #include "core/base/vector.h"
 #include "core/module/internal.h"
 
@@ -47,7 +48,8 @@ struct collector {
     tn__text path;
 };
 
-/* Adds the path so far (plus a name) with its module or tensor. */
+/* Appends a module, or a tensor of the module, to the walk. Its path is the current path plus
+ * `name`. */
 static tn_status met(struct collector *c, const char *name, tn_module *module, tn_tensor *tensor,
                      uint32_t kind, uint32_t flags)
 {
@@ -100,7 +102,7 @@ static tn_status meet_own_tensors(struct collector *c, tn_module *module)
     return status == TN_OK ? meet_tensors(c, module, &module->buffers, TN_SLOT_BUFFER) : status;
 }
 
-/* 1: to be visited; 0: not; -1: no memory. */
+/* Returns 1 if the module must be visited, 0 if not, -1 if memory runs out. */
 static int is_due(struct collector *c, const tn_module *module)
 {
     if (c->duplicates)
@@ -137,7 +139,7 @@ static tn_status collect(struct collector *c, tn_module *module, int depth)
     return status;
 }
 
-/* Its own tensors and children. */
+/* Collects the tensors and the children of the module itself. */
 static tn_status collect_direct(struct collector *c, tn_module *module)
 {
     tn_status status = meet_own_tensors(c, module);
@@ -255,6 +257,47 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
     return status;
 }
 
+struct tn_walk {
+    tn__walk met;
+    int64_t next;
+    tn_visit now;
+};
+
+tn_walk *tn_walk_begin(tn_module *module, uint32_t kinds, const tn_walk_options *options)
+{
+    tn_walk *walk;
+
+    if (module == NULL) {
+        tn__error_null_input("tn_walk_begin: module");
+        return NULL;
+    }
+    walk = tn_calloc(1, sizeof *walk);
+    if (walk != NULL && tn__walk_with(module, kinds, options, &walk->met) != TN_OK) {
+        tn_free(walk);
+        return NULL;
+    }
+    return walk;
+}
+
+const tn_visit *tn_walk_next(tn_walk *walk)
+{
+    const tn__met *met;
+
+    if (walk == NULL || walk->next == walk->met.count)
+        return NULL;
+    met = &walk->met.at[walk->next++];
+    walk->now = (tn_visit){ met->path, met->module, met->tensor, met->kind, met->flags };
+    return &walk->now;
+}
+
+void tn_walk_end(tn_walk *walk)
+{
+    if (walk == NULL)
+        return;
+    tn__walk_free(&walk->met);
+    tn_free(walk);
+}
+
 bool tn__walk_child_is_first(const tn_module *module, int64_t index)
 {
     const tn_module *child = module->children.at[index].child;
@@ -266,7 +309,7 @@ bool tn__walk_child_is_first(const tn_module *module, int64_t index)
     return true;
 }
 
-/* Modules in the order of tn_module_apply, with references. */
+/* Modules in the order of tn_module_apply. The row owns references to them. */
 struct row {
     tn_module **at;
     int64_t count, capacity;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of an operator: inputs are checked and promoted, options completed, outputs inferred;
- * then it runs (run.c) and is recorded (core/grad) where a gradient is wanted. In the steady state
- * nothing here takes a lock, parses or calls malloc. */
+ * One call of an operator. Inputs are checked and promoted, options completed, outputs inferred;
+ * then the call runs (run.c), and is recorded if a gradient is wanted (core/grad). Once plugins are
+ * active and caches are filled, nothing here takes a lock, parses text or calls malloc. */
 #include "core/op/private.h"
 
 static void describe(tn__text *text, const tn_op *op, int64_t i, const tn_tensor *tensor)
@@ -32,15 +32,24 @@ static tn_status wrong_device(const tn_op *op, tn_tensor *const *in, int64_t i, 
     return fail_text(TN_ERR_RUNTIME, op, &text);
 }
 
+/* The dtypes that the core casts to int64 for an input that has indices; 0 for other inputs. */
+static uint64_t cast_to_i64(const tn_operand *operand)
+{
+    return ((operand->flags & TN_OPERAND_FROM_I32) != 0 ? TN_BIT(TN_I32) : 0) |
+           ((operand->flags & TN_OPERAND_FROM_U8) != 0 ? TN_BIT(TN_U8) : 0);
+}
+
 static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
 {
-    uint64_t mask = tn__operand(op, i)->dtypes;
+    const tn_operand *operand = tn__operand(op, i);
+    uint64_t mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
     tn__text text = { 0 };
 
+    mask |= cast_to_i64(operand);
     describe(&text, op, i, in[i]);
     tn__text_add(&text, "; expected one of");
     for (int d = 0; d < TN_DTYPE_COUNT; d++)
-        if ((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(d))
+        if (mask & TN_BIT(d))
             tn__text_add(&text, " %s", tn_dtype_name(d));
     return fail_text(TN_ERR_TYPE, op, &text);
 }
@@ -65,7 +74,8 @@ tn_status tn__call_null(const tn_op *op, const char *operand)
     return tn__error_null_input(what);
 }
 
-/* Where the devices of the inputs differ: the first that counts, against input i. */
+/* Fails because input i is not on the device of the first input. Inputs that may be on any device
+ * (TN_OPERAND_ANY_DEVICE) do not count. */
 static tn_status check_device(const tn__work *work, int64_t i)
 {
     int64_t first = 0;
@@ -76,7 +86,7 @@ static tn_status check_device(const tn__work *work, int64_t i)
     return wrong_device(work->op, work->in, i, first);
 }
 
-/* An input that is not a tensor. */
+/* Checks an input that is NULL or TN_NONE. */
 static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn_operand *operand)
 {
     if (tensor == NULL)
@@ -87,7 +97,8 @@ static tn_status check_absent(const tn_op *op, const tn_tensor *tensor, const tn
     return TN_OK;
 }
 
-/* Counts, NULL-through, dtypes, devices. Says whether promotion has anything to do. */
+/* Checks the number of inputs, and that each is there and has an allowed dtype and device. *mixed:
+ * there is something to promote, or an index to cast. */
 static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
 {
     const tn_op *op = work->op;
@@ -112,8 +123,11 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
             continue;
         }
         work->views[i] = &tensor->view;
-        if (tn__unlikely(((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(tensor->dtype)) == 0))
-            return wrong_dtype(op, in, i);
+        if (tn__unlikely(((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(tensor->dtype)) == 0)) {
+            if ((cast_to_i64(operand) & TN_BIT(tensor->dtype)) == 0)
+                return wrong_dtype(op, in, i);
+            *mixed = differ = true;
+        }
         if (tn__likely((flags & TN_OPERAND_ANY_DEVICE) == 0)) {
             if (device == NULL)
                 device = tensor->device;
@@ -139,19 +153,35 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
     return TN_OK;
 }
 
-/* Casts the inputs that take part in promotion to work->dtype; gradients follow. */
+/* Returns the dtype that input i has in the call: int64 for an index, work->dtype if the input
+ * takes part in promotion, else its own. */
+static tn_dtype dtype_in_call(const tn__work *work, int64_t i)
+{
+    const tn_operand *operand = tn__operand(work->op, i);
+    tn_dtype dtype = (tn_dtype)work->in[i]->dtype;
+
+    if ((cast_to_i64(operand) & TN_BIT(dtype)) != 0)
+        return TN_I64;
+    return work->dtype == TN_DTYPE_AUTO || (operand->flags & TN_OPERAND_NO_PROMOTE) != 0
+               ? dtype
+               : work->dtype;
+}
+
+/* Casts indices to int64, and the inputs that take part in promotion to work->dtype. The casts are
+ * recorded if gradients are wanted. */
 static tn_status cast_inputs(tn__work *work)
 {
     for (int64_t i = 0; i < work->n_in; i++) {
         tn_tensor *tensor = work->in[i];
 
         if (!tn__is_none(tensor)) {
-            if ((tn__operand(work->op, i)->flags & TN_OPERAND_NO_PROMOTE) == 0 &&
-                (tn_dtype)tensor->dtype != work->dtype)
-                tensor = tensor->storage == &tn__infer_storage ? tn__infer_cast(tensor, work->dtype)
-                                                               : tn__call_cast(tensor, work->dtype);
-            else
+            tn_dtype dtype = dtype_in_call(work, i);
+
+            if ((tn_dtype)tensor->dtype == dtype)
                 tn_tensor_keep(tensor);
+            else
+                tensor = tensor->storage == &tn__infer_storage ? tn__infer_cast(tensor, dtype)
+                                                               : tn__call_cast(tensor, dtype);
         }
         if (tensor == NULL) {
             for (int64_t k = 0; !work->promoted && k < i; k++)
@@ -160,7 +190,7 @@ static tn_status cast_inputs(tn__work *work)
             return tn_error_last_code();
         }
         if (work->promoted &&
-            !tn__is_none(work->cast[i])) /* the second time: what the first made */
+            !tn__is_none(work->cast[i])) /* second cast: drops the result of the first */
             tn_tensor_drop(work->cast[i]);
         work->cast[i] = tensor;
         work->views[i] = tn__is_none(tensor) ? NULL : &tensor->view;
@@ -180,8 +210,8 @@ static tn_status missing_option(const tn_op_def *def)
                    row->name, row->help);
 }
 
-/* The caller's struct has the size of another version of the header: copies it and fills in what it
- * does not have with defaults. */
+/* For a caller's struct of another size, which another version of the header has: copies the
+ * struct, and sets the members that it lacks to their defaults. */
 static tn_status other_options(tn__work *work, const void *options)
 {
     const tn_op_def *def = &work->op->def;
@@ -213,7 +243,7 @@ static tn_status other_options(tn__work *work, const void *options)
     return TN_OK;
 }
 
-/* Inference shifts by it, so that a number beyond the element types is refused before. */
+/* Checks the dtype option before inference, because inference shifts by its value. */
 static tn_status check_dtype(const tn__work *work)
 {
     const tn_option *row = work->op->dtype_option;
@@ -235,7 +265,7 @@ static TN__INLINE tn_status complete_options(tn__work *work, const void *options
     if (options == NULL || op->def.options == NULL) {
         if (tn__unlikely(op->needs_options) && options == NULL)
             return missing_option(&op->def);
-        work->options = op->def.defaults; /* NULL where there are no options */
+        work->options = op->def.defaults; /* NULL: the operator has no options */
         return TN_OK;
     }
     memcpy(&size, options, sizeof size);
@@ -252,11 +282,12 @@ static tn_status infer_again(tn__work *work, tn_dtype dtype);
 
 static tn_status wrong_output(const tn__work *work, int32_t i)
 {
-    return tn_fail(TN_ERR_VALUE,
-                   "%s: output %s: wrong, got %d dimensions and dtype %s; expected at most %d, and "
-                   "a dtype",
-                   work->op->def.name, work->op->def.outputs[i].name, (int)work->meta[i].ndim,
-                   tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
+    return tn_fail(
+        TN_ERR_VALUE,
+        "%s: output %s: wrong, got %d dimensions and dtype %s; expected at most %d dimensions and "
+        "a valid dtype",
+        work->op->def.name, work->op->def.outputs[i].name, (int)work->meta[i].ndim,
+        tn_dtype_name(work->meta[i].dtype), TN_MAX_DIMS);
 }
 
 static TN__INLINE tn_status infer(tn__work *work, bool again)
@@ -297,7 +328,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
         return infer_again(work, ask.dtype);
     if (tn__unlikely(ask.dtype != work->dtype))
         return tn_fail(TN_ERR_ASSERT,
-                       "%s: its infer requests %s and then %s: a bug of the plugin that defines it",
+                       "%s: inference requests %s and then %s: a bug of the plugin that defines it",
                        op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
     work->group = ask.group;
     work->only_read = ask.only_read;
@@ -308,7 +339,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     return TN_OK;
 }
 
-/* Inference asked for inputs of another dtype than promotion gave. */
+/* Casts the inputs again, because inference asked for another dtype than promotion gave. */
 static tn_status infer_again(tn__work *work, tn_dtype dtype)
 {
     tn_status status;
@@ -330,8 +361,10 @@ static tn_status begin_many(tn__work *work)
 
 static tn_status promote_inputs(tn__work *work)
 {
-    tn_status status = tn__promote(work->op, work->in, work->n_in, &work->dtype);
+    tn_status status = TN_OK;
 
+    if (work->dtype != TN_DTYPE_AUTO)
+        status = tn__promote(work->op, work->in, work->n_in, &work->dtype);
     return status == TN_OK ? cast_inputs(work) : status;
 }
 
@@ -405,8 +438,9 @@ tn_status tn__call_recorded(tn__work *work, tn_tensor **out)
     status = tn__run_work(work, out, false);
     if (status != TN_OK)
         return status;
-    for (int64_t i = 0; i < work->n_in;
-         i++) /* nothing was done (a cast to the same type): nothing to record */
+    /* The operator returned one of its inputs, as a cast to the same dtype does: nothing was
+     * computed, and nothing is recorded. */
+    for (int64_t i = 0; i < work->n_in; i++)
         if (work->n_out == 1 && out[0] == work->in[i])
             return TN_OK;
     status = tn__op_up.grad_record(work->op, work->in, work->n_in, work->options, out, work->n_out);
@@ -418,7 +452,7 @@ tn_status tn__call_recorded(tn__work *work, tn_tensor **out)
     return status;
 }
 
-/* `meta` holds all outputs. */
+/* `meta` has space for all outputs. */
 static TN__INLINE tn_status run_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                      const void *options, tn_tensor **out, tn_meta *meta)
 {
@@ -518,10 +552,10 @@ tn_tensor *tn_op_call1(tn_op_ref *ref, tn_tensor *const *in, int64_t n_in, const
 tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                      tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    tn_status status;
+    tn_status status = tn_grad_begin(false);
 
-    tn_grad_begin(false);
-    status = tn__call_plain(op, in, n_in, options, out, n_out, into);
+    if (status == TN_OK)
+        status = tn__call_plain(op, in, n_in, options, out, n_out, into);
     tn_grad_end();
     return status;
 }

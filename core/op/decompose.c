@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that run as others: a call of `decompose`, and what becomes of its results. */
+ * Operators that run as other operators: calls of `decompose`, and checks of its results. */
 #include "core/op/private.h"
 #include "core/plugin/check_thread.h"
 
 #include <string.h>
 
-/* Whether a result of a decomposition is what inference said. */
+/* Checks that a result of a decomposition has the dtype and shape that inference returned. */
 static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *result)
 {
     const tn_meta *meta = &work->meta[i];
@@ -26,14 +26,15 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
         tn__text_put(&text, "", 1);
         status = tn_fail(
             TN_ERR_ASSERT, "%s: decomposition: %s; a bug of the plugin that defines it",
-            work->op->def.name, text.failed ? "differs from what its infer returned" : text.at);
+            work->op->def.name, text.failed ? "differs from what inference returned" : text.at);
         tn__text_free(&text);
         return status;
     }
     return TN_OK;
 }
 
-/* Whether a result is a view of an input, and not of something that was made on the way. */
+/* Returns whether a result is a view of an input, and not of a tensor that the decomposition made.
+ */
 static bool is_view_of_input(const tn__work *work, const tn_tensor *result)
 {
     for (int64_t i = 0; i < work->n_in; i++)
@@ -50,8 +51,8 @@ static bool is_input(const tn__work *work, const tn_tensor *result)
     return false;
 }
 
-/* What a result of a decomposition is to later gradients. An input that was returned as it is
- * stays as it is: other threads may be reading it. */
+/* Corrects what a result of a decomposition means to later gradients. A result that is one of the
+ * inputs is not changed, because other threads may be reading it. */
 static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
 {
     bool seen;
@@ -60,7 +61,7 @@ static void settle_result(const tn__work *work, tn_tensor *result, bool quiet)
         return;
     seen = is_view_of_input(work, result);
     result->blind &= !(quiet && tn__grad_on()) && seen;
-    if (!seen && work->n_out == 1) /* what it is a view of has no other reference */
+    if (!seen && work->n_out == 1) /* the base was temporary, and has no other reference */
         tn__op_up.grad_alone(result);
 }
 
@@ -69,25 +70,26 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     const tn_op_def *def = &work->op->def;
     uint64_t scope = tn_scope_begin();
     const char *before = tn__error_plugin(work->op->id);
-    /* An operator without a derivative is differentiated through its inner operators. Recording
-     * stays on for them even if no input requires a gradient yet: a view must remember its base. */
+    /* An operator without a derivative gets its gradients through its inner operators. They are
+     * recorded even if no input requires a gradient yet, because a view must remember its base. */
     bool quiet = !record && (def->derive != NULL || work->into != NULL);
     tn_decompose ask = { TN_HEAD(tn_decompose), .op = def,          .options = work->options,
                          .in = work->in,        .n_in = work->n_in, .out = out,
                          .n_out = work->n_out };
     tn__check_thread thread;
-    tn_status status;
+    tn_status status = quiet ? tn_grad_begin(false) : TN_OK;
 
     for (int32_t i = 0; i < work->n_out; i++)
         out[i] = NULL;
-    if (quiet)
-        tn_grad_begin(false);
-    tn__check_enter(&thread);
-    status = tn__error_status_of(def->decompose(&ask), def->name);
-    status = tn__check_leave(&thread, work->op->id, def->name, status);
+    if (status == TN_OK) {
+        tn__check_enter(&thread);
+        status = tn__error_status_of(def->decompose(&ask), def->name);
+        status = tn__check_leave(&thread, work->op->id, def->name, status);
+    }
     if (quiet)
         tn_grad_end();
-    /* An inner operator names itself; the caller asked for this one. */
+    /* An inner operator names only itself in a message: adds the operator that the caller asked
+     * for. */
     if (status != TN_OK && tn_failed() && strstr(tn_error_text(), def->name) == NULL)
         status = tn_error_prefix("%s: ", def->name);
     tn__error_plugin(before);

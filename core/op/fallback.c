@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that a device lacks, run elsewhere: only when the program or TENON_FALLBACK asks for
- * it, and then counted. */
+ * Fallback: operators that a device lacks run on another device. This happens only if the program
+ * or TENON_FALLBACK asks for it, and is counted. */
 #include "core/base/vector.h"
 #include "core/op/private.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const tn_device *) target;
-static bool chosen; /* under the lock: target is what the environment or the program says */
-static _Atomic int32_t chosen_fast;
+static _Atomic int32_t chosen; /* whether the environment or the program has set `target` */
 static tn_fallback_count *rows;
 static int64_t n_rows, rows_capacity;
 
@@ -23,8 +22,7 @@ static tn_status choose(const char *policy)
     }
     pthread_mutex_lock(&lock);
     atomic_store_explicit(&target, device, memory_order_release);
-    chosen = true;
-    atomic_store_explicit(&chosen_fast, 1, memory_order_release);
+    atomic_store_explicit(&chosen, 1, memory_order_release);
     pthread_mutex_unlock(&lock);
     return TN_OK;
 }
@@ -73,7 +71,7 @@ int64_t tn_fallback_counts(tn_fallback_count *out, int64_t capacity)
     return found;
 }
 
-/* A copy of a tensor on another device, owned by the caller. */
+/* Returns a copy of a tensor on another device, which the caller owns. Adds its size to *bytes. */
 static tn_tensor *moved(tn_tensor *tensor, const tn_device *device, uint64_t *bytes)
 {
     tn_tensor *copy;
@@ -101,7 +99,7 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
     tn_status status = TN_OK;
 
     *done = false;
-    if (atomic_load_explicit(&chosen_fast, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&chosen, memory_order_acquire) == 0) {
         const char *policy;
 
         status = tn__env_read("TENON_FALLBACK", &policy);
@@ -145,8 +143,13 @@ tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done)
             out[k] = NULL;
         }
     }
-    if (status == TN_OK)
+    if (status == TN_OK) {
         status = count(work->op->def.name, work->device, to, bytes);
+        for (int32_t k = 0; status != TN_OK && k < work->n_out; k++) {
+            tn_tensor_drop(out[k]);
+            out[k] = NULL;
+        }
+    }
     for (int64_t i = 0; i < work->n_in + work->n_out; i++)
         if (in[i] != NULL && !tn__is_none(in[i]))
             tn_tensor_drop(in[i]);

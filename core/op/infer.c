@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an operator makes of inputs of given types and shapes, for graphs: the checks, promotion and
- * inference of a call, on stand-ins for tensors that have no memory. */
+ * For graphs: what an operator would return for inputs of given dtypes and shapes. The checks,
+ * promotion and inference of a call run on placeholder tensors, which have no memory. */
 #include "core/base/dtype.h"
 #include "core/op/private.h"
 
-/* Every stand-in has this storage, and no other tensor does. */
+/* The storage of all placeholders, and of no other tensor. */
 tn__storage tn__infer_storage = { .size = 0 };
 static const tn_device somewhere = { .name = "any device" };
 
@@ -22,7 +22,8 @@ tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype)
 static void stand_in(tn_tensor *tensor, const tn_meta *meta)
 {
     memset(tensor, 0, sizeof *tensor);
-    /* Never the last reference: calls keep and drop inputs that promotion changed. */
+    /* A large count, so that no drop is the last: calls keep and drop inputs that promotion
+     * changed. */
     atomic_store_explicit(&tensor->refs, INT32_MAX / 2, memory_order_relaxed);
     tensor->storage = &tn__infer_storage;
     tensor->device = &somewhere;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that go into an existing tensor: x.add_(y), the out= form, and copies that convert and
- * broadcast. */
+ * Results that are written into an existing tensor: x.add_(y), the out= form, and copies that
+ * convert and broadcast. */
 #include "core/op/private.h"
 
 static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_tensor *into)
@@ -13,8 +13,8 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
     if (tn__unlikely(into->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s_: Inplace update to inference tensor outside InferenceMode is not "
-                       "allowed: it was made between tn_inference_begin and tn_inference_end; "
-                       "tn_clone makes a normal one of it",
+                       "allowed: the tensor was made between tn_inference_begin and "
+                       "tn_inference_end; write to a copy of it (tn_clone)",
                        op->def.name);
     if (tn__tensor_repeats(into))
         return tn_fail(
@@ -56,7 +56,7 @@ static tn_status wrong_shape(const tn_op *op, const tn_tensor *into, tn_ints sha
     return status;
 }
 
-/* What was computed in another dtype than `into` has. */
+/* Computes a new tensor and copies it to `into`: for a result of another dtype, and for views. */
 static tn_status run_aside(tn__work *work)
 {
     tn_tensor *into = work->into, *result = NULL;
@@ -106,7 +106,8 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
         return tn_fail(
             TN_ERR_RUNTIME, "%s: result type %s can't be cast to the desired output type %s",
             op->def.name, tn_dtype_name(meta->dtype), tn_dtype_name((tn_dtype)into->dtype));
-    /* What was made of complex numbers by leaving a part out is not complex any more. */
+    /* A complex tensor cannot take a result that is real, such as the absolute values of its
+     * elements. */
     if (inplace && (TN_MASK_COMPLEX & TN_BIT(into->dtype)) != 0 &&
         (TN_MASK_FLOAT & TN_BIT(meta->dtype)) != 0)
         return tn_fail(TN_ERR_RUNTIME,
@@ -117,7 +118,7 @@ static tn_status check_result(tn__work *work, const tn_tensor *into, bool inplac
     return TN_OK;
 }
 
-/* A copy: any dtype, any device, broadcast to the shape that is there. */
+/* Copies from any dtype and any device, and broadcasts to the shape of `into`. */
 static tn_status copy_into(const tn_op *op, tn_tensor *const *in, tn_tensor *into)
 {
     tn_tensor *from = in[0], *wide;
@@ -139,7 +140,7 @@ static tn_status copy_into(const tn_op *op, tn_tensor *const *in, tn_tensor *int
     if (lead < 0)
         return wrong_shape(op, into, tn__shape(from));
     if (tn__tensor_same_view(from, into) && from->dtype == into->dtype) {
-        tn__tensor_written(into); /* nothing moves, but it counts as a change, as with PyTorch */
+        tn__tensor_written(into); /* nothing is copied, but it counts as a change, as in PyTorch */
         return TN_OK;
     }
     wide = tn__tensor_over(from->storage, &meta);
@@ -179,8 +180,8 @@ static tn_status call_copy(const tn_op *op, tn_tensor *const *in, int64_t n_in, 
     return status;
 }
 
-/* An operator that is recorded through its inner ones: they work on a copy of what is there, which
- * they may keep for their derivatives, and the result is copied into the tensor. */
+/* In-place call of an operator that is recorded through its inner operators. They work on a copy of
+ * the tensor, which they may keep for their derivatives; the result is copied into the tensor. */
 static tn_status recorded_into(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                                const void *options, tn_tensor *into)
 {

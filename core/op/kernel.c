@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which calls a kernel takes: by the dtypes of all operands, and by what it says itself; and
- * whether its plugin starts. */
+ * Whether a kernel takes a call: its plugin must be active, it must take the dtypes of all
+ * operands, and its own `supports` must agree. */
 #include "core/op/private.h"
 
 #include <string.h>
 
-/* "weight is float64; it takes float32, bfloat16". */
+/* Writes a reason such as "weight is float64; it takes float32, bfloat16". Returns false. */
 static bool refuse_dtype(const char *operand, tn_dtype dtype, uint64_t mask, char *reason,
                          size_t size)
 {
@@ -19,7 +19,8 @@ static bool refuse_dtype(const char *operand, tn_dtype dtype, uint64_t mask, cha
     return false;
 }
 
-/* An operand without a view is absent, or an output whose shape is not known yet. */
+/* Returns whether a kernel takes the dtypes of all operands. An operand without a view is absent,
+ * or an output whose shape is not known yet. */
 static bool takes_dtypes(const tn_op *op, const uint64_t *masks, const tn_call *call, char *reason,
                          size_t size)
 {
@@ -42,7 +43,7 @@ static bool takes_dtypes(const tn_op *op, const uint64_t *masks, const tn_call *
     return true;
 }
 
-/* Why a kernel was not taken, gathered for the error if none is. */
+/* Adds why a kernel was not taken, for the error if no kernel takes the call. */
 static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
 {
     size_t length = strlen(reasons);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The few operators that the core itself calls by name (law 1): each row is looked up once. */
+ * The few operators that the core itself calls by name (law 1 in tests/house/laws.sh). Each is
+ * looked up once. */
 #ifndef TN_CORE_OP_NEEDED_H
 #define TN_CORE_OP_NEEDED_H
 
@@ -15,7 +16,8 @@
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,
 enum tn__need { TN__NEEDED_OPS(TN__NEEDED_FIELD) TN__NEED_COUNT };
-const struct tn_op *tn__op_needed(
-    enum tn__need which); /* NULL and an error that names the plugin directory */
+/* Returns NULL and sets the error on failure; the message names the plugin that provides the
+ * operator. */
+const struct tn_op *tn__op_needed(enum tn__need which);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Observers: callbacks around operators (and, through the allocator's hook, around memory).
- * Without one they cost a load. */
+ * Observers: callbacks around operators and, through the allocator's hook, around memory. If there
+ * is no observer, a call only loads one variable for them. */
 #include "core/op/private.h"
 
 _Atomic int32_t tn__observers_on;
 
-/* The observer of an entry, NULL when it does not listen: one of a plugin hears nothing before the
- * plugin is activated (rule 1), which `activate` does. Failing at that is a line of the log and of
- * the report, and nothing that the call of the user would hear of. */
+/* Returns the observer of an entry, NULL if its plugin is not active. An observer is not called
+ * before its plugin is activated (rule 1 of docs/abi.md); `activate` activates it. If that fails, a
+ * line of the log and of the report says so, but the user's call does not fail. */
 static const tn_observer_def *listener(const tn__entry *entry, bool activate)
 {
     _Atomic int32_t *active = &entry->plugin->active;
@@ -42,7 +42,8 @@ int64_t tn__observers(const tn_observer_def **out)
     return listening(out, true);
 }
 
-/* Called inside the allocator, where no plugin may be activated: inactive observers are skipped. */
+/* The allocator calls this function while no plugin may be activated: skips observers that are
+ * inactive. */
 static void memory_changed(const tn_device *device, int64_t bytes)
 {
     const tn_memory_event event = { TN_HEAD(tn_memory_event), .device = device, .bytes = bytes };
@@ -73,7 +74,7 @@ void tn__observers_shutdown(void)
 /* The event of the innermost operator that this thread is calling. */
 static _Thread_local tn_op_event *innermost TN__TLS_NEAR;
 
-/* Casts and copies on the way run kernels of other operators, which have no event of their own. */
+/* Ignores kernels of other operators: casts and copies within a call have no event of their own. */
 void tn__observer_kernel(const tn_op *op, const tn_call *call)
 {
     if (innermost == NULL || innermost->op != &op->def)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that are kept: checked, inferred and given a kernel once, then run many times with other
- * data. Nothing in the object changes afterwards but the prepared data, which have a lock, so
- * that several threads run it at the same time. */
+ * Prepared calls (tn_op_prepare): checked, inferred and given a kernel once, then run many times
+ * with other data. Only the prepared data changes afterwards, under a lock, so that several threads
+ * may run a call at the same time. */
 #include "core/op/prepared.h"
 #include "core/base/dtype.h"
 #include "core/tensor/capture.h"
@@ -35,15 +35,17 @@ static tn_status check_work(const tn__work *work)
 
     if (work->wants_grad)
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_op_prepare: %s: an input requires grad, and a kept call records no "
+                       "tn_op_prepare: %s: an input requires grad, and a prepared call records no "
                        "gradient; prepare and run it between tn_grad_begin(false) and "
                        "tn_grad_end(), or call it with tn_op_call",
                        op->def.name);
     if (work->promoted)
-        return tn_fail(TN_ERR_TYPE,
-                       "tn_op_prepare: %s: its inputs have different dtypes or ones that it does "
-                       "not compute in, and a kept call casts none; cast them to %s first",
-                       op->def.name, tn_dtype_name(work->dtype));
+        return tn_fail(
+            TN_ERR_TYPE,
+            "tn_op_prepare: %s: the inputs have different dtypes, or dtypes in which the "
+            "operator does not compute, and a prepared call casts no inputs; cast the "
+            "inputs to %s first",
+            op->def.name, work->dtype == TN_DTYPE_AUTO ? "int64" : tn_dtype_name(work->dtype));
     return TN_OK;
 }
 
@@ -77,7 +79,7 @@ void tn__prepared_call(const tn_prepared *p, tn_call *call)
                        .flags = TN_CALL_KEPT };
 }
 
-/* A view of that shape without memory; NULL and an error. */
+/* Returns a view of a shape, without memory; NULL and sets the error if memory runs out. */
 static tn_view *empty_view(tn_prepared *p, tn_dtype dtype, int32_t ndim, const int64_t *shape,
                            const int64_t *strides)
 {
@@ -137,7 +139,7 @@ static tn_status see_output(tn_prepared *p, int32_t i, const tn_meta *meta)
     tn_view *view;
 
     p->meta[i] = *meta;
-    if (meta->ndim < 0) /* known to the kernel alone */
+    if (meta->ndim < 0) /* only the kernel knows the shape */
         return TN_OK;
     view = empty_view(p, meta->dtype, meta->ndim, meta->shape,
                       meta->flags & TN_META_STRIDED ? meta->strides : NULL);
@@ -161,7 +163,7 @@ static tn_status keep_options(tn_prepared *p, const void *options)
     return TN_OK;
 }
 
-/* Everything of the call but its kernel. */
+/* Fills in all of the prepared call but its kernel. */
 static tn_status see(tn_prepared *p, const tn__work *work)
 {
     tn_status status;
@@ -233,7 +235,7 @@ static void read_versions(const tn_prepared *p, uint64_t *versions)
                           : 0;
 }
 
-/* New data in the place of the old ones, which are returned in *old. Under the lock. */
+/* Prepares new data. Returns the old data in *old. The caller holds the lock. */
 static tn_status prepare_data(tn_prepared *p, tn__prepared_data **old)
 {
     tn__prepared_data *made;
@@ -266,7 +268,7 @@ tn_status tn__prepared_hold(tn_prepared *p, tn__prepared_data **out)
     if (tn__unlikely(moved))
         status = tn__capture_refuse_on(
             p->device, "tn_prepared_run",
-            "a constant input was written, and what was prepared of it "
+            "a constant input was written, and the data prepared from it "
             "has to be made again; run the call once before the capture");
     if (tn__unlikely(moved) && status == TN_OK)
         status = prepare_data(p, &old);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept calls, and what a kernel prepared for them, which is counted, because runs and captured
- * graphs hold it. */
+ * Prepared calls (tn_op_prepare), and the data that a kernel prepared for them. The data has a
+ * reference count, because calls in progress and captured graphs hold it. */
 #ifndef TN_CORE_OP_PREPARED_H
 #define TN_CORE_OP_PREPARED_H
 
@@ -11,24 +11,25 @@ typedef struct tn__prepared_data {
     _Atomic int32_t refs;
     const tn__kernel_entry *entry;
     const tn_device *device;
-    void *data; /* the kernel's; NULL: it had nothing to prepare */
+    void *data; /* the kernel's data; NULL: the kernel had nothing to prepare */
     uint64_t bytes;
-    uint64_t versions[]; /* of each input's storage; 0 for those that are not constant */
+    /* The version of each input's storage when the data was made; 0: the input is not constant. */
+    uint64_t versions[];
 } tn__prepared_data;
 
-/* Calls the kernel's `prepare` on the current stream; NULL and an error. `data` of the views that
- * are not constant is NULL. */
+/* Calls the kernel's `prepare` on the current stream. In the views of inputs that are not constant,
+ * `data` is NULL. Returns NULL and sets the error on failure. */
 tn__prepared_data *tn__prepared_data_new(const tn__kernel_entry *entry, const tn_device *device,
                                          const tn_call *call);
 void tn__prepared_data_drop(void *data);
 
-/* What an input must be. */
+/* What an input of each run must match. */
 typedef struct tn__prepared_input {
-    tn__storage *storage; /* of a constant input, kept; else NULL */
+    tn__storage *storage; /* of a constant input, with a reference; NULL for other inputs */
     uint64_t byte_offset; /* of a constant input */
     const int64_t *shape, *strides;
     uint8_t dtype;
-    int8_t ndim; /* -1: absent */
+    int8_t ndim; /* -1: the input is absent */
 } tn__prepared_input;
 
 struct tn_prepared {
@@ -38,23 +39,23 @@ struct tn_prepared {
     const void *options;
     tn__prepared_input *in;
     tn_meta *meta;         /* of the outputs */
-    const tn_view **views; /* of inputs, then outputs, as prepare sees them */
+    const tn_view **views; /* of the inputs, then of the outputs, as `prepare` gets them */
     int64_t n_in;
     int32_t n_out;
-    tn_dtype dtype; /* that chose the kernel */
+    tn_dtype dtype; /* the dtype that chose the kernel */
     uint64_t constant;
     size_t workspace;
-    int64_t group; /* tn_infer */
+    int64_t group; /* group and only_read: as inference set them (tn_infer) */
     uint64_t only_read;
-    tn__arena *arena; /* of all of this */
+    tn__arena *arena; /* all memory of the members above */
     pthread_mutex_t lock;
-    tn__prepared_data *data; /* under the lock; NULL where the kernel does not prepare */
+    tn__prepared_data *data; /* protected by the lock; NULL: the kernel has no `prepare` */
 };
 
-/* The call as `prepare` sees it. */
+/* Fills in the call as `prepare` gets it. */
 void tn__prepared_call(const tn_prepared *p, tn_call *call);
-/* The prepared data, held for the caller, made again where a constant input was written; NULL where
- * the kernel does not prepare. */
+/* Returns the prepared data in *out, with a reference for the caller. Prepares it again if a
+ * constant input was written. *out is NULL if the kernel has no `prepare`. */
 tn_status tn__prepared_hold(tn_prepared *p, tn__prepared_data **out);
 
 #endif

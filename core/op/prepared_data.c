@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The data of kernels that prepare: made by `prepare`, counted in the statistics of the device, and
+ * The data that kernels prepare: made by `prepare`, counted in the statistics of the device, and
  * released when no work uses it any more. */
 #include "core/op/prepared.h"
 #include "core/tensor/thread.h"
 
 static tn_status too_many_bytes(const tn__kernel_entry *entry, uint64_t bytes)
 {
-    return tn_fail(TN_ERR_ASSERT,
-                   "kernel %s: prepare: wrong bytes, got %llu; expected what it allocated on the "
-                   "device",
-                   entry->kernel.name, (unsigned long long)bytes);
+    return tn_fail(
+        TN_ERR_ASSERT,
+        "kernel %s: prepare: wrong bytes, got %llu; expected the size of what it allocated on the "
+        "device",
+        entry->kernel.name, (unsigned long long)bytes);
 }
 
 tn__prepared_data *tn__prepared_data_new(const tn__kernel_entry *entry, const tn_device *device,
@@ -35,7 +36,7 @@ tn__prepared_data *tn__prepared_data_new(const tn__kernel_entry *entry, const tn
     status = tn__device_result(device, status, entry->kernel.name);
     tn__error_plugin(before);
     if (status == TN_OK && (device->flags & TN_BACKEND_ASYNC) != 0)
-        status = tn_stream_sync(stream); /* other streams use the data, too */
+        status = tn_stream_sync(stream); /* other streams will use the data, too */
     if (status == TN_OK && out.bytes > INT64_MAX)
         status = too_many_bytes(entry, out.bytes);
     if (status != TN_OK) {
@@ -67,7 +68,7 @@ void tn__prepared_data_drop(void *held)
         uint64_t mark = tn_error_mark();
         const char *before;
 
-        /* Nobody knows which streams used it last. */
+        /* Any stream may have used the data last: waits for all. */
         tn__streams_drain(data->device);
         before = tn__error_plugin(data->entry->id);
         kernel->release(kernel, data->data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs of kept calls: inputs are compared with those that the call was prepared for, outputs are
- * made or checked, and the kernel is called. */
+ * Runs of prepared calls. Inputs are compared with those that the call was prepared for, outputs
+ * are made or checked, and the kernel is called. */
 #include "core/op/prepared.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
@@ -43,7 +43,7 @@ static tn_status other_constant(const tn_prepared *p, int64_t i)
     return tn_fail(
         TN_ERR_VALUE,
         "tn_prepared_run: %s: %s: another tensor than the constant one that the call was "
-        "prepared with; pass that one, or prepare without bit %lld of `constant`",
+        "prepared with; pass that tensor, or prepare without bit %lld of `constant`",
         p->op->def.name, tn__operand(p->op, i)->name, (long long)(i < 63 ? i : 63));
 }
 
@@ -57,7 +57,7 @@ static inline bool fits(const tn__prepared_input *seen, const tn_tensor *tensor)
     return same;
 }
 
-/* Fills work->views. */
+/* Checks the inputs and fills in work->views. */
 static tn_status check_inputs(const tn_prepared *p, tn__work *work)
 {
     bool grad = false;
@@ -81,14 +81,15 @@ static tn_status check_inputs(const tn_prepared *p, tn__work *work)
                 tn__requires_grad(tensor);
     }
     if (tn__unlikely(grad && tn__grad_on()))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "tn_prepared_run: %s: an input requires grad, and a kept call records no "
-                       "gradient; run it between tn_grad_begin(false) and tn_grad_end()",
-                       p->op->def.name);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "tn_prepared_run: %s: an input requires grad, and a prepared call records no "
+            "gradient; run it between tn_grad_begin(false) and tn_grad_end()",
+            p->op->def.name);
     return TN_OK;
 }
 
-/* With the inputs checked and the outputs made. */
+/* Runs the kernel. The inputs have been checked, and the outputs have been made. */
 static tn_status run_kernel(tn_prepared *p, tn__work *work, const tn_view **out_views)
 {
     tn__prepared_data *data;
@@ -120,7 +121,7 @@ static void drop_outputs(const tn_prepared *p, tn_tensor **out)
     }
 }
 
-/* Outputs whose shape is known. */
+/* Makes the outputs whose shape is known. */
 static tn_status make_outputs(const tn_prepared *p, tn_tensor **out)
 {
     for (int32_t i = 0; i < p->n_out; i++)
@@ -270,7 +271,7 @@ static tn_status check_into(const tn_prepared *p, int32_t i, const tn_tensor *in
     }
     if (tn__grad_on() && tn__requires_grad((tn_tensor *)(uintptr_t)into))
         return tn_fail(TN_ERR_RUNTIME,
-                       "tn_prepared_run_into: %s: %s requires grad, and a kept call records no "
+                       "tn_prepared_run_into: %s: %s requires grad, and a prepared call records no "
                        "gradient; run it between tn_grad_begin(false) and tn_grad_end()",
                        p->op->def.name, name);
     return tn__tensor_writable(into);
@@ -282,7 +283,8 @@ static bool in_place(const tn_prepared *p, int64_t i)
                       (i == 0 && (p->op->def.flags & TN_OP_INPLACE) != 0));
 }
 
-/* An output and the inputs, and the outputs after it. */
+/* Checks that output k shares no memory with a later output, and none with an input unless the
+ * kernel can compute in place there. */
 static tn_status check_shared(const tn_prepared *p, int32_t k, tn_tensor *const *in,
                               tn_tensor *const *into)
 {
@@ -294,7 +296,7 @@ static tn_status check_shared(const tn_prepared *p, int32_t k, tn_tensor *const 
             continue;
         return tn_fail(TN_ERR_RUNTIME,
                        "tn_prepared_run_into: %s: %s shares memory with input %lld, and kernel %s "
-                       "cannot compute in place there; expected memory of its own",
+                       "cannot compute in place there; expected separate memory",
                        p->op->def.name, name, (long long)i, p->entry->kernel.name);
     }
     for (int32_t i = k + 1; i < p->n_out; i++)

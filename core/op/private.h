@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of core/op share among themselves: one call under way, and the kernels of an
- * operator. */
+ * What the files of core/op share: the state of one call, and the kernels of an operator. */
 #ifndef TN_CORE_OP_PRIVATE_H
 #define TN_CORE_OP_PRIVATE_H
 
 #include "core/op/internal.h"
 
 typedef struct tn__kernel_entry {
-    tn_kernel_def kernel; /* the host's zero-filled copy; its name is never NULL */
+    /* A copy; members that the plugin's struct lacks are 0. The name is never NULL. */
+    tn_kernel_def kernel;
     tn__plugin *plugin;
-    const char *id; /* of the plugin; "": the program's own */
-    bool refused;   /* lost against another one (rule 22) */
-    bool asks;      /* more decides whether it takes a call than `dtypes` */
+    const char *id; /* of the plugin; "program" if the program registered the kernel */
+    bool refused;   /* in favour of another kernel (rule 22 of docs/abi.md) */
+    /* Whether the kernel has `operand_dtypes` or `supports`, which must accept a call, too. */
+    bool asks;
 } tn__kernel_entry;
 
-/* The kernels of one operator on one device type, highest priority first. Immutable; kept for good.
- * */
+/* The kernels of one operator on one device type, highest priority first. Immutable and never
+ * freed. */
 struct tn__kernel_list {
     struct tn__kernel_list *older;
     int32_t count;
     tn__kernel_entry *at[];
 };
 
-/* NULL and an error when memory runs out. */
+/* Builds the list. Returns NULL and sets the error if there is no memory for it. */
 struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_type *type);
 
 static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__device_type *type)
@@ -34,7 +35,7 @@ static inline struct tn__kernel_list *tn__kernels_of(const tn_op *op, const tn__
     return tn__likely(list != NULL) ? list : tn__op_kernels_build(op, type);
 }
 
-/* tn_op_lookup, of what was found before without a call. */
+/* Like tn_op_lookup(), but needs no call for an operator that was looked up before. */
 static inline const tn_op *tn__op_of(tn_op_ref *ref)
 {
     const tn_op *op = __atomic_load_n(&ref->op, __ATOMIC_ACQUIRE);
@@ -42,91 +43,98 @@ static inline const tn_op *tn__op_of(tn_op_ref *ref)
     return tn__likely(op != NULL) ? op : tn_op_lookup(ref);
 }
 
-enum { TN__FEW = 8 }; /* inputs that need no allocation */
+enum { TN__FEW = 8 }; /* most inputs for which a call allocates no arrays */
 
-/* A call under way. What is an operator's own (outputs, temporaries) is owned here until the end.
- * */
+/* The state of one call, between tn__call_begin() and tn__call_end(). It owns the inputs that
+ * promotion cast and the arrays that it allocated. */
 typedef struct tn__work {
     const tn_op *op;
-    tn_tensor *const *in; /* as given, or `cast` */
+    tn_tensor *const *in; /* the caller's inputs, or `cast` */
     int64_t n_in;
-    const void *options; /* complete */
+    const void *options; /* with defaults for what the caller left out */
     const tn_device *device;
-    tn_dtype dtype;  /* of promotion; TN_DTYPE_AUTO without */
-    bool wants_grad; /* an input that can have a gradient requires one, and grad mode is on */
-    bool promoted;   /* `cast` holds references of its own */
+    tn_dtype dtype;  /* the result of promotion; TN_DTYPE_AUTO: no promotion */
+    bool wants_grad; /* grad mode is on, and an input that can have a gradient requires one */
+    bool promoted;   /* `cast` is used, and holds references */
     int32_t n_out;
-    int64_t group; /* of a written list, as inference has set them: tn_infer */
+    int64_t group; /* group and only_read: as inference set them (tn_infer) */
     uint64_t only_read;
-    tn_meta *meta;         /* n_out of them */
-    const tn_view **views; /* n_in of them */
-    tn_tensor **cast;      /* n_in of them, when promotion changed something */
+    tn_meta *meta;         /* one for each output */
+    const tn_view **views; /* one for each input */
+    tn_tensor **cast;      /* the inputs after promotion, if it changed one */
     tn_tensor **out;
+    /* The tensor to write, in place of a new output; NULL: none. */
     tn_tensor *into;
-    void *heap; /* arrays that did not fit */
+    void *heap; /* `views` and `cast`, for more than TN__FEW inputs */
     void *option_heap;
     const tn_view *few_views[TN__FEW];
     tn_tensor *few_cast[TN__FEW];
     uint64_t option_space[16];
 } tn__work;
 
-/* Checks, promotion, options, inference. On failure everything is released; on success tn__call_end
- * is owed. */
+/* Checks and promotes the inputs, completes the options and infers the outputs. On success the
+ * caller must call tn__call_end(); on failure everything has been released. */
 tn_status tn__call_begin(tn__work *work, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                          const void *options, tn_meta *meta, tn_tensor *into);
 void tn__call_end(tn__work *work);
-/* Kernel, decomposition or fallback; out[i] owned by the caller. `record`: let the decomposition
- * record itself. */
+/* Runs a call by a kernel, a decomposition or the fallback. The caller owns out[i]. With `record`,
+ * runs the decomposition, whose inner operators are recorded. */
 tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record);
 
-/* Its decomposition: new results, or into work->into, computed in memory of its own and copied. */
+/* Run the decomposition of an operator: tn__decompose() returns new results; tn__decompose_into()
+ * copies its one result to work->into. */
 tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record);
 tn_status tn__decompose_into(tn__work *work, tn_tensor **out);
 
-/* Runs the kernel of a prepared call, whose inputs were checked and whose outputs were made. `call`
- * lacks stream, host and make_output. */
+/* Runs the kernel of a prepared call. The inputs have been checked, and the outputs have been made.
+ * Fills in `stream`, `host` and `make_output` of the call. */
 tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                            size_t workspace);
 
-/* Stand-ins for tensors (infer.c) have this storage; a cast changes one and keeps it. */
+/* The storage of all placeholder tensors (infer.c). tn__infer_cast() changes the dtype of a
+ * placeholder and adds a reference to it. */
 extern TN_HIDDEN tn__storage tn__infer_storage;
 tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype);
 
-/* Promotion among the inputs that take part. */
+/* Finds the dtype to which the inputs that take part in promotion are cast. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
-/* PyTorch's casting rule for what is written into an existing tensor. */
+/* Returns whether a result of dtype `from` may be written into an existing tensor of dtype `to`:
+ * PyTorch's rule. */
 bool tn__promote_can_cast(tn_dtype from, tn_dtype to);
 
-/* Whether an operator has a decomposition for the dtype that would choose its kernel. */
+/* Returns whether an operator has a decomposition for `dtype`, by which its kernel would be chosen.
+ */
 static inline bool tn__is_decomposed(const tn_op *op, tn_dtype dtype)
 {
     return op->def.decompose != NULL &&
            (op->def.decompose_dtypes == 0 || (op->def.decompose_dtypes & TN_BIT(dtype)) != 0);
 }
 
-enum { TN__REASONS = 400 }; /* bytes of text about the kernels that did not take a call */
+enum { TN__REASONS = 400 }; /* size of the text that says why kernels did not take a call */
 
 static TN__INLINE bool tn__kernel_is_active(const tn__kernel_entry *entry)
 {
     return entry->plugin == NULL ||
            atomic_load_explicit(&entry->plugin->active, memory_order_acquire) == 1;
 }
-/* Whether the plugin of a kernel could be started; a pack that does not start is none. *status is a
- * failure where the call cannot go on without it: after tn_shutdown, or without memory. */
+/* Activates the plugin of a kernel. A kernel whose plugin cannot be activated is passed over:
+ * returns false and adds the reason to `reasons`. *status is set if the call must fail: after
+ * tn_shutdown, or if memory ran out. */
 bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *status);
-/* Whether a kernel takes the call, by its operand_dtypes and its `supports`; else the reasons say
- * why not. To be asked where entry->asks is set. */
+/* Returns whether a kernel takes the call, by its `operand_dtypes` and its `supports`. If not, adds
+ * the reason to `reasons`. Needs to be called only if entry->asks is set. */
 bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
                       char *reasons);
-/* What there is instead, for TN_ERR_NOT_IMPLEMENTED. */
+/* Fails with TN_ERR_NOT_IMPLEMENTED; the message lists the kernels that there are, and
+ * `reasons`. */
 tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons);
-/* TN_OK and *done when the fallback policy let it run elsewhere. */
+/* Runs the call on another device if the fallback policy names one; *done is then true. Returns
+ * TN_OK with *done false if the policy names no other device. */
 tn_status tn__fallback(tn__work *work, tn_tensor **out, bool *done);
 
-/* Every operator, sorted, and whether any observer listens. */
-/* Remembers for the event of the operator which kernel runs. */
+/* Writes the kernel that runs into the event that observers get. */
 void tn__observer_kernel(const tn_op *op, const tn_call *call);
-/* A call that observers see: begin before it, end after it. */
+/* A call that observers see: tn__observer_begin() comes before it, tn__observer_end() after it. */
 typedef struct tn__observed {
     const tn_observer_def *observers[TN__OBSERVERS];
     uint64_t tokens[TN__OBSERVERS];
@@ -141,21 +149,24 @@ tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into);
 /* Runs an operator that writes into inputs (TN_OPERAND_WRITTEN, TN_OPERAND_UPDATED). */
 tn_status tn__write_call(tn__work *work, tn_tensor **out);
-/* Its parts: what is checked before, and the versions of what was written after. */
+/* The parts of tn__write_call(): the checks before the run, and new versions for the written inputs
+ * after it. */
 tn_status tn__write_check(const tn__work *work);
 void tn__write_done(tn__work *work);
-/* Whether this call writes input i. */
+/* Returns whether this call writes input i. */
 bool tn__write_into(const tn__work *work, int64_t i);
-/* Runs a call of which gradients are wanted, and records it. */
+/* Runs a call that needs gradients, and records it. */
 tn_status tn__call_recorded(tn__work *work, tn_tensor **out);
 
-/* Whether an operator takes that many inputs; the failure when it does not. */
+/* Returns whether an operator takes that many inputs. If not, tn__call_wrong_count() sets the
+ * error. */
 static inline bool tn__call_fits(const tn_op *op, int64_t n_in)
 {
     return n_in == op->def.n_inputs || ((op->flags & TN__OP_LIST) && n_in > op->def.n_inputs);
 }
 tn_status tn__call_wrong_count(const tn_op *op, int64_t n_in);
-/* An operand is NULL: the failure before says why. */
+/* Fails because an operand is NULL. Returns the code of the earlier failure of this thread, if
+ * there was one. */
 tn_status tn__call_null(const tn_op *op, const char *operand);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Type promotion between the inputs of a call, and what may be written into which dtype: PyTorch's
- * rules. */
+ * Type promotion between the inputs of a call, and whether a dtype may be written into another:
+ * PyTorch's rules. */
 #include "core/op/private.h"
 
 static bool is_float(tn_dtype dtype)
@@ -14,8 +14,9 @@ static bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* Tensors of 0 dimensions raise the result to their category (bool, whole, real, complex), not to
- * their width. */
+/* Combines the dtype of tensors with dimensions, `wide`, and of tensors without, `scalar`. A
+ * `scalar` raises the result to its category (bool, integer, real, complex), but not to its
+ * width. */
 static tn_dtype combine(tn_dtype wide, tn_dtype scalar)
 {
     if (wide == TN_DTYPE_AUTO)

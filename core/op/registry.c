@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The registry of operators and kernels. Readers see immutable snapshots and take no lock; what a
- * snapshot replaced is kept, because another thread may still read it. */
+ * The registry of operators and kernels. Readers use immutable snapshots and take no lock. A
+ * snapshot that was replaced is kept, because another thread may still be reading it. */
 #include "core/base/vector.h"
 #include "core/op/private.h"
 
@@ -10,16 +10,16 @@ static const char unnamed[] = "(unnamed)"; /* a kernel whose descriptor has no n
 typedef struct snapshot {
     struct snapshot *older;
     int64_t count;   /* operators, sorted by name and then by revision */
-    int64_t n_names; /* names, each once */
+    int64_t n_names; /* number of different names */
     const char **names;
     tn_op *at[];
 } snapshot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(snapshot *) operators;
-static tn__kernel_entry **kernels; /* under the lock, in the order of arrival */
+static tn__kernel_entry **kernels; /* protected by the lock, in the order of registration */
 static int64_t n_kernels, kernel_capacity;
-static struct tn__kernel_list *lists; /* under the lock: all that were ever made */
+static struct tn__kernel_list *lists; /* protected by the lock: all lists that were ever built */
 
 static int compare(const tn_op *op, const char *name, uint32_t revision)
 {
@@ -30,7 +30,7 @@ static int compare(const tn_op *op, const char *name, uint32_t revision)
     return op->def.revision < revision ? -1 : op->def.revision > revision;
 }
 
-/* The first operator that is not before (name, revision). */
+/* Returns the place of the first operator that does not come before (name, revision). */
 static int64_t lower_bound(const snapshot *all, const char *name, uint32_t revision)
 {
     int64_t low = 0, high = all->count;
@@ -52,7 +52,7 @@ static tn_op *find(const snapshot *all, const char *name, uint32_t revision)
 
     if (all == NULL)
         return NULL;
-    if (revision == 0) { /* the newest: the last of that name */
+    if (revision == 0) { /* the newest revision: the last of that name */
         at = lower_bound(all, name, UINT32_MAX);
         return at > 0 && strcmp(all->at[at - 1]->def.name, name) == 0 ? all->at[at - 1] : NULL;
     }
@@ -68,8 +68,8 @@ static bool has_operand(const tn_op_def *def, uint64_t flag)
     return false;
 }
 
-/* What is wrong with inputs that are updated. A copy of another dtype would be updated in the place
- * of one that is promoted. */
+/* Returns what is wrong with the inputs that are updated, or NULL. They must not be promoted,
+ * because then a cast copy would be updated instead. */
 static const char *wrong_updates(const tn_op_def *def, bool effect)
 {
     uint64_t needs = TN_OPERAND_NO_GRAD;
@@ -77,14 +77,35 @@ static const char *wrong_updates(const tn_op_def *def, bool effect)
     if (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT))
         needs |= TN_OPERAND_NO_PROMOTE;
     if (effect)
-        return "inputs: some are written and some updated; expected one of the flags";
+        return "inputs: some are written and some updated; expected TN_OPERAND_WRITTEN or "
+               "TN_OPERAND_UPDATED, not both";
     if ((def->flags & (TN_OP_VIEW | TN_OP_INPLACE | TN_OP_INTO)) != 0)
         return "flags: an operator that updates inputs cannot be a view or have an in-place form";
     for (int32_t i = 0; i < def->n_inputs; i++)
         if ((def->inputs[i].flags & TN_OPERAND_UPDATED) != 0 &&
             (def->inputs[i].flags & needs) != needs)
-            return "inputs: one is updated; expected TN_OPERAND_NO_GRAD with that, and "
-                   "TN_OPERAND_NO_PROMOTE where inputs are promoted";
+            return "inputs: an updated input lacks a flag; expected TN_OPERAND_NO_GRAD, and "
+                   "TN_OPERAND_NO_PROMOTE if the operator promotes its inputs";
+    return NULL;
+}
+
+/* Returns what is wrong with an input that has indices and accepts other dtypes than int64, or
+ * NULL. */
+static const char *wrong_indices(const tn_op_def *def)
+{
+    for (int32_t i = 0; i < def->n_inputs; i++) {
+        const tn_operand *operand = &def->inputs[i];
+
+        if ((operand->flags & (TN_OPERAND_FROM_I32 | TN_OPERAND_FROM_U8)) == 0)
+            continue;
+        if (operand->dtypes != TN_BIT(TN_I64))
+            return "inputs: TN_OPERAND_FROM_*; expected dtypes TN_BIT(TN_I64) with it";
+        if ((operand->flags & TN_OPERAND_NO_PROMOTE) == 0 &&
+            (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT)) != 0)
+            return "inputs: TN_OPERAND_FROM_*; expected TN_OPERAND_NO_PROMOTE with it";
+        if ((operand->flags & (TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED)) != 0)
+            return "inputs: TN_OPERAND_FROM_*; expected an input that is only read";
+    }
     return NULL;
 }
 
@@ -98,11 +119,12 @@ static tn_status check_definition(const tn_op_def *def)
         return tn_fail(TN_ERR_VALUE, "operator: name: it is missing");
     if (def->n_inputs < 0 || def->n_inputs > TN_MAX_OPERANDS ||
         (def->n_inputs > 0 && def->inputs == NULL))
-        wrong = "inputs; expected 0 to 16 rows, and n_inputs their number";
+        wrong = "inputs; expected 0 to 16 rows, and their number in n_inputs";
     else if (def->n_outputs < (effect ? 0 : 1) || def->n_outputs > TN_MAX_OPERANDS ||
              (def->n_outputs > 0 && def->outputs == NULL))
-        wrong = "outputs; expected 1 to 16 rows, and n_outputs their number; 0 only if inputs are "
-                "written";
+        wrong =
+            "outputs; expected 1 to 16 rows, and their number in n_outputs; 0 only if inputs are "
+            "written";
     else if (effect &&
              (def->derive != NULL || (def->flags & (TN_OP_VIEW | TN_OP_INPLACE | TN_OP_INTO)) != 0))
         wrong =
@@ -124,6 +146,8 @@ static tn_status check_definition(const tn_op_def *def)
         wrong = "flags: pointwise; expected neither a view nor random numbers with it";
     else if (has_operand(def, TN_OPERAND_UPDATED))
         wrong = wrong_updates(def, effect);
+    if (wrong == NULL)
+        wrong = wrong_indices(def);
     if (wrong != NULL)
         return tn_fail(TN_ERR_VALUE, "operator %q: wrong %s", def->name, wrong);
     return TN_OK;
@@ -223,15 +247,15 @@ fail:
 
 /* ---- kernels -------------------------------------------------------------------- */
 
-/* Which of two kernels of different plugins for the same thing has to go: -1 the first, 1 the
- * second, 0 neither. */
+/* Which of two kernels must be refused because both serve the same operator, device and dtype: the
+ * first (-1), the second (1) or neither (0). */
 static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 {
     if (a->kernel.revision != b->kernel.revision || (a->kernel.dtypes & b->kernel.dtypes) == 0 ||
         strcmp(a->kernel.op, b->kernel.op) != 0 || strcmp(a->kernel.device, b->kernel.device) != 0)
         return 0;
     if (a->kernel.priority == b->kernel.priority) {
-        if (a->plugin == b->plugin) /* a family of kernels, which choose by the call */
+        if (a->plugin == b->plugin) /* both may stay if one of them decides by the call */
             return a->asks || b->asks ? 0 : 1;
         return strcmp(tn__plugin_file(a->plugin), tn__plugin_file(b->plugin)) <= 0 ? 1 : -1;
     }
@@ -244,9 +268,10 @@ static int loser(const tn__kernel_entry *a, const tn__kernel_entry *b)
 
 static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kept)
 {
-    const char *why = out->kernel.priority == kept->kernel.priority
-                          ? "of the same priority, and the first by path is kept"
-                          : "and it has the higher priority but not TN_KERNEL_OVERRIDE";
+    const char *why =
+        out->kernel.priority == kept->kernel.priority
+            ? "with the same priority, and the first by path is kept"
+            : "and the refused kernel has a higher priority, but not TN_KERNEL_OVERRIDE";
 
     return tn_fail(
         TN_ERR_REFUSED, "kernel %s for %s on %s (%s): refused; %s (%s) is registered, %s",
@@ -254,7 +279,8 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
         kept->kernel.name, tn__plugin_file(kept->plugin), why);
 }
 
-/* Snapshots of the operator that a new kernel makes stale. Readers that have one go on with it. */
+/* Forgets the kernel lists of an operator that gets a new kernel. Readers of an old list go on with
+ * it. */
 static void forget_lists(const char *name, uint32_t revision)
 {
     tn_op *op = find(atomic_load_explicit(&operators, memory_order_relaxed), name, revision);
@@ -358,7 +384,7 @@ struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_t
     return list;
 }
 
-/* Why nothing calls a kernel; false when something may. */
+/* Returns whether nothing can ever call a kernel; `words` then says why. */
 static bool is_idle(const snapshot *all, const tn_kernel_def *kernel, char *words, size_t size)
 {
     const char *name = kernel->name, *nearest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a call runs once its outputs are known: as a view, by a kernel of the device, by
- * decomposition (decompose.c), or, where the program asked for it, on another device. */
+ * How a call runs once its outputs are inferred: as a view, by a kernel of the device, by
+ * decomposition (decompose.c), or on another device if the program asked for that (fallback.c). */
 #include "core/op/private.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
@@ -17,7 +17,8 @@ static void drop_outputs(tn__work *work, tn_tensor **out)
     }
 }
 
-/* Makes every output whose shape is known; in-place there is one, and it exists. */
+/* Makes every output whose shape is known. An in-place call has one output, which exists
+ * already. */
 static TN__INLINE tn_status make_outputs(tn__work *work, tn_tensor **out, const tn_view **views)
 {
     for (int32_t i = 0; i < work->n_out; i++) {
@@ -37,7 +38,7 @@ static TN__INLINE tn_status make_outputs(tn__work *work, tn_tensor **out, const 
     return TN_OK;
 }
 
-/* tn_call.make_output. */
+/* tn_call.make_output: lets a kernel make an output whose shape only the kernel knows. */
 static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
 {
     tn__work *work = call->host;
@@ -68,22 +69,23 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
     return TN_OK;
 }
 
-/* Where the stream records: the graph holds all memory of the call. */
+/* For a stream that records: lets the graph hold all memory of the call. */
 static tn_status mark_recorded(tn__work *work, tn_tensor **out, tn_stream *stream)
 {
     tn_status status = tn__capture_work(stream, work->op->def.name);
+    bool writes = (work->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0;
 
     for (int64_t i = 0; i < work->n_in && status == TN_OK; i++)
         if (!tn__is_none(work->in[i]) && work->in[i]->device == work->device)
             status = tn__capture_hold(stream, work->in[i]->storage,
-                                      tn__operand(work->op, i)->flags & TN_OPERAND_WRITTEN);
+                                      writes && tn__write_into(work, i));
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++)
         if (out[i] != NULL)
             status = tn__capture_hold(stream, out[i]->storage, true);
     return status;
 }
 
-/* Memory that another stream made is not given away before this stream is done with it. */
+/* Makes sure that memory of other streams is not reused before the work of this stream is done. */
 static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream, tn_call *call)
 {
     tn_status status = TN_OK;
@@ -100,10 +102,10 @@ static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream, tn
     return mark_recorded(work, out, stream);
 }
 
-/* TENON_CHECK=1: guard zones around memory, looked at without the lock of the stream, since a look
- * waits for all streams. Looking at all of them takes long when there are many, so the more there
- * are, the more calls share one look. Where the host must copy the zones from a device, more calls
- * share it still. */
+/* TENON_CHECK=1: after a kernel, checks the guard zones of all tensors. The stream is not locked,
+ * because the check waits for all streams. The check takes longer with more tensors, so not every
+ * call makes it: with N tensors, one of N / 64 calls does, or one of N / 2 if zones must be copied
+ * from a device. */
 static tn_status check_guards(const tn_device *device, const tn__kernel_entry *entry)
 {
     static _Thread_local int64_t calls;
@@ -128,8 +130,8 @@ static tn_status check_guards(const tn_device *device, const tn__kernel_entry *e
                            entry->plugin->id, name);
 }
 
-/* Memory that the kernel asks for in addition to its operands; *space is NULL when it wants
- * none. */
+/* Allocates the memory that a kernel needs in addition to its operands. *space is not changed if
+ * the kernel needs none. */
 static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                                 size_t bytes, tn_tensor **space)
 {
@@ -157,7 +159,8 @@ static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, i
                    work->op->def.name, entry->kernel.name, (int)i);
 }
 
-/* Locks it, unless it records and the kernel cannot be recorded. */
+/* Locks the stream. Refuses, without the lock, if the stream records and the kernel cannot be
+ * recorded. */
 static tn_status lock_stream(const tn__kernel_entry *entry, const tn_call *call, tn_stream *stream)
 {
     pthread_mutex_lock(stream->lock);
@@ -245,7 +248,7 @@ static TN__INLINE void make_call(tn__work *work, tn_call *call, tn_dtype dtype,
     call->flags = 0;
 }
 
-/* The first kernel that has the dtype and says yes. *done is false when there is none. */
+/* Runs the first kernel that has the dtype and takes the call. *done is false if there is none. */
 static TN__INLINE tn_status try_kernels(tn__work *work, const struct tn__kernel_list *list,
                                         tn_dtype dtype, tn_tensor **out, char *reasons, bool *done)
 {
@@ -362,7 +365,7 @@ tn_status tn__run_work(tn__work *work, tn_tensor **out, bool record)
     }
     if (tn__is_decomposed(op, dtype))
         return work->into != NULL ? tn__decompose_into(work, out) : tn__decompose(work, out, false);
-    if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* shapes and types are all there is */
+    if (work->device->flags & TN_BACKEND_NO_MEMORY) { /* only shapes and dtypes exist */
         const tn_view *views[TN_MAX_OPERANDS];
 
         for (int32_t i = 0; i < work->n_out; i++)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that write into their inputs. TN_OPERAND_WRITTEN: many tensors change in one call, as
- * in the step of an optimizer, which must not be recorded. TN_OPERAND_UPDATED: running values
- * change beside results that are recorded. What is written must be writable and must share no
- * memory with another input. */
+ * Operators that write into their inputs. TN_OPERAND_WRITTEN: one call changes many tensors, such
+ * as a step of an optimizer, and records no gradients. TN_OPERAND_UPDATED: running values change
+ * besides the results, for which gradients may be recorded. An input that is written must be
+ * writable and must share no memory with another input. */
 #include "core/op/private.h"
 
 #include <stdlib.h>
 
-/* The bytes between the first and the last element of a tensor, and which input it is. */
+/* The memory of an input, from its first element to the end of the last. */
 struct reach {
-    uintptr_t memory; /* 0 where `begin` is an address: foreign memory may be in another storage */
+    /* 0 in host memory, where `begin` is an address: foreign memory may belong to another storage.
+     */
+    uintptr_t memory;
     uint64_t begin, end;
     int64_t index;
     bool written;
@@ -43,7 +45,9 @@ static int by_place(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Groups count from the first tensor of the list, which is the last operand. */
+/* Returns whether a call writes input i. The tensors of a list may come in groups (tn_infer.group),
+ * in which some are only read. Groups are counted from the first tensor of the list, which is the
+ * last operand. */
 bool tn__write_into(const tn__work *work, int64_t i)
 {
     uint64_t flags = tn__operand(work->op, i)->flags;
@@ -77,8 +81,9 @@ static const struct reach *further(const struct reach *before, const struct reac
     return before == NULL || before->memory != at->memory || at->end > before->end ? at : before;
 }
 
-/* What is written shares no memory with another input: sorted by place, it begins after all others
- * end, and ends before others begin. */
+/* Checks that no written input shares memory with another input. The inputs are sorted by place, so
+ * each is compared with only two inputs before it: the one that ends last, and the written one that
+ * ends last. */
 static tn_status check_sorted(const tn__work *work, const struct reach *reaches, int64_t n)
 {
     const struct reach *any = NULL, *written = NULL;
@@ -140,7 +145,7 @@ static tn_status check_writable(const tn__work *work)
         if (tn__requires_grad(tensor) && tn__grad_on())
             return tn_fail(TN_ERR_RUNTIME,
                            "%s: %s: it is updated and requires grad, which would not be recorded; "
-                           "expected a tensor that does not, or a call between "
+                           "expected a tensor that does not require grad, or a call between "
                            "tn_grad_begin(false) and tn_grad_end()",
                            work->op->def.name, tn__operand(work->op, i)->name);
     }
@@ -154,8 +159,9 @@ tn_status tn__write_check(const tn__work *work)
 
     if (work->wants_grad && (work->op->flags & TN__OP_WRITES) != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       "%s: it writes into its inputs and has no derivative, but one of them "
-                       "requires grad; call it between tn_grad_begin(false) and tn_grad_end()",
+                       "%s: the operator writes into its inputs and has no derivative, but an "
+                       "input requires grad; call the operator between tn_grad_begin(false) and "
+                       "tn_grad_end()",
                        work->op->def.name);
     status = check_writable(work);
     for (int64_t i = 0; i < work->n_in && !any; i++)
@@ -170,7 +176,7 @@ void tn__write_done(tn__work *work)
             tn__tensor_written(work->in[i]);
 }
 
-/* The versions of what is updated move before the call, so that what the call itself saves for its
+/* The versions of updated inputs change before the call, so that what the call saves for its
  * derivative counts as saved after the update. */
 tn_status tn__write_call(tn__work *work, tn_tensor **out)
 {
@@ -184,6 +190,6 @@ tn_status tn__write_call(tn__work *work, tn_tensor **out)
     }
     if (status == TN_OK)
         status = tn__run_work(work, out, false);
-    tn__write_done(work); /* a step that failed may have written, too */
+    tn__write_done(work); /* a call that failed may have written, too */
     return status;
 }

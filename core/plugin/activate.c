@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The second step (rule 1): a plugin is activated when the first of its contributions is needed,
- * once, by one thread, while others that need it wait. What it requires goes first. At the end
- * it is deactivated, never unmapped (rule 16). */
+ * The second step of loading (docs/abi.md, rule 1): activating a plugin. A plugin is activated when
+ * the first of its contributions is needed, once, by one thread, while other threads that need it
+ * wait. The plugins that it requires are activated first. tn_shutdown deactivates plugins but never
+ * unmaps their files (rule 16). */
 #include "core/plugin/check_thread.h"
 #include "core/plugin/private.h"
 
 static pthread_cond_t settled = PTHREAD_COND_INITIALIZER;
-static pthread_mutex_t gate =
-    PTHREAD_MUTEX_INITIALIZER; /* over active, activating, thread, waits_for */
+/* Guards the members active, activating, thread and waits_for of all plugins. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whether the thread that activates `plugin` waits, over any number of steps, for what this
- * thread is activating. */
+/* Returns whether waiting for `plugin` would be a deadlock: whether the thread that activates it
+ * waits, directly or through further threads, for a plugin that this thread is activating. */
 static bool would_wait_for_itself(const tn__plugin *plugin)
 {
     for (int steps = 0; plugin && steps < 64; steps++) {
@@ -27,7 +28,8 @@ static bool would_wait_for_itself(const tn__plugin *plugin)
     return false;
 }
 
-/* What the activations of this thread wait for. */
+/* Records, for all plugins that this thread is activating, the plugin that the thread is waiting
+ * for (NULL: none). */
 static void set_waiting(tn__plugin *on)
 {
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
@@ -35,8 +37,9 @@ static void set_waiting(tn__plugin *on)
             p->private->waits_for = on;
 }
 
-/* `failures`: tn__memory_failures from before. When it has moved, a failure is nothing for the
- * report: the next use tries again. */
+/* Activates the required plugins and then the plugin itself. `failures` is the value of
+ * tn__memory_failures() before. If it has changed, memory ran out: a failure does not go into the
+ * load report, because the next use tries again. */
 static tn_status run(tn__plugin *plugin, const uint64_t *failures)
 {
     const tn_plugin *own = plugin->plugin;
@@ -83,20 +86,20 @@ static tn_status run(tn__plugin *plugin, const uint64_t *failures)
     return status;
 }
 
-/* Takes the turn to activate, or waits until another thread has; false when there is nothing
- * left to do. */
+/* Returns true if this thread must activate the plugin now, false if there is nothing left to do.
+ * Waits while another thread activates it. *status is a failure if waiting would be a deadlock. */
 static bool take_turn(tn__plugin *plugin, tn_status *status)
 {
     tn__plugin_private *own = plugin->private;
     *status = TN_OK;
     while (own->activating) {
         if (pthread_equal(own->thread, pthread_self()))
-            return false; /* its activate uses what it gives itself */
+            return false; /* its activate function uses one of its own contributions */
         if (would_wait_for_itself(plugin)) {
             *status = tn_fail(
                 TN_ERR_RUNTIME,
-                "plugin %q: cannot be activated here; another thread activates it and waits for "
-                "this one",
+                "plugin %q: cannot be activated in this thread; another thread activates the "
+                "plugin and waits for this thread",
                 plugin->id);
             return false;
         }
@@ -179,8 +182,7 @@ tn_status tn_plugin_activate(const char *id)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Those that require others are deactivated before them: the later in the list the earlier, and
- * requirements are walked on top of that. */
+/* Deactivates a plugin, and before it all plugins that require it. */
 static void deactivate(tn__plugin *plugin)
 {
     if (!plugin->plugin || !plugin->plugin->deactivate ||
@@ -200,7 +202,7 @@ static void deactivate(tn__plugin *plugin)
     tn__error_plugin(before);
     tn__plugins_lock();
     tn__plugin_outcome(plugin, TN_OUTCOME_OK, TN_STAGE_VERSION, TN_ERR_RUNTIME,
-                       "tn_shutdown deactivated it");
+                       "deactivated by tn_shutdown");
     tn__plugins_unlock();
     atomic_store(&plugin->ended, true);
     atomic_store_explicit(&plugin->active, -1, memory_order_release);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the addresses that a plugin gives point to, as far as its file says: code, or data, and how
- * much of it. Memory that no file was mapped to (a heap) has no answer. */
+ * What an address that a plugin passes points to, as far as the mapped files say: code or data, and
+ * how many bytes of it. For memory that is not mapped from a file, such as the heap, nothing is
+ * known. */
 #include "core/plugin/private.h"
 
 #include <dlfcn.h>

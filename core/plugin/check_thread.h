@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checked boundary (TENON_CHECK=1): what a plugin's function must leave as it was, in the
- * thread that called it. Without checking a call costs one load. */
+ * The checked boundary (TENON_CHECK=1): the state of the calling thread that a plugin's function
+ * must leave unchanged. When checking is off, a call costs one load. */
 #ifndef TN_CORE_PLUGIN_CHECK_THREAD_H
 #define TN_CORE_PLUGIN_CHECK_THREAD_H
 
@@ -12,28 +12,29 @@ enum { TN__CHECK_MODES = 3 };
 typedef struct tn__check_thread {
     bool on;
     int rounding;
-    uint32_t control; /* of the vector unit: rounding, flush to zero */
-    int32_t threads;  /* of the process; 0: not counted */
+    uint32_t control; /* control register of the vector unit: rounding, flush to zero */
+    int32_t threads;  /* number of threads of the process; 0: not counted */
     int64_t scopes, devices, streams;
     int32_t depth[TN__CHECK_MODES]; /* gradient, inference and anomaly mode */
     bool now[TN__CHECK_MODES];
 } tn__check_thread;
 
-/* Before a function of a plugin is called. */
+/* Notes the state of the thread; to be called before a function of a plugin. */
 static inline void tn__check_enter(tn__check_thread *before)
 {
     before->on = tn__checked();
     if (tn__unlikely(before->on))
         tn__plugin_up.check_thread_note(before);
 }
-/* Also counts the threads of the process, which takes a system call or two. */
+/* Also counts the threads of the process, which needs one or two system calls. */
 static inline void tn__check_threads(tn__check_thread *before)
 {
     tn__plugin_up.check_threads_note(before);
 }
 
-/* After it: what it left changed is put back; TN_ERR_REFUSED with the plugin, the function and
- * the change when it succeeded otherwise, else `status`. */
+/* Compares the state of the thread after the function has returned, and restores what it has
+ * changed. If the function returned TN_OK but changed something, fails with TN_ERR_REFUSED and
+ * names the plugin, the function and the change; otherwise returns `status`. */
 static inline tn_status tn__check_leave(const tn__check_thread *before, const char *plugin,
                                         const char *what, tn_status status)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What plugins and programs contribute: each descriptor is copied into a zero-filled struct of
- * ours (rule 4) and handed to the registry of its kind. A contribution that is refused takes
- * neither its plugin nor its siblings along. */
+ * Contributions of plugins and programs. Each descriptor is copied into a zero-filled struct of the
+ * host (docs/abi.md, rule 4), checked, and added to the registry of its kind. If a contribution is
+ * refused, its plugin and the plugin's other contributions still load. */
 #include "core/plugin/private.h"
 
 struct kind {
     const char *type;
     size_t size;
-    size_t least; /* the members without which it is nothing */
+    size_t least; /* the smallest size that a descriptor may have */
     size_t name;  /* offset of the name */
     int pass;
     size_t options; /* offset of the option table, 0: it has none */
@@ -96,17 +96,18 @@ static const char *name_in(const struct kind *kind, const void *copy)
     return name;
 }
 
-/* Members that a descriptor of the kind cannot do without; core/tensor checks backends itself. */
+/* Checks that a descriptor has the members that its kind requires. core/tensor checks backends
+ * itself. */
 static tn_status complete(const struct kind *kind, const tn_head *copy)
 {
     const char *what = NULL;
     switch (copy->kind) {
     case TN_KIND_tn_layer_def: {
         const tn_layer_def *l = (const tn_layer_def *)copy;
-        /* A container may be there to be looked at only. */
+        /* A container (list or dictionary) need not be callable. */
         what = !l->forward && !l->call && !(l->flags & (TN_LAYER_LIST | TN_LAYER_DICT))
                    ? "forward or call"
-               : !l->infer != !l->becomes ? "both or none of infer and becomes"
+               : !l->infer != !l->becomes ? "infer or becomes (set both or neither)"
                                           : NULL;
         if (!what && (l->flags & TN_LAYER_LEAF) && (l->flags & TN_LAYER_THROUGH))
             return tn_fail(TN_ERR_VALUE,
@@ -173,7 +174,7 @@ static tn_status op_names(const tn_op_def *def)
     return operand_names(def->outputs, def->n_outputs, side);
 }
 
-/* The name of a kernel is for reports only and may be absent. */
+/* The name of a kernel is used in reports only and may be absent. */
 static tn_status kernel_names(const tn_kernel_def *kernel)
 {
     tn_status status = tn__name_check(kernel->op, ".", "tn_kernel_def: op");
@@ -194,7 +195,7 @@ static tn_status compiler_names(const tn_compiler_def *compiler)
     return status;
 }
 
-/* The names in `after`. */
+/* Checks the name of a pass, and the names in its member `after`. */
 static tn_status pass_names(const tn_pass_def *pass)
 {
     tn_status status = tn__name_check_type(pass->name, "tn_pass_def");
@@ -211,7 +212,8 @@ static tn_status pass_names(const tn_pass_def *pass)
     return status;
 }
 
-/* What is registered has a name that a spec, a file or a report line can hold. */
+/* Checks the names in a descriptor: specs, files and lines of reports must be able to contain
+ * them. */
 static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 {
     const char *name = name_in(kind, copy);
@@ -219,7 +221,7 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 
     if (!name || !name[0])
         return tn_fail(TN_ERR_VALUE, "%s: name: it is missing", kind->type);
-    if (copy->kind == TN_KIND_tn_backend_def) /* core/tensor has a rule of its own */
+    if (copy->kind == TN_KIND_tn_backend_def) /* core/tensor checks the names of backends */
         return TN_OK;
     if (copy->kind == TN_KIND_tn_kernel_def)
         return kernel_names((const tn_kernel_def *)copy);
@@ -238,7 +240,7 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* Of the struct that the options of a descriptor point into. */
+/* Returns the size of the struct that the options of a descriptor are stored in. */
 static size_t options_size(const tn_head *copy)
 {
     switch (copy->kind) {
@@ -260,7 +262,7 @@ static tn_status options_acceptable(const struct kind *kind, const tn_head *copy
         return TN_OK;
     memcpy(&options, (const char *)copy + kind->options, sizeof options);
     tn_snprint(what, sizeof what, "%s %s", kind->type, name_in(kind, copy));
-    /* The options of an operator begin with the size of their struct. */
+    /* The option struct of an operator begins with its size, which no option may overlap. */
     tn_status status = tn__options_check(
         options, copy->kind == TN_KIND_tn_op_def ? sizeof(uint32_t) : 0, options_size(copy), what);
     if (status != TN_OK || copy->kind != TN_KIND_tn_scheduler_def)
@@ -304,7 +306,7 @@ tn_status tn__contribute_one(const tn_head *head, tn__plugin *plugin)
     return status;
 }
 
-/* ---- the plugin's line ----------------------------------------------------------------------- */
+/* ---- the plugin's line of the load report ---------------------------------------------------- */
 
 enum { REFUSALS_SHOWN = 3 };
 
@@ -337,7 +339,9 @@ static void refused(tn__plugin *plugin, const char *words, int64_t count)
     tn__plugin_reason_compose(plugin);
 }
 
-/* `handed`: of this contribution. Out of memory is not a refusal: it is passed in again later. */
+/* Contributes one descriptor and counts the result in the plugin's report. *handed is 1 if this was
+ * done before. If memory runs out, the contribution is not refused: it is contributed again
+ * later. */
 static tn_status contribute_counted(tn__plugin *plugin, const tn_head *head, uint8_t *handed)
 {
     char words[800];
@@ -359,7 +363,7 @@ static tn_status contribute_counted(tn__plugin *plugin, const tn_head *head, uin
     return TN_OK;
 }
 
-/* `handed`: of its rows. */
+/* Contributes the plugin's table of kernels; `handed` has one element for each row. */
 static tn_status contribute_table(tn__plugin *plugin, uint8_t *handed)
 {
     const tn_plugin *own = plugin->plugin;
@@ -413,7 +417,7 @@ tn_status tn__contribute(tn__plugin *plugin, int pass)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* What tn_register contributes belongs to a line of its own. */
+/* Returns the line of the load report for contributions that the program registers itself. */
 static tn__plugin *program(void)
 {
     tn__plugin *plugin = tn__plugin_by_file("(program)");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking for plugins, once per process: the folders of TENON_PLUGIN_PATH (which replaces the
- * compiled-in one) and TENON_PLUGIN_PATH_ADD, in that order, each folder's *.so sorted by name;
- * then requirements, then contributions. */
+ * Discovery of plugins, once per process: first the folders of TENON_PLUGIN_PATH (or the
+ * compiled-in folder if it is not set), then those of TENON_PLUGIN_PATH_ADD; in each folder all
+ * *.so files, sorted by name. After the files were loaded, requirements are resolved and
+ * contributions registered. */
 #include "core/base/vector.h"
 #include "core/plugin/private.h"
 
@@ -15,7 +16,8 @@
 static _Atomic bool done;
 static bool under_way;
 
-/* One thread at a time looks for plugins or loads one; it may come back here from inside. */
+/* Only one thread at a time discovers or loads plugins. The lock is recursive because plugins may
+ * call the library meanwhile. */
 static pthread_mutex_t turn;
 static pthread_once_t turn_once = PTHREAD_ONCE_INIT;
 
@@ -61,7 +63,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A line for a folder that is not looked into. */
+/* Adds a line to the load report for a folder that is not searched. */
 static tn_status folder_line(const char *folder, tn_outcome outcome, tn_stage stage,
                              const char *words)
 {
@@ -105,7 +107,7 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     }
     if (!S_ISDIR(at.st_mode))
         return folder_line(folder, TN_OUTCOME_FAILED, TN_STAGE_FOUND,
-                           "it is in the plugin path and is not a folder");
+                           "the plugin path names it, but it is not a folder");
     if (!tn__file_check_owner(&at, "folder", words, sizeof words) ||
         !tn__file_check_above(real, words, sizeof words))
         return folder_line(real, TN_OUTCOME_REFUSED, TN_STAGE_OWNER, words);
@@ -119,7 +121,7 @@ static tn_status discover_folder(const char *folder, bool must_exist)
     for (int64_t i = 0; status == TN_OK && i < names.count; i++) {
         if (tn_snprint(path, sizeof path, "%s/%s", real[1] ? real : "", names.at[i]) >=
             (int64_t)sizeof path)
-            continue; /* a path that no call accepts */
+            continue; /* the path is too long to be opened */
         if (!tn__load_file(path))
             status = TN_ERR_MEMORY;
     }
@@ -146,9 +148,10 @@ tn_status tn__discover_path(const char *folders, bool must_exist)
     return status;
 }
 
-/* ---- requirements (rule 0) ------------------------------------------------------------------- */
+/* ---- requirements (docs/abi.md, rule 0) ------------------------------------------------------ */
 
-/* Compares "1.10.0" and "1.9": number by number; anything else ends the comparison. */
+/* Compares versions such as "1.10.0" and "1.9" number by number, up to the first part that is not a
+ * number. Returns < 0, 0 or > 0. */
 int tn__plugin_compare_versions(const char *a, const char *b)
 {
     for (;;) {
@@ -183,7 +186,7 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
     }
     if (other->private->mark == 1) {
         tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_REFUSED,
-                           "requires the plugin %q, which requires it in turn: a cycle", need->id);
+                           "requires the plugin %q, which requires this plugin: a cycle", need->id);
         return false;
     }
     if ((*min && tn__plugin_compare_versions(other->version, min) < 0) ||
@@ -204,7 +207,7 @@ static bool requirement_met(tn__plugin *plugin, const tn_requirement *need)
     return false;
 }
 
-/* Depth first; true when the plugin can be used. */
+/* Checks the requirements of a plugin, recursively. Returns whether the plugin can be used. */
 static bool settle(tn__plugin *plugin)
 {
     tn__plugin_private *own = plugin->private;
@@ -219,7 +222,7 @@ static bool settle(tn__plugin *plugin)
     return good;
 }
 
-/* Those that a plugin requires hand in their contributions before it does. */
+/* Registers the contributions of one pass, first those of the plugins that this plugin requires. */
 static tn_status contribute(tn__plugin *plugin, int pass)
 {
     const tn_requirement *need = plugin->private->descriptor.requires_;
@@ -227,7 +230,7 @@ static tn_status contribute(tn__plugin *plugin, int pass)
     if (plugin->private->mark != 2 || plugin->private->distributed ||
         plugin->report.outcome != TN_OUTCOME_OK)
         return TN_OK;
-    plugin->private->distributed = true; /* for this pass */
+    plugin->private->distributed = true; /* in this pass */
     for (; need && need->id && status == TN_OK; need++) {
         tn__plugin *other = tn__plugin_by_id(need->id);
         if (other)
@@ -255,12 +258,12 @@ tn_status tn__plugins_settle(void)
     }
     for (p = tn__plugins_first; p; p = p->next)
         if (p->private->mark == 2)
-            p->private->mark = 3; /* handed in for good */
+            p->private->mark = 3; /* all contributions are registered */
     tn__unused_kernels_update(true);
     return TN_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole discovery --------------------------------------------------------------------- */
 
 static tn_status discover(void)
 {
@@ -292,7 +295,7 @@ tn_status tn__plugins_discover(void)
         return TN_OK;
     take_turn();
     if (!atomic_load_explicit(&done, memory_order_acquire) && !under_way) {
-        under_way = true; /* what a plugin asks from inside finds what is there so far */
+        under_way = true; /* calls from inside plugins see the plugins found so far */
         status = discover();
         if (status == TN_OK)
             status = tn__plugins_settle();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is looked at before a file is mapped: who may have written it (rule 14), and whether
- * mapping it would end the process (a sanitizer's runtime that comes too late exits, a file that
- * was cut off is a bus error). */
+ * Checks of a plugin file before it is mapped: who could have written it (docs/abi.md, rule 14),
+ * and whether mapping it would end the process. A sanitizer's runtime calls exit() if it is loaded
+ * too late; a truncated file causes SIGBUS. */
 #include "core/plugin/private.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,8 @@
 
 /* ---- owner and permissions ------------------------------------------------------------------- */
 
-/* The file that this code is in: libtenon, or a program that it was linked into. */
+/* Gets the status of the file that contains this code: libtenon, or a program that the core is
+ * linked into. */
 static bool own_file(struct stat *at)
 {
     Dl_info where;
@@ -26,12 +27,14 @@ static bool own_file(struct stat *at)
 static bool trusted_owner(uid_t owner)
 {
     struct stat ours;
-    /* In a set-uid program the user is whose rights it has, not who started it. */
+    /* The effective user: a set-uid program acts with the rights of that user, not of the user who
+     * started it. */
     return owner == 0 || owner == geteuid() || (own_file(&ours) && owner == ours.st_uid);
 }
 
-/* The group of a process is often that of one user alone, whose files it may write by default. A
- * group that may write libtenon has no need of a plugin. */
+/* Trusts the group of the process, which on many systems contains only one user, whose files are
+ * group-writable by default. Also trusts a group that may write to libtenon: its members do not
+ * need a plugin to run code here. */
 static bool trusted_group(gid_t group)
 {
     struct stat ours;
@@ -105,7 +108,8 @@ static bool read_at(int fd, void *to, size_t bytes, uint64_t offset)
     return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* The place in the file of a virtual address, through the loadable segments; 0 if none has it. */
+/* Returns the offset in the file of a virtual address, by the loadable segments; 0 if no segment
+ * contains the address. */
 static uint64_t place_of(int fd, const header *h, uint64_t address)
 {
     segment s;
@@ -121,7 +125,7 @@ static uint64_t place_of(int fd, const header *h, uint64_t address)
 static const char *const runtimes[] = { "libasan.so", "libtsan.so", "libmsan.so",
                                         "libclang_rt.asan", "libclang_rt.tsan" };
 
-/* Is the runtime of that name in this process already? */
+/* Searches the process for a library whose path contains `name`. */
 struct sought {
     const char *name;
     bool found;
@@ -145,17 +149,16 @@ static bool needed_acceptable(const char *name, char *words, size_t size)
             continue;
         tn_snprint(
             words, size,
-            "it was compiled with a sanitizer whose runtime (%s) this process does not have: "
-            "compile "
-            "both with it, or neither",
+            "it was compiled with a sanitizer whose runtime (%s) this process does not have; "
+            "compile both the plugin and the program with it, or neither",
             name);
         return false;
     }
     return true;
 }
 
-/* Of a file that is built to waste time no more than this is looked at; the linker has its own
- * say afterwards. */
+/* Limits for files that are made to waste time. The rest is not checked; the dynamic linker checks
+ * it later. */
 enum { MOST_SEGMENTS = 256, MOST_ENTRIES = 4096 };
 
 static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *words, size_t size)
@@ -181,8 +184,9 @@ static bool dynamic_acceptable(int fd, const header *h, const segment *s, char *
     return true;
 }
 
-/* A file that lost its end (a full disk, a copy that was broken off) is mapped by the linker as it
- * is, and ends the process with SIGBUS when it touches what is not there. */
+/* Checks that a segment is inside the file. The dynamic linker also maps a truncated file (after
+ * a full disk or an interrupted copy), and access to the missing part ends the process with
+ * SIGBUS. */
 static bool segment_whole(int fd, const segment *s, char *words, size_t size)
 {
     struct stat at;
@@ -202,9 +206,10 @@ tn_outcome tn__file_check_elf(const char *path, char *words, size_t size)
     header h;
     segment s;
     tn_outcome outcome = TN_OUTCOME_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
+    /* O_NONBLOCK: opening a FIFO would wait for a writer */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return TN_OUTCOME_OK; /* the one who opens it next says why */
+        return TN_OUTCOME_OK; /* dlopen will fail and say why */
     if (read_at(fd, &h, sizeof h, 0) && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
         h.e_phentsize == sizeof s &&
         h.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
@@ -227,7 +232,7 @@ tn_outcome tn__file_check_elf(const char *path, char *words, size_t size)
 struct family {
     const char *what;
     const char *const *names;
-    int level; /* of the log */
+    int level; /* level of the log message */
     const char *words;
     char first[512];
 };
@@ -236,11 +241,13 @@ static const char *const openmp_names[] = { "libgomp.so", "libomp.so", "libiomp5
 static const char *const blas_names[] = { "openblas", "libmkl_core", "libmkl_rt",
                                           "libblis",  "libf77blas",  NULL };
 static const char *const nothing[] = { NULL };
-/* Two OpenMP runtimes have a pool each. A BLAS that a plugin opened for itself (RTLD_LOCAL) is
- * called by it alone, whatever others the program has, as every program with NumPy does. */
+/* Two OpenMP runtimes have two pools of threads. Two BLAS libraries are harmless if a plugin opened
+ * its own with RTLD_LOCAL, because then only that plugin calls it; every program with NumPy has
+ * another one. */
 static struct family families[] = {
     { "OpenMP", openmp_names, TN_LOG_WARNING,
-      "their threads compete, and results may be wrong; link all parts against one", "" },
+      "their threads compete, and results may be wrong; link all libraries against the same one",
+      "" },
     { "BLAS", blas_names, TN_LOG_INFO, "this is correct if each was opened with RTLD_LOCAL", "" },
 };
 
@@ -264,7 +271,7 @@ static int classify(struct dl_phdr_info *info, size_t size, void *user)
         }
         tn_log(family->level, "two %s runtimes are in this process, %s and %s: %s", family->what,
                family->first, path, family->words);
-        family->names = nothing; /* said once */
+        family->names = nothing; /* log this once only */
     }
     return 0;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * TENON_PLUGINS: which plugins may load, and what to say when the list, or the plugin path, lets
- * nothing in. */
+ * TENON_PLUGINS: which plugins may load, and the messages when this list, or the plugin path,
+ * leaves no plugin. */
 #include "core/plugin/private.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
 
-/* One pattern of a list, without spaces around it and without its `!`. */
+/* One pattern of the list, without surrounding spaces and without its `!`. */
 struct pattern {
     char text[256];
     bool deny;
 };
 
-/* Takes the next pattern off the list; false at its end. A pattern that is longer than any name of
- * a plugin fits none. */
+/* Removes the next pattern from the list. Returns false at the end of the list. A pattern that is
+ * longer than `text` is cut; it is longer than any name of a plugin, so it matches none. */
 static bool next_pattern(const char **list, struct pattern *pattern)
 {
     while (**list) {
@@ -37,8 +37,9 @@ static bool next_pattern(const char **list, struct pattern *pattern)
     return false;
 }
 
-/* "backend-*,ops,!backend-cuda": names as the shell matches files, `!` denies. The last pattern
- * that fits decides; a name that none fits is let in only when the list has nothing but denials. */
+/* The list looks like "backend-*,ops,!backend-cuda". Patterns match names as the shell matches file
+ * names; `!` denies. The last pattern that matches decides. A name that no pattern matches is
+ * allowed only if the list consists of denials. */
 bool tn__filter_allows(const char *list, const char *name)
 {
     struct pattern pattern;
@@ -68,11 +69,11 @@ void tn__plugin_stem(const char *path, char *name, size_t size)
     tn_snprint(name, size, "%.*s", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)), base);
 }
 
-/* ---- what the list did ----------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 enum { NAMES = 128 };
 
-/* The names in the list, as many as fit. */
+/* Copies the names of all plugins, at most NAMES. Returns their number. */
 static int64_t all_names(char names[NAMES][64])
 {
     int64_t count = 0;
@@ -82,8 +83,9 @@ static int64_t all_names(char names[NAMES][64])
     return count;
 }
 
-/* A name that nothing has is likely to be misspelt; a glob, or a denial of what is not installed,
- * may well fit nothing. */
+/* Warns about names that no plugin has, because they are probably misspelt. A glob that matches
+ * nothing is not reported, and a denial only if a plugin has a similar name: they may be meant for
+ * plugins that are not installed. */
 void tn__filter_warn(void)
 {
     const char *list = tn_env_get("TENON_PLUGINS"), *near[NAMES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The folder of plugins that belongs to this library. It is compiled in, and moves with the
- * library: a tree that was copied elsewhere must not load the plugins of the place that it came
- * from. */
+ * The folder of plugins that belongs to this library. Its path is compiled in. If the installed
+ * tree was copied elsewhere, the folder relative to the library is used instead, so that the copy
+ * does not load plugins from the original tree. */
 #include "core/plugin/private.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,8 @@
 static char folder[PATH_MAX] = TN_PLUGIN_DIR;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The folder of libtenon's own file; false in a program that the core was linked into. */
+/* Finds the folder that contains the file of libtenon. Returns false if the core is linked into a
+ * program. */
 static bool own_folder(char real[PATH_MAX])
 {
     Dl_info where;
@@ -35,7 +36,7 @@ bool tn__folder_beside(const char *compiled, const char *own, char *out, size_t 
     size_t length = strlen(compiled),
            ending = (size_t)tn_snprint(tail, sizeof tail, "/tenon/%d", TN_ABI_MAJOR);
     if (length <= ending || length >= sizeof libdir || strcmp(compiled + length - ending, tail))
-        return false; /* chosen independently of the library's: it stays where it is */
+        return false; /* configured independently of the library's folder: does not move with it */
     tn_snprint(libdir, sizeof libdir, "%.*s", (int)(length - ending), compiled);
     if (realpath(libdir, real) && !strcmp(real, own))
         return false;
@@ -48,7 +49,7 @@ static void find(void)
     if (!own_folder(own) || !tn__folder_beside(TN_PLUGIN_DIR, own, beside, sizeof beside))
         return;
     memcpy(folder, beside, sizeof folder);
-    tn_log(TN_LOG_DEBUG, "libtenon is in %s: plugins are searched in %s, not in " TN_PLUGIN_DIR,
+    tn_log(TN_LOG_DEBUG, "libtenon is in %s: the folder of plugins is %s instead of " TN_PLUGIN_DIR,
            own, folder);
 }
 

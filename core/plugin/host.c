@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host is to a plugin: one struct, the same for all, whose address distinguishes two
- * copies of the core (rule 20). */
+ * The struct by which plugins know the host. All plugins of a process get the same one; its address
+ * distinguishes two copies of the core (docs/abi.md, rule 20). */
 #include "core/plugin/private.h"
 
 #include <strings.h>
 
-/* Not const: two cores in one process have two of these, and identical constants might be
- * merged. */
+/* Not const: two copies of the core in one process must have two of these, and the linker might
+ * merge identical constants. */
 static tn_host_info host = { TN_HEAD(tn_host_info) };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 _Atomic int32_t tn__check_mode = -1;
@@ -24,7 +24,7 @@ const tn_host_info *tn__host_info(void)
     return &host;
 }
 
-/* 1, 0, or -1 for a word that is neither. */
+/* Returns 1 for yes, 0 for no, -1 for any other word. */
 static int32_t meaning_of(const char *word)
 {
     static const char *const words[] = { "0", "1", "false", "true", "off", "on" };
@@ -51,8 +51,9 @@ bool tn__host_ask_check_mode(void)
     int32_t now;
 
     if (tn__env_read("TENON_CHECK", &value) != TN_OK)
-        return false;                     /* no memory to read it: asked again at the next call */
-    now = value && meaning_of(value) > 0; /* another word fails every look for plugins */
+        /* no memory to read the variable: the next call tries again */
+        return false;
+    now = value && meaning_of(value) > 0; /* with another word, tn__host_check_mode() fails */
     atomic_store_explicit(&tn__check_mode, now, memory_order_relaxed);
     return now;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interfaces that plugins give to each other: checked when the plugin is asked, found by those that
- * require it. */
+ * Interfaces that plugins provide to each other: checked when a plugin is queried, found by plugins
+ * that require the provider. */
 #include "core/plugin/private.h"
 
 #include <tenon/query.h>
 
 enum { MOST_ROWS = 1024 };
 
-/* Whether `id` is that of the plugin, with more behind a dot or without. */
+/* Returns whether an interface id is the id of the plugin, or begins with that id and a dot. */
 static bool belongs_to(const char *id, const char *plugin)
 {
     size_t length = strlen(plugin);
@@ -24,7 +24,7 @@ static bool letters_fit(const char *id)
                                       "0123456789._-") == length;
 }
 
-/* The row of a revision in [min, max], the newest of them. */
+/* Returns the row of the newest revision in [min, max], NULL if there is none. */
 static const tn_interface_row *row_of(const tn__plugin *plugin, const char *id, uint32_t min,
                                       uint32_t max)
 {
@@ -38,7 +38,8 @@ static const tn_interface_row *row_of(const tn__plugin *plugin, const char *id, 
     return best;
 }
 
-/* Another plugin that gives an interface of this id; NULL: none. */
+/* Returns a plugin other than `but` that provides an interface with this id, NULL if there is
+ * none. */
 static const tn__plugin *giver_of(const char *id, const tn__plugin *but)
 {
     for (const tn__plugin *p = tn__plugins_first; p; p = p->next)
@@ -55,12 +56,12 @@ static tn_status row_acceptable(const tn__plugin *plugin, const tn_interface_row
     if (!letters_fit(row->id) || !belongs_to(row->id, plugin->id))
         return tn_fail(TN_ERR_VALUE,
                        "interface %q: wrong id; expected one that begins with the id of the plugin "
-                       "(\"%s.name\"), of letters, digits, `.`, `_` and `-`",
+                       "(\"%s.name\") and has only letters, digits, `.`, `_` and `-`",
                        row->id, plugin->id);
     if (tn__plugin_up.host_interface(row->id, 0, UINT32_MAX, NULL, NULL))
         return tn_fail(
             TN_ERR_REFUSED,
-            "interface %q: id: taken by the host; expected one that begins with the id of the plugin",
+            "interface %q: id: taken by the host; expected an id that begins with the plugin's id",
             row->id);
     if (!row->table || row->size < sizeof(void *))
         return tn_fail(TN_ERR_VALUE,
@@ -72,11 +73,11 @@ static tn_status row_acceptable(const tn__plugin *plugin, const tn_interface_row
                        tn_version());
     for (int64_t i = 0; i < at; i++)
         if (!strcmp(rows[i].id, row->id) && rows[i].revision == row->revision)
-            return tn_fail(TN_ERR_VALUE, "interface %q: revision %u is given twice", row->id,
+            return tn_fail(TN_ERR_VALUE, "interface %q: revision %u is declared twice", row->id,
                            row->revision);
     other = giver_of(row->id, plugin);
     if (other)
-        return tn_fail(TN_ERR_REFUSED, "interface %q: given by %s (%s), which was found first",
+        return tn_fail(TN_ERR_REFUSED, "interface %q: provided by %s (%s), which was found first",
                        row->id, other->id, other->file);
     return TN_OK;
 }
@@ -97,7 +98,8 @@ tn_status tn__interfaces_check(const tn__plugin *plugin)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* The plugin whose copy of its descriptor `self` is; a plugin may also pass its own struct. */
+/* Returns the plugin that `self` belongs to: `self` is the host's copy of its descriptor, or the
+ * plugin's own struct. */
 static tn__plugin *asker_of(const tn_plugin *self)
 {
     for (tn__plugin *p = tn__plugins_first; p; p = p->next)
@@ -114,23 +116,25 @@ static bool requires_it(const tn_plugin *self, const char *id)
     return false;
 }
 
-/* Of the plugins that have loaded; NULL and an error. */
+/* Returns the loaded plugin that provides the interface. Returns NULL and sets the error if there
+ * is none or if `self` does not require it. */
 static tn__plugin *giver_for(const tn_plugin *self, const char *id)
 {
     tn__plugin *asker = self ? asker_of(self) : NULL;
     const tn__plugin *giver = giver_of(id, asker);
 
     if (self && !asker) {
-        tn_fail(TN_ERR_VALUE, "tn_interface_find: self: not a plugin that was loaded");
+        tn_fail(TN_ERR_VALUE, "tn_interface_find: self: not the descriptor of a loaded plugin");
         return NULL;
     }
     if (!giver) {
-        tn_fail(TN_ERR_KEY, "interface %q: no plugin gives it", id);
+        tn_fail(TN_ERR_KEY, "interface %q: no plugin provides it", id);
         return NULL;
     }
     if (asker && !requires_it(asker->plugin, giver->id)) {
         tn_fail(TN_ERR_REFUSED,
-                "interface %q: given by %q, which is not among the requirements of the plugin %q",
+                "interface %q: provided by %q, which is not among the requirements of the plugin "
+                "%q",
                 id, giver->id, asker->id);
         return NULL;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One file on its way into the process (rules 1, 2, 4, 6, 13 to 15): found, readable, owner,
- * dlopen, symbol, query, version. Whatever goes wrong is a line of the report and touches no
- * other plugin. */
+ * Loading a plugin file in steps (docs/abi.md, rules 1, 2, 4, 6, 13 to 15): found, readable, owner,
+ * dlopen, symbol, query, version. A failure is recorded in the plugin's line of the load report and
+ * affects no other plugin. */
 #include "core/plugin/private.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Symbols that a caller may rely on when it looks at a plugin's own structs. */
+/* The size that a struct must have at least to contain `member`. */
 #define LEAST(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
 /* ---- mapping --------------------------------------------------------------------------------- */
@@ -39,7 +39,8 @@ static bool map_by_ltdl(const char *file, char *words, size_t size)
     return good;
 }
 
-/* The query of the file, which must be its own and not that of a library it needs (rule 2). */
+/* Returns the query function of the file. It must be defined in the file itself and not in a
+ * library that the file depends on (rule 2). */
 static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
 {
     Dl_info where;
@@ -63,11 +64,12 @@ static tn_plugin_query_fn *symbol_of(tn__plugin *plugin, void *handle)
     }
     if (!tn__address_is_code(symbol)) {
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_SYMBOL, TN_ERR_FORMAT,
-                           "symbol " TN_PLUGIN_SYMBOL ": data; expected a function");
+                           "symbol " TN_PLUGIN_SYMBOL ": it is data; expected a function");
         return NULL;
     }
     tn_plugin_query_fn *query;
-    memcpy(&query, &symbol, sizeof query); /* ISO C has no cast from an object to a function */
+    /* ISO C does not allow a cast from void * to a function pointer */
+    memcpy(&query, &symbol, sizeof query);
     return query;
 }
 
@@ -82,7 +84,7 @@ static tn_plugin_query_fn *map(tn__plugin *plugin)
         return NULL;
     }
     tn_log(TN_LOG_DEBUG, "mapping %s", plugin->file);
-    /* A plugin that closes itself stays mapped, too. */
+    /* RTLD_NODELETE: a plugin that calls dlclose on itself stays mapped, too. */
     void *handle = dlopen(plugin->file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
         const char *why = dlerror();
@@ -104,7 +106,7 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
 {
     if (from->size < least)
         return tn_fail(TN_ERR_VERSION,
-                       "%s: too short, got %u bytes; expected at least %u: was it initialized with "
+                       "%s: too short, got %u bytes; expected at least %u; was it initialized with "
                        "TN_HEAD(%s)?",
                        what, from->size, (unsigned)least, what);
     if (from->abi_major != TN_ABI_MAJOR || (TN_ABI_MAJOR == 0 && from->abi_minor > TN_ABI_MINOR))
@@ -112,7 +114,7 @@ tn_status tn__load_copy_struct(void *to, size_t size, size_t least, const tn_hea
                        from->abi_major, from->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
     if (from->size > size && from->abi_minor <= TN_ABI_MINOR)
         return tn_fail(TN_ERR_VERSION,
-                       "%s: wrong size, got %u bytes; expected in its ABI %u.%u at most %u", what,
+                       "%s: wrong size, got %u bytes; expected in ABI %u.%u at most %u", what,
                        from->size, from->abi_major, from->abi_minor, (unsigned)size);
     size_t common = from->size < size ? from->size : size;
     memcpy(to, from, common);
@@ -134,7 +136,8 @@ static bool abi_fits(tn__plugin *plugin, const tn_head *head, const char *what)
     return false;
 }
 
-/* "org.example.swish": letters, digits, `.`, `_`, `-`; short enough for an error record. */
+/* Returns whether an id such as "org.example.swish" is acceptable: letters, digits, `.`, `_`, `-`;
+ * short enough for an error record. */
 static bool id_acceptable(const char *id)
 {
     size_t length = 0;
@@ -146,14 +149,15 @@ static bool id_acceptable(const char *id)
 
 enum { MOST_CONTRIBUTIONS = 65536 };
 
-/* A number and a pointer that belong together. */
+/* Checks an array in tn_plugin: the pointer to its first element, the number of elements, and
+ * whether that much memory is mapped behind the pointer. */
 static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at, int64_t count,
                            size_t each)
 {
     const char *wrong = count < 0 || count > MOST_CONTRIBUTIONS ? "expected 0 to 65536"
                         : count && !at                          ? "the pointer is NULL"
                         : count && each && (uint64_t)count > tn__address_left(at) / each
-                            ? "its memory is shorter"
+                            ? "the memory at the pointer is shorter"
                             : NULL;
     if (wrong)
         tn__plugin_outcome(plugin, TN_OUTCOME_FAILED, TN_STAGE_QUERY, TN_ERR_VALUE,
@@ -161,7 +165,7 @@ static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at,
     return !wrong;
 }
 
-/* The failure that was just recorded, as the plugin's outcome. */
+/* Makes the failure that was just recorded the outcome of the plugin. Returns false. */
 static bool refused_by(tn__plugin *plugin, uint64_t mark)
 {
     char words[800];
@@ -170,7 +174,8 @@ static bool refused_by(tn__plugin *plugin, uint64_t mark)
     return false;
 }
 
-/* Reserved members of what the query gave, beyond the flags that tn__reserved_check knows. */
+/* Checks that reserved members are NULL in the structs that the query returned and that
+ * tn__reserved_check() does not know. */
 static bool reserved_null(tn__plugin *plugin, const tn_plugin_info *info, const tn_plugin *own)
 {
     uint64_t mark = tn_error_mark();
@@ -225,7 +230,7 @@ static bool descriptor_taken(tn__plugin *plugin, const tn_plugin *theirs)
     return true;
 }
 
-/* Rule 7's facts against ours. */
+/* Compares the facts about the plugin's build (rule 7) with this library's. */
 static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
 {
     const uint32_t ours = TN_BUILD_ASAN | TN_BUILD_TSAN;
@@ -238,7 +243,7 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     if (build && (build->sanitizers & ~ours & (1u | 2u | 8u))) {
         tn__plugin_outcome(
             plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "sanitizer: compiled with the %s sanitizer (%s), and libtenon was not; compile both "
+            "sanitizer: compiled with the %s sanitizer (%s), but libtenon was not; compile both "
             "with it, or neither",
             build->sanitizers & 1   ? "address"
             : build->sanitizers & 2 ? "thread"
@@ -249,20 +254,21 @@ static bool build_fits(tn__plugin *plugin, const tn_build_facts *build)
     plugin->private->build = build;
     if (build && build->openmp && !(plugin->private->descriptor.flags & TN_PLUGIN_OWN_THREADS))
         tn_log(TN_LOG_WARNING,
-               "plugin %q (%s) was compiled with OpenMP, which brings threads of its own, and does "
-               "not declare them: set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
+               "plugin %q (%s) was compiled with OpenMP, which starts threads, and does not "
+               "declare this; set TN_PLUGIN_OWN_THREADS, or use tn_parallel_for",
                plugin->id, plugin->file);
     return true;
 }
 
-/* The interfaces that it was compiled against, with the message of rule 6. */
+/* Checks that the host has the interfaces that the plugin was compiled against; the messages are
+ * those of rule 6. */
 static bool needs_fit(tn__plugin *plugin, const tn_interface_need *need)
 {
     for (; need && need->id; need++) {
         uint32_t revision = 0, size = 0;
         if (!tn__plugin_up.host_interface(need->id, 0, UINT32_MAX, &revision, &size)) {
             tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-                               "interface %s: not in this Tenon %s", need->id, tn_version());
+                               "interface %s: unknown to this Tenon %s", need->id, tn_version());
             return false;
         }
         if (!tn__plugin_up.host_interface(need->id, need->min, need->max, &revision, &size)) {
@@ -309,10 +315,10 @@ static bool query_answered(tn__plugin *plugin, tn_plugin_query_fn *query, tn_plu
     if (status == TN_OK && TN_HAS(info, tn_plugin_info, needs) && info->head.size <= sizeof *info)
         return true;
     if (status == TN_OK) {
-        tn__plugin_outcome(
-            plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
-            "query: wrong size of its tn_plugin_info, got %u bytes; expected %u to %u",
-            info->head.size, (unsigned)LEAST(tn_plugin_info, needs), (unsigned)sizeof *info);
+        tn__plugin_outcome(plugin, TN_OUTCOME_REFUSED, TN_STAGE_VERSION, TN_ERR_VERSION,
+                           "query: tn_plugin_info: wrong size, got %u bytes; expected %u to %u",
+                           info->head.size, (unsigned)LEAST(tn_plugin_info, needs),
+                           (unsigned)sizeof *info);
         return false;
     }
     error.message[sizeof error.message - 1] = 0;
@@ -371,8 +377,8 @@ static void start_over(tn__plugin *plugin, tn_stage stage)
     atomic_store_explicit(&plugin->active, 0, memory_order_release);
 }
 
-/* Whether a plugin that did not load is to be tried again: host memory ran out since `failures`.
- * The failure is recorded then. */
+/* Returns whether loading must be tried again because the plugin did not load and host memory has
+ * run out since `failures` was read. If so, records a failure. */
 static bool again_after(tn__plugin *plugin, uint64_t failures)
 {
     if (plugin->report.outcome == TN_OUTCOME_OK || tn__memory_failures() == failures)
@@ -404,7 +410,7 @@ tn_status tn__load_static(const char *name, tn_plugin_query_fn *query)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Refusals that need no more than a look at the file. */
+/* Checks kind, permissions and owner of a file. */
 static bool file_acceptable(tn__plugin *plugin, const struct stat *at)
 {
     char words[400], folder[PATH_MAX];
@@ -443,7 +449,7 @@ static tn__plugin *line_for(const char *path, const char *real)
     return plugin;
 }
 
-/* NULL where the host's memory ran out: its line is tried again by the next look. */
+/* Returns NULL if host memory ran out; the next discovery tries the file again. */
 static tn__plugin *map_and_ask(tn__plugin *plugin)
 {
     uint64_t failures = tn__memory_failures();

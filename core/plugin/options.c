@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of plugins from the environment: TENON_<LAST PART OF ID>_<OPTION>, read when the
- * plugin is asked. A value that is not accepted refuses the plugin, and a variable that no
- * plugin reads is warned about: no option is ignored silently. */
+ * Options of plugins, read from environment variables TENON_<LAST PART OF ID>_<OPTION> when the
+ * plugin is queried. No option is ignored silently: if a value is not accepted, the plugin is
+ * refused, and there is a warning about variables that no plugin reads. */
 #include "core/plugin/private.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@ static void upper(const char *from, char *to, size_t size)
     to[n] = 0;
 }
 
-/* "TENON_SWISH_" of "org.example.swish". */
+/* Writes the prefix of a plugin's variables: "TENON_SWISH_" for the id "org.example.swish". */
 static void prefix_of(const tn__plugin *plugin, char *to, size_t size)
 {
     char part[64];
@@ -25,7 +25,8 @@ static void prefix_of(const tn__plugin *plugin, char *to, size_t size)
     tn_snprint(to, size, "TENON_%s_", part);
 }
 
-/* The value as the grammar of specs reads it; a STRING is taken as it is. */
+/* Stores the options that were given, and the defaults of the others, in the plugin's
+ * options_data. */
 static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *what,
                       const char **names, tn_value *values, int64_t count)
 {
@@ -72,8 +73,8 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
     return TN_OK;
 }
 
-/* The row that `tenon env` shows. The default is in the help: a variable that is not set has no
- * value. */
+/* Adds the row that `tenon env` shows. The default goes into the help text, because a variable that
+ * is not set has no value. */
 static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *variable)
 {
     const char *help = row->help ? row->help : "";
@@ -148,11 +149,13 @@ static void warn(const char *name)
             names[used++] = row.name;
     const char *near = tn__name_nearest(name, names, used);
     tn_log(TN_LOG_WARNING,
-           "the environment variable %s is unknown and has no effect%s%s (`tenon env` lists them)",
+           "the environment variable %s is unknown and has no effect%s%s (`tenon env` lists the "
+           "known ones)",
            name, near ? "; nearest: " : "", near ? near : "");
 }
 
-/* A variable of a few words, read where it is needed: an unknown word would change nothing. */
+/* Warns about an unknown word in TENON_MATH, which would have no effect. Operators read the
+ * variable later. */
 static void warn_of_math(void)
 {
     const char *math = tn_env_get("TENON_MATH");
@@ -163,7 +166,8 @@ static void warn_of_math(void)
                math);
 }
 
-/* It is needed when a device lacks an operator, which may be much later. */
+/* Warns about an unknown device in TENON_FALLBACK now, because the variable is used only when a
+ * device lacks an operator, which may be much later. */
 static void warn_of_fallback(void)
 {
     const char *device = tn_env_get("TENON_FALLBACK");

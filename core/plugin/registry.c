@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is known by kind and name. A registry is an immutable sorted snapshot: readers load one
- * pointer and take no lock; a writer publishes a new snapshot and keeps the old one, which a
- * reader may still hold, until shutdown. */
+ * The registries, which find contributions by kind and name. A registry is an immutable sorted
+ * snapshot: readers load one pointer and take no lock. A writer publishes a new snapshot; the old
+ * one is kept until shutdown, because a reader may still use it. */
 #include "core/plugin/private.h"
 
 struct snapshot {
-    struct snapshot *replaced; /* the one before */
+    struct snapshot *replaced; /* the previous snapshot */
     int64_t count;
     const tn__entry *at[];
 };
@@ -48,7 +48,7 @@ static const struct snapshot *snapshot_of(uint32_t kind)
     return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
 }
 
-/* The place of a name, or where it would be inserted. */
+/* Returns the index of a name, or the index at which the name would be inserted. */
 static int64_t place_of(const struct snapshot *all, const char *name, bool *found)
 {
     int64_t low = 0, high = all ? all->count : 0;
@@ -81,10 +81,9 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
     int64_t count = old ? old->count : 0, place = place_of(old, name, &taken);
     if (taken) {
         const tn__plugin *owner = old->at[place]->plugin;
-        status = tn_fail(
-            TN_ERR_REFUSED,
-            "%s %q of %s: refused; %s provides one of that name, and was registered first",
-            what_is(kind), name, plugin->file, owner->file);
+        status = tn_fail(TN_ERR_REFUSED,
+                         "%s %q of %s: refused; %s has registered the same name before",
+                         what_is(kind), name, plugin->file, owner->file);
         goto out;
     }
     tn__entry *entry = tn__plugin_keep(plugin, sizeof *entry);
@@ -117,11 +116,11 @@ tn_status tn__registry_remove(uint32_t kind, const char *name, const tn__plugin 
     if (!found)
         status = tn_fail(TN_ERR_KEY, "tn_unregister: no %s %q is registered", what_is(kind), name);
     else if (old->at[place]->plugin != plugin)
-        status = tn_fail(TN_ERR_REFUSED,
-                         "tn_unregister: %s %q is of the plugin %q (%s); only what tn_register "
-                         "registered can be taken back",
-                         what_is(kind), name, old->at[place]->plugin->id,
-                         old->at[place]->plugin->file);
+        status = tn_fail(
+            TN_ERR_REFUSED,
+            "tn_unregister: %s %q belongs to the plugin %q (%s); only what the program "
+            "has registered by tn_register can be removed",
+            what_is(kind), name, old->at[place]->plugin->id, old->at[place]->plugin->file);
     else if (!(fresh = tn_malloc(sizeof *fresh + (size_t)old->count * sizeof fresh->at[0])))
         status = TN_ERR_MEMORY;
     if (fresh) {
@@ -143,7 +142,8 @@ int64_t tn__registry_all(uint32_t kind, const tn__entry *const **entries)
     return all ? all->count : 0;
 }
 
-/* "no layer "Linaer": nearest "Linear"; known: ..." and what the report says of such a name. */
+/* Fails with TN_ERR_KEY: no plugin provides the name, the nearest name or all known names, and what
+ * the load report says about plugins with such a name. */
 static void unknown(uint32_t kind, const char *name)
 {
     enum { SHOWN = 12, NEAREST_AMONG = 512 };
@@ -165,7 +165,7 @@ static void unknown(uint32_t kind, const char *name)
     if (!count)
         tn__plugins_explain_none(&text);
     for (int64_t i = 0; !near && i < used && i < SHOWN; i++)
-        tn__text_add(&text, "%s%s", i ? ", " : "; there are: ", names[i]);
+        tn__text_add(&text, "%s%s", i ? ", " : "; known: ", names[i]);
     if (!near && count > SHOWN)
         tn__text_add(&text, " and %lld more", (long long)(count - SHOWN));
     size_t before = text.length;
@@ -212,7 +212,7 @@ void tn__registry_shutdown(void)
     }
 }
 
-/* ---- public: core/op and core/tensor have registries of their own ---------------------------- */
+/* ---- public: operators and backends have registries in core/op and core/tensor --------------- */
 
 int64_t tn_registry_count(uint32_t kind)
 {
@@ -242,7 +242,8 @@ const char *tn_registry_name(uint32_t kind, int64_t index)
     return entries[index]->name;
 }
 
-/* The descriptor and the plugin of a name; NULL and an error. */
+/* Returns the descriptor with that name and sets *plugin. Returns NULL and sets the error if there
+ * is none. */
 static const tn_head *look_up(uint32_t kind, const char *name, tn__plugin **plugin)
 {
     if (tn__plugins_discover() != TN_OK)

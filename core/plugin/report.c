@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of plugins and the load report: one line for everything that was looked at (rule 18).
- * Lines and their strings stay for as long as the process lives. */
+ * The list of plugins and the load report, which has one line for every file and folder that was
+ * examined (docs/abi.md, rule 18). Lines and their strings live as long as the process. */
 #include "core/plugin/private.h"
 
 _Atomic(tn__plugin *) tn__plugins_first;
@@ -105,7 +105,7 @@ tn__plugin *tn__plugin_by_inode(const struct stat *at)
     return NULL;
 }
 
-/* ---- what became of one ---------------------------------------------------------------------- */
+/* ---- outcomes -------------------------------------------------------------------------------- */
 
 static const char *words_of(tn__plugin *plugin, const char *format, va_list args)
 {
@@ -162,7 +162,7 @@ tn_status tn__plugin_fail(const tn__plugin *plugin)
         return tn_fail(
             code,
             "the library was shut down: tn_shutdown deactivated the plugin %q (%s), which this "
-            "needs; call tn_shutdown last",
+            "call needs; call tn_shutdown last",
             plugin->id, plugin->file);
     tn__plugins_lock();
     tn__plugin_line(plugin, &text);
@@ -192,19 +192,19 @@ void tn__plugin_probed(tn__plugin *plugin, tn_status status)
         return;
     tn__plugins_lock();
     int32_t active = atomic_load_explicit(&plugin->active, memory_order_acquire);
-    if (status == TN_OK) /* messages of refused contributions stay */
+    if (status == TN_OK) /* the reason may name refused contributions: it stays */
         plugin->report.stage = TN_STAGE_PROBE;
     else
         tn__plugin_outcome(
             plugin, status == TN_ERR_UNAVAILABLE ? TN_OUTCOME_NOT_APPLICABLE : TN_OUTCOME_FAILED,
             TN_STAGE_PROBE, status, "%s", words);
-    /* What else it gives, another device type perhaps, goes on. */
+    /* Other contributions of the plugin, such as another device type, remain usable. */
     atomic_store_explicit(&plugin->active, active, memory_order_release);
     tn__plugins_unlock();
 }
 
-/* Whether the plugin's line of the report concerns `name`: the last part of its id, its file's
- * name, or a device type that it provides. */
+/* Returns whether the plugin's line of the report concerns `name`: the last part of its id, the
+ * name of its file, or a device type that it provides. */
 static bool is_about(const tn__plugin *plugin, const char *name, size_t length)
 {
     const char *part = strrchr(plugin->id, '.');

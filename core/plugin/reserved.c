@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a struct of a plugin sets that this host gives no meaning to: unknown flag bits, reserved
- * members and enum values are refused with the member's name (rule 23). A bit that every host
- * refuses can be given a meaning later; one that a host once ignored cannot. Masks of dtypes are
- * the exception: a plugin of a newer ABI may name dtypes that this host does not have, since no
- * tensor of them comes to its kernels. */
+ * Refusal of everything in a plugin's struct that means nothing to this host: unknown bits of
+ * flags and reserved members that are set. The message names the member (docs/abi.md, rule 23). A
+ * bit that every host refuses can get a meaning later; a bit that some host once ignored cannot.
+ * Masks of dtypes are the exception: a plugin of a newer ABI may name dtypes that this host does
+ * not have, because its kernels are never called with such tensors. */
 #include "core/plugin/private.h"
 
-/* A member that holds flags, or that must be 0 (`known` 0). */
+/* A member that contains flags, whose `known` bits are accepted, or a reserved member, which must
+ * be 0 (`known` is 0). */
 struct member {
     uint16_t kind;
     uint8_t width; /* bytes: 4 or 8 */
-    bool dtypes;   /* a mask of dtypes */
+    bool dtypes;   /* the member is a mask of dtypes */
     uint32_t offset;
     uint64_t known;
     const char *name;
@@ -37,7 +38,8 @@ enum {
     FORMAT_FLAGS = TN_FORMAT_TEXTS | TN_FORMAT_VALUES | TN_FORMAT_INDEX,
     OPERAND_FLAGS = TN_OPERAND_OPTIONAL | TN_OPERAND_NO_GRAD | TN_OPERAND_NO_PROMOTE |
                     TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART |
-                    TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED,
+                    TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED | TN_OPERAND_FROM_I32 |
+                    TN_OPERAND_FROM_U8,
     PASS_FLAGS = TN_PASS_EXACT | TN_PASS_INFERENCE | TN_PASS_WEIGHTS | TN_PASS_SHAPES,
     COMPILER_FLAGS = TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE
 };

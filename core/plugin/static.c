@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of plugins that were linked in: empty here; `configure --enable-static-plugins` has
- * build-aux/static-plugins write one in its place (rule 17). */
+ * The table of plugins that are linked into the program. It is empty here; with `configure
+ * --enable-static-plugins`, build-aux/static-plugins writes a table that replaces it (docs/abi.md,
+ * rule 17). */
 #include "core/plugin/internal.h"
 
 #ifndef TN_STATIC_PLUGINS

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels that nothing calls, because no plugin gives their operator in that revision, or their
- * device type: they may be meant for what is loaded later, or misspelt, so the plugin's line and
- * the log say so, and the line stops saying so when what they are for has come. */
+ * Unused kernels: no plugin provides their operator in that revision, or their device type. They
+ * may be meant for a plugin that is loaded later, or their names may be misspelt. The plugin's line
+ * of the load report and the log name them; the line no longer does when such a plugin has been
+ * loaded. */
 #include "core/plugin/private.h"
 
 enum { IDLE_SHOWN = 3 };
 
-static _Atomic bool stale; /* something came since the last look */
+static _Atomic bool stale; /* something was registered since the last update */
 
 void tn__unused_kernels_stale(void)
 {
@@ -21,7 +22,8 @@ static void tell(tn__plugin *plugin, const char *words)
         tn__text_add(&own->idle, "%s%s", own->idle.length ? "; " : "", words);
 }
 
-/* What the line says now; true when that is new. */
+/* Updates the text about unused kernels in the plugin's line. Returns true if there are unused
+ * kernels and the text has changed. */
 static bool settle_line(tn__plugin *plugin)
 {
     tn__plugin_private *own = plugin->private;
@@ -62,7 +64,7 @@ void tn__unused_kernels_update(bool aloud)
         if (settle_line(p) && aloud)
             tn__text_add(&news, "plugin %q (%s): %s\n", p->id, p->file, p->private->idle_line);
     tn__plugins_unlock();
-    /* A sink is code of the program, and not called under a lock. */
+    /* The log may call a sink of the program, which must not run under a lock. */
     for (char *line = news.failed ? NULL : news.at, *end; line && (end = strchr(line, '\n'));
          line = end + 1) {
         *end = 0;

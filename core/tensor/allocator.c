@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The caching allocator: what threads keep, what is counted, and what happens when memory runs
- * out. */
+ * The caching allocator: caches of threads, counters, and what happens when memory runs out. */
 #include "core/tensor/allocator.h"
 #include "core/tensor/capture.h"
 #include "core/plugin/internal.h"
 
-#define THREAD_BYTES ((uint32_t)1 << 20) /* that a thread keeps of one device, at most */
-#define CLASS_BYTES ((uint64_t)64 << 10) /* and of one size class */
-#define KEPT_LEAST 4                     /* blocks of one size class, whatever their size */
+#define THREAD_BYTES ((uint32_t)1 << 20) /* most bytes that a thread caches of one device */
+#define CLASS_BYTES ((uint64_t)64 << 10) /* most bytes that a thread caches of one size class */
+#define KEPT_LEAST 4                     /* blocks of a size class that a thread may always cache */
 #define KEPT_MOST 256
-#define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts for itself before it settles */
+#define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts before it calls settle() */
 
 void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
@@ -28,6 +27,7 @@ static void raise_peak(struct tn__allocator *allocator, int64_t value)
         ;
 }
 
+/* Adds the counts of a thread to those of the allocator, and sets them to 0. */
 static void settle(struct tn__allocator *allocator, tn__cache *cache)
 {
     int64_t live = tn__allocator_counter(&cache->live), high = tn__allocator_counter(&cache->high);
@@ -44,7 +44,7 @@ static void settle(struct tn__allocator *allocator, tn__cache *cache)
     tn__allocator_set_counter(&cache->requests, 0);
 }
 
-/* The owner alone writes: no atomic read-modify-write is needed. */
+/* Only the owner of the cache writes its counters: no atomic read-modify-write is needed. */
 static inline void count_here(tn__cache *cache, int64_t bytes)
 {
     int64_t live = tn__allocator_counter(&cache->live) + bytes;
@@ -88,13 +88,14 @@ static uint16_t kept_most(uint64_t block_size)
     return (uint16_t)(most < KEPT_LEAST ? KEPT_LEAST : most > KEPT_MOST ? KEPT_MOST : most);
 }
 
-/* kept < kept_most(block_size), without the division. */
+/* The result of kept < kept_most(block_size), without a division. */
 static inline bool room_for_more(uint64_t kept, uint64_t block_size)
 {
     return kept < KEPT_LEAST || (kept < KEPT_MOST && (kept + 1) * block_size <= CLASS_BYTES);
 }
 
-/* Takes from a list of the cache until `rest` are left. Under the allocator's lock. */
+/* Returns cached blocks of one size class to their bin until `rest` are left. The caller holds the
+ * lock of the allocator. */
 static void return_blocks(tn__cache *cache, int size_class, int rest)
 {
     while (cache->kept[size_class] > rest) {
@@ -133,8 +134,9 @@ static tn__cache *cache_of(const tn_device *device, const tn__thread *thread)
                : NULL;
 }
 
-/* The thread's cache in a state that fits: made, attached, of this stream, of this epoch. NULL
- * when there is none; no error. */
+/* Returns the thread's cache, created and attached to the allocator if necessary. A cache that was
+ * used for another stream or in an older epoch is emptied first. Returns NULL without an error if
+ * there is no cache. */
 static tn__cache *cache_ready(struct tn__allocator *allocator, tn_stream *stream)
 {
     tn__thread *thread;
@@ -184,7 +186,7 @@ void tn__allocator_free_cache(tn__cache *cache)
     tn_free(cache);
 }
 
-/* Streams play no part on a device that has none: all of its memory is that of the default one. */
+/* On a device without streams, all memory belongs to the default stream. */
 static inline tn_stream *stream_for(const tn_device *device, tn_stream *stream)
 {
     return stream->lock == NULL ? device->stream : stream;
@@ -205,14 +207,14 @@ static inline void storage_begin(tn__storage *storage, uint64_t bytes)
         TN__UNPOISON((char *)storage->memory + storage->offset, bytes);
 }
 
-/* Waits for the streams, as far as they are free, and gives everything that is not used back to
- * the device. No lock is held while waiting. */
+/* Waits for the streams that no other thread keeps busy, and gives all unused memory back to the
+ * device. Holds no lock while it waits. */
 static void reclaim(struct tn__allocator *allocator)
 {
     tn_device *device = allocator->device;
     tn__cache *own = cache_of(device, tn__thread_here);
 
-    atomic_fetch_add(&allocator->epoch, 1); /* other threads give back at their next call */
+    atomic_fetch_add(&allocator->epoch, 1); /* other threads empty their caches at the next call */
     if (own != NULL && own->allocator == allocator)
         flush(own);
     if (atomic_load(&device->lost) == 0 && device->stream->lock != NULL)
@@ -230,7 +232,7 @@ static void reclaim(struct tn__allocator *allocator)
     pthread_mutex_unlock(&allocator->lock);
 }
 
-/* Up to `count` blocks of a size, the first is returned, the others join the cache. */
+/* Takes up to `count` blocks of a size. Returns the first; the others go into the cache. */
 static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                        uint64_t size, int size_class, int count)
 {
@@ -253,8 +255,9 @@ static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_str
     return first;
 }
 
-/* A stream that records does not ask the device itself: where memory is ready by the order of the
- * stream, that would be part of the record. */
+/* Asks the device for a segment. A stream that records does not ask for itself: with stream-ordered
+ * allocation (TN_BACKEND_STREAM_ORDERED) the request would become part of the record. The default
+ * stream asks instead. */
 static tn_status ask_device(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
 {
     tn_stream *other = allocator->device->stream;
@@ -272,7 +275,7 @@ static tn_status ask_device(struct tn__allocator *allocator, tn_stream *stream, 
     return status;
 }
 
-/* `cache` may be NULL. */
+/* Takes a block from the bins, or from the device if none fits. `cache` may be NULL. */
 static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                             uint64_t size, int size_class, tn_status *status)
 {
@@ -299,7 +302,7 @@ static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, t
             reclaim(allocator);
             tn_error_restore(mark);
             pthread_mutex_lock(&allocator->lock);
-            /* What was joined may do now; else the device is asked again. */
+            /* Joined free blocks may be large enough now; if not, asks the device again. */
             block = tn__segment_block_take(allocator, stream, size);
             *status = block != NULL ? TN_OK : ask_device(allocator, stream, size);
         }
@@ -462,8 +465,8 @@ tn_status tn__allocator_use_storage(tn__storage *storage, tn_stream *stream)
     tn_stream *wait = NULL;
     int i;
 
-    /* Work on devices without streams is done when a call returns; foreign memory is waited for
-     * when it ends; guarded memory, too. */
+    /* A device without streams has finished its work when a call returns. Before foreign or guarded
+     * memory is freed, all streams are waited for. */
     if (stream->lock == NULL || block == NULL || allocator->guarded)
         return TN_OK;
     pthread_mutex_lock(&allocator->lock);
@@ -478,7 +481,7 @@ tn_status tn__allocator_use_storage(tn__storage *storage, tn_stream *stream)
         block->events[i] = NULL;
     }
     pthread_mutex_unlock(&allocator->lock);
-    /* More streams than slots: the work of a stream must be finished before its slot is reused. */
+    /* All slots were taken by other streams: waits for the stream whose slot was reused. */
     return wait != NULL ? tn_stream_sync(wait) : TN_OK;
 }
 
@@ -510,7 +513,7 @@ static void before_fork(void)
 static void after_fork(bool child)
 {
     for (struct tn__allocator *a = all; a != NULL; a = a->next) {
-        /* What a thread keeps of a device that does not survive must not be handed out. */
+        /* Cached blocks of a device that does not survive fork must not be handed out. */
         if (child && (a->device->flags & TN_BACKEND_AFTER_FORK) == 0)
             atomic_fetch_add(&a->epoch, 1);
         pthread_mutex_unlock(&a->lock);
@@ -576,7 +579,8 @@ void tn__allocator_free(struct tn__allocator *allocator)
             break;
         }
     pthread_mutex_unlock(&all_lock);
-    /* By now no other thread is in the library: what threads still keep is taken from them. */
+    /* No other thread is in the library any more, so the caches of all threads can be emptied
+     * here. */
     pthread_mutex_lock(&allocator->lock);
     for (tn__cache *cache = allocator->caches, *next; cache != NULL; cache = next) {
         next = cache->next;

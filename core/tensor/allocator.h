@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of the caching allocator: segments of the device, blocks of segments, bins of free blocks.
+ * Internals of the caching allocator. It has three levels:
  *
- *   thread    lists of small blocks by size class; no lock            allocator.c
- *   device    bins of free blocks, best fit, split and joined; a lock  segment.c
- *   backend   segments
+ *   thread    lists of free small blocks by size class; no lock              allocator.c
+ *   device    bins of free blocks: best fit, split and joined; with a lock   segment.c
+ *   backend   segments, from which blocks are cut
  *
- * With TENON_CHECK=1 a plain allocator with guard zones takes the place of all that: guard.c. */
+ * With TENON_CHECK=1 a plain allocator with guard zones (guard.c) replaces all of them. */
 #ifndef TN_CORE_TENSOR_ALLOCATOR_H
 #define TN_CORE_TENSOR_ALLOCATOR_H
 
@@ -15,26 +15,28 @@
 
 #define TN__BINS 256
 #define TN__BLOCK_USERS 4
-#define TN__SMALL_BLOCK                                                                            \
-    ((uint64_t)64 << 10) /* up to here blocks have size classes and share segments */
+/* Blocks up to this size have size classes and share segments. */
+#define TN__SMALL_BLOCK ((uint64_t)64 << 10)
 
 enum { TN__BLOCK_FREE, TN__BLOCK_TAKEN, TN__BLOCK_PENDING };
 
 typedef struct tn__segment tn__segment;
 
-/* A piece of a segment. It carries its storage object, so that one thing is made and kept, not two.
- * storage.stream of a free block: where it was last used; NULL: it may be used anywhere. */
+/* A piece of a segment. The block contains its storage object, so that one allocation serves both.
+ * Of a free block, storage.stream is the stream that used it last; NULL: any stream may use it. */
 typedef struct tn__block {
     tn__storage storage; /* first */
     tn__segment *segment;
     uint64_t size;
-    struct tn__block *before, *after;  /* in the segment */
-    struct tn__block *previous, *next; /* in a bin, in the pending list, among the spare */
-    _Atomic uint64_t live;             /* bytes of the tensor in it, 0 when cached; for reports */
-    int32_t state;                     /* TN__BLOCK_* */
-    int32_t n_users;                   /* other streams that used it since it was taken */
+    struct tn__block *before, *after; /* neighbours in the segment */
+    /* In a bin, in the pending list, or in the list of spare objects. */
+    struct tn__block *previous, *next;
+    _Atomic uint64_t live; /* bytes of the tensor in the block, 0 while it is free; for reports */
+    int32_t state;         /* TN__BLOCK_* */
+    int32_t n_users;       /* number of other streams that used the block since it was taken */
     tn_stream *users[TN__BLOCK_USERS];
-    void *events[TN__BLOCK_USERS]; /* once pending: NULL until recorded */
+    /* One event for each user, recorded once the block is pending; NULL until then. */
+    void *events[TN__BLOCK_USERS];
 } tn__block;
 
 struct tn__segment {
@@ -45,7 +47,7 @@ struct tn__segment {
     int32_t pool;
 };
 
-/* Free blocks by size: in each bin a list. */
+/* Free blocks by size: each bin is a list. A bit is set for each bin that is not empty. */
 typedef struct tn__pool {
     tn__block *bins[TN__BINS];
     uint64_t bits[TN__BINS / 64];
@@ -55,28 +57,28 @@ typedef struct tn__guarded tn__guarded;
 
 struct tn__allocator {
     tn_device *device;
-    uint64_t quantum; /* sizes and offsets are multiples; a power of two */
-    int shift;        /* divides by it */
+    uint64_t quantum; /* a power of two; block sizes and offsets are multiples of it */
+    int shift;        /* log2 of quantum: divides by shifting */
     bool guarded;
-    _Atomic uint32_t
-        epoch; /* counts the times that threads were asked to give back what they keep */
-    /* What threads have settled. Bytes. */
+    /* Incremented when all threads are asked to give back the blocks that they cache. */
+    _Atomic uint32_t epoch;
+    /* Sums that threads have added (settle() in allocator.c); live and peak count bytes. */
     _Atomic int64_t live, peak, blocks, requests;
     _Atomic int64_t reserved, device_allocs, trims;
-    _Atomic int64_t prepared; /* by kernels, in memory of their own */
+    _Atomic int64_t prepared; /* bytes that kernels prepared, in memory of their own */
 
-    pthread_mutex_t lock; /* of all below */
-    tn__pool pools[2];    /* small, large */
+    pthread_mutex_t lock; /* protects all members below */
+    tn__pool pools[2];    /* for small blocks, for large blocks */
     tn__segment *segments;
     tn__block *pending, *spare;
     tn__cache *caches;
     tn__guarded *guards;
-    struct tn__allocator *next; /* of all, for fork */
+    struct tn__allocator *next; /* in the list of all allocators, which fork needs */
 };
 
 /* ---- segment.c: under the lock ---- */
 
-/* The class of a block for so many bytes, TN__SIZE_CLASSES where there is none. */
+/* Returns the size class of a block that holds `bytes` bytes, TN__SIZE_CLASSES if there is none. */
 static inline int tn__segment_block_class(const struct tn__allocator *allocator, uint64_t bytes)
 {
     uint64_t last = (bytes - 1) >> allocator->shift;
@@ -89,23 +91,23 @@ static inline int tn__segment_block_class(const struct tn__allocator *allocator,
     shift = 61 - __builtin_clzll(last);
     return 8 + (shift - 1) * 4 + (int)(last >> shift) - 4;
 }
-/* Bytes that it has, and its class. */
+/* Returns the size of a block that holds `bytes` bytes, and sets its size class. */
 uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
                                 int *size_class);
-/* A block of exactly `size` (a little more for large ones); NULL without an error when the
- * device must be asked. */
+/* Takes a free block of exactly `size` bytes (large blocks may be a little larger). Returns NULL
+ * without an error if there is none and the device must be asked for memory. */
 tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream,
                                   uint64_t size);
-/* Asks the device, for that stream. */
+/* Allocates a segment from the backend, on the given stream. */
 tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
-/* Takes a block back: to its bin, or to the pending list while other streams use it. */
+/* Takes a block back: puts it into its bin, or into the pending list while other streams use it. */
 void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block);
-/* Blocks that a stream is done with may be used by all; joined with their neighbours. NULL: all
- * streams. */
+/* Makes the free blocks that a stream used last usable by all streams, and joins them with their
+ * neighbours. The work of the stream must be done. NULL: all streams. */
 void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
+/* Moves pending blocks that no stream uses any more to their bins. */
 void tn__segment_blocks_poll(struct tn__allocator *allocator);
-/* Gives segments without a taken block back to the device, those whose blocks may be used by
- * all. */
+/* Frees the segments that consist of one free block which any stream may use. */
 void tn__segments_trim(struct tn__allocator *allocator);
 void tn__segment_free_spare(struct tn__allocator *allocator);
 
@@ -114,11 +116,12 @@ void tn__segment_free_spare(struct tn__allocator *allocator);
 tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes);
 void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage);
 tn_status tn__guard_check(struct tn__allocator *allocator);
-/* Calls `visit` for each live tensor's bytes. Under the lock. */
+/* Calls `visit` with the bytes of each live tensor. The caller holds the lock. */
 void tn__guard_each(struct tn__allocator *allocator, void (*visit)(void *user, uint64_t bytes),
                     void *user);
 
-/* Whether the device may be called at all: not in the child of a fork that it does not survive. */
+/* Returns whether the backend may be called at all: false in a forked child if the backend does not
+ * survive fork. */
 static inline bool tn__device_survived(const tn_device *device)
 {
     return (device->flags & TN_BACKEND_AFTER_FORK) != 0 || !tn__fork_is_child();
@@ -126,16 +129,17 @@ static inline bool tn__device_survived(const tn_device *device)
 
 /* ---- storage.c ---- */
 
-/* A storage object without memory, as the thread keeps them; NULL and an error. */
+/* Returns a storage object without memory, from the list of the thread if there is one. Returns
+ * NULL and sets the error on failure. */
 tn__storage *tn__storage_object(void);
 void tn__storage_object_free(tn__storage *storage);
 
 /* ---- allocator.c ---- */
 
-/* Counts bytes taken (> 0) or given back (< 0) by one tensor. `cache` may be NULL. */
+/* Counts bytes that one tensor allocates (> 0) or frees (< 0). `cache` may be NULL. */
 void tn__allocator_count(struct tn__allocator *allocator, tn__cache *cache, int64_t bytes);
 
-/* Its counters: each is read and written on its own. */
+/* Read and write a counter. The counters are independent, so relaxed order is enough. */
 static inline int64_t tn__allocator_counter(const _Atomic int64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -148,7 +152,7 @@ static inline void tn__allocator_set_counter(_Atomic int64_t *counter, int64_t v
 
 /* ---- allocator_stats.c ---- */
 
-/* "1.50 MiB". */
+/* Appends a size such as "1.50 MiB" to a text. */
 void tn__allocator_text_bytes(tn__text *text, uint64_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the allocator counts, and its words about what holds the memory. */
+ * Statistics of the allocator, and the text that says what holds the memory of a device. */
 #include "core/tensor/allocator.h"
 
 /* ---- statistics ---- */
@@ -13,7 +13,7 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
     if (device == NULL || out == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_device_memory: device or out: it is NULL");
     allocator = device->allocator;
-    if (allocator == NULL) { /* closed by tn_shutdown: it holds nothing */
+    if (allocator == NULL) { /* closed by tn_shutdown: no memory is in use */
         *out = stats;
         return TN_OK;
     }
@@ -26,7 +26,8 @@ tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out)
         stats.live_blocks += tn__allocator_counter(&cache->blocks);
         stats.requests += tn__allocator_counter(&cache->requests);
     }
-    /* Exact for one thread; what several have not settled may come in, 64 KiB each. */
+    /* Exact for one thread. With several threads, each may add up to 64 KiB that it has not
+     * settled. */
     stats.peak = tn__allocator_counter(&allocator->peak) > stats.live
                      ? tn__allocator_counter(&allocator->peak)
                      : stats.live;
@@ -103,6 +104,8 @@ typedef struct size_table {
     int count;
 } size_table;
 
+/* Counts a block in the table of sizes. If the table is full, a new size replaces the size that
+ * holds the least memory, provided that the new size holds more. */
 static void note_size(void *user, uint64_t bytes)
 {
     size_table *table = user;
@@ -154,7 +157,7 @@ void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text)
                 most = i;
         if (most < 0)
             break;
-        tn__text_add(text, shown == 0 ? "; held by %llu x " : ", %llu x ",
+        tn__text_add(text, shown == 0 ? "; the largest sizes: %llu x " : ", %llu x ",
                      (unsigned long long)table.rows[most].count);
         tn__allocator_text_bytes(text, table.rows[most].bytes);
         table.rows[most].count = 0;
@@ -172,7 +175,7 @@ tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t 
     tn_error_restore(mark);
     tn__text_add(&text, "out of memory on %s: ", allocator->device->name);
     tn__allocator_text_bytes(&text, bytes);
-    tn__text_add(&text, " asked for; ");
+    tn__text_add(&text, " requested; ");
     tn__allocator_explain(allocator, &text);
     tn__text_add(&text, "; drop tensors or use smaller batches (the device reports: %s)", said);
     status = tn_fail(TN_ERR_MEMORY, "%s",

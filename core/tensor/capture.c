@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams that record: begin and end, what is refused meanwhile, and what the record holds. The
- * thread that begins a capture ends it; other threads may not use the stream. The record refers to
- * memory by its place, so the graph holds every storage that its work uses, and memory which the
- * capture allocated and freed again serves only later work of the same capture. */
+ * Captures of streams: begin and end, what is refused in between, and what the recorded graph
+ * holds. The thread that begins a capture ends it; other threads may not use the stream. Recorded
+ * work refers to memory by its address, so the graph holds every storage that its work uses. Memory
+ * that was allocated and freed during the capture is reused only for later work of the same
+ * capture. */
 #include "core/tensor/capture.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/capture_graph.h"
 
-static _Thread_local tn_device_graph *recording; /* of this thread, until tn_stream_capture_end */
+/* The capture of this thread, until tn_stream_capture_end. */
+static _Thread_local tn_device_graph *recording;
 
-/* NULL, too, after another thread has dropped the stream. */
+/* Returns the capture of this thread; NULL if there is none, or if another thread has dropped the
+ * stream that was recorded. */
 static tn_device_graph *recording_here(void)
 {
     if (tn__unlikely(recording != NULL) && atomic_load(&recording->abandoned)) {
@@ -22,7 +25,7 @@ static tn_device_graph *recording_here(void)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
-/* Ends the backend's capture; whatever it recorded is dropped. */
+/* Ends the backend's capture, and drops what it recorded. */
 static void end_backend(tn_device_graph *graph)
 {
     const tn_backend_def *b = tn__backend(graph->device);
@@ -42,7 +45,7 @@ static void end_backend(tn_device_graph *graph)
     tn_error_restore(mark);
 }
 
-/* The first failure stays until the capture is ended. */
+/* Makes the capture fail. The first failure is kept until tn_stream_capture_end. */
 static tn_status fail_capture(tn_device_graph *graph, tn_status status)
 {
     if (graph->failed != TN_OK)
@@ -108,6 +111,7 @@ tn_status tn__capture_refuse_here(const char *what, const char *why)
 
 /* ---- what the graph holds -------------------------------------------------------------------- */
 
+/* Adds a storage to those that the graph holds. `what` has TN__CAPTURE_* flags. */
 static tn_status hold(tn_device_graph *graph, tn__storage *storage, uintptr_t what)
 {
     int added = tn__map_add(&graph->storages, storage);
@@ -161,7 +165,8 @@ tn__storage *tn__capture_reuse(tn_stream *stream, uint64_t size, uint64_t bytes)
         tn__storage *storage = (tn__storage *)(uintptr_t)graph->storages.at[i].key;
         tn__block *block = storage->block;
 
-        /* Only the graph has it, whose work comes in order. */
+        /* Only the graph holds this storage, and recorded work runs in order: later work may use
+         * the memory. */
         if (((uintptr_t)graph->storages.at[i].value & TN__CAPTURE_MADE) == 0 ||
             block->size != size || block->n_users > 0 ||
             atomic_load_explicit(&storage->refs, memory_order_acquire) != 1)
@@ -189,7 +194,7 @@ static tn_status can_begin(tn_stream *stream)
     if (tn__backend(device)->capture_begin == NULL || stream->handle == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "tn_stream_capture_begin: device %s does not record its work "
-                       "(tn_backend_def.capture_begin); run it each time",
+                       "(its backend has no capture_begin); run the work directly",
                        device->name);
     if (stream == device->stream)
         return tn_fail(TN_ERR_VALUE,
@@ -236,7 +241,7 @@ tn_status tn_stream_capture_begin(tn_stream *stream)
     return status;
 }
 
-/* Takes the record from the backend. */
+/* Takes the recorded graph from the backend. */
 static tn_status finish(tn_device_graph *graph)
 {
     const tn_backend_def *b = tn__backend(graph->device);
@@ -246,7 +251,7 @@ static tn_status finish(tn_device_graph *graph)
     if (graph->failed != TN_OK)
         return tn_fail(graph->failed, "%s",
                        graph->failed_text != NULL ? graph->failed_text : "out of memory");
-    if (!graph->failed_before && tn_failed()) /* a call that was to be recorded failed before */
+    if (!graph->failed_before && tn_failed()) /* a call that belongs to the record failed */
         return tn_error_code();
     tn__stream_lock(graph->stream);
     args.stream = graph->stream->handle;
@@ -270,7 +275,7 @@ tn_device_graph *tn_stream_capture_end(tn_stream *stream)
         tn_fail(TN_ERR_RUNTIME, "tn_stream_capture_end: %s",
                 stream == NULL  ? "stream: it is NULL"
                 : graph == NULL ? "the stream does not record (tn_stream_capture_begin)"
-                                : "another thread began this capture; expected that thread");
+                                : "another thread began this capture, and must end it");
         return NULL;
     }
     status = finish(graph);
@@ -292,7 +297,7 @@ void tn__capture_abandon(tn_stream *stream)
     end_backend(graph);
     atomic_store(&stream->capture, NULL);
     if (recording != graph) {
-        atomic_store(&graph->abandoned, true); /* its thread frees it */
+        atomic_store(&graph->abandoned, true); /* the recording thread frees the graph */
         return;
     }
     recording = NULL;

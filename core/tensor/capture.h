@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams that record their work: what the files of the core ask of a capture under way. */
+ * Streams that record their work instead of running it: what the other files of the core need to
+ * know about a capture in progress. */
 #ifndef TN_CORE_TENSOR_CAPTURE_H
 #define TN_CORE_TENSOR_CAPTURE_H
 
 #include "core/tensor/internal.h"
 
-/* The graph that a stream records into, NULL for one that does not. */
+/* Returns the graph that a stream records into, NULL if the stream does not record. */
 static inline tn_device_graph *tn__capture_of(const tn_stream *stream)
 {
     return atomic_load_explicit(&stream->capture, memory_order_relaxed);
 }
 
-/* TN_OK where the stream does not record. Else the failure of `what`, which the recorded work
- * cannot do ("waits for the device"); it ends the capture. */
+/* Returns TN_OK if the stream does not record. Otherwise fails, because `what` cannot be recorded,
+ * for the reason `why` ("it waits for the device"); the capture has then failed as a whole. */
 tn_status tn__capture_refuse_slow(tn_stream *stream, const char *what, const char *why);
 static inline tn_status tn__capture_refuse(tn_stream *stream, const char *what, const char *why)
 {
     return tn__likely(tn__capture_of(stream) == NULL) ? TN_OK
                                                       : tn__capture_refuse_slow(stream, what, why);
 }
-/* The same for the stream that this thread uses on the device. */
+/* Like tn__capture_refuse(), for the stream that this thread uses on the device. */
 tn_status tn__capture_refuse_on(const tn_device *device, const char *what, const char *why);
-/* The same for whatever stream this thread records. */
+/* Like tn__capture_refuse(), for the stream that this thread records, whichever device it is on. */
 tn_status tn__capture_refuse_here(const char *what, const char *why);
 
-/* The stream records: whether the work of this thread may be recorded now. */
+/* Returns TN_OK if the stream does not record, or if this thread may record work in the stream now;
+ * otherwise fails. */
 tn_status tn__capture_work(tn_stream *stream, const char *what);
-/* Holds memory that recorded work uses until the graph is dropped; nothing where the stream does
- * not record. Launches bump the versions of what is `written`. */
+/* Holds memory that recorded work uses until the graph is dropped. Does nothing if the stream does
+ * not record. With `written`, each launch of the graph increments the version of the storage. */
 tn_status tn__capture_hold_slow(tn_stream *stream, tn__storage *storage, bool written);
 static inline tn_status tn__capture_hold(tn_stream *stream, tn__storage *storage, bool written)
 {
@@ -36,15 +38,17 @@ static inline tn_status tn__capture_hold(tn_stream *stream, tn__storage *storage
                ? TN_OK
                : tn__capture_hold_slow(stream, storage, written);
 }
-/* Another object that recorded work uses, with a reference that the graph takes over, also when
- * this fails. */
+/* Gives the graph a reference to another object that recorded work uses; the graph calls `drop` at
+ * its end. If the stream does not record or this call fails, `drop` is called at once. */
 tn_status tn__capture_hold_object(tn_stream *stream, void *object, void (*drop)(void *object));
-/* A failure of recorded work ends the capture; returns the status. */
+/* Passes on the status of recorded work; a failure makes the capture fail. */
 tn_status tn__capture_result(tn_stream *stream, tn_status status);
-/* Memory for the recording thread: of an earlier tensor of this capture that is gone, or NULL. */
+/* Returns memory of an earlier tensor of this capture that is gone, to be used again by the
+ * recording thread; NULL if there is none of that size. */
 tn__storage *tn__capture_reuse(tn_stream *stream, uint64_t size, uint64_t bytes);
-/* Memory that was allocated on a stream, which the graph holds where it records: NULL and an error
- * when that fails. NULL is accepted. */
+/* Passes on memory that was allocated on a stream. If the stream records, the graph holds the
+ * memory; if that fails, drops the memory, returns NULL and sets the error. `storage` may be
+ * NULL. */
 tn__storage *tn__capture_made_slow(tn_stream *stream, tn__storage *storage);
 static inline tn__storage *tn__capture_made(tn_stream *stream, tn__storage *storage)
 {
@@ -52,7 +56,7 @@ static inline tn__storage *tn__capture_made(tn_stream *stream, tn__storage *stor
                ? storage
                : tn__capture_made_slow(stream, storage);
 }
-/* Ends a capture without a graph, when its stream is dropped. */
+/* Ends the capture of a stream that is being dropped; no graph results. */
 void tn__capture_abandon(tn_stream *stream);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Launches of recorded work. Those of one graph follow each other, also on different streams: they
- * use the same memory. */
+ * Launches of recorded graphs. The launches of one graph run one after another, on different
+ * streams, too, because they use the same memory. */
 #include "core/tensor/capture_graph.h"
 #include "core/tensor/capture.h"
 
@@ -55,7 +55,8 @@ void tn_device_graph_drop(tn_device_graph *graph)
         tn__capture_graph_free(graph);
 }
 
-/* The entry of a stream, with an event; -1 and an error. Under the lock. */
+/* Returns the index of a stream among the launches, after adding the stream and its event if
+ * necessary. Returns -1 and sets the error on failure. The caller holds the graph's lock. */
 static int64_t launch_of(tn_device_graph *graph, tn_stream *stream)
 {
     struct launch *launch;
@@ -76,7 +77,7 @@ static int64_t launch_of(tn_device_graph *graph, tn_stream *stream)
     return i;
 }
 
-/* Under both locks. */
+/* The caller holds the locks of the graph and of the stream. */
 static tn_status launch(tn_device_graph *graph, tn_stream *stream, int64_t at)
 {
     const tn_backend_def *b = tn__backend(graph->device);
@@ -118,7 +119,7 @@ tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream)
                        "tn_device_graph_launch: stream: wrong device, got %s; expected %s",
                        stream->device->name, graph->device->name);
     status = tn__capture_refuse(stream, "tn_device_graph_launch",
-                                "graphs do not contain graphs; launch it after the capture");
+                                "graphs do not contain graphs; launch the graph after the capture");
     if (status != TN_OK || graph->handle == NULL)
         return status;
     pthread_mutex_lock(&graph->lock);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements on the host, one by one. The small floating types are described by their widths, so that
- * one pair of functions serves all of them. */
+ * Single elements in memory of the host. The small floating-point dtypes are described by the
+ * widths of their parts, so that one pair of functions serves all of them. */
 #include "core/tensor/convert.h"
 
 #include <math.h>
 
-/* A binary floating type of `exponent` and `mantissa` bits. `finite`: no infinity, all ones is NaN
- * and the exponent above is used for numbers (E4M3). */
+/* A binary floating-point format with `exponent` and `mantissa` bits. `finite`: the format has no
+ * infinity; the highest exponent is used for numbers, and only a mantissa of all ones is NaN
+ * (E4M3). */
 typedef struct small_float {
     int exponent, mantissa;
     bool finite;
@@ -37,7 +38,7 @@ static double small_value(small_float type, uint32_t bits)
     return (bits >> (type.exponent + type.mantissa)) & 1u ? -value : value;
 }
 
-/* By way of float32, twice rounded, as PyTorch and the kernels of the devices do it. */
+/* Rounds twice, to float32 first, as PyTorch and the kernels of the devices do. */
 static uint32_t small_bits(small_float type, double given)
 {
     double value = (double)(float)given;
@@ -58,17 +59,18 @@ static uint32_t small_bits(small_float type, double given)
     if (magnitude == 0)
         return sign;
     (void)frexp(magnitude, &exponent);
-    exponent -= 1; /* of 1.xxx */
+    exponent -= 1; /* now magnitude = 1.xxx * 2^exponent */
     if (exponent < 1 - bias)
         exponent = 1 - bias;
-    /* Units in the last place: exact, then rounded to even. */
+    /* Scales the number to units in the last place, which is exact, and rounds to even. */
     scaled = ldexp(magnitude, type.mantissa - exponent);
     whole = floor(scaled);
     scaled -= whole;
     bits = whole < 4294967295.0 ? (uint32_t)whole : 0;
     if (scaled > 0.5 || (scaled == 0.5 && (bits & 1u) != 0))
         bits++;
-    /* The hidden bit of a normal number carries into the exponent field; so does rounding up. */
+    /* The hidden bit of a normal number adds 1 to the exponent field; rounding up may also carry
+     * into it. */
     if (exponent - (1 - bias) > (1 << type.exponent))
         bits = largest + 1u;
     else
@@ -239,7 +241,8 @@ tn_scalar tn__convert_scalar(const void *at, tn_dtype dtype)
     }
 }
 
-/* A number as uint64; of those that int64 has not, the nearest. */
+/* Converts to uint64. Unlike tn_scalar_as_int(), also converts floating-point numbers of 2^63 and
+ * more. */
 static uint64_t to_uint(tn_scalar value)
 {
     bool beyond = value.kind == TN_SCALAR_FLOAT && value.as.f >= 9223372036854775808.0;
@@ -249,7 +252,7 @@ static uint64_t to_uint(tn_scalar value)
     return value.as.f >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value.as.f;
 }
 
-/* An integer is rounded to float32 once. */
+/* An integer is converted to float32 directly, so that it is rounded only once. */
 static float to_float(tn_scalar value)
 {
     switch (value.kind) {
@@ -308,7 +311,8 @@ void tn__convert_write(void *at, tn_dtype dtype, tn_scalar value)
     memcpy(at, &x, tn_dtype_size(dtype));
 }
 
-/* Walks the elements in row-major order; the innermost dimension is a loop of its own. */
+/* Copies between dense and strided elements, in row-major order. The innermost dimension has a loop
+ * of its own. */
 static void walk(char *dense, char *strided, size_t item, tn_ints shape, const int64_t *strides,
                  bool gather)
 {

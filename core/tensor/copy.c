@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies: between tensors of any layout, type and device, and between tensors and memory of the
- * program. Conversions are done by the operator `copy` on one of the two
- * devices; the host converts only where the program's own memory is the other side. */
+ * Copies: between tensors of any layout, dtype and device, and between tensors and memory of the
+ * program. The operator `copy`, on one of the two devices, converts between dtypes and layouts. The
+ * host changes layouts only in copies from and to memory of the program. */
 #include "core/base/dtype.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
@@ -35,7 +35,7 @@ static tn_copy_end host_end(const void *at)
     return (tn_copy_end){ NULL, (void *)(uintptr_t)at, 0 };
 }
 
-/* On the current stream of `device`. */
+/* Copies bytes on the current stream of `device`. */
 static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end from,
                             uint64_t bytes, uint32_t flags)
 {
@@ -45,7 +45,7 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
     tn_status status;
 
     if (to.device == NULL || from.device == NULL) {
-        status = tn__capture_refuse(stream, "copy", "the host's memory is not the record's");
+        status = tn__capture_refuse(stream, "copy", "a graph cannot hold memory of the host");
         if (status != TN_OK)
             return status;
     }
@@ -56,7 +56,8 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
     return tn__capture_result(stream, tn__device_result(device, status, "copy"));
 }
 
-/* The memory of the tensor is used on the current stream of its device from now on. */
+/* Checks that the device is usable, and records that its current stream uses the memory of the
+ * tensor from now on. */
 static tn_status use(const tn_tensor *tensor, bool written)
 {
     tn_stream *stream = tn__stream_current(tensor->device);
@@ -67,7 +68,8 @@ static tn_status use(const tn_tensor *tensor, bool written)
     return status == TN_OK ? tn__capture_hold(stream, tensor->storage, written) : status;
 }
 
-/* Bytes of a contiguous tensor, from `offset` of its first element on. */
+/* bytes_in() copies from host memory, bytes_out() to host memory. The tensor is contiguous;
+ * `offset` counts bytes from its first element. */
 static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes,
                           uint32_t flags)
 {
@@ -99,8 +101,8 @@ static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
                : status;
 }
 
-/* What `later` does from now on comes after what `first` was asked to do, on their current
- * streams. */
+/* Makes the work that `later` is given from now on wait for the work that `first` has been given,
+ * both on the current streams. */
 static tn_status in_order(const tn_device *first, const tn_device *later)
 {
     tn_event *event;
@@ -114,8 +116,8 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
     return status;
 }
 
-/* On the source's stream, after what the target's stream still does with the memory, and before
- * what it does next. */
+/* Copies on the source's stream, after the earlier work of the target's stream, which may still use
+ * the memory, and before its later work. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
     tn_status status = use(to, true);
@@ -141,7 +143,7 @@ static tn_status kernel_copy(tn_tensor *to, const tn_tensor *from)
     return tn__tensor_up.op_run_kernel(op, in, 1, NULL, out, 1);
 }
 
-/* A contiguous tensor of that shape. */
+/* Returns a new contiguous tensor with the shape of `tensor`. The caller owns it. */
 static tn_tensor *dense_like(const tn_tensor *tensor, tn_dtype dtype, const tn_device *device)
 {
     tn_meta meta;
@@ -184,7 +186,7 @@ static tn_status copy_inside(tn_tensor *to, const tn_tensor *from)
 
 /* ---- between devices ---- */
 
-/* Both contiguous, of one type. */
+/* Copies between devices. Both tensors are contiguous and have the same dtype. */
 static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
 {
     uint64_t bytes = bytes_of(from), size = bytes < CHUNK ? bytes : CHUNK;
@@ -210,8 +212,9 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
     return status;
 }
 
-/* A contiguous tensor with the values of `from` on its device, of type `dtype` where the device
- * can do that; `from` itself when it is that already. Owned by the caller. */
+/* Returns a contiguous tensor with the values of `from`, on the device of `from`. Its dtype is
+ * `dtype` if the device can convert. This is `from` itself if nothing has to change. The caller
+ * owns the tensor. */
 static tn_tensor *prepare(const tn_tensor *from, tn_dtype dtype)
 {
     uint64_t mark = tn_error_mark();
@@ -232,7 +235,7 @@ static tn_tensor *prepare(const tn_tensor *from, tn_dtype dtype)
         tn_tensor_drop(dense);
         if (status != TN_ERR_NOT_IMPLEMENTED || from->dtype == dtype)
             return NULL;
-        /* The type can be changed on the other device, the layout must be changed here. */
+        /* The other device can convert the dtype, but the layout must be changed here. */
         dtype = (tn_dtype)from->dtype;
         if (from->contiguous) {
             tn_error_restore(mark);
@@ -267,7 +270,8 @@ static tn_status no_values(const tn_tensor *from)
                    from->device->name);
 }
 
-/* Whether the device copies by itself between its memory and that of the host. */
+/* Returns whether the device can copy between its memory and pinned memory of the host while the
+ * host goes on. */
 static bool copies_alone(const tn_tensor *on_device, const tn_tensor *on_host)
 {
     return tn__pinned_serves(on_host, on_device->device) &&
@@ -364,7 +368,7 @@ static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t b
     return status;
 }
 
-/* Bytes from the first element to behind the last. */
+/* Returns the number of bytes from the first element to the end of the last. */
 static uint64_t reach_of(const tn_tensor *tensor)
 {
     uint64_t last = 0;
@@ -374,8 +378,8 @@ static uint64_t reach_of(const tn_tensor *tensor)
     return (last + 1) * tn_dtype_size((tn_dtype)tensor->dtype);
 }
 
-/* The device makes it contiguous if it can, so that only the elements travel; else its whole
- * reach does. */
+/* Copies a strided tensor to host memory. If the device can make it contiguous, only the elements
+ * are transferred; otherwise all memory from the first to the last element is. */
 static tn_status out_strided(const tn_tensor *tensor, void *data)
 {
     tn_tensor *dense = dense_like(tensor, (tn_dtype)tensor->dtype, tensor->device);
@@ -432,7 +436,8 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
     return status;
 }
 
-/* Memory that the host may touch, and that nothing is working on. */
+/* Returns whether the host may access the memory directly, because no work of the device can be
+ * running. */
 static bool is_quiet_host(const tn_device *device)
 {
     return (device->flags & (TN_BACKEND_HOST_MEMORY | TN_BACKEND_ASYNC)) == TN_BACKEND_HOST_MEMORY;
@@ -475,7 +480,7 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
         status = tn__device_usable(tensor->device);
     if (status == TN_OK)
         status = tn__capture_refuse_on(tensor->device, "tn_tensor_copy_in",
-                                       "the host's memory is not the record's");
+                                       "a graph cannot hold memory of the host");
     if (status == TN_OK)
         status = tn__pinned_wait(tensor->storage);
     if (status != TN_OK)
@@ -498,7 +503,7 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
 
 /* ---- one value everywhere ---- */
 
-/* By the backend, for a device that has no kernel for it. */
+/* Fills with the backend's `fill` function, if the device has no kernel for the operator `fill`. */
 static tn_status fill_by_backend(tn_tensor *tensor, tn_scalar value)
 {
     tn_stream *stream = tn__stream_current(tensor->device);
@@ -517,7 +522,7 @@ static tn_status fill_by_backend(tn_tensor *tensor, tn_scalar value)
     return tn__capture_result(stream, tn__device_result(tensor->device, status, "fill"));
 }
 
-/* For devices that have neither: in pieces from the host. */
+/* Fills by copies from the host, if the device has neither a kernel nor a backend function. */
 static tn_status fill_from_host(tn_tensor *tensor, tn_scalar value)
 {
     size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
@@ -537,7 +542,7 @@ static tn_status fill_from_host(tn_tensor *tensor, tn_scalar value)
 
 tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, const tn_device *device)
 {
-    /* As the schema has it: the size first, then the argument. */
+    /* The layout of the schema's struct of options: its size, then the argument. */
     const struct {
         uint32_t size;
         tn_scalar value;
@@ -553,7 +558,7 @@ tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, cons
         return tensor;
     op = tn__tensor_up.fill_op();
     if (op != NULL && tn__tensor_up.op_takes(op, &tensor, 1, &options) != TN_OK)
-        return NULL; /* a value that the type cannot hold */
+        return NULL; /* the dtype cannot hold the value */
     status = op != NULL ? tn__tensor_up.op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
                         : TN_ERR_NOT_IMPLEMENTED;
     if (status == TN_ERR_NOT_IMPLEMENTED) {

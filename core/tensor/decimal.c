@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Floating numbers as decimal digits. */
+ * Floating-point numbers as decimal digits. */
 #include "core/tensor/decimal.h"
 #include "core/base/number.h"
 
@@ -13,7 +13,7 @@ static tn__precision precision_of(tn_dtype dtype)
     case TN_BF16: return (tn__precision){ 8, -133 };
     case TN_F32:
     case TN_C64: return (tn__precision){ 24, -149 };
-    default: return TN__PRECISION_DOUBLE; /* float8, too: 448 would read back from "450" */
+    default: return TN__PRECISION_DOUBLE; /* float8, too, which would write 448 as 450 */
     }
 }
 

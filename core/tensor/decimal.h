@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Floating numbers as decimal digits, for printing. */
+ * Floating-point numbers as decimal digits, for printing. */
 #ifndef TN_CORE_TENSOR_DECIMAL_H
 #define TN_CORE_TENSOR_DECIMAL_H
 
@@ -15,12 +15,13 @@ typedef struct tn__decimal {
     bool negative;
 } tn__decimal;
 
-/* The fewest digits that read back as the same number of its type, which `value` is. */
+/* Finds the fewest digits that read back as the same number of the dtype. The dtype must be able to
+ * hold `value`. */
 void tn__decimal_shortest(double value, tn_dtype dtype, tn__decimal *d);
-/* The exact value with `places` digits behind the first one, without zeros at the end. */
+/* Rounds the exact value to `places` digits after the first one, without zeros at the end. */
 void tn__decimal_scientific(double value, int places, tn__decimal *d);
-/* Rounds the exact value to `places` digits behind the point, of a number below 1e8 / behind the
- * first digit; when there are more. */
+/* Round the exact value to `places` digits after the point (of a number below 1e8), or after the
+ * first digit. Do nothing if `d` has no more digits than that. */
 void tn__decimal_cut_positional(double value, int places, tn__decimal *d);
 void tn__decimal_cut_scientific(double value, int places, tn__decimal *d);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device where new tensors go: of the thread, of the program, of the environment. */
+ * The device of new tensors: set by the thread (tn_device_begin), by the program
+ * (tn_set_default_device) or by the environment (TENON_DEVICE). */
 #include "core/plugin/internal.h"
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
 
-static const tn_device *_Atomic resolved; /* of the process, NULL until it was needed */
+/* The default device of the process; NULL until first needed. */
+static const tn_device *_Atomic resolved;
 
-/* Whether a name is probably misspelt: no plugin provides the type or tried to, the type has no
- * device of this index, or it is not a device name. The caller warns about it even if a later name
- * of the list works. */
+/* Returns whether a name in a list of devices is probably misspelt: no plugin provides the device
+ * type or tried to, the type has no device of this index, or it is not a device name. The caller
+ * then warns, even if a later name of the list works. */
 static bool is_misspelt(const char *name)
 {
     char type[64];
@@ -27,8 +29,8 @@ static bool is_misspelt(const char *name)
     return !known;
 }
 
-/* The first device of a list "a,b:1,c" that can be had. Says in the log which it is, and why not
- * those before it. */
+/* Returns the first device of a list "a,b:1,c" that is available. Logs which one it is, and why the
+ * ones before it are not available. */
 static const tn_device *choose(const char *names)
 {
     const char *at = names;
@@ -53,7 +55,8 @@ static const tn_device *choose(const char *names)
             tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
             uint64_t failures = tn__memory_failures();
             device = tn_device_find(name);
-            /* This one may be had when there is memory again: no other is taken for good. */
+            /* Once there is memory again, this device may be available: does not choose a later one
+             * for good. */
             short_of_memory = device == NULL && tn__memory_failures() != failures;
             if (device == NULL) {
                 tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);
@@ -67,18 +70,18 @@ static const tn_device *choose(const char *names)
     if (device != NULL) {
         tn_error_restore(mark);
         if (odd.length > 0)
-            tn__log(TN_LOG_WARNING, "new tensors are on %s; in the list %q: %s", device->name,
-                    names, odd.failed || odd.at == NULL ? "?" : odd.at);
+            tn__log(TN_LOG_WARNING, "new tensors are on %s; in the list %q a name may be wrong: %s",
+                    device->name, names, odd.failed || odd.at == NULL ? "?" : odd.at);
         if (tried > 1)
             tn__log(TN_LOG_INFO,
-                    "new tensors are on %s, the first of %q that is available; not: %s",
+                    "new tensors are on %s, the first of %q that is available; not available: %s",
                     device->name, names, why.failed || why.at == NULL ? "?" : why.at);
         else
             tn__log(TN_LOG_INFO, "new tensors are on %s", device->name);
     } else if (tried == 0) {
         tn_fail(TN_ERR_VALUE,
-                "default device: no name, got %q; expected a device name, or several with commas "
-                "between",
+                "default device: no name, got %q; expected a device name, or several separated "
+                "by commas",
                 names);
     } else if (tried > 1 && !short_of_memory) {
         tn_error_restore(mark);
@@ -124,8 +127,8 @@ tn_status tn_set_default_device(const char *names)
     return TN_OK;
 }
 
-/* Begins for which there was no memory: their ends, and those of what is begun inside them, must
- * not end another one. */
+/* Number of calls of tn_device_begin that ran out of memory, or that were made inside such a call.
+ * The matching calls of tn_device_end must not end an outer device. */
 static _Thread_local int64_t missed;
 
 tn_status tn_device_begin(const tn_device *device)
@@ -133,14 +136,14 @@ tn_status tn_device_begin(const tn_device *device)
     uint64_t before = tn__error_count();
     tn__thread *thread = tn__thread_get();
 
-    /* NULL keeps what was in force before, so that begin and end always pair. */
+    /* NULL keeps the previous device in use, so that begin and end still come in pairs. */
     if (thread == NULL || missed > 0 ||
         !tn__vector_room(&thread->devices, &thread->devices_capacity, thread->n_devices + 1,
                          sizeof *thread->devices)) {
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,
-                "tn_device_begin: the one around it ran out of memory; the previous device stays "
+                "tn_device_begin: the enclosing call ran out of memory; the previous device stays "
                 "in use");
         missed++;
         if (tn__error_count() == before)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Device types and devices: registered by plugins, enumerated and opened at the first need,
- * never freed. */
+ * Device types and devices. Plugins register device types. Devices are enumerated and opened when
+ * first needed, and never freed. */
 #include "core/tensor/device.h"
 #include "core/plugin/internal.h"
 #include "core/tensor/thread.h"
 
-/* Written under `lock`, entries before the count, so that readers take no lock. */
+/* Written under `lock`, an entry before the count, so that readers need no lock. */
 static tn__device_type *types[TN__MAX_DEVICE_TYPES];
 static _Atomic int32_t n_types;
 static int32_t n_devices, n_numbers;
@@ -15,7 +15,7 @@ static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
 
 static void make_lock(void)
 {
-    pthread_mutexattr_t recursive; /* a backend that opens may ask for another device */
+    pthread_mutexattr_t recursive; /* a backend may look up another device while it opens one */
 
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -31,7 +31,8 @@ static void take_lock(void)
 
 /* ---- device types ---- */
 
-/* What a backend has to have; the answer is the name of what is missing. */
+/* Returns the name of the first function that a backend must have and does not; NULL if there is
+ * none. */
 static const char *missing(const tn_backend_def *b)
 {
     const struct {
@@ -124,7 +125,8 @@ tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugi
                          type->backend.type, (int)TN__MAX_DEVICE_TYPES);
     for (int32_t i = 0; i < count && status == TN_OK; i++)
         if (type->backend.dlpack_type != 0 && types[i]->dlpack == type->backend.dlpack_type)
-            /* Another backend for the same hardware: its memory is its own all the same. */
+            /* Another backend has this DLPack number. The memory of this backend is separate, so it
+             * gets a number of its own. */
             type->backend.dlpack_type = 0;
     if (status == TN_OK) {
         type->index = count;
@@ -166,7 +168,8 @@ static void forget_devices(tn__device_type *type)
     type->devices = NULL;
 }
 
-/* Makes the objects of all devices of a type, not open yet. Under the lock. */
+/* Creates the objects of all devices of a type; does not open the devices. The caller holds the
+ * lock. */
 static tn_status make_devices(tn__device_type *type, int32_t count)
 {
     type->count = count;
@@ -188,10 +191,11 @@ static tn_status make_devices(tn__device_type *type, int32_t count)
     return TN_OK;
 }
 
-/* Of a backend; a count that was never written is likely to be more. */
+/* The most devices that a backend may have. A larger count is probably a number that was never
+ * written. */
 enum { MOST_DEVICES = 4096 };
 
-/* The plugin active, the devices counted; the same answer every time. */
+/* Activates the plugin and counts the devices of a type. Returns the same result every time. */
 static tn_status enumerate(tn__device_type *type)
 {
     const char *before;
@@ -223,13 +227,14 @@ static tn_status enumerate(tn__device_type *type)
     if (status == TN_OK && count == 0)
         status = tn_fail(TN_ERR_UNAVAILABLE, "backend %q: no device found", type->backend.type);
     if (status != TN_OK && tn__memory_failures() != failures) {
-        pthread_mutex_unlock(&lock); /* asked again next time */
+        pthread_mutex_unlock(&lock); /* the next call tries again */
         return status;
     }
     if (type->plugin != NULL)
         tn__plugin_probed(type->plugin, status);
     if (status != TN_OK) {
-        /* Enumerated once: the result is kept, unless there is no memory for it. */
+        /* Devices are enumerated only once. The failure is kept for later calls, if there is memory
+         * for it. */
         type->failure_code = status;
         type->failure = tn_strdup(tn_error_last()->message);
         if (type->failure != NULL)
@@ -343,11 +348,12 @@ static void no_such_index(const char *name, const tn__device_type *type)
         tn_fail(TN_ERR_UNAVAILABLE, "device %q: does not exist; %q is the only one of its type",
                 name, first);
     else
-        tn_fail(TN_ERR_UNAVAILABLE, "device %q: does not exist; the %d of type %q are %q to %q",
-                name, (int)type->count, type->backend.type, first, last);
+        tn_fail(TN_ERR_UNAVAILABLE,
+                "device %q: does not exist; the %d devices of type %q are %q to %q", name,
+                (int)type->count, type->backend.type, first, last);
 }
 
-/* A failure of a known type gets its line of the report. */
+/* Adds what is known of the plugin of a device type (tn__plugins_explain) to a failure. */
 static void explain(const char *name, const tn__device_type *type)
 {
     tn__text text = { 0 };
@@ -423,7 +429,9 @@ const tn_device *tn__device_of_number(int32_t number, int32_t id)
 
 /* ---- listing ---- */
 
-/* Types by name, those that have devices; how many devices there are before index, or in all. */
+/* Goes through the devices in the order of the names of their types. Returns the device of this
+ * index, or NULL; *total is then the number of all devices, or -1 if that could not be found
+ * out. */
 static const tn_device *count_devices(int64_t index, int64_t *total)
 {
     tn__device_type *sorted[TN__MAX_DEVICE_TYPES];
@@ -446,7 +454,7 @@ static const tn_device *count_devices(int64_t index, int64_t *total)
         if (enumerate(sorted[i]) != TN_OK) {
             if (tn__memory_failures() == failures)
                 continue;
-            *total = -1; /* the error stays: there may be more */
+            *total = -1; /* out of memory: there may be more devices, and the error stays set */
             return NULL;
         }
         if (index >= *total && index < *total + sorted[i]->count) {
@@ -499,7 +507,7 @@ tn_status tn__device_usable_slow(const tn_device *device)
             "device %s: does not work after fork; use devices of the host in this child process, "
             "or exec",
             device->name);
-    /* A tn_device stays what it is over tn_shutdown, and opens again. */
+    /* A tn_device remains valid after tn_shutdown, and is opened again here. */
     if (tn__unlikely(atomic_load_explicit(&device->open, memory_order_acquire) != 1))
         return tn__device_open((tn_device *)(uintptr_t)device);
     return TN_OK;
@@ -552,7 +560,8 @@ static void close_device(tn_device *device)
     if (atomic_load(&device->open) != 1 || atomic_load(&device->handles) != 0 ||
         !tn__allocator_idle(device->allocator))
         return;
-    /* Work that still runs has the memory; the memory names the streams. */
+    /* Work that still runs uses the memory, and the memory refers to the streams: waits for the
+     * work first. */
     if (atomic_load(&device->lost) == 0) {
         uint64_t mark = tn_error_mark();
         (void)tn__streams_sync(device);

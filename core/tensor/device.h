@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * Devices, for the files of this folder. */
+ * Devices and streams: functions for the files of this folder. */
 #ifndef TN_CORE_TENSOR_DEVICE_H
 #define TN_CORE_TENSOR_DEVICE_H
 
 #include "core/tensor/internal.h"
 
-/* Opens it if that was not done. */
+/* Opens a device, unless it is open. */
 tn_status tn__device_open(tn_device *device);
-/* The streams of a device that is being opened / closed. */
+/* Create the default stream of a device that is being opened; free all streams of a device that is
+ * being closed. */
 tn_status tn__streams_open(tn_device *device);
 void tn__streams_close(tn_device *device);
-/* Waits for all streams; the first failure. */
+/* Waits for all streams of a device. Returns the first failure. */
 tn_status tn__streams_sync(const tn_device *device);
-/* All streams but the default one: entries are only added, at the front, so the list can be
- * walked without a lock. */
+/* Returns the list of all streams of a device but the default one. New entries are added only at
+ * the front, so the list can be walked without a lock. */
 tn_stream *tn__streams_first(const tn_device *device);
-/* Waits for the stream without telling: a failure is kept for the next tn_stream_sync. False
- * when the stream stayed busy in another thread. */
+/* Waits for a stream; a failure is not returned but kept for the next tn_stream_sync. Returns false
+ * if another thread kept the stream busy, or if the stream records. */
 bool tn__stream_drain(tn_stream *stream);
-/* What the device says of itself, checked, with the defaults for what it does not say. */
+/* Asks the backend to describe a device, and checks the answer. What the backend leaves out gets
+ * default values. */
 tn_status tn__device_info(const tn_device *device, tn_device_info *out);
-/* Memory from the backend: a failure has a message, and a success has memory. */
+/* Allocates memory from the backend. Makes sure that a failure has a message and that a success has
+ * memory. */
 tn_status tn__device_alloc(const tn_device *device, tn_memory *memory);
-/* Memory of kind DEVICE back to it. */
+/* Returns memory of kind TN_MEMORY_DEVICE to the backend. */
 void tn__device_free(const tn_device *device, void *handle, uint64_t bytes);
-/* An event of the backend. */
+/* Creates an event of the backend. */
 tn_status tn__device_event(const tn_device *device, uint32_t flags, void **event);
-/* Gives back what can be given back before the device closes; whether nothing of it is in use. */
+/* Returns whether no tensor uses memory of the allocator. */
 bool tn__allocator_idle(struct tn__allocator *allocator);
-/* The preference list in force, and what has been resolved from it, are forgotten. */
+/* Forgets the default device of the process; the next use chooses it again. */
 void tn__default_device_forget(void);
 
 static inline const tn_backend_def *tn__backend(const tn_device *device)
 {
     return &device->type->backend;
 }
-/* The backend's handle of a stream. */
+/* Returns the backend's handle of a stream; NULL for NULL. */
 static inline void *tn__stream_handle(const tn_stream *stream)
 {
     return stream != NULL ? stream->handle : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is asked of a device: its name, kind of memory, properties, native interfaces. */
+ * What a program can ask about a device: name, kind of memory, properties, native interfaces. */
 #include "core/tensor/device.h"
 
 const char *tn_device_name(const tn_device *device)
@@ -65,7 +65,7 @@ tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
         status = tn__device_info(device, &info);
     if (status != TN_OK)
         return status;
-    /* The caller's struct may be older and shorter. */
+    /* The caller's struct may be of an older, shorter version. */
     if (out->head.size >= sizeof out->head && out->head.size < size)
         size = out->head.size;
     info.head.size = (uint32_t)size;
@@ -73,7 +73,8 @@ tn_status tn_device_describe(const tn_device *device, tn_device_info *out)
     return TN_OK;
 }
 
-/* One row of the table of properties, by its place in tn_device_info. */
+/* A row of the table of properties: the name of a property, its kind, and its place in
+ * tn_device_info. */
 struct property {
     const char *name;
     uint32_t kind; /* tn_value_kind */

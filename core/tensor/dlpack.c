@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * DLPack: tensors to and from other libraries without a copy, in the old form and in the
- * versioned one. */
+ * DLPack: tensors from and to other libraries without a copy, in the unversioned and in the
+ * versioned form. */
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
@@ -10,7 +10,7 @@
 #define MAJOR 1
 #define MINOR 0
 
-/* The layouts of DLPack 1.0 on 64-bit machines; tests/tensor holds them too. */
+/* The layouts of DLPack 1.0 on 64-bit machines; tests/tensor checks them, too. */
 _Static_assert(sizeof(tn_view) == 48, "DLTensor");
 _Static_assert(offsetof(tn_view, device) == 8, "DLTensor.device");
 _Static_assert(offsetof(tn_view, ndim) == 16, "DLTensor.ndim");
@@ -30,8 +30,9 @@ _Static_assert(offsetof(tn_dlpack_versioned, tensor) == 32, "DLManagedTensorVers
 
 /* ---- out ---- */
 
-/* The managed struct, and behind it the tensor that it keeps. The tensor's own view would do,
- * but it may change (tn_tensor_swap) while the consumer looks at it. */
+/* What is exported: the struct of DLPack, with copies of shape and strides behind it. The view of
+ * the tensor cannot be exported itself, because tn_tensor_swap may change it while the consumer
+ * reads it. */
 struct exported {
     union {
         tn_dlpack plain;
@@ -59,7 +60,7 @@ static void delete_versioned(tn_dlpack_versioned *self)
         release(self->manager_ctx);
 }
 
-/* Orders the consumer's later work after ours. */
+/* Makes sure that later work of the consumer comes after the work that this library was given. */
 static tn_status hand_over(const tn_tensor *tensor, void *consumer)
 {
     const tn_device *device = tensor->device;
@@ -68,9 +69,9 @@ static tn_status hand_over(const tn_tensor *tensor, void *consumer)
     if ((device->flags & TN_BACKEND_ASYNC) == 0)
         return tn__device_usable(device);
     stream = tn__stream_current(device);
-    /* The consumer's work on the same stream comes later by itself. For another of its streams
-     * the host waits: an event could be waited for only through a handle that the backend did
-     * not make. */
+    /* Work of the consumer on the same stream comes later anyway. If the consumer uses another
+     * stream, the host waits: to make that stream wait for an event, the backend would need its own
+     * handle of it. */
     if (consumer != NULL && tn__backend(device)->native_stream != NULL &&
         tn__backend(device)->native_stream(device->handle, stream->handle) == consumer &&
         tensor->storage->stream == stream)
@@ -89,9 +90,11 @@ static struct exported *export(tn_tensor *tensor, void *stream)
         return NULL;
     }
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
-        tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                "DLPack: no code for device type %q; copy the tensor to a device of the host first",
-                tn_device_type(tensor->device));
+        tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "DLPack: device type %q: it has no number in DLPack; copy the tensor to a device of "
+            "the host first",
+            tn_device_type(tensor->device));
         return NULL;
     }
     if (hand_over(tensor, stream) != TN_OK)
@@ -115,8 +118,9 @@ tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
     struct exported *out;
 
     if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
-        tn_fail(TN_ERR_REFUSED,
-                "DLPack: tensor: read-only, which this form cannot express; use the versioned one");
+        tn_fail(
+            TN_ERR_REFUSED,
+            "DLPack: tensor: it is read-only; use tn_tensor_to_dlpack_versioned, which can say so");
         return NULL;
     }
     out = export(tensor, stream);
@@ -163,14 +167,14 @@ static void release_versioned(tn__storage *storage)
         managed->deleter(managed);
 }
 
-/* What a foreign view says, checked. */
+/* Checks the view of another library and writes its contents to `meta`. */
 static tn_status read_view(const tn_view *view, tn_meta *meta)
 {
     meta->dtype = tn__dtype_of_code(view->dtype.code, view->dtype.bits);
     if (meta->dtype == TN_DTYPE_AUTO || view->dtype.lanes != 1)
         return tn_fail(TN_ERR_TYPE,
-                       "DLPack tensor: unknown type, got code %d, %d bits, %d lanes; expected that "
-                       "of a tn_dtype, and 1 lane",
+                       "DLPack tensor: unknown type, got code %d, %d bits, %d lanes; expected "
+                       "the code and bits of a tn_dtype, and 1 lane",
                        (int)view->dtype.code, (int)view->dtype.bits, (int)view->dtype.lanes);
     if (view->ndim < 0 || view->ndim > TN_MAX_DIMS || (view->ndim > 0 && view->shape == NULL))
         return tn_fail(TN_ERR_VALUE,
@@ -179,12 +183,11 @@ static tn_status read_view(const tn_view *view, tn_meta *meta)
                        (int)view->ndim, TN_MAX_DIMS);
     meta->ndim = view->ndim;
     meta->flags = view->strides != NULL ? TN_META_STRIDED
-                                        : 0; /* NULL was allowed before 1.2: row-major */
+                                        : 0; /* before DLPack 1.2, NULL was allowed for row-major */
     meta->offset = 0;
     for (int32_t i = 0; i < view->ndim; i++) {
         meta->shape[i] = view->shape[i];
-        /* The stride of a dimension that has nothing to step to means nothing, and may be
-         * negative. */
+        /* In a dimension of size 0 or 1, the stride has no meaning and may be negative. */
         if (view->strides != NULL)
             meta->strides[i] = view->shape[i] > 1     ? view->strides[i]
                                : view->strides[i] < 0 ? 0
@@ -228,7 +231,8 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
         storage->flags |= TN__STORAGE_READ_ONLY;
     tensor = tn__tensor_over(storage, &meta);
     if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
-        storage->release = release_it; /* taken over; a failure leaves the duty with the caller */
+        /* From now on the storage owns the memory; after a failure, the caller does. */
+        storage->release = release_it;
     tn__storage_drop(storage);
     return tensor;
 }
@@ -236,7 +240,8 @@ static tn_tensor *import(const tn_view *view, void *managed, void (*release_it)(
 tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed)
 {
     if (managed == NULL) {
-        tn_fail(TN_ERR_VALUE, "tn_tensor_from_dlpack: tensor: NULL; expected a DLPack tensor");
+        tn_fail(TN_ERR_VALUE,
+                "tn_tensor_from_dlpack: tensor: it is NULL; expected a DLPack tensor");
         return NULL;
     }
     return import(&managed->tensor, managed, release_plain, false);

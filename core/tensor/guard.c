@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plain allocator of TENON_CHECK=1: each tensor has memory of its own between two guard
- * zones, fresh memory and freed memory have patterns. Slow, and nothing is used again. */
+ * The plain allocator of TENON_CHECK=1. Each tensor has its own memory, between two guard zones.
+ * Fresh and freed memory is filled with patterns. Slow, and no memory is reused. */
 #include "core/tensor/allocator.h"
 
 #define GUARD_BYTE 0xFB
-#define FRESH_BYTE 0xCB /* as float32: about -2.7e7, as bfloat16 too; easy to recognize */
+#define FRESH_BYTE 0xCB /* as float32 or bfloat16: about -2.7e7, which is easy to recognize */
 #define FREED_BYTE 0xDB
-#define PIECE 16384 /* bytes that one copy from or to a device takes */
+#define PIECE 16384 /* bytes of one copy from or to a device */
 
 struct tn__guarded {
     tn__storage storage; /* first */
-    uint64_t guard;      /* bytes on each side */
+    uint64_t guard;      /* size of each guard zone */
+    /* Size of the tensor with both guard zones. */
     uint64_t whole;
     tn__guarded *previous, *next;
 };
 
-/* ---- memory that may not be the host's ---- */
-
-/* On the default stream. */
+/* Copies on the default stream of the device. */
 static tn_status copy(const tn_device *device, tn_copy_end to, tn_copy_end from, uint64_t bytes)
 {
     const tn_copy_args args = { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes,
@@ -69,8 +68,8 @@ static tn_status write_byte(const tn__guarded *g, uint64_t offset, uint64_t size
     return status;
 }
 
-/* The zones and the fresh memory between them. One copy where all of it is small: each waits for
- * the device. */
+/* Fills the guard zones and the fresh memory between them. Small memory is filled by one copy,
+ * because each copy waits for the device. */
 static tn_status write_pattern(const tn__guarded *g)
 {
     uint64_t size = g->storage.size;
@@ -90,7 +89,7 @@ static tn_status write_pattern(const tn__guarded *g)
     return status;
 }
 
-/* The first byte of a zone that is not the guard's; -1: intact. */
+/* Returns the place of the first byte of a zone that was overwritten; -1 if there is none. */
 static int64_t broken_in(const unsigned char *zone, uint64_t size)
 {
     for (uint64_t i = 0; i < size; i++)
@@ -99,7 +98,8 @@ static int64_t broken_in(const unsigned char *zone, uint64_t size)
     return -1;
 }
 
-/* Copies pieces of one zone until a byte is found that is not the guard's. */
+/* Searches a zone for the first byte that was overwritten; *broken is its place, -1 if there is
+ * none. */
 static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
 {
     unsigned char piece[PIECE];
@@ -119,7 +119,7 @@ static tn_status look(const tn__guarded *g, uint64_t offset, int64_t *broken)
     return TN_OK;
 }
 
-/* Both zones: with one copy where the whole block is small. */
+/* Searches both zones. If the whole memory is small, one copy gets both. */
 static tn_status look_at_both(const tn__guarded *g, int64_t *before, int64_t *behind)
 {
     uint64_t size = g->storage.size;
@@ -161,7 +161,7 @@ static tn_status check(const tn__guarded *g)
 
 /* ---- getting and putting back ---- */
 
-/* Its pattern is written on the default stream. */
+/* Allocates the memory on the default stream, on which the pattern is written. */
 static tn_status ask(tn__guarded *g)
 {
     tn_memory memory = { TN_HEAD(tn_memory), .bytes = g->whole,
@@ -180,7 +180,8 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
 
     if (g == NULL)
         return NULL;
-    /* A multiple of every element size keeps offsets in elements whole. */
+    /* The size of the zone is a multiple of every element size, so the tensor begins at a whole
+     * number of elements. */
     g->guard = allocator->quantum;
     g->storage.device = allocator->device;
     g->storage.offset = g->guard;
@@ -205,7 +206,8 @@ tn__storage *tn__guard_get(struct tn__allocator *allocator, tn_stream *stream, u
         tn_free(g);
         return NULL;
     }
-    /* Painted on the default stream, used on any. */
+    /* The pattern is written on the default stream: before another stream uses the memory, waits.
+     */
     if (stream != allocator->device->stream)
         tn__streams_drain(allocator->device);
     pthread_mutex_lock(&allocator->lock);
@@ -241,12 +243,12 @@ void tn__guard_put(struct tn__allocator *allocator, tn__storage *storage)
     }
     if (atomic_load(&device->lost) == 0) {
         tn__streams_drain(device);
-        /* Dropping cannot fail, so that what was found is recorded in the thread and said in the
-         * log. */
+        /* Dropping a tensor returns no status: a broken zone is set as the error of the thread, and
+         * logged. */
         if (check(g) == TN_ERR_ASSERT)
             tn_log(TN_LOG_ERROR, "%s", tn_error_last()->message);
-        /* A read through an old pointer into the host's memory then gets the pattern. A device's
-         * memory goes back to its driver, and writing to it would wait for the device again. */
+        /* Later reads through an old pointer to host memory find the pattern. Memory of other
+         * devices goes back to the driver; writing to it would make the host wait once more. */
         if (device->flags & TN_BACKEND_HOST_MEMORY) {
             (void)write_byte(g, 0, g->whole, FREED_BYTE);
         }
@@ -260,7 +262,7 @@ tn_status tn__guard_check(struct tn__allocator *allocator)
     tn_status first = TN_OK, status;
 
     tn__streams_drain(allocator->device);
-    /* In this order everywhere: a kernel that has a stream allocates. */
+    /* The stream is always locked first, because a kernel allocates while it holds its stream. */
     tn__stream_lock(allocator->device->stream);
     pthread_mutex_lock(&allocator->lock);
     for (const tn__guarded *g = allocator->guards; g != NULL; g = g->next) {

@@ -1,91 +1,105 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tensor, its storage and the device as the other folders of the core see them. */
+ * Tensors, storages and devices: the structs and functions that other folders of the core use. */
 #ifndef TN_CORE_TENSOR_INTERNAL_H
 #define TN_CORE_TENSOR_INTERNAL_H
 
 #include "core/base/internal.h"
 
 #define TN__MAX_DEVICE_TYPES 32
-#define TN__INLINE_DIMS 6 /* shape and strides up to here live in the tensor object */
+/* A tensor with at most this many dimensions stores its shape and strides in the object itself. */
+#define TN__INLINE_DIMS 6
 
 struct tn__plugin;
 struct tn__allocator;
 
-/* The device type where none was chosen: TENON_DEVICE unset, memory of the program
- * wrapped. */
+/* The device type that is used if the program chooses none: if TENON_DEVICE is not set, or if a
+ * call wraps memory of the program without naming a device. */
 #define TN__HOST_DEVICE_TYPE "cpu"
 
-/* A device type: one backend contribution, copied full-size. */
+/* A device type, made from one backend contribution of a plugin. */
 typedef struct tn__device_type {
-    tn_backend_def backend; /* the host's zero-filled copy */
+    tn_backend_def backend; /* a copy; members that the plugin's struct lacks are 0 */
     struct tn__plugin *plugin;
-    int32_t index;  /* small number: dispatch tables are indexed by it */
-    int32_t dlpack; /* what views say */
-    int32_t count;  /* devices; -1: not enumerated yet */
+    int32_t index;  /* small number; dispatch tables are indexed by it */
+    int32_t dlpack; /* the type number that DLPack and tn_view.device use */
+    int32_t count;  /* number of devices; -1: not enumerated yet */
     tn_device **devices;
-    _Atomic int32_t ready; /* enumerated: count and devices are final; -1: that failed */
+    /* 1: enumerated, so that `count` and `devices` are final; 0: not yet; -1: enumeration
+     * failed. */
+    _Atomic int32_t ready;
     tn_status failure_code;
-    char *failure; /* why it has no devices */
+    char *failure; /* why the type has no devices */
 } tn__device_type;
 
 struct tn_device {
     tn__device_type *type;
-    void *handle; /* the backend's */
+    void *handle; /* the backend's handle of the device */
     int32_t index;
-    int32_t ordinal; /* over all devices of the process */
+    int32_t ordinal; /* index among all devices of the process */
     char name[48];
     struct tn__allocator *allocator;
-    tn_stream *stream; /* default stream */
+    tn_stream *stream; /* the default stream */
     _Atomic int32_t lost;
-    _Atomic int32_t open; /* 0 not yet, 1 yes, -1 failed for good */
-    uint32_t flags;       /* TN_BACKEND_*, as the type has them */
-    tn_stream *streams;   /* all but the default one, those that ended too (they are used again) */
-    _Atomic int32_t handles; /* streams and events that the program holds */
-    char *failure;           /* why it does not open */
+    _Atomic int32_t open; /* 0: not yet, 1: yes, -1: opening failed for good */
+    uint32_t flags;       /* TN_BACKEND_*, copied from the type */
+    /* All streams except the default one. Dropped streams stay in the list; tn_stream_new reuses
+     * them. */
+    tn_stream *streams;
+    /* Number of streams, events, recorded graphs, prepared calls and pinned tensors that still
+     * exist. The device is closed only if this number is 0. */
+    _Atomic int32_t handles;
+    char *failure; /* why the device cannot be opened */
     tn_status failure_code;
 };
 
 struct tn_stream {
     const tn_device *device;
-    void *handle; /* the backend's; NULL for devices without streams */
+    void *handle; /* the backend's handle; NULL if the backend has no streams */
     _Atomic uint64_t id;
-    pthread_mutex_t
-        *lock;       /* one caller at a time; NULL where the backend has no streams; recursive */
-    tn_stream *next; /* of the device */
-    bool ended; /* dropped: its struct waits for the next tn_stream_new, memory that names it stays
-                   right */
-    tn_status
-        deferred; /* a failure that the allocator met when it waited, for the next tn_stream_sync */
+    /* Held by the one thread that uses the stream; recursive. NULL if the backend has no
+     * streams. */
+    pthread_mutex_t *lock;
+    tn_stream *next; /* in tn_device.streams */
+    /* The program has dropped the stream. The struct waits for the next tn_stream_new; it is not
+     * freed, because memory that was used on the stream may still point to it. */
+    bool ended;
+    /* A failure that was found while no call could return it (tn__stream_drain). The next
+     * tn_stream_sync returns it. */
+    tn_status deferred;
     char *deferred_text;
-    _Atomic(struct tn_device_graph *) capture; /* into which it records; NULL: it does not */
+    /* The graph that the stream records into; NULL: none. */
+    _Atomic(struct tn_device_graph *) capture;
 };
 
-/* Memory of a device: a piece (offset, size) of a segment of the caching allocator, or foreign
+/* Memory of a device: a block (offset, size) of a segment of the caching allocator, or foreign
  * memory. */
 typedef struct tn__storage {
     _Atomic int32_t refs;
-    uint16_t flags;      /* TN__STORAGE_* */
-    uint16_t size_class; /* the allocator's: of blocks that a thread may cache */
+    uint16_t flags; /* TN__STORAGE_* */
+    /* Size class of the block in the caches of threads; TN__SIZE_CLASSES: it is not cached. */
+    uint16_t size_class;
     const tn_device *device;
-    void *memory;    /* the backend's handle */
+    void *memory;    /* the backend's handle of the memory */
     uint64_t offset; /* bytes */
-    size_t size;     /* bytes asked for */
+    size_t size;     /* bytes requested */
     _Atomic uint64_t version;
-    void *block;       /* the allocator's; NULL for foreign memory and for none */
-    tn_stream *stream; /* on which it was made */
-    void (*release)(struct tn__storage *self); /* foreign memory */
+    void *block;       /* the allocator's block; NULL: foreign memory, or no memory */
+    tn_stream *stream; /* the stream on which the memory was allocated */
+    void (*release)(struct tn__storage *self); /* for foreign memory */
     void *user[2];
 } tn__storage;
 
 enum {
     TN__STORAGE_READ_ONLY = 1,
     TN__STORAGE_FOREIGN = 2,
-    TN__STORAGE_INFERENCE = 4, /* made in inference mode: never part of a graph */
-    TN__STORAGE_SHARED = 8,    /* with forked processes */
-    TN__STORAGE_PINNED = 16    /* pinned.c */
+    TN__STORAGE_INFERENCE = 4, /* made in inference mode: its tensors never take part in a graph */
+    TN__STORAGE_SHARED = 8,    /* in memory shared with forked processes */
+    TN__STORAGE_PINNED = 16,   /* pinned memory (pinned.c) */
+    /* Made by tn_module_skip_init: loading may exchange the storage instead of copying into it. */
+    TN__STORAGE_UNSET = 32
 };
-/* Inference mode of the thread (core/grad sets it). */
+/* Whether this thread is in inference mode. mode.c sets it. */
 extern __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
 
 struct tn__autograd; /* core/grad */
@@ -94,11 +108,13 @@ struct tn_tensor {
     tn_view view; /* first: a tensor is usable as a view */
     _Atomic int32_t refs;
     uint8_t dtype;
-    bool requires_grad; /* of a leaf, or because an operator recorded it */
+    bool requires_grad; /* set on a leaf by the program, or by the operator that made the tensor */
     bool contiguous;
     bool has_inline_dims : 1;
-    bool blind : 1;     /* a view made without gradients of a tensor that had none */
-    bool parameter : 1; /* made by tn_parameter; stays with the object when tensors are swapped */
+    /* Made as a view while gradients were off, of a tensor that did not require gradients. Such a
+     * view cannot be changed in place with gradients. */
+    bool blind : 1;
+    bool parameter : 1; /* made by tn_parameter; tn_tensor_swap does not exchange this flag */
     tn__storage *storage;
     const tn_device *device;
     int64_t numel;
@@ -108,58 +124,67 @@ struct tn_tensor {
 
 /* ---- tensors ---- */
 
-/* A new tensor with one reference that the caller owns (not in a scope). Shape and strides are
- * those of `meta`; NULL strides (no TN_META_STRIDED): row-major. Checks sizes. */
+/* Creates a tensor with one reference, which the caller owns (no scope does). Shape and strides are
+ * those of `meta`; without TN_META_STRIDED the strides are row-major. Checks the sizes. Returns
+ * NULL and sets the error on failure. */
 tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device);
-/* Over an existing storage (takes a reference of its own). Bounds are checked. */
+/* Creates a tensor over an existing storage and adds a reference to the storage. Checks that the
+ * tensor is within the storage. */
 tn_tensor *tn__tensor_over(tn__storage *storage, const tn_meta *meta);
-/* A tensor of its own that shows the same, without history; NULL and an error. */
+/* Creates another tensor with the storage, shape and strides of `tensor`, without gradient history.
+ * Returns NULL and sets the error on failure. */
 tn_tensor *tn__tensor_alias(const tn_tensor *tensor);
-/* The meta of a tensor (strided, with offset). */
+/* Fills in `meta` with dtype, shape, strides and offset of a tensor. */
 void tn__tensor_meta(const tn_tensor *tensor, tn_meta *meta);
-/* The row-major meta of a shape; TN_DTYPE_AUTO: the default type. */
+/* Fills in `meta` for a row-major tensor. TN_DTYPE_AUTO stands for the default dtype. */
 tn_status tn__tensor_meta_of(tn_meta *meta, tn_ints shape, tn_dtype dtype);
-/* Size and stride checks behind all of these: bytes that the storage needs. */
+/* Checks sizes and strides of `meta`, and computes the bytes that its storage needs. The functions
+ * above call it. */
 tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes);
-/* Gives the reference to the innermost scope; on failure drops it and returns NULL. */
+/* Gives the caller's reference to the innermost scope and returns the tensor. On failure drops the
+ * reference, returns NULL and sets the error. */
 tn_tensor *tn__scope_push(tn_tensor *tensor);
-/* Gives the memory range that a dense tensor needs as one: contiguous in some order of its
- * dimensions, nothing left out, nothing twice. */
+/* Returns whether the elements of a tensor fill a range of memory: contiguous in some order of the
+ * dimensions, without gaps and without overlap. */
 bool tn__tensor_is_dense(const tn_tensor *tensor);
-/* TN_OK when it may be written; TN_ERR_REFUSED for memory that came read-only (DLPack). For
- * callers that run kernels in place. */
+/* Returns TN_OK if the memory of the tensor may be written, and fails with TN_ERR_REFUSED if it was
+ * handed over read-only (DLPack). For callers that run kernels in place. */
 tn_status tn__tensor_writable(const tn_tensor *tensor);
-/* For arguments that are not tensors: NULL gives the code of the error that is held
- * (TN_ERR_RUNTIME, recorded, if none is); TN_NONE is a TN_ERR_TYPE. */
+/* Fails because `tensor`, an argument of the function `what`, is not a tensor. NULL: returns the
+ * code of the earlier failure of this thread, or sets TN_ERR_RUNTIME if there was none. TN_NONE:
+ * sets TN_ERR_TYPE. */
 tn_status tn__tensor_bad(const tn_tensor *tensor, const char *what);
 static inline bool tn__tensor_ok(const tn_tensor *tensor)
 {
     return tn__likely((uintptr_t)tensor > (uintptr_t)TN_NONE);
 }
-/* For a question about a tensor: NULL leaves a failure on record, TN_NONE has an answer of its
- * own. */
+/* For functions that query a tensor: whether they can read it. NULL sets the error. TN_NONE does
+ * not, because these functions return a default value for TN_NONE. */
 static inline bool tn__tensor_asked(const tn_tensor *tensor, const char *what)
 {
     return tn__tensor_ok(tensor) || (tensor == NULL && tn__tensor_bad(tensor, what) == TN_OK);
 }
-/* Bumps the storage's version. */
+/* Increments the version of the storage, after a write. */
 static inline void tn__tensor_written(tn_tensor *tensor)
 {
     atomic_fetch_add_explicit(&tensor->storage->version, 1, memory_order_relaxed);
 }
-/* Whether the memory ranges of two tensors overlap / are exactly the same view. */
+/* Returns whether the memory ranges of two tensors overlap. */
 bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b);
+/* Returns whether two tensors are the same view: same memory, dtype, shape and strides. */
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b);
-/* What tn_tensor_swap (core/grad) does once gradients allow it. */
+/* Exchanges the contents of two tensors: the part of tn_tensor_swap (core/grad) that runs once
+ * gradients allow the exchange. */
 tn_status tn__tensor_exchange(tn_tensor *a, tn_tensor *b);
-/* Whether sizes and strides alone show that no two elements share a place: each stride is larger
- * than the extent of the dimensions with smaller strides. Dimensions whose bit is set in `without`
- * do not count. */
+/* Returns whether sizes and strides alone show that no two elements share a memory location: each
+ * stride is larger than the extent of the dimensions with smaller strides. Dimensions whose bit is
+ * set in `without` are ignored. */
 bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t ndim,
                            uint32_t without);
-/* Whether two elements of a tensor share a place, as those of an expanded one do. */
+/* Returns whether two elements of a tensor share a memory location, as in an expanded tensor. Also
+ * returns true if the search would take too long. */
 bool tn__tensor_repeats(const tn_tensor *tensor);
-/* "[2, 3]" and "float32[2, 3] on cpu:0", for error texts. */
+/* Append a text such as "[2, 3]", and such as "float32[2, 3] on cpu:0", for error messages. */
 void tn__tensor_text_ints(tn__text *text, tn_ints ints);
 void tn__tensor_text(tn__text *text, const tn_tensor *tensor);
 
@@ -175,16 +200,17 @@ static inline tn_ints tn__shape(const tn_tensor *tensor)
 /* ---- calls to the folders above ---- */
 
 struct tn_op;
-/* Copies and fills run operators, and a tensor carries what core/grad hangs on it.
- * core/library/upward_calls.c fills the table. */
+/* Functions of core/op and core/grad that this folder calls: copies and fills run operators, and a
+ * tensor owns gradient data of core/grad. core/library/upward_calls.c fills the table. */
 typedef struct tn__tensor_calls {
-    /* Called when the last reference goes (core/grad frees iteratively). */
+    /* Called when the last reference to the tensor is dropped. Frees long graphs without
+     * recursion. */
     void (*autograd_free)(struct tn__autograd *autograd);
     bool (*requires_grad)(const tn_tensor *tensor);
-    /* The operators `copy` and `fill`; NULL and an error. */
+    /* Return the operators `copy` and `fill`; NULL and set the error on failure. */
     const struct tn_op *(*copy_op)(void);
     const struct tn_op *(*fill_op)(void);
-    /* core/op/internal.h */
+    /* Described in core/op/internal.h. */
     tn_status (*op_takes)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
                           const void *options);
     tn_status (*op_run_kernel)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
@@ -194,37 +220,41 @@ extern TN_HIDDEN const tn__tensor_calls tn__tensor_up;
 
 /* ---- copies ---- */
 
-/* The one way to copy values between any two tensors of equal shape: layouts, types, devices
- * (staged through the host where the backends differ). No gradient. Bumps the version of what it
- * writes. */
+/* Copies values between any two tensors of equal shape. Layouts, dtypes and devices may differ; if
+ * neither device can access the memory of the other, the values pass through memory of the host.
+ * Records no gradient. Increments the version of `to`. */
 tn_status tn__copy(tn_tensor *to, const tn_tensor *from);
 
 /* ---- storage ---- */
+/* Allocates memory on the current stream of the device. Returns NULL and sets the error on
+ * failure. */
 tn__storage *tn__allocator_storage(const tn_device *device, uint64_t bytes);
 static inline tn__storage *tn__storage_keep(tn__storage *storage)
 {
     atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
     return storage;
 }
-/* The last reference is gone. */
+/* Frees a storage whose last reference is gone. */
 void tn__storage_free(tn__storage *storage);
 static inline void tn__storage_drop(tn__storage *storage)
 {
-    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    /* With one reference, no other thread can see or change the count: no atomic subtraction is
+     * needed. */
     if (atomic_load_explicit(&storage->refs, memory_order_acquire) == 1 ||
         atomic_fetch_sub_explicit(&storage->refs, 1, memory_order_acq_rel) == 1)
         tn__storage_free(storage);
 }
-/* Over memory with another owner; `release` is called once, and frees nothing of the storage
- * itself. */
+/* Creates a storage over memory that has another owner. `release` is called once, when the storage
+ * is freed, and must not free the storage itself. */
 tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t offset,
                                  size_t size, void (*release)(tn__storage *self), void *user0,
                                  void *user1);
-/* A copy of a storage of the host in memory that forked processes share; NULL and an error. */
+/* Copies a storage of the host to memory that forked processes share. Returns NULL and sets the
+ * error on failure. */
 tn__storage *tn__shared_storage(const tn__storage *from);
-/* Says that work on `stream` uses the memory: when it is dropped it is used again only after that
- * work. To be called for inputs and outputs of work on another stream than the one it was made on;
- * cheap when it is the same. */
+/* Records that work on `stream` uses the memory, so that freed memory is reused only after that
+ * work. Must be called for inputs and outputs of work on a stream other than the one on which the
+ * memory was allocated; returns at once if the stream is the same. */
 tn_status tn__allocator_use_storage(tn__storage *storage, tn_stream *stream);
 static inline tn_status tn__storage_use(tn__storage *storage, tn_stream *stream)
 {
@@ -233,38 +263,42 @@ static inline tn_status tn__storage_use(tn__storage *storage, tn_stream *stream)
 }
 
 /* ---- allocator ---- */
-/* The plain one with guard zones (TENON_CHECK=1) has the same entry points. */
+/* With TENON_CHECK=1 these functions pass every request on to the plain allocator with guard zones
+ * (guard.c). */
 struct tn__allocator *tn__allocator_new(tn_device *device);
 void tn__allocator_free(struct tn__allocator *allocator);
 tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *stream, uint64_t bytes);
 void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage);
-/* Counts what kernels prepared on a device (> 0), or released (< 0). */
+/* Adds to the statistics the bytes that kernels prepared on a device (> 0) or released (< 0). */
 void tn__allocator_count_prepared(const tn_device *device, int64_t bytes);
-/* What this thread keeps of a device's memory goes back to the device's bins. */
+/* Returns the blocks of a device that this thread caches to the bins of the device. */
 void tn__allocator_forget_here(const tn_device *device);
-/* Writes what holds the memory of a device to a text, for out-of-memory errors. */
+/* Appends to a text what holds the memory of a device, for out-of-memory errors. */
 void tn__allocator_explain(struct tn__allocator *allocator, tn__text *text);
-/* The whole of that error; what the device said, the last failure, goes into it and takes its place
- * since `mark`. */
+/* Fails with TN_ERR_MEMORY. The message says what holds the memory, and includes the text of the
+ * last failure since `mark`, which the device reported. The new failure replaces that one. */
 tn_status tn__allocator_out_of_memory(struct tn__allocator *allocator, uint64_t bytes,
                                       uint64_t mark);
-/* Guard zones intact? Names the tensor's size and where it was broken. */
+/* Checks the guard zones of all tensors. The message of a failure has the size of the tensor and
+ * the place of the wrong write. */
 tn_status tn__allocator_check(struct tn__allocator *allocator);
-/* Called, when it is not NULL, for what tensors take (> 0) and give back (< 0): observers of memory
- * (core/op sets it). */
+/* If not NULL, is called with the bytes that tensors allocate (> 0) and free (< 0). core/op sets
+ * it, for observers of memory. */
 extern void (*_Atomic tn__memory_hook)(const tn_device *device, int64_t bytes);
 
 /* ---- devices ---- */
-/* Called by core/plugin for a backend contribution; keeps name order, refuses a taken type. */
+/* Registers a backend contribution as a device type; core/plugin calls it. Refuses a type name that
+ * is taken. */
 tn_status tn__device_add_backend(const tn_backend_def *backend, struct tn__plugin *plugin);
-/* Device type by name, without opening anything; NULL without an error if unknown. */
+/* Finds a device type by name, without opening a device. Returns NULL without an error if there is
+ * none. */
 tn__device_type *tn__device_type_find(const char *type);
 tn__device_type *tn__device_type_at(int32_t index);
 int32_t tn__device_type_count(void);
 void tn__devices_shutdown(void);
 
-/* Takes and gives the right to use a stream, which one thread at a time has; nothing where the
- * backend has no streams. */
+/* Lock and unlock a stream, which only one thread may use at a time. Do nothing if the backend has
+ * no streams. */
 static inline void tn__stream_lock(tn_stream *stream)
 {
     if (stream->lock != NULL)
@@ -275,13 +309,14 @@ static inline void tn__stream_unlock(tn_stream *stream)
     if (stream->lock != NULL)
         pthread_mutex_unlock(stream->lock);
 }
-/* Waits for all streams of a device whose work may go on after a call; a failure is kept for the
- * next tn_stream_sync. */
+/* Waits for all streams of a device whose work may continue after a call (TN_BACKEND_ASYNC). A
+ * failure is kept for the next tn_stream_sync. */
 void tn__streams_drain(const tn_device *device);
-/* What every call of a backend or of a kernel passes through: TN_ERR_LOST marks the device, a
- * failure without a message gets one. */
+/* Handles the status that a backend or a kernel returned, and returns it: TN_ERR_LOST marks the
+ * device as lost, and a failure without a message gets one. */
 tn_status tn__device_result(const tn_device *device, tn_status status, const char *what);
-/* A TN_ERR_LOST guard at the start of whatever asks a device for work; fork is caught here, too. */
+/* Checks whether a device can be given work: fails if it is lost, or if this is a forked child that
+ * cannot use it. Opens the device if it is not open. */
 tn_status tn__device_usable_slow(const tn_device *device);
 static inline tn_status tn__device_usable(const tn_device *device)
 {
@@ -292,8 +327,8 @@ static inline tn_status tn__device_usable(const tn_device *device)
         return TN_OK;
     return tn__device_usable_slow(device);
 }
-/* The device with a number of DLPack (or one that the core gave) and an index; opened. NULL and an
- * error. */
+/* Finds and opens the device with a type number (of DLPack, or assigned by the core) and an index.
+ * Returns NULL and sets the error on failure. */
 const tn_device *tn__device_of_number(int32_t type, int32_t id);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The modes of a thread that nest: whether operators record, and inference, in which nothing can be
- * recorded and what is made never takes part in a graph. */
+ * The modes of a thread that can be nested: gradient mode (whether operators record) and inference
+ * mode (nothing is recorded, and tensors that are made in it never take part in a graph). */
 #include "core/tensor/mode.h"
 
 _Thread_local bool tn__grad_off_here TN__TLS_NEAR;
@@ -22,9 +22,9 @@ tn_status tn__mode_begin(tn__level_kind kind, int32_t *depth, bool *here, bool n
         status = TN_ERR_RUNTIME;
     else if (*depth == TN__LEVELS)
         status = tn_fail(TN_ERR_RUNTIME,
-                         "%s: too deep; expected at most %d levels: further ones end together with "
-                         "this one",
-                         who, TN__LEVELS);
+                         "%s: nested too deep; expected at most %d levels; the mode set here lasts "
+                         "until level %d ends",
+                         who, TN__LEVELS, TN__LEVELS);
     else if (!tn__level_put(kind, *depth, *here))
         status = tn_fail(TN_ERR_MEMORY, "%s: out of memory", who);
     ++*depth;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors on the host whose memory a device copies from and to by itself, and what of these
- * copies may still be running. */
+ * Pinned tensors: tensors of the host whose memory a device copies from and to by itself. A copy
+ * may still be running when a call returns, and is waited for here. */
 #include "core/tensor/pinned.h"
 #include "core/tensor/thread.h"
 
@@ -9,7 +9,7 @@ struct tn__pinned {
     const tn_device *owner;
     tn_memory memory;
     pthread_mutex_t lock;
-    tn_event *last; /* behind the last copy that may still be running; NULL: none */
+    tn_event *last; /* recorded after the last copy that may still be running; NULL: none */
 };
 
 static void release(void *user, void *data)
@@ -19,7 +19,7 @@ static void release(void *user, void *data)
 
     (void)data;
     if (pinned->last != NULL)
-        (void)tn_event_sync(pinned->last); /* tn_stream_sync returns its failure */
+        (void)tn_event_sync(pinned->last); /* tn_stream_sync returns a failure of the copy */
     tn_event_drop(pinned->last);
     tn__backend(pinned->owner)->free(pinned->owner->handle, &pinned->memory);
     atomic_fetch_sub((_Atomic int32_t *)(uintptr_t)&pinned->owner->handles, 1);
@@ -105,7 +105,8 @@ tn_status tn__pinned_begin(const tn_tensor *tensor, const tn_device *device)
     tn_status status = TN_OK;
 
     pthread_mutex_lock(&pinned->lock);
-    /* One event is enough for all copies: the stream of the newest comes after the others. */
+    /* One event is enough for all copies, because the stream of each copy waits for the copy
+     * before. */
     if (pinned->last != NULL)
         status = tn_event_wait(pinned->last, tn__stream_current(device));
     if (status != TN_OK)
@@ -123,7 +124,7 @@ tn_status tn__pinned_end(const tn_tensor *tensor, const tn_device *device, tn_st
         tn_event_drop(pinned->last);
         pinned->last = event;
     } else {
-        /* The copy must not run on unknown to the memory's release. */
+        /* Without an event, the release of the memory could not wait for the copy: waits here. */
         (void)tn_stream_sync(tn__stream_current(device));
         status = copied != TN_OK ? copied : tn_error_last_code();
     }

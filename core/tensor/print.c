@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor as text: what NumPy 2.4 prints (str of an array, precision 8, threshold 1000, three
- * items at each edge, 75 columns), with the dtype behind it when it is neither the default one nor
- * int64, bool or complex64.
+ * A tensor as text, as NumPy 2.4 prints an array (str() with precision 8, threshold 1000, three
+ * items at each edge, 75 columns). The dtype follows, unless it is the default dtype, int64, bool
+ * or complex64.
  *
- * The rules, after numpy/_core/arrayprint.py: floating numbers are written with the fewest
- * digits that read back as the same number of their type, at most 8 behind the point; all of
- * them in exponent form when the smallest is below 1e-4, the ratio of largest and smallest above
- * 1000, or the largest at least 1e8 (double precision), 1e6 (single), 1e3 (below); columns are
- * aligned at the point. */
+ * The rules are those of numpy/_core/arrayprint.py. Floating-point numbers are written with the
+ * fewest digits that read back as the same number of the dtype, at most 8 after the point. All of
+ * them are written in exponent form if the smallest is below 1e-4, if the ratio of the largest and
+ * the smallest is above 1000, or if the largest is at least 1e8 (double precision), 1e6 (single) or
+ * 1e3 (smaller dtypes). Columns are aligned at the point. */
 #include "core/tensor/convert.h"
 #include "core/tensor/decimal.h"
 #include "core/tensor/device.h"
@@ -24,9 +24,9 @@
 
 typedef struct float_format {
     tn_dtype dtype;
-    bool scientific, plus; /* plus: a sign always */
-    int left, right;       /* characters before and behind the point */
-    int places;            /* digits behind the point, scientific */
+    bool scientific, plus; /* plus: every number gets a sign */
+    int left, right;       /* characters before and after the point */
+    int places;            /* digits after the point, in exponent form */
     int exponent_digits;
 } float_format;
 
@@ -36,8 +36,8 @@ typedef struct printer {
     size_t item;
     int32_t ndim;
     const int64_t *shape;
-    const int64_t *index_step; /* elements between neighbours of each dimension in data */
-    const bool *cut;           /* dimensions that show their edges only */
+    const int64_t *index_step; /* the strides of `data`, in elements */
+    const bool *cut;           /* dimensions of which only the edges are printed */
     int int_width;
     float_format re, im;
     tn__text *text;
@@ -67,7 +67,7 @@ static int exponent_text(char *out, size_t size, int exponent, int digits)
                            exponent < 0 ? -exponent : exponent);
 }
 
-/* Calls for each element that is printed. */
+/* Calls `visit` for each element that is printed. */
 static void each(const printer *p, int32_t dim, int64_t at,
                  void (*visit)(void *user, const void *element), void *user)
 {
@@ -134,7 +134,8 @@ static void scan_width(void *user, const void *element)
     }
 }
 
-/* Compared in the type itself, as NumPy does: the ratio rounds, and may overflow. */
+/* Returns whether numbers are written in exponent form. Compares in the precision of the dtype, as
+ * NumPy does: there the ratio is rounded and may overflow. */
 static bool wants_exponents(tn_dtype dtype, double largest, double smallest)
 {
     switch (dtype) {
@@ -175,7 +176,7 @@ static void spaces(tn__text *text, int count)
         tn__text_put(text, " ", 1);
 }
 
-/* One number with its padding; `tail` ("j") comes before the padding on the right. */
+/* Writes a number with its padding. `tail` ("j" or "") comes before the padding on the right. */
 static void put_float(tn__text *text, const float_format *f, double value, const char *tail)
 {
     char number[64], exponent[16];
@@ -192,8 +193,8 @@ static void put_float(tn__text *text, const float_format *f, double value, const
         return;
     }
     if (f->scientific) {
-        /* As many digits as the longest needs: those beyond the shortest form are of the exact
-         * value. */
+        /* All numbers get as many digits as the longest one needs; digits after the shortest form
+         * are those of the exact value. */
         tn__decimal_scientific(value, f->places, &d);
     } else {
         tn__decimal_shortest(value, f->dtype, &d);
@@ -267,11 +268,12 @@ static void trim_line(tn__text *text)
         text->at[--text->length] = '\0';
 }
 
-/* The last dimension: words that wrap at the width. `indent` characters come before each line. */
+/* Writes the last dimension, and begins a new line when the width is reached. Each new line begins
+ * with `indent` spaces. */
 static void put_row(const printer *p, int64_t at, int indent, int width)
 {
     int64_t count = p->shape[p->ndim - 1], step = p->index_step[p->ndim - 1];
-    int64_t gap = p->cut[p->ndim - 1] ? EDGE : -1; /* "..." takes a turn of its own */
+    int64_t gap = p->cut[p->ndim - 1] ? EDGE : -1; /* the turn that writes "..." */
     int column = indent, limit = width - 1;
 
     for (int64_t i = 0, turn = 0; i < count; turn++) {
@@ -324,7 +326,8 @@ static void put_dim(const printer *p, int32_t dim, int64_t at, int indent, int w
     tn__text_put(p->text, "]", 1);
 }
 
-/* A number alone is written as the scalar: 1.0, 1e-05, without a dot that ends it. */
+/* Writes the number of a tensor without dimensions: 1.0 or 1e-05, never with the point at the
+ * end. */
 static void put_scalar(const printer *p, tn__text *text, double value, bool plus)
 {
     tn__decimal d;
@@ -355,7 +358,7 @@ static void put_scalar(const printer *p, tn__text *text, double value, bool plus
         tn__text_put(text, i < d.count ? d.digits + i : "0", 1);
     if (d.count <= d.point) {
         if ((TN_BIT(p->dtype) & TN_MASK_COMPLEX) == 0)
-            tn__text_put(text, ".0", 2); /* parts of complex numbers have none */
+            tn__text_put(text, ".0", 2); /* a part of a complex number gets no ".0" */
         return;
     }
     tn__text_put(text, ".", 1);
@@ -400,9 +403,9 @@ struct fetch {
     const bool *cut;
 };
 
-/* Copies out the elements that are printed: of a cut dimension the first and the last three.
- * Each corner of the tensor is a view of its own, so that a large one on a distant device does
- * not travel. */
+/* Copies the elements that are printed from the device: of a cut dimension, the first and the last
+ * three. Each corner of the tensor is a view of its own, so that a large tensor is not copied as a
+ * whole. */
 static tn_status fetch(const struct fetch *f, int32_t dim, const tn_meta *meta, int64_t at)
 {
     size_t item = tn_dtype_size(meta->dtype);
@@ -436,7 +439,7 @@ static void put_tensor(printer *p)
 {
     if (is_whole(p->dtype)) {
         each(p, 0, 0, scan_int, p);
-        /* NumPy writes True with a space before it, so that both words are of one width. */
+        /* NumPy writes a space before True, so that True and False have the same width. */
         if (p->dtype == TN_BOOL)
             p->int_width = 5;
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is asked of a tensor. */
+ * What a program can ask about a tensor: dtype, shape, memory, values. */
 #include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
@@ -167,7 +167,7 @@ tn_status tn_tensor_scalar(tn_tensor *tensor, tn_scalar *out)
     return element_of(tensor, "tn_tensor_scalar", out);
 }
 
-/* Whether a double is this integer. */
+/* Returns whether a double can hold this integer exactly. */
 static bool fits_double(const tn_scalar *number)
 {
     double f = tn_scalar_as_float(*number);

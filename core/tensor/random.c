@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of the one random number generator: a seed and the next block. The numbers
- * themselves are drawn by kernels. */
+ * The state of the random number generator of the process: a seed and the number of the next block.
+ * The numbers themselves are drawn by kernels. */
 #include "core/tensor/capture.h"
 
 #include <sys/random.h>
@@ -11,8 +11,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool seeded;
 static uint64_t seed_now, next_block;
 
-/* Under the lock: TENON_SEED, or a seed that cannot be guessed. Fails where there was no memory to
- * read the variable: another seed than the one asked for would be wrong for good. */
+/* Sets the seed: to TENON_SEED, or to a number that cannot be guessed. The caller holds the lock.
+ * Fails if there is no memory to read the variable, because a seed that the user did not ask for
+ * would stay. */
 static tn_status seed_once(void)
 {
     uint64_t before = tn__error_count();
@@ -55,7 +56,7 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
     uint64_t per_block = words <= 1 ? 4 : words == 2 ? 2 : 1;
     tn_status status = tn__capture_refuse_here(
         "tn_random_take",
-        "each launch would repeat the numbers; draw them before, or from a state in a tensor");
+        "each launch would repeat the same numbers; draw them before the capture");
 
     if (status != TN_OK)
         return status;

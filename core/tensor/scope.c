@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scopes: who owns what operators return. A thread has one row of references; a scope is the
- * part of it from its mark on. Below all marks is the root scope, which ends with the thread. */
+ * Scopes own the tensors that operators return. A thread has one array of references; each scope
+ * owns the part of it that begins at its mark. The references before the first mark belong to the
+ * root scope, which ends with the thread. */
 #include "core/tensor/thread.h"
 
 #define ROOT_WARNING 65536
 #define THREAD_OF(number) ((number) >> 40)
 
-/* Drops what the row has from `start` on. What is dropped may call back (release functions), and
- * so push and drop by itself: each entry leaves the row before it goes. */
+/* Drops the references from `start` to the end of the array. Release functions may run, and may
+ * push and drop tensors themselves: each reference leaves the array before it is dropped. */
 static void drop_from(tn__thread *thread, int64_t start)
 {
     while (thread->n_owned > start)
@@ -36,7 +37,7 @@ static inline bool is_innermost(const tn__thread *thread, uint64_t number)
            thread->marks[thread->n_marks - 1].number == number;
 }
 
-/* The place of a scope among the marks; -1 if it has ended. */
+/* Returns the place of a scope among the marks; -1 if the scope has ended. */
 static int64_t find(const tn__thread *thread, uint64_t number)
 {
     if (is_innermost(thread, number))
@@ -47,8 +48,8 @@ static int64_t find(const tn__thread *thread, uint64_t number)
     return -1;
 }
 
-/* Numbers of a thread only grow, so a scope that is not among the marks has ended, if it is of
- * this thread. */
+/* Returns whether a scope belongs to another thread. The numbers of a thread only grow, so a scope
+ * of this thread that is not among the marks has ended. */
 static bool is_foreign(const tn__thread *thread, uint64_t number)
 {
     return number != 0 && (thread == NULL || THREAD_OF(number) != THREAD_OF(thread->next_scope));
@@ -60,7 +61,8 @@ void tn_scope_end(uint64_t scope)
     int64_t at;
 
     if (tn__likely(is_innermost(thread, scope))) {
-        /* The marks stay while things are dropped: what that opens is above them. */
+        /* The mark stays while tensors are dropped, so scopes that release functions begin are
+         * above it. */
         at = thread->n_marks - 1;
         drop_from(thread, thread->marks[at].start);
         thread->n_marks = at;
@@ -95,7 +97,8 @@ void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count)
     kept = start = thread->marks[at].start;
     if (!tn__vector_room(&thread->owned, &thread->owned_capacity, start + count + 1,
                          sizeof *thread->owned)) {
-        /* No memory for references of its own: what this scope owns moves within the row. */
+        /* No memory for new references: those that this scope owns move to the front of its
+         * part. */
         for (int64_t i = 0; i < count; i++)
             for (int64_t k = kept; k < thread->n_owned; k++)
                 if (thread->owned[k] == tensors[i]) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the allocator that a device's threads share: segments split into blocks, free
- * blocks in bins by size, best fit. Everything here runs under the allocator's lock. Streams are
- * never waited for and their locks only tried: a thread that has a stream may be waiting for our
- * lock. */
+ * The level of the allocator that all threads share: segments are split into blocks, free blocks
+ * are kept in bins by size, and requests get the best fit. The caller of every function holds the
+ * allocator's lock. No function here waits for a stream, and the locks of streams are only tried,
+ * because the thread that holds a stream may be waiting for the allocator's lock. */
 #include "core/tensor/allocator.h"
 #include "core/tensor/capture.h"
 
@@ -19,7 +19,8 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 
 /* ---- sizes ---- */
 
-/* Four sizes to each power of two, after the first eight quanta. */
+/* Up to eight quanta, sizes are multiples of the quantum; above, there are four sizes for each
+ * power of two. */
 uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
                                 int *size_class)
 {
@@ -100,7 +101,8 @@ static bool stream_fits(const tn__block *block, const tn_stream *stream, bool ot
     return others ? last != NULL && last != stream : last == NULL || last == stream;
 }
 
-/* The smallest free block that is large enough; of the stream, or else of the others. */
+/* Returns the smallest free block that is large enough, or NULL: among the blocks that `stream` may
+ * use without waiting, or with `others` among the blocks that another stream used last. */
 static tn__block *best_fit(struct tn__allocator *allocator, const tn_stream *stream, uint64_t size,
                            bool others)
 {
@@ -161,8 +163,8 @@ static void block_place(struct tn__allocator *allocator, tn__block *block, tn__s
     block->storage.block = block;
 }
 
-/* Cuts a block that is in no bin, so that it has `size`; the rest goes to its bin. Without
- * memory for the rest's object the block stays as large as it is. */
+/* Cuts a block that is in no bin to `size`, and puts the rest into a bin. The block keeps its size
+ * if the rest would be too small, or if there is no memory for the second block object. */
 static void split(struct tn__allocator *allocator, tn__block *block, uint64_t size)
 {
     uint64_t rest = block->size - size;
@@ -189,8 +191,9 @@ static void split(struct tn__allocator *allocator, tn__block *block, uint64_t si
     bin_add(allocator, other);
 }
 
-/* Whether two free blocks may become one: used last by the same stream, or one of them by all
- * (it then belongs to the other's). */
+/* Returns whether a free block and its neighbour may be joined: the neighbour is free, and the same
+ * stream used both last, or any stream may use one of them (the joined block then belongs to the
+ * stream of the other). */
 static bool joins(const tn__block *block, const tn__block *other)
 {
     const tn_stream *a = block->storage.stream;
@@ -199,7 +202,8 @@ static bool joins(const tn__block *block, const tn__block *other)
            (a == NULL || other->storage.stream == NULL || other->storage.stream == a);
 }
 
-/* Joins a free block in no bin with the adjacent free blocks. */
+/* Joins a free block that is in no bin with its free neighbours. Returns the joined block, which is
+ * in no bin. */
 static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 {
     tn__block *other = block->after;
@@ -231,7 +235,8 @@ static tn__block *join(struct tn__allocator *allocator, tn__block *block)
 
 /* ---- streams ---- */
 
-/* Whether all work on a stream so far is done, as far as is known without waiting. */
+/* Returns whether all work on a stream is known to be done. Does not wait; false if that is not
+ * known. */
 static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
 {
     const tn_backend_def *b = tn__backend(allocator->device);
@@ -245,7 +250,7 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
         return false;
     mark = tn_error_mark();
     if (stream->handle == NULL) {
-        done = true; /* it was waited for when it was dropped */
+        done = true; /* tn_stream_drop waited for the work */
     } else if (tn__device_event(allocator->device, 0, &event) == TN_OK) {
         if (b->event_record(device, event, stream->handle) != TN_OK ||
             b->event_query(device, event, &done) != TN_OK)
@@ -257,8 +262,8 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
     return done;
 }
 
-/* Whether a pending block's user is done. Its event is recorded here when that was not possible
- * before: later than needed, and so still right. */
+/* Returns whether a stream is done with a pending block. If the event of this user could not be
+ * recorded earlier, it is recorded now; an event that is later than necessary is still correct. */
 static bool user_done(struct tn__allocator *allocator, tn__block *block, int user)
 {
     const tn_backend_def *b = tn__backend(allocator->device);
@@ -365,7 +370,7 @@ void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block)
 {
     atomic_store_explicit(&block->live, 0, memory_order_relaxed);
     if (block->storage.stream != NULL && block->storage.stream->lock == NULL)
-        block->storage.stream = NULL; /* without streams, whatever is free may be used by all */
+        block->storage.stream = NULL; /* without streams, any call may use a free block */
     if (block->n_users > 0) {
         block->state = TN__BLOCK_PENDING;
         memset(block->events, 0, sizeof block->events);
@@ -435,7 +440,7 @@ tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, ui
     whole = round_up(whole, allocator->quantum);
     status = segment_try(allocator, stream, whole, pool);
     if (status == TN_ERR_MEMORY && whole > size) {
-        /* A device that is nearly full may have room for what is needed. */
+        /* A device that is nearly full may still have space for a smaller segment. */
         tn_error_restore(mark);
         status = segment_try(allocator, stream, size, pool);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storages in memory that this process shares with those it forks. Any device whose memory is
- * the host's can have them: they are memory of the program to it. The kernel frees the pages
- * with the last process. */
+ * Storages in memory that this process shares with the processes it forks. Every device whose
+ * memory is host memory can use them, because to the device they are memory of the program. The
+ * system frees the pages with the last process. */
 #include "core/tensor/device.h"
 
 #include <errno.h>

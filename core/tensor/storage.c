@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storages: the reference-counted memory behind tensors. Those of the allocator are in its
- * blocks; here are the others, for foreign memory and for none, and the end of all. */
+ * Storages: the reference-counted memory of tensors. The storages of allocated memory are in the
+ * blocks of the allocator. This file has the storages of foreign memory and of tensors without
+ * memory, and frees all kinds. */
 #include "core/tensor/allocator.h"
 
 __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
@@ -38,7 +39,8 @@ void tn__storage_object_free(tn__storage *storage)
     storage->user[0] = thread->free_storages;
     thread->free_storages = storage;
     thread->n_free_storages++;
-    TN__POISON(storage, offsetof(tn__storage, user)); /* LeakSanitizer follows the link */
+    /* The link in `user` stays readable, because LeakSanitizer follows it. */
+    TN__POISON(storage, offsetof(tn__storage, user));
 }
 
 void tn__storage_free_objects(tn__thread *thread)
@@ -80,7 +82,7 @@ void tn__storage_free(tn__storage *storage)
         return;
     }
     if (storage->release != NULL) {
-        /* Nobody can tell when work with foreign memory is over, but by waiting for it. */
+        /* The end of work with foreign memory is not known: waits for all work. */
         tn__streams_drain(storage->device);
         storage->release(storage);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams and events: those of a backend, and trivially done ones for a device that has finished
- * when a call returns. A stream's struct is never freed before its device closes: memory that
- * was last used on it may name it. */
+ * Streams and events. If a device has finished its work when a call returns, it needs no streams of
+ * the backend, and its events are done from the start. A stream's struct is not freed before its
+ * device closes, because memory that was last used on the stream may point to it. */
 #include "core/tensor/capture.h"
 #include "core/tensor/device.h"
 #include "core/tensor/thread.h"
@@ -12,15 +12,15 @@
 
 struct tn_event {
     const tn_device *device;
-    tn_stream *stream; /* on which it was recorded */
-    void *handle;      /* NULL: reached from the beginning */
+    tn_stream *stream; /* the stream on which the event was recorded */
+    void *handle;      /* the backend's event; NULL: done from the start */
     bool timing;
-    struct timespec at; /* of timing without a handle */
+    struct timespec at; /* time of recording, for timing without a handle */
 };
 
 static const tn_stream_args usual_stream = { TN_HEAD(tn_stream_args) };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of streams */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lists of streams */
 static _Atomic uint64_t next_id = 1;
 
 /* ---- making ---- */
@@ -28,12 +28,12 @@ static _Atomic uint64_t next_id = 1;
 static tn_status open_stream(tn_device *device, tn_stream *stream, const tn_stream_args *args)
 {
     const tn_backend_def *b = tn__backend(device);
-    pthread_mutexattr_t
-        recursive; /* a kernel that makes its output may have to wait for its own stream */
+    /* Recursive, because a kernel that makes its output may have to wait for its own stream. */
+    pthread_mutexattr_t recursive;
     void *handle = NULL;
     tn_status status = TN_OK;
 
-    if (stream->device == NULL) /* one that is used again stays with its device */
+    if (stream->device == NULL) /* a struct that is used again stays with its device */
         stream->device = device;
     if (b->stream_new != NULL) {
         if (stream->lock == NULL) {
@@ -99,7 +99,8 @@ void tn__streams_close(tn_device *device)
     device->stream = device->streams = NULL;
 }
 
-/* A copy of what the program asked for, which may be shorter, once the device can do it. */
+/* Copies the program's arguments, whose struct may be an older and shorter version, and checks that
+ * the device supports them. */
 static tn_status stream_args(const tn_device *device, const tn_stream_args *asked,
                              tn_stream_args *args)
 {
@@ -110,7 +111,7 @@ static tn_status stream_args(const tn_device *device, const tn_stream_args *aske
     if (asked == NULL)
         return TN_OK;
     if (asked->head.kind != TN_KIND_tn_stream_args || asked->head.size < sizeof asked->head)
-        return tn_fail(TN_ERR_VALUE, "tn_stream_new: args: begins with no head of tn_stream_args; "
+        return tn_fail(TN_ERR_VALUE, "tn_stream_new: args.head: wrong kind or size; "
                                      "expected TN_HEAD(tn_stream_args)");
     memcpy(args, asked, asked->head.size < sizeof *args ? asked->head.size : sizeof *args);
     args->head = usual_stream.head;
@@ -145,7 +146,7 @@ tn_stream *tn_stream_new(const tn_device *asked, const tn_stream_args *wanted)
     for (stream = device->streams; stream != NULL && !stream->ended; stream = stream->next)
         ;
     if (stream != NULL) {
-        stream->ended = false; /* ours from here on */
+        stream->ended = false; /* no other thread takes this struct now */
         again = true;
     }
     pthread_mutex_unlock(&lock);
@@ -181,7 +182,7 @@ void tn_stream_drop(tn_stream *stream)
     tn__capture_abandon(stream);
     tn__stream_lock(stream);
     if (stream->handle != NULL) {
-        /* A stream of a lost device, or of the parent process, is left alone. */
+        /* In the backend, a stream of a lost device or of the parent process is left alone. */
         if (tn__device_usable(device) == TN_OK) {
             tn_stream_sync(stream);
             tn__backend(device)->stream_drop(device->handle, stream->handle);
@@ -197,8 +198,8 @@ void tn_stream_drop(tn_stream *stream)
 
 /* ---- the stream of a thread ---- */
 
-/* Begins for which there was no memory: their ends, and those of what is begun inside them, must
- * not end another one. */
+/* Number of calls of tn_stream_begin that ran out of memory, or that were made inside such a call.
+ * The matching calls of tn_stream_end must not end an outer stream. */
 static _Thread_local int64_t missed;
 
 tn_status tn_stream_begin(tn_stream *stream)
@@ -212,7 +213,7 @@ tn_status tn_stream_begin(tn_stream *stream)
         if (thread != NULL && missed > 0)
             tn_fail(
                 TN_ERR_MEMORY,
-                "tn_stream_begin: the one around it ran out of memory; the previous stream stays "
+                "tn_stream_begin: the enclosing call ran out of memory; the previous stream stays "
                 "in use");
         missed++;
         if (tn__error_count() == before)
@@ -223,7 +224,7 @@ tn_status tn_stream_begin(tn_stream *stream)
     thread->streams[thread->n_streams++] = stream;
     if (stream == NULL)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_stream_begin: stream: it is NULL; the previous one stays in use");
+                       "tn_stream_begin: stream: it is NULL; the previous stream stays in use");
     return TN_OK;
 }
 
@@ -271,7 +272,8 @@ void *tn_stream_native(tn_stream *stream)
 
 /* ---- waiting ---- */
 
-/* The failure that was found when no call could return it. Under the stream's lock. */
+/* Returns the failure that was found while no call could return it, and clears it. The caller holds
+ * the lock of the stream. */
 static tn_status take_deferred(tn_stream *stream)
 {
     tn_status status = stream->deferred;
@@ -320,8 +322,8 @@ bool tn__stream_drain(tn_stream *stream)
         return true;
     if (tn__capture_of(stream) != NULL)
         return false;
-    /* Not for ever: the caller may be inside a kernel that has another stream, whose owner waits
-     * for ours. */
+    /* Waits 100 ms at most: the caller may be inside a kernel that holds another stream, and the
+     * owner of this stream may be waiting for that other stream. */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += 100 * 1000 * 1000;
     until.tv_sec += until.tv_nsec / 1000000000;
@@ -413,7 +415,7 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t f
                 device->name);
         return NULL;
     }
-    if (tn__capture_refuse(stream, "tn_event_record", "an event cannot be reached in a record") !=
+    if (tn__capture_refuse(stream, "tn_event_record", "an event in a graph cannot be waited for") !=
         TN_OK)
         return NULL;
     event = tn_calloc(1, sizeof *event);
@@ -442,7 +444,8 @@ tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t f
     return NULL;
 }
 
-/* A backend that copies between its devices lets their streams wait for each other. */
+/* Returns whether the streams of `device` can wait for events of `other`. They can within one
+ * backend that copies between its devices (TN_BACKEND_PEER). */
 static bool knows_events_of(const tn_device *device, const tn_device *other)
 {
     return device == other || (device->type == other->type && device->flags & TN_BACKEND_PEER);
@@ -458,11 +461,12 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream)
         return TN_OK;
     if (stream == NULL)
         stream = tn__stream_current(event->device);
-    status = tn__capture_refuse(stream, "tn_event_wait", "the record is of one stream");
+    status = tn__capture_refuse(stream, "tn_event_wait",
+                                "a graph records the work of one stream only");
     if (status != TN_OK)
         return status;
     if (stream->handle == NULL || !knows_events_of(stream->device, event->device))
-        return tn_event_sync(event); /* the stream cannot wait for it: the host waits instead */
+        return tn_event_sync(event); /* the stream cannot wait: the host does */
     status = tn__device_usable(event->device);
     if (status == TN_OK)
         status = tn__device_usable(stream->device);
@@ -523,9 +527,11 @@ static tn_status elapsed(tn_event *from, tn_event *to, double *milliseconds)
         return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: %s: it is NULL",
                        from == NULL ? "from" : "to");
     if (!from->timing || !to->timing)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_event_elapsed: %s: recorded without TN_EVENT_TIMING; expected with it",
-                       from->timing ? "to" : "from");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "tn_event_elapsed: %s: recorded without TN_EVENT_TIMING; expected an event recorded "
+            "with it",
+            from->timing ? "to" : "from");
     device = from->device;
     if (to->device != device)
         return tn_fail(TN_ERR_VALUE, "tn_event_elapsed: to: wrong device, got %s; expected %s",

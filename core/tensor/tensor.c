@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensor objects: making them, and their life. */
+ * Tensor objects: how they are created, counted and freed. */
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
@@ -56,7 +56,7 @@ static TN__INLINE void object_free(tn_tensor *tensor)
     tensor->view.data = thread->free_tensors;
     thread->free_tensors = tensor;
     thread->n_free_tensors++;
-    /* The link stays readable: LeakSanitizer follows it. */
+    /* The link to the next object stays readable, because LeakSanitizer follows it. */
     TN__POISON((char *)tensor + sizeof tensor->view.data,
                sizeof *tensor - sizeof tensor->view.data);
 }
@@ -85,15 +85,16 @@ void tn_tensor_drop(tn_tensor *tensor)
 {
     if (!tn__tensor_ok(tensor))
         return;
-    /* The only reference is ours alone to see: no need for an atomic subtraction. */
+    /* With one reference, no other thread can see or change the count: no atomic subtraction is
+     * needed. */
     if (atomic_load_explicit(&tensor->refs, memory_order_acquire) != 1 &&
         atomic_fetch_sub_explicit(&tensor->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (tn__unlikely(tensor->autograd != NULL))
         tn__tensor_up.autograd_free(tensor->autograd);
     tn__storage_drop(tensor->storage);
-    atomic_store_explicit(&tensor->refs, 0,
-                          memory_order_relaxed); /* TENON_CHECK=1 recognizes a freed tensor by it */
+    /* TENON_CHECK=1 recognizes a freed tensor by its count of 0. */
+    atomic_store_explicit(&tensor->refs, 0, memory_order_relaxed);
     object_free(tensor);
 }
 
@@ -141,8 +142,8 @@ static tn_status check_dims(tn_ints shape)
     return TN_OK;
 }
 
-/* Writes row-major strides; returns the number of elements. Sizes are checked; with a zero among
- * them they may be so large that strides overflow, and then mean nothing. */
+/* Writes row-major strides and returns the number of elements. The sizes have been checked. If one
+ * of them is 0, the others may be so large that strides overflow; such strides are never used. */
 static TN__INLINE int64_t row_major(int32_t ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t step = 1;
@@ -195,19 +196,19 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
                            (long long)meta->strides[i], (int)i);
         empty |= meta->shape[i] == 0;
     }
+    for (int32_t i = 0; i < meta->ndim; i++)
+        count = empty ? 0 : count * meta->shape[i];
+    /* The strides of a tensor without elements are bounded, too: no code that multiplies sizes and
+     * strides has to expect an overflow. */
+    for (int32_t i = 0; i < meta->ndim && (meta->flags & TN_META_STRIDED) != 0; i++)
+        if (tn__mul_overflow(meta->shape[i] > 0 ? meta->shape[i] - 1 : 1, meta->strides[i],
+                             &reach) ||
+            tn__add_overflow(last, reach, &last))
+            goto overflow;
     if (empty)
         return TN_OK;
-    for (int32_t i = 0; i < meta->ndim; i++)
-        count *= meta->shape[i];
-    if ((meta->flags & TN_META_STRIDED) == 0) {
-        if (tn__add_overflow(last, count - 1, &last))
-            goto overflow;
-    } else {
-        for (int32_t i = 0; i < meta->ndim; i++)
-            if (tn__mul_overflow(meta->shape[i] - 1, meta->strides[i], &reach) ||
-                tn__add_overflow(last, reach, &last))
-                goto overflow;
-    }
+    if ((meta->flags & TN_META_STRIDED) == 0 && tn__add_overflow(last, count - 1, &last))
+        goto overflow;
     if (tn__add_overflow(last, 1, &last) ||
         tn__mul_overflow(last, (int64_t)tn_dtype_size(meta->dtype), &last))
         goto overflow;
@@ -215,7 +216,8 @@ tn_status tn__tensor_meta_bytes(const tn_meta *meta, uint64_t *bytes)
     return TN_OK;
 overflow:
     return tn_fail(TN_ERR_VALUE,
-                   "tensor: too large, got %lld elements of %s; expected less than 2^64 bytes",
+                   "tensor: sizes or strides too large, got %lld elements of %s; expected less "
+                   "than 2^63 bytes",
                    (long long)count, tn_dtype_name(meta->dtype));
 }
 
@@ -249,14 +251,14 @@ static TN__INLINE int64_t set_dims(tn_tensor *tensor, const tn_meta *meta)
     for (int32_t i = 0; i < meta->ndim; i++) {
         tensor->view.strides[i] = meta->strides[i];
         if (numel != 0 && tn__mul_overflow(numel, meta->shape[i], &numel))
-            numel = 0; /* only with a zero among them: sizes are checked */
+            numel = 0; /* overflows only if a later size is 0: sizes have been checked */
     }
     tensor->contiguous = is_row_major(meta->ndim, meta->shape, meta->strides, numel);
     return numel;
 }
 
-/* The usual case of tn__tensor_meta_bytes, without a call: row-major from the start, at least one
- * element, nothing that would overflow. 0 for all others. */
+/* A fast form of tn__tensor_meta_bytes() for the usual case: row-major, offset 0, at least one
+ * element, no overflow. Returns 0 in all other cases. */
 static TN__INLINE uint64_t plain_bytes(const tn_meta *meta)
 {
     int64_t count = 1;
@@ -337,7 +339,8 @@ tn_tensor *tn__tensor_alias(const tn_tensor *tensor)
     return alias;
 }
 
-/* What the public functions that make tensors share: shape to meta, defaults resolved. */
+/* Fills in the meta for a public function that creates a tensor. Resolves the default dtype and the
+ * default device. */
 static tn_status make_meta(tn_meta *meta, tn_ints shape, tn_dtype dtype, const tn_device **device)
 {
     tn_status status;
@@ -372,8 +375,9 @@ tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *devic
     return tn__scope_push(tensor);
 }
 
-/* Whether two elements may share memory although no stride is 0. Exact for small tensors; for
- * large ones the strides have to nest, as those of all sensible layouts do. */
+/* Returns whether two elements may share memory although no stride is 0. Exact for small tensors.
+ * For large tensors the answer is no only if each stride is larger than the extent of the
+ * dimensions with smaller strides, as in all usual layouts. */
 static bool shares_elements(const tn_meta *meta)
 {
     int order[TN_MAX_DIMS], count = 0;
@@ -442,8 +446,10 @@ tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtyp
     if (bytes > 0 && shares_elements(&meta)) {
         tn__tensor_text_ints(&a, shape);
         tn__tensor_text_ints(&b, strides);
-        tn_fail(TN_ERR_VALUE, "strides: elements overlap, got %s for shape %s",
-                b.failed ? "?" : b.at, a.failed ? "?" : a.at);
+        tn_fail(
+            TN_ERR_VALUE,
+            "strides: elements overlap, got %s for shape %s; expected strides that keep them apart",
+            b.failed ? "?" : b.at, a.failed ? "?" : a.at);
         tn__text_free(&a);
         tn__text_free(&b);
         return NULL;
@@ -526,8 +532,8 @@ tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64
         return NULL;
     tensor = tn__tensor_over(storage, &meta);
     if (tensor != NULL && (tensor = tn__scope_push(tensor)) != NULL)
-        storage->release = release_wrapped; /* from here on it is ours; a failure leaves the memory
-                                               with the caller */
+        /* From here on the storage owns the memory; after a failure, the caller does. */
+        storage->release = release_wrapped;
     tn__storage_drop(storage);
     return tensor;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state that a thread keeps for tensors, from its first need to the thread's end. */
+ * The state that a thread keeps for tensors, from the first time it is needed until the thread
+ * ends. */
 #include "core/tensor/thread.h"
 
 __thread tn__thread *tn__thread_here __attribute__((tls_model("initial-exec")));
@@ -10,8 +11,8 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
 static _Atomic uint64_t threads;
 
-/* Places to count in: a thread has one for its life and leaves its sum behind. What comes late
- * shares one. */
+/* Counters of graph nodes. A thread has a counter for its lifetime and leaves its count in it. A
+ * thread that finds no free counter uses tn__nodes_elsewhere, with others. */
 enum { PLACES = 64 };
 static struct {
     _Alignas(64) _Atomic int64_t nodes;
@@ -45,7 +46,7 @@ int64_t tn__thread_nodes_alive(void)
 
 static void at_thread_end(void *state)
 {
-    /* The key's value is the state itself; other destructors may have made a new one meanwhile. */
+    /* Not used: the value of the key is tn__thread_here, which tn__thread_free() reads. */
     (void)state;
     tn__thread_free();
 }

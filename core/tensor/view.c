@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors over the same storage: views, overlap, what two tensors exchange. And their texts for
- * messages. */
+ * Tensors over the same storage: views, overlap, and the exchange of contents. Also the texts of
+ * tensors for messages. */
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
@@ -77,7 +77,8 @@ tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape, cons
 
 /* ---- memory of two tensors ---- */
 
-/* Bytes from the handle to behind the last element. */
+/* Returns the number of bytes from the start of the memory (view.data) to the end of the last
+ * element. */
 static uint64_t end_of(const tn_tensor *tensor)
 {
     uint64_t last = 0;
@@ -97,7 +98,8 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
     if (tn_device_is_host(a->device)) {
-        /* Foreign memory may be anywhere, also in that of another storage. */
+        /* Foreign memory may be anywhere, also inside the memory of another storage: compares
+         * addresses. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
         return a0 < b0 + (end_of(b) - b->view.byte_offset) &&
@@ -143,8 +145,9 @@ bool tn__view_strides_nest(const int64_t *shape, const int64_t *strides, int32_t
     return true;
 }
 
-/* Whether steps along dimensions [0, count), less than their sizes and not all zero, can make up
- * `sum`. The largest stride is the last. Gives up after `budget` steps, and then says yes. */
+/* Returns whether steps along the dimensions [0, count), fewer than their sizes and not all zero,
+ * can bring `sum` to 0. `moved`: a step that is not zero was made before. Strides are in ascending
+ * order. After `budget` calls gives up and returns true. */
 static bool can_meet(const int64_t *shape, const int64_t *strides, int32_t count, int64_t sum,
                      bool moved, int64_t *budget)
 {
@@ -230,7 +233,7 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
 
 /* ---- exchange ---- */
 
-/* Pointers to dims inside their object follow it. */
+/* Lets the pointers to shape and strides point into their own object again, after an exchange. */
 static void settle_dims(tn_tensor *tensor)
 {
     if (tensor->has_inline_dims) {
@@ -239,7 +242,8 @@ static void settle_dims(tn_tensor *tensor)
     }
 }
 
-/* What requires gradients stays with the object, so that it has to fit the elements that come. */
+/* Returns whether `to` may get the contents of `from`. requires_grad stays with the object, so the
+ * new dtype must be one that can have gradients. */
 static bool may_swap(const tn_tensor *to, const tn_tensor *from)
 {
     if (!tn__tensor_up.requires_grad(to) ||
@@ -247,7 +251,7 @@ static bool may_swap(const tn_tensor *to, const tn_tensor *from)
         return true;
     tn_fail(TN_ERR_RUNTIME,
             "tn_tensor_swap: wrong dtype for a tensor that requires gradients, got %s; expected a "
-            "floating point or complex one: set requires_grad to false before",
+            "floating-point or complex dtype; or set requires_grad to false before",
             tn_dtype_name((tn_dtype)from->dtype));
     return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The optimizer object: how it is made from a spec and parameters, and a step. The rule is a
- * plugin's. */
+ * The optimizer object: making it from a spec and parameters, and performing a step. The rule of
+ * the step belongs to a plugin. */
 #include "core/base/vector.h"
 #include "core/train/private.h"
 
@@ -38,7 +38,7 @@ void tn_optimizer_drop(tn_optimizer *optimizer)
     tn_free(optimizer);
 }
 
-/* What the tensors of this optimizer are, so far. */
+/* Adds all tensors of the optimizer to `seen`. */
 static tn_status see_parameters(const tn_optimizer *optimizer, tn__map *seen)
 {
     for (int64_t i = 0; i < optimizer->count; i++)
@@ -72,11 +72,11 @@ static tn_status take_parameter(tn_optimizer *optimizer, tn_tensor *tensor, int6
         /* PyTorch's words */
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: some parameters appear in more than one parameter group: "
-                       "parameter %lld of the new one",
+                       "parameter %lld of the new group",
                        name, (long long)place);
     if (is_new == 0) {
         tn_log(TN_LOG_WARNING,
-               "optimizer %s: parameter %lld occurs twice; expected each "
+               "optimizer %s: parameter %lld occurs twice in the list; expected each parameter "
                "once",
                name, (long long)place);
         return TN_OK;
@@ -86,7 +86,7 @@ static tn_status take_parameter(tn_optimizer *optimizer, tn_tensor *tensor, int6
     return TN_OK;
 }
 
-/* Into the last group; on failure none of them. */
+/* Adds parameters to the last group. On failure, none of them is added. */
 static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *parameters,
                                  int64_t count)
 {
@@ -110,7 +110,8 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
     return status;
 }
 
-/* A group from a spec or from text, with its parameters; on failure there is none. */
+/* Adds a group with options from `spec` or `text`, and its parameters. On failure, the group is not
+ * added. */
 static tn_status add_group(tn_optimizer *optimizer, const tn__spec *spec, const char *text,
                            tn_tensor *const *parameters, int64_t count)
 {
@@ -201,7 +202,8 @@ tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...)
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
-/* What the checked boundary says of a rule that was called. */
+/* Checks the state of the thread after the plugin's rule was called (TENON_CHECK). Returns the
+ * status to continue with. */
 static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *thread,
                        tn_status status)
 {
@@ -209,7 +211,8 @@ static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *th
                            optimizer->def->name, tn__error_status_of(status, optimizer->def->name));
 }
 
-/* State follows its parameter to the device where tn_module_to took it. */
+/* Moves the state tensors of a parameter to the parameter's device, which tn_module_to may have
+ * changed. */
 static tn_status follow(tn__param *param)
 {
     const tn_device *device = tn_tensor_device(param->tensor);
@@ -240,7 +243,8 @@ static tn_tensor *gradient_of(const tn__param *param)
     return gradient != NULL && !tn__is_none(gradient) ? gradient : NULL;
 }
 
-/* Parameters of a group that have a gradient. `room` for all of the optimizer. */
+/* The parameters of a group that have a gradient. The arrays have space for all parameters of the
+ * optimizer. */
 struct batch {
     tn_tensor **parameters, **gradients;
     int64_t *index;
@@ -272,7 +276,7 @@ static void count_steps(tn_optimizer *optimizer, const struct batch *batch, int6
         optimizer->params[batch->index[i]].steps += by;
 }
 
-/* One call of the rule. */
+/* Performs the step of one group: one call of the rule. */
 static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch *batch)
 {
     uint64_t scope = tn_scope_begin();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups of parameters and their options: by spec, by text, by name. */
+ * Groups of parameters, and their options: set by a spec, by text or by name. */
 #include "core/base/vector.h"
 #include "core/train/private.h"
 
@@ -26,7 +26,7 @@ void tn__optimizer_group_clear(tn__group *group)
     *group = (tn__group){ .initial_rate = NAN };
 }
 
-/* A struct with the options of these arguments, checked by the rule. */
+/* Makes a group whose option struct has these arguments, and lets the rule check the struct. */
 static tn_status fill(tn_optimizer *optimizer, const char *text, const tn_value *values,
                       const char *const *names, const int32_t *columns, int64_t count,
                       tn__group *group)
@@ -48,7 +48,7 @@ static tn_status fill(tn_optimizer *optimizer, const char *text, const tn_value 
     return status;
 }
 
-/* "lr=0.001, betas=(0.9, 0.999)": every option with its name. */
+/* Returns all options with their names as text: "lr=0.001, betas=(0.9, 0.999)". */
 static char *print_all(const tn_optimizer *optimizer, const void *data)
 {
     tn__text text = { 0 };
@@ -58,7 +58,7 @@ static char *print_all(const tn_optimizer *optimizer, const void *data)
     return tn__text_take(&text);
 }
 
-/* Name(options), parsed. */
+/* Parses NAME(options) with the name of the optimizer. */
 static tn__spec *parse_options(const tn_optimizer *optimizer, const char *options)
 {
     tn__text text = { 0 };
@@ -80,7 +80,8 @@ static bool names_option(const tn__spec *spec, const char *name)
     return false;
 }
 
-/* The arguments of `changes`, and those of `base` that it does not name. */
+/* Makes a group with the options of `changes`, and those options of `base` that `changes` does not
+ * name. */
 static tn_status fill_merged(tn_optimizer *optimizer, const tn__spec *base, const tn__spec *changes,
                              tn__group *group)
 {
@@ -109,7 +110,7 @@ static tn_status fill_merged(tn_optimizer *optimizer, const tn__spec *base, cons
     return status;
 }
 
-/* Options by `text` on top of `base`, another such text. */
+/* Like fill_merged(), but parses the options: `text` changes those in `base`. */
 static tn_status fill_from_text(tn_optimizer *optimizer, const char *base, const char *text,
                                 tn__group *group)
 {
@@ -191,7 +192,7 @@ void *tn_optimizer_data(const tn_optimizer *optimizer, int64_t group)
 
 /* ---- options by text ------------------------------------------------------------------------- */
 
-/* `dry`: finds out whether it can be done, and leaves the group as it is. */
+/* Changes options of a group. If `dry`, only checks whether the change is possible. */
 static tn_status group_set_options(tn_optimizer *optimizer, tn__group *group, const char *text,
                                    bool dry)
 {
@@ -206,7 +207,7 @@ static tn_status group_set_options(tn_optimizer *optimizer, tn__group *group, co
         tn__optimizer_group_clear(&changed);
         return TN_OK;
     }
-    /* The struct stays where it is: rules and callers may hold its address. */
+    /* The address of the struct must not change, because rules and callers may hold it. */
     memcpy(group->data, changed.data, optimizer->def->data_size);
     tn_free(changed.data);
     tn__options_release(group->keep);
@@ -217,7 +218,8 @@ static tn_status group_set_options(tn_optimizer *optimizer, tn__group *group, co
 typedef tn_status change_function(tn_optimizer *optimizer, tn__group *group, const void *with,
                                   bool dry);
 
-/* Calls `change` for a group, or for all (-1): all of them change or none. */
+/* Calls `change` for one group, or for all groups (`group` is -1): then either all groups change or
+ * none. */
 static tn_status each_group(tn_optimizer *optimizer, int64_t group, const char *what,
                             change_function *change, const void *with)
 {
@@ -281,10 +283,10 @@ static bool is_numeric(const tn_option *option)
            option->kind == TN_OPTION_KIND_BOOL || option->kind == TN_OPTION_KIND_FLOATS;
 }
 
-/* A number among the options: "lr", or element `at` of "betas". */
+/* A numeric option: "lr", or an element of a list, "betas[1]". */
 struct number {
     const tn_option *option;
-    int64_t at; /* of FLOATS */
+    int64_t at; /* index in a list (TN_OPTION_KIND_FLOATS) */
     const char *name;
 };
 
@@ -298,7 +300,7 @@ static tn_status no_number(const tn_optimizer *optimizer, const char *name)
         if (is_numeric(row))
             tn__text_add(&known, "%s%s%s", known.length > 0 ? ", " : "", row->name,
                          row->kind == TN_OPTION_KIND_FLOATS ? "[i]" : "");
-    status = tn_fail(TN_ERR_KEY, "optimizer %s: no option %q; numbers it has: %s",
+    status = tn_fail(TN_ERR_KEY, "optimizer %s: no option %q; its numeric options: %s",
                      optimizer->def->name, name, known.at != NULL ? known.at : "none");
     tn__text_free(&known);
     return status;
@@ -349,8 +351,11 @@ static tn_status number_read(const tn_optimizer *optimizer, const struct number 
     default:
         if (number->at >= floats_of(number, data)->count)
             return tn_fail(
-                TN_ERR_INDEX, "option %q of optimizer %s: index out of range; it has %lld elements",
-                number->name, optimizer->def->name, (long long)floats_of(number, data)->count);
+                TN_ERR_INDEX,
+                "option %q of optimizer %s: index out of range, got %lld; the option has %lld "
+                "elements",
+                number->name, optimizer->def->name, (long long)number->at,
+                (long long)floats_of(number, data)->count);
         *value = floats_of(number, data)->at[number->at];
     }
     return TN_OK;
@@ -384,7 +389,8 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, int64_t group, const c
     return status == TN_OK ? number_read(optimizer, &number, at->data, value) : status;
 }
 
-/* One element of a list: its array may be shared, so that the list is made anew. */
+/* Sets one element of a list. The array may be shared with other structs, so the whole list is
+ * replaced. */
 static tn_status set_element(tn_optimizer *optimizer, tn__group *group, const struct number *number,
                              double value, bool dry)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an optimizer holds: its parameters, and for each the steps it took and states by name. */
+ * The state of an optimizer: its parameters, and for each parameter the number of its steps and
+ * state tensors by name. */
 #include "core/base/vector.h"
 #include "core/train/private.h"
 

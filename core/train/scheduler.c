@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler object: counts steps and sets the learning rates that a plugin's schedule gives. */
+ * The scheduler object: counts steps, and sets the learning rates that a plugin's schedule
+ * computes. */
 #include "core/train/private.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ struct tn_scheduler {
     struct tn__plugin *plugin;
     void *data;
     tn__keep *keep;
-    void *state; /* what the rule remembers */
+    void *state; /* the state of the plugin's rule */
     tn__keep *state_keep;
-    tn_optimizer *optimizer; /* a reference of the scheduler's own */
+    tn_optimizer *optimizer; /* the scheduler holds a reference */
     int64_t steps;
 };
 
@@ -28,8 +29,8 @@ void tn_scheduler_drop(tn_scheduler *scheduler)
     tn_free(scheduler);
 }
 
-/* The rates of the groups at the start (`initial`) and now; groups that came later start from the
- * rate that they have. */
+/* Reads the learning rates of all groups, at the start (`initial`) and now. Groups that were added
+ * later start with their present rate. */
 static tn_status read_rates(const tn_scheduler *scheduler, double *initial, double *rates)
 {
     const tn_optimizer *optimizer = scheduler->optimizer;
@@ -67,8 +68,8 @@ static tn_status write_rates(const tn_scheduler *scheduler, const double *rates)
     return status;
 }
 
-/* Sets the learning rates of step `step`. A step that fails leaves rates and state as they were;
- * `kept` has room for the state. */
+/* Sets the learning rates for a step. If that fails, rates and state stay as they were; `kept` is
+ * memory for a copy of the state. */
 static tn_status apply_with(tn_scheduler *scheduler, int64_t step, double metric, double *rates,
                             void *kept)
 {
@@ -206,7 +207,7 @@ tn_status tn_scheduler_step_with(tn_scheduler *scheduler, double metric)
     return step(scheduler, metric);
 }
 
-/* ---- what it remembers ----------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 void *tn_scheduler_state(const tn_scheduler *scheduler)
 {
@@ -229,7 +230,7 @@ int64_t tn_scheduler_state_text(const tn_scheduler *scheduler, char *out, size_t
     return tn__text_give(&text, out, size);
 }
 
-/* Takes `steps` out of the arguments; the others are the rule's. */
+/* Removes the argument `steps` from the spec; the remaining arguments are the state of the rule. */
 static tn_status take_steps(const tn_scheduler *scheduler, tn__spec *spec, int64_t *steps)
 {
     for (int64_t i = 0; i < spec->count; i++) {

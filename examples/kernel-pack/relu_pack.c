@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel pack: kernels for a device of another plugin. Its relu takes precedence over that of
- * the strict device (priority 10 and the override flag, rule 22). It uses the device's queue
- * through the interface that the device publishes, and counts its calls. Calls that its
- * `supports` refuses (all but float32) go to the device's own kernel. */
+ * A kernel pack: a plugin with kernels for the device of another plugin. This relu is preferred to
+ * the relu of the strict device, because it has priority 10 and TN_KERNEL_OVERRIDE. It queues its
+ * work through the interface that the device publishes, and logs the number of its calls. Calls
+ * that relu_supports() refuses (all but float32) go to the device's own kernel. */
 #include <stdatomic.h>
 
 #include "../strict-device/strict.h"
@@ -11,7 +11,8 @@
 static _Atomic(const struct strict_api *) strict;
 static _Atomic int64_t calls;
 
-/* The published interface of the device, fetched once. */
+/* Returns the interface that the device publishes, NULL if there is none. Keeps the interface for
+ * later calls. */
 static const struct strict_api *find_api(void)
 {
     const struct strict_api *api = atomic_load(&strict);
@@ -23,7 +24,7 @@ static const struct strict_api *find_api(void)
     return api;
 }
 
-/* On the device's thread: y = max(x, 0). */
+/* Computes y = max(x, 0). Runs on the device's thread. */
 static tn_status relu_body(struct strict_work *work)
 {
     const struct strict_api *api = atomic_load(&strict);

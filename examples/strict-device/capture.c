@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recorded work of the strict device: items that a stream got while it recorded. Each launch queues
- * copies of them. */
+ * Recorded work of the strict device. A graph holds the items that a stream received while it
+ * recorded; each launch queues copies of them. */
 #include "queue.h"
 
 tn_status strict_capture_begin(void *handle, const tn_capture_args *args)

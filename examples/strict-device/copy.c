@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * copy of the strict device. */
+ * The kernel of the operator copy on the strict device. */
 #include "strict.h"
 
 void strict_convert_element(struct strict_work *work, const struct strict_view *to, int64_t to_at,

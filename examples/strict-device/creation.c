@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fill and arange of the strict device. */
+ * The kernels of fill and arange on the strict device. */
 #include "strict.h"
 
 tn_status strict_fill_body(struct strict_work *work)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's elementwise operators: arithmetic, some functions and activations. Those of
- * elementwise_function.c share a kernel. */
+ * Elementwise kernels of the strict device: arithmetic, some functions and activations, each with
+ * its own kernel. The operators in elementwise_function.c share one kernel. */
 #include <math.h>
 
 #include "strict.h"
@@ -79,7 +79,7 @@ static tn_status fill_add(const tn_call *call, struct strict_work *work)
 {
     strict_number(call, work, 0, ((const tn_add_options *)call->options)->alpha);
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
-        work->whole[0] = work->real[0] != 0; /* as in PyTorch, alpha has the type of the result */
+        work->whole[0] = work->real[0] != 0; /* as in PyTorch, alpha has the dtype of the result */
     return TN_OK;
 }
 FLOATS(add, a + (float)P * b, a + P * b)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's functions of one and of two numbers, comparisons and bitwise operators by a
- * table; clamp, where and complex. float32 is computed in double and rounded once. */
+ * More elementwise kernels of the strict device: functions of one or two numbers, comparisons and
+ * bitwise operators, which share one kernel and a table; then clamp, where and complex. float32 is
+ * computed in double and rounded once. */
 #include <math.h>
 
 #include "strict.h"
@@ -65,7 +66,7 @@ BOTH(eq, a == b)
 BOTH(lt, a < b)
 BOTH(le, a <= b)
 
-/* By bisection. */
+/* Finds the inverse of erf by bisection. */
 static double erfinv_real(double y, double unused)
 {
     double low = 0, high = 6, size = fabs(y);
@@ -94,7 +95,7 @@ static double div_trunc_real(double a, double b)
     return trunc(a / b);
 }
 
-/* Computed from the remainder: a / b itself may be rounded up to an integer. */
+/* Computes the quotient from the remainder, because a / b may be rounded up to an integer. */
 static double div_floor_real(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b;
@@ -105,7 +106,8 @@ static double div_floor_real(double a, double b)
     return quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
 }
 
-/* b is not zero: function_body checks it. The smallest integer divided by -1 wraps around. */
+/* b is not 0, because function_body() checks it. b == -1 is handled apart, because INT64_MIN / -1
+ * overflows; here it wraps around. */
 static int64_t fmod_whole(int64_t a, int64_t b)
 {
     return b == -1 ? 0 : a % b;
@@ -200,7 +202,8 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- the kernel of the table ----------------------------------------------------------------- */
 
-/* Comparisons are computed in the type of their inputs. */
+/* The body of the shared kernel; whole[0] is the index in the table. Computes in the dtype of the
+ * first input, which for comparisons is not that of the output. */
 static tn_status function_body(struct strict_work *work)
 {
     const struct function *function = &functions[work->whole[0]];
@@ -216,7 +219,7 @@ static tn_status function_body(struct strict_work *work)
                 at_b = strict_place(b, index, y->ndim);
         if (strict_is_float(a->dtype)) {
             double p = strict_get(work, a, at_a), q = strict_get(work, b, at_b);
-            /* the quotient is rounded to float32 before it is truncated */
+            /* for float32, the quotient is rounded to float32 before it is truncated */
             if (a->dtype == TN_F32 && function->real == div_trunc_real)
                 strict_set(work, y, at_y, truncf((float)p / (float)q));
             else
@@ -278,7 +281,7 @@ static tn_status clamp_body(struct strict_work *work)
         return TN_OK;
     do {
         int64_t at_y = strict_place(y, index, y->ndim), at_x = strict_place(x, index, y->ndim);
-        /* a bound that is NaN is ignored */
+        /* a bound that is NaN means no bound */
         if (strict_is_float(y->dtype)) {
             double v = strict_get(work, x, at_x);
             v = v < low ? low : v;
@@ -324,7 +327,7 @@ STRICT_KERNEL(where)
     return strict_enqueue(call, where_body, NULL);
 }
 
-/* ---- complex: y as its two parts ------------------------------------------------------------- */
+/* ---- complex: writes real and imaginary parts to y ------------------------------------------- */
 
 static tn_status complex_body(struct strict_work *work)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather, scatter, scatter_add and nonzero of the strict device. whole[0] is the dimension. */
+ * The kernels of gather, scatter, scatter_add and nonzero on the strict device. whole[0] is the
+ * dimension. */
 #include "strict.h"
 
-/* The offset of the element that an index selects; -1 and an error when it is out of bounds. */
+/* Returns the offset of the element of x that an index selects. If the index is out of bounds,
+ * returns -1 and sets the error. */
 static int64_t pointed(struct strict_work *work, const struct strict_view *x,
                        const struct strict_view *places, const int64_t *index)
 {
@@ -35,7 +37,7 @@ static tn_status gather_body(struct strict_work *work)
     return TN_OK;
 }
 
-/* whole[1]: add */
+/* whole[1]: 1 to add, 0 to replace */
 static tn_status scatter_body(struct strict_work *work)
 {
     const struct strict_view *y = &work->view[0], *x = &work->view[1], *places = &work->view[2],
@@ -98,7 +100,7 @@ static bool is_zero(struct strict_work *work, const struct strict_view *x, int64
                                      : strict_get_int(work, x, at) == 0;
 }
 
-/* whole[0]: the address of the count. */
+/* Counts the elements that are not 0; whole[0] is the address of the count. */
 static tn_status count_body(struct strict_work *work)
 {
     const struct strict_view *x = &work->view[0];

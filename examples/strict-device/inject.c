@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures on demand. TENON_STRICT_FAIL (or the published inject function) is a list, separated
- * by commas: alloc:N         the N-th allocation from now fails; alloc:N+ it and all after it
- * memory:BYTES    the device has no more memory than that lost:N          the device is lost at
- * its N-th piece of work from now slow:MICROS     every piece of work takes that much longer
- * kernel:OP:N     the N-th run of the operator from now fails; kernel:OP:N+ it and all after it */
+ * Failures on demand. TENON_STRICT_FAIL (or the published function `inject`) is a list, separated
+ * by commas, of:
+ * - alloc:N: the N-th allocation from now fails; alloc:N+: all later ones, too;
+ * - memory:BYTES: the device has no more memory than BYTES;
+ * - lost:N: the device is lost at its N-th piece of work from now;
+ * - slow:MICROS: every piece of work takes MICROS microseconds longer;
+ * - kernel:OP:N: the N-th run of operator OP from now fails; kernel:OP:N+: all later ones, too. */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -27,7 +29,7 @@ static tn_status bad(const char *part)
         part);
 }
 
-/* A number that may end with `+`. */
+/* Reads a number above 0; sets `on` to whether `+` follows it. Returns false if it is malformed. */
 static bool read_count(char *text, int64_t *out, bool *on)
 {
     size_t length = strlen(text);
@@ -84,7 +86,8 @@ tn_status strict_inject(const char *text)
     return status;
 }
 
-/* Counts down to the one that fails; `on`: all later ones fail, too. */
+/* Counts down to the event that fails, and returns true for that event. With `on`, all later events
+ * fail, too. */
 static bool reached(int64_t *at, bool on)
 {
     if (*at == 0 || (*at == 1 && on))

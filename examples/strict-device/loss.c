@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nll_loss and its derivative on the strict device. whole[0] is the reduction, whole[1] the
- * index to ignore. */
+ * The kernels of nll_loss and its derivative on the strict device. whole[0] is the reduction,
+ * whole[1] the index to ignore. */
 #include <string.h>
 
 #include "strict.h"
@@ -21,7 +21,8 @@ static tn_status read_reduction(const tn_call *call, const char *text, int64_t *
                    call->op, text ? text : "");
 }
 
-/* False for a target to ignore, and for one out of range, which is an error. */
+/* Reads target n. Returns false if the target is to be ignored, or is out of range; the latter also
+ * sets `status`. */
 static bool target(struct strict_work *work, const struct strict_view *targets, int64_t n,
                    int64_t classes, int64_t *c, tn_status *status)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bmm of the strict device: sums in float64. */
+ * The kernel of bmm on the strict device. Floats are accumulated in float64. */
 #include "strict.h"
 
 static tn_status bmm_body(struct strict_work *work)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's memory. A handle is a number that is not a valid address on any machine. Its
- * memory is a mapping without access rights, which the device's thread makes accessible only while
- * a piece of work uses it. So a host that uses a handle as a pointer, or accesses device memory
- * directly, crashes at once. */
+ * The memory of the strict device. A handle is a number that is not a valid address on any machine.
+ * The memory behind a handle is a mapping without access rights; the device's thread makes it
+ * accessible only while a piece of work uses it. A host that uses a handle as a pointer, or
+ * accesses device memory directly, therefore crashes at once. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,15 +13,15 @@
 
 enum { MAX_REGIONS = 4096 };
 
-/* Not a canonical address of x86-64 or aarch64. */
+/* The top bits of a handle: no canonical address of x86-64 or aarch64 has these. */
 #define HANDLE_MARK ((uint64_t)0x57A1 << 48)
 
 struct region {
-    char *at;       /* NULL: free */
-    uint64_t bytes; /* requested */
+    char *at;       /* NULL: this entry is free */
+    uint64_t bytes; /* the requested size */
     uint64_t mapped;
-    uint32_t serial;
-    int32_t uses; /* by queued work */
+    uint32_t serial; /* differs from those of earlier regions in this entry */
+    int32_t uses;    /* pieces of queued work that use the region */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,7 +29,7 @@ static struct region regions[MAX_REGIONS];
 static uint32_t last_serial;
 static uint64_t violations, allocated;
 
-/* The region of a handle; the caller holds the lock. */
+/* Returns the region of a handle, NULL if the handle is not valid. The caller holds the lock. */
 static struct region *find(uint64_t handle)
 {
     uint64_t index = handle & 0xffff, serial = handle >> 16 & 0xffffffffu;
@@ -70,7 +70,7 @@ void strict_free(uint64_t handle)
         violations++;
         tn_log(TN_LOG_ERROR,
                region ? "strict: memory %p is freed while queued work uses it"
-                      : "strict: %p is freed but is no memory of this device",
+                      : "strict: %p is freed but is not memory of this device",
                (void *)(uintptr_t)handle);
     }
     if (region) {
@@ -152,6 +152,8 @@ uint64_t strict_allocated(void)
 
 /* ---- single elements ------------------------------------------------------------------------- */
 
+/* Returns the address of element `at` of a view. If the element is outside of its memory, returns
+ * NULL and stores the failure in work->status. */
 static void *element(struct strict_work *work, const struct strict_view *view, int64_t at)
 {
     uint64_t size = tn_dtype_size(view->dtype), offset = view->offset + (uint64_t)at * size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device type "strict" as a plugin. It is slow and checks every access: use it to find out
- * whether a program, a layer or the core respects that device memory is not the host's and that
- * work may not be done when a call returns. */
+ * The device type "strict" as a plugin. The device is slow and checks every access. It shows
+ * whether a program, a layer or the core makes a wrong assumption: that the host can read device
+ * memory, or that work is done when a call returns. */
 #include "strict.h"
 
 static struct options {
@@ -12,7 +12,8 @@ static struct options {
 static const tn_option options[] = {
     TN_OPTION_STRING(
         struct options, fail, "''",
-        "failures to inject: alloc:N, memory:BYTES, lost:N, slow:MICROS, kernel:OP:N, with commas"),
+        "failures to inject, separated by commas: alloc:N, memory:BYTES, lost:N, slow:MICROS, "
+        "kernel:OP:N"),
     TN_OPTION_END
 };
 
@@ -43,7 +44,7 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-/* Pinned memory is the host's: the device's thread copies from it and to it. */
+/* Pinned memory is host memory, which the device's thread reads and writes directly. */
 static tn_status alloc_pinned(tn_memory *memory)
 {
     memory->host = memory->handle = tn_malloc((size_t)memory->bytes);
@@ -58,7 +59,7 @@ static tn_status device_alloc(void *device, tn_memory *memory)
     if (memory->kind == TN_MEMORY_PINNED)
         return alloc_pinned(memory);
     if (memory->kind != TN_MEMORY_DEVICE)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: memory of kind %u is not there",
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "strict: memory: kind %u is not supported",
                        memory->kind);
     tn_status status = strict_alloc((size_t)memory->bytes, &handle);
     memory->handle = (void *)(uintptr_t)handle;
@@ -124,7 +125,7 @@ static const tn_backend_def strict = {
 #define FLOATS (TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define NUMBERS (FLOATS | TN_MASK_INT)
 #define MORE (NUMBERS | TN_BIT(TN_BOOL))
-/* A kernel that only queues work can be recorded. */
+/* Kernels that only queue work can be recorded: TN_KERNEL_CAPTURE_SAFE. */
 #define ROW(op_, dtypes_, run_, flags_)                                                            \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "strict", .name = "tn_" #op_, .revision = 1, \
@@ -132,11 +133,12 @@ static const tn_backend_def strict = {
     }
 #define KERNEL(op, dtypes) ROW(op, dtypes, strict_##op, TN_KERNEL_CAPTURE_SAFE)
 
-/* One function for all of these, which finds the operator's name in a table. */
+/* These operators share one function, which looks up the name of the operator in a table. */
 #define FUNCTION(op, dtypes) ROW(op, dtypes, strict_function, TN_KERNEL_CAPTURE_SAFE)
 #define BITS (TN_MASK_INT | TN_BIT(TN_BOOL))
 
-/* A copy between equal types moves bytes, of any type; a conversion takes the types of MORE. */
+/* A copy without conversion moves bytes and supports every dtype; a conversion supports only the
+ * dtypes in MORE. */
 static bool copy_supports(const tn_call *call, char *reason, size_t size)
 {
     tn_dtype from = tn_view_dtype(call->in[0]), to = tn_view_dtype(call->out[0]);
@@ -222,7 +224,7 @@ static const tn_kernel_def kernels[] = {
     KERNEL(gather, MORE),
     KERNEL(scatter, MORE),
     KERNEL(scatter_add, NUMBERS),
-    ROW(nonzero, MORE, strict_nonzero, 0), /* waits to count */
+    ROW(nonzero, MORE, strict_nonzero, 0), /* not capture-safe: waits for the count */
 };
 
 static const void *const contributions[] = { &strict };

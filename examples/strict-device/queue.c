@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's queues: one thread takes work from the queues of the streams, each queue in
- * its order. A call is checked and copied when it is queued. The stream keeps a later failure until
- * it is synchronized. */
+ * The queues of the strict device. One thread takes work from the queues of all streams, and does
+ * the work of each stream in order. A call is checked and copied when it is queued. A failure while
+ * the work runs is kept in the stream until the stream is synchronized. */
 #include <string.h>
 
 #include "queue.h"
@@ -11,6 +11,7 @@ static uint64_t kernels_run;
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* Keeps the first failure of a stream. */
 static void fail_stream(struct stream *stream, tn_status code, const char *text)
 {
     if (stream->code != TN_OK)
@@ -19,6 +20,7 @@ static void fail_stream(struct stream *stream, tn_status code, const char *text)
     tn_snprint(stream->text, sizeof stream->text, "%s", text);
 }
 
+/* Stores the handles of the memory that an item uses. Returns their number. */
 static int32_t item_memory(const struct item *item, uint64_t *out)
 {
     int32_t count = 0;
@@ -43,7 +45,7 @@ static tn_status run_copy(struct item *item)
     if (item->kind != COPY_IN)
         from = strict_bytes(item->memory[1], item->offset[1], item->bytes);
     if (!to || !from)
-        return tn_fail(TN_ERR_DEVICE, "strict: copy of %zu bytes: outside of its memory",
+        return tn_fail(TN_ERR_DEVICE, "strict: copy of %zu bytes: outside of the allocated memory",
                        item->bytes);
     memcpy(to, from, item->bytes);
     return TN_OK;
@@ -87,8 +89,8 @@ void strict_drop_item(struct item *item)
     tn_free(item);
 }
 
-/* Takes the first item that may run now from its stream's queue. The stream moves to the end of
- * the list. */
+/* Removes the first item that may run now from the queue of its stream, or returns NULL if there is
+ * none. Moves the stream to the end of the list, so that streams take turns. */
 static struct item *take(struct device *device, struct stream **out)
 {
     for (struct stream **at = &device->streams; *at; at = &(*at)->next) {
@@ -112,6 +114,7 @@ static struct item *take(struct device *device, struct stream **out)
     return NULL;
 }
 
+/* The thread of the device: runs items until the device is closed. */
 static void *work(void *user)
 {
     struct device *device = user;
@@ -138,7 +141,7 @@ static void *work(void *user)
         }
         if (device->lost && item->kind != RECORD && item->kind != WAIT)
             fail_stream(stream, TN_ERR_LOST,
-                        "strict: the device is lost (injected); tensors on it are gone");
+                        "strict: the device is lost (injected), with all tensors on it");
         else if (error.code != TN_OK)
             fail_stream(stream, error.code, error.message);
         strict_drop_item(item);
@@ -163,6 +166,9 @@ tn_status strict_open(const tn_backend_def *self, int32_t index, void **out)
     pthread_cond_init(&device->done, NULL);
     int error = pthread_create(&device->thread, NULL, work, device);
     if (error != 0) {
+        pthread_cond_destroy(&device->done);
+        pthread_cond_destroy(&device->wake);
+        pthread_mutex_destroy(&device->lock);
         tn_free(device);
         return tn_fail_native(TN_ERR_DEVICE, error, "strict: cannot start a thread");
     }
@@ -216,8 +222,8 @@ tn_status strict_stream_new(void *handle, const tn_stream_args *args, void **out
     return TN_OK;
 }
 
-/* Waits for the stream's work; the caller holds the lock. Returns and clears the first failure,
- * with its message in `text`. */
+/* Waits for the work of a stream. The caller holds the lock. Returns the first failure, with its
+ * message in `text`, and clears it. */
 static tn_status drain(struct device *device, struct stream *stream, char text[512])
 {
     while (stream->first || stream->busy)
@@ -383,7 +389,8 @@ static tn_status check_range(const tn_copy_end *end, uint64_t bytes)
     return TN_OK;
 }
 
-/* From the host: `from` is copied into the piece of work, unless it stays as it is meanwhile. */
+/* Queues a copy from the host. The bytes are copied into the item first, unless TN_COPY_ASYNC
+ * promises that they do not change before the work is done. */
 static tn_status copy_in(const tn_copy_args *args)
 {
     bool later = (args->flags & TN_COPY_ASYNC) != 0;
@@ -446,7 +453,7 @@ tn_status strict_copy(void *device, const tn_copy_args *args)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Copies a view; all its elements must be in live memory of the device. */
+/* Copies a view to `out`. Fails unless all elements are inside allocated memory of the device. */
 static tn_status check_view(const tn_call *call, const char *what, int64_t index,
                             const tn_view *view, struct strict_view *out)
 {
@@ -478,8 +485,7 @@ static tn_status check_view(const tn_call *call, const char *what, int64_t index
                        call->op, what, (long long)index, view->data);
     uint64_t item = tn_dtype_size(out->dtype);
     if (out->offset > size || ((uint64_t)last + 1) * item > size - out->offset)
-        return tn_fail(TN_ERR_DEVICE,
-                       "strict: %s: %s %lld: too large; expected within its memory of %llu bytes",
+        return tn_fail(TN_ERR_DEVICE, "strict: %s: %s %lld: exceeds its memory of %llu bytes",
                        call->op, what, (long long)index, (unsigned long long)size);
     return TN_OK;
 }
@@ -495,7 +501,7 @@ tn_status strict_enqueue(const tn_call *call, strict_body *body,
     struct strict_work *copy = &item->work;
     item->kind = KERNEL;
     item->body = body;
-    copy->op = call->kernel->op; /* valid as long as the kernel; that of the call may not be */
+    copy->op = call->kernel->op; /* call->op may not stay valid until the work runs */
     copy->device = call->device;
     copy->n_in = (int32_t)call->n_in;
     copy->n_out = call->n_out;

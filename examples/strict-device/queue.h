@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What queue.c and capture.c share: items, and the streams that queue them. */
-#ifndef STRICT_QUEUE_H
-#define STRICT_QUEUE_H
+ * Declarations shared by queue.c and capture.c: items of work, and the streams that queue them. */
+#ifndef STRICT_DEVICE_QUEUE_H
+#define STRICT_DEVICE_QUEUE_H
 
 #include <pthread.h>
 
@@ -12,33 +12,36 @@ enum item_kind { KERNEL, COPY_IN, COPY_OUT, COPY, RECORD, WAIT };
 
 struct event {
     int32_t refs;
-    uint64_t asked, reached; /* the newest record that was queued, that was reached */
+    /* Records of an event are numbered: the last one that was queued, and the last that ran. */
+    uint64_t asked, reached;
 };
 
 struct item {
     struct item *next;
     enum item_kind kind;
     strict_body *body;
-    struct strict_work work; /* KERNEL */
-    uint64_t memory[2];      /* copies: to, from */
+    struct strict_work work; /* the call, if kind is KERNEL */
+    uint64_t memory[2];      /* copies: handles of target and source */
     uint64_t offset[2];
     size_t bytes;
-    void *host; /* COPY_OUT: the caller's, which waits; COPY_IN: a copy, allocated with the item */
+    /* Host memory: of the caller, or, for COPY_IN without TN_COPY_ASYNC, a copy after the item. */
+    void *host;
     struct event *event;
-    uint64_t number; /* of the record */
+    uint64_t number; /* RECORD, WAIT: the number of the record */
 };
 
 struct stream {
     struct stream *next;
     struct device *device;
     struct item *first, *last;
-    struct graph *record; /* gets the items while the stream records; NULL: it works */
-    bool busy;            /* an item of it runs */
+    struct graph *record; /* receives the items while the stream records; else NULL */
+    bool busy;            /* an item of this stream is running */
     tn_status code;       /* the first failure since the last sync */
     char text[512];
 };
 
-/* Recorded items: each launch queues copies of them. They keep the use of their memory. */
+/* Recorded items. Each launch queues copies of them. The items count as users of their memory until
+ * the graph is dropped. */
 struct graph {
     struct item *first, *last;
 };
@@ -51,9 +54,10 @@ struct device {
     bool closing, lost;
 };
 
-/* Queues an item, or records it. Owns it from here on, also when it fails. */
+/* Queues an item, or records it if the stream records. Takes ownership of the item, also on
+ * failure. */
 tn_status strict_push(struct stream *stream, struct item *item);
-/* Under the device's lock. */
+/* Frees an item. The caller holds the lock of the device. */
 void strict_drop_item(struct item *item);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * philox_uniform and philox_normal of the strict device. */
+ * The kernels of philox_uniform and philox_normal on the strict device. */
 #include <math.h>
 
 #include "strict.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device's reductions: sums in float64. whole[0] has a bit for each dimension that is
- * reduced. */
+ * The reductions of the strict device. Floats are accumulated in float64. whole[0] has a bit for
+ * each dimension that is reduced. */
 #include <math.h>
 #include <string.h>
 
 #include "strict.h"
 
+/* Checks the dimensions to reduce and stores them as bits in whole[0]; no dimensions mean all. */
 static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints dims)
 {
     int32_t ndim = call->in[0]->ndim;
     work->whole[0] = dims.count > 0 ? 0 : (1 << ndim) - 1;
     for (int64_t i = 0; i < dims.count; i++) {
-        /* a 0-d tensor has the dimensions 0 and -1 */
+        /* a tensor without dimensions accepts 0 and -1 */
         int64_t most = ndim > 0 ? ndim : 1, dim = dims.at[i] < 0 ? dims.at[i] + most : dims.at[i];
         if (dim < 0 || dim >= most)
             return tn_fail(TN_ERR_INDEX,
@@ -23,7 +24,8 @@ static tn_status choose(struct strict_work *work, const tn_call *call, tn_ints d
     return TN_OK;
 }
 
-/* The offset in y of the result that element `index` of x is part of. */
+/* Returns the offset in y of the result to which element `index` of x contributes. `gone` has a bit
+ * for each reduced dimension. */
 static int64_t result_place(const struct strict_view *y, const struct strict_view *x,
                             const int64_t *index, int64_t gone)
 {
@@ -38,10 +40,12 @@ static int64_t result_place(const struct strict_view *y, const struct strict_vie
     return at;
 }
 
-/* Visits the elements of one result, in order. */
+/* Called for each element that contributes to a result. `order` counts the elements in row-major
+ * order. */
 typedef void visit(struct strict_work *work, const struct strict_view *x, int64_t at, int64_t order,
                    void *state);
 
+/* Calls `see` for all elements that contribute to the result at index `kept`. */
 static void reduce_one(struct strict_work *work, const int64_t *kept, int64_t gone, visit *see,
                        void *state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cumsum and cumprod of the strict device. whole[0] is the dimension, whole[1] whether to multiply,
- * whole[2] whether to begin at the end. */
+ * The kernels of cumsum and cumprod on the strict device. whole[0] is the dimension; whole[1] is 1
+ * for products; whole[2] is 1 to begin at the last element. */
 #include "strict.h"
 
 static tn_status scan_body(struct strict_work *work)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * narrow_grad of the strict device. */
+ * The kernel of narrow_grad on the strict device: whole[0] is the dimension, whole[1] the start. */
 #include "strict.h"
 
 static tn_status narrow_grad_body(struct strict_work *work)

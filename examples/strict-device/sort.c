@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort of the strict device. whole[0] is the dimension, whole[1] whether to sort descending. */
+ * The kernel of sort on the strict device. whole[0] is the dimension; whole[1] is 1 to sort
+ * descending. */
 #include "strict.h"
 
-/* -1, 0 or 1: the order of two elements of x; NaN is largest. */
+/* Compares two elements of x: returns -1, 0 or 1. NaN is larger than all numbers. */
 static int compared(struct strict_work *work, const struct strict_view *x, int64_t a, int64_t b)
 {
     if (!strict_is_float(x->dtype)) {
@@ -16,7 +17,8 @@ static int compared(struct strict_work *work, const struct strict_view *x, int64
     return (p > q) - (p < q);
 }
 
-/* The index of an element in the result is the number of elements before it in order. */
+/* Sorts by counting: the index of an element in the result is the number of elements that must come
+ * before it. */
 static tn_status sort_body(struct strict_work *work)
 {
     const struct strict_view *values = &work->view[0], *places = &work->view[1],

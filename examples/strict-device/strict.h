@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device: what it publishes for kernel packs and tests, then what its files share. A
- * kernel gets no pointers: it names an operand and an element, and each access is checked. */
-#ifndef STRICT_H
-#define STRICT_H
+ * The strict device: first the interface that it publishes for kernel packs and tests, then the
+ * declarations that its files share. A kernel gets no pointers. It reads and writes elements
+ * through functions, which check each access. */
+#ifndef STRICT_DEVICE_STRICT_H
+#define STRICT_DEVICE_STRICT_H
 
 #ifndef TENON_TENON_H /* programs and tests include their own headers */
 #include <tenon/plugin.h>
@@ -14,24 +15,24 @@
 #define STRICT_API_ID "org.example.strict.api/1"
 #define STRICT_MAX_VIEWS 6
 
-/* A view in the queue: copied and checked. */
+/* A copy of a tn_view, whose memory range was checked when the call was queued. */
 struct strict_view {
-    uint64_t memory; /* the handle */
-    uint64_t offset; /* bytes */
+    uint64_t memory; /* the handle of a region */
+    uint64_t offset; /* in bytes */
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS];
     int64_t strides[TN_MAX_DIMS]; /* in elements */
 };
 
-/* A call in a queue: its views, and its options as numbers. */
+/* A queued call: its views, and its options as numbers. */
 struct strict_work {
     const char *op;
     int32_t n_in, n_out;
-    struct strict_view view[STRICT_MAX_VIEWS]; /* outputs, then inputs; dtype AUTO: absent */
+    struct strict_view view[STRICT_MAX_VIEWS]; /* outputs, then inputs; TN_DTYPE_AUTO: absent */
     double real[2];
     int64_t whole[4];
-    tn_status status; /* of an access that was refused */
+    tn_status status; /* the status of the first refused access */
     void *device;
 };
 
@@ -39,18 +40,19 @@ typedef tn_status strict_body(struct strict_work *work);
 
 struct strict_api {
     uint32_t size;
-    /* Checks and copies the call's views, and runs body(work) on the device's thread after the
-     * work of the stream. `fill` (may be NULL) turns the options into numbers, now. A body
-     * reports failures with tn_fail. */
+    /* Checks and copies the views of a call, and queues body(work), which runs on the device's
+     * thread after the earlier work of the stream. `fill` (may be NULL) is called before this
+     * function returns and stores the options as numbers. A body reports failures with tn_fail. */
     tn_status (*enqueue)(const tn_call *call, strict_body *body,
                          tn_status (*fill)(const tn_call *, struct strict_work *));
-    /* Element `at` (in elements from the view's first) of a view, as a number. Only inside a
-     * body. */
+    /* Reads or writes one element of a view; `at` is its distance from the first element, in
+     * elements. Only a body may call this. */
     double (*get)(struct strict_work *work, const struct strict_view *view, int64_t at);
     void (*set)(struct strict_work *work, const struct strict_view *view, int64_t at, double value);
-    /* Injects failures from now on: the text of TENON_STRICT_FAIL, "" for none. */
+    /* Injects failures from now on. `text` has the form of TENON_STRICT_FAIL; "" for none. */
     tn_status (*inject)(const char *text);
-    /* Kernels that ran; invalid accesses and frees; all bytes that are allocated. */
+    /* Stores the number of kernels that ran, of invalid accesses and frees, and of allocated
+     * bytes. */
     void (*counts)(uint64_t *kernels, uint64_t *violations, uint64_t *bytes);
 };
 
@@ -60,15 +62,17 @@ struct strict_api {
 
 tn_status strict_alloc(size_t bytes, uint64_t *handle);
 void strict_free(uint64_t handle);
-/* The size of a live region; false and an error for any other handle. */
+/* Stores the size of an allocated region. Returns false and counts a violation for any other
+ * handle. */
 bool strict_region(uint64_t handle, uint64_t *bytes);
-/* Makes a region accessible to the device's thread, and inaccessible again. */
+/* Make a region accessible, while the device's thread works on it, and inaccessible again. */
 void strict_region_open(uint64_t handle);
 void strict_region_close(uint64_t handle);
-/* Marks a use by queued work, which must not outlive the region. */
+/* Adds `more` to the number of queued pieces of work that use a region. Freeing a region in use is
+ * a violation. */
 void strict_region_use(uint64_t handle, int32_t more);
-/* The bytes [offset, offset + size) of an open region, NULL and a violation if they are not all
- * in it. */
+/* Returns the address of the bytes [offset, offset + size) of an open region. Returns NULL and
+ * counts a violation if they are not all inside the region. */
 void *strict_bytes(uint64_t handle, uint64_t offset, uint64_t size);
 uint64_t strict_violations(void);
 uint64_t strict_allocated(void);
@@ -84,11 +88,12 @@ void strict_copy_element(struct strict_work *work, const struct strict_view *to,
 /* ---- inject.c: failures on demand ---- */
 
 tn_status strict_inject(const char *text);
-/* Whether this allocation of `bytes` has to fail, with `live` bytes in use. */
+/* Returns true if this allocation of `bytes` must fail; `live` bytes are in use. */
 bool strict_inject_alloc(uint64_t bytes, uint64_t live);
-/* Before each piece of work: sleeps if asked to; true when the device is to be lost now. */
+/* Called before each piece of work. Sleeps if `slow` is set; returns true if the device must be
+ * lost now. */
 bool strict_inject_work(void);
-/* Whether this run of the operator has to fail. */
+/* Returns true if this run of the operator must fail. */
 bool strict_inject_kernel(const char *op);
 
 /* ---- queue.c: streams, events, the thread ---- */
@@ -116,7 +121,8 @@ uint64_t strict_kernels_run(void);
 
 /* ---- kernels: a file per family of operators ---- */
 
-/* The next index of a shape in row-major order; false after the last one. */
+/* Moves `index` to the next element of a shape in row-major order. Returns false after the last
+ * element. */
 static inline bool strict_step(int64_t *index, const struct strict_view *shape)
 {
     for (int32_t i = shape->ndim; i-- > 0;) {
@@ -135,8 +141,8 @@ static inline int64_t strict_count(const struct strict_view *view)
     return count;
 }
 
-/* The offset of element `index` of a shape with `ndim` dimensions in a view that broadcasts to
- * it. */
+/* Returns the offset, in a view that is broadcast to a shape of `ndim` dimensions, of element
+ * `index` of that shape. */
 static inline int64_t strict_place(const struct strict_view *view, const int64_t *index,
                                    int32_t ndim)
 {
@@ -147,8 +153,8 @@ static inline int64_t strict_place(const struct strict_view *view, const int64_t
     return at;
 }
 
-/* An option as number `i` of the work, for floats and for integers. An integer is rounded to
- * float32 once. */
+/* Stores an option in real[i] and whole[i] of the work. For a float32 output, an integer is rounded
+ * directly to float32. */
 static inline void strict_number(const tn_call *call, struct strict_work *work, int i,
                                  tn_scalar number)
 {
@@ -164,7 +170,7 @@ static inline bool strict_is_float(tn_dtype dtype)
 
 /* ---- operators along a dimension ---- */
 
-/* Checks the dimension and writes it to whole[0]. */
+/* Checks the option dim, and stores it in whole[0] as a number that is not negative. */
 static inline tn_status strict_dim(const tn_call *call, struct strict_work *work, int64_t dim)
 {
     int64_t ndim = call->in[0]->ndim > 0 ? call->in[0]->ndim : 1;
@@ -186,7 +192,7 @@ static inline int64_t strict_stride(const struct strict_view *view, int64_t dim)
     return dim < view->ndim ? view->strides[dim] : 0;
 }
 
-/* The offset of element `index` of a view, at 0 along `dim`. */
+/* Returns the offset of element `index` of a view, with index 0 along `dim`. */
 static inline int64_t strict_line(const struct strict_view *view, const int64_t *index, int64_t dim)
 {
     int64_t at = 0;
@@ -196,7 +202,8 @@ static inline int64_t strict_line(const struct strict_view *view, const int64_t 
     return at;
 }
 
-/* The view with size 1 along `dim`: stepping through it visits each line once. */
+/* Returns the view with size 1 along `dim`. Stepping through this view visits each line along `dim`
+ * once. */
 static inline struct strict_view strict_lines(const struct strict_view *view, int64_t dim)
 {
     struct strict_view outer = *view;
@@ -205,7 +212,7 @@ static inline struct strict_view strict_lines(const struct strict_view *view, in
     return outer;
 }
 
-/* The offset of element `index` of a view. */
+/* Returns the offset of element `index` of a view. */
 static inline int64_t strict_offset(const struct strict_view *view, const int64_t *index)
 {
     int64_t at = 0;
@@ -214,14 +221,15 @@ static inline int64_t strict_offset(const struct strict_view *view, const int64_
     return at;
 }
 
-/* creation.c: writes real[0] to all of the first view. */
+/* creation.c: writes real[0], or whole[0] for integers, to all elements of the first view. */
 tn_status strict_fill_body(struct strict_work *work);
-/* copy.c: copies an element, converting its type. */
+/* copy.c: copies an element and converts its dtype. */
 void strict_convert_element(struct strict_work *work, const struct strict_view *to, int64_t to_at,
                             const struct strict_view *from, int64_t from_at);
 
 #define STRICT_KERNEL(op) tn_status strict_##op(const tn_call *call)
-tn_status strict_copy_kernel(const tn_call *call); /* strict_copy is the device function */
+/* The kernel of the operator copy; strict_copy() is the copy function of the backend. */
+tn_status strict_copy_kernel(const tn_call *call);
 STRICT_KERNEL(fill);
 STRICT_KERNEL(narrow_grad);
 STRICT_KERNEL(add);
@@ -238,7 +246,7 @@ STRICT_KERNEL(sqrt);
 STRICT_KERNEL(relu);
 STRICT_KERNEL(relu_grad);
 STRICT_KERNEL(sigmoid);
-STRICT_KERNEL(function); /* by the name of the operator */
+STRICT_KERNEL(function); /* several operators, by their names */
 STRICT_KERNEL(div_rounded);
 STRICT_KERNEL(clamp);
 STRICT_KERNEL(where);

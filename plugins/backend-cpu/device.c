@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device: one for the whole processor; memory from the host's allocator; all work is done when
- * a call returns. */
+ * The device "cpu:0", which stands for the whole processor. Its memory comes from the host's
+ * allocator. There are no streams: when a call returns, its work is done. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "matmul/blas.h"
 #include "simd/simd.h"
 
-enum { ALIGNMENT = 64, MOVED = 98304 /* bytes that justify another thread */ };
+enum { ALIGNMENT = 64, MOVED = 98304 /* minimum number of bytes for one thread to copy */ };
 
 static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
@@ -34,7 +34,7 @@ static void device_close(void *device)
     (void)device;
 }
 
-/* The line "model name" of the kernel's list; the architecture where there is none. */
+/* Writes the "model name" of /proc/cpuinfo, or the architecture if that file has no such line. */
 static void processor_name(char *out, size_t size)
 {
     static const char key[] = "model name";
@@ -78,11 +78,15 @@ static tn_status info(void *device, tn_device_info *out)
     return TN_OK;
 }
 
-/* tn_malloc aligns for any type only. The address of the block is stored just before the memory
- * that the caller gets, and in a table, so that leak checkers see a pointer to it; what does not
- * fit into the table is only missing there. No lock: a child after fork can continue. */
+/* tn_malloc aligns less than ALIGNMENT, so device_alloc returns an address inside the block of
+ * tn_malloc and stores the block's address just before it. That stored pointer is all that
+ * device_free needs, but leak checkers search for pointers to the beginning of a block, so this
+ * table holds those of up to 512 blocks. When the table is full, further blocks are not entered.
+ * Atomic exchanges instead of a lock: a lock that another thread held at a fork would stay locked
+ * in the child. */
 static _Atomic(void *) starts[512];
 
+/* Replaces one entry `from` of the table by `to`; NULL is a free entry. */
 static void note_start(void *from, void *to)
 {
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {

@@ -2,15 +2,18 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
-	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/kernel.h %D%/base/scratch.h \
-	%D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/winograd.h \
+	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h \
+	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/winograd.h \
+	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
-	%D%/math/sqrt.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
+	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
-	%D%/op/index_add_template.h %D%/op/index_template.h %D%/op/reduction.h \
-	%D%/op/scan_template.h %D%/op/sort_template.h %D%/op/where_template.h \
+	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
+	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
+	%D%/op/scan_template.h %D%/op/search_template.h %D%/op/sort_template.h %D%/op/where_template.h \
 	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
+	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
 	%D%/simd/float16_vector_template.h %D%/simd/functions_template.h \
 	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
@@ -25,12 +28,16 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/bitwise.c %D%/op/compare.c \
 	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
-	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c %D%/op/random.c \
+	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c \
+	%D%/op/index_reduce.c %D%/op/index_span.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_strided.c %D%/op/scan.c \
-	%D%/op/sort.c %D%/op/ternary.c %D%/op/where.c \
+	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/ternary.c \
+	%D%/op/where.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
 	%D%/nn/optimizer.c %D%/nn/pool.c %D%/nn/softmax.c \
+	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
+	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/packed.c \
 	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_weight.c %D%/conv/images.c \
@@ -41,14 +48,15 @@ plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=of
 plugins_backend_cpu_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 
-# The files of simd/ are compiled once per instruction set; activation chooses one. GCC may assume
-# that nobody reads errno and the floating-point status after these loops. Only gemm.c is compiled
-# with contraction to fused multiply-adds: see there and in elementwise.c.
+# The files of simd/ are compiled once per instruction set; choose_variant() in plugin.c selects one
+# at run time. TN_LOOPS_CFLAGS lets GCC assume that no code reads errno or the floating-point status
+# after these loops. Only fft.c and gemm.c are compiled with contraction to fused multiply-adds; the
+# heads of these files and of simd/elementwise.c say why.
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
 	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c \
 	%D%/simd/optimizer.c %D%/simd/random.c \
 	%D%/simd/reduction.c %D%/simd/softmax.c %D%/simd/winograd.c
-TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/gemm.c
+TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c
 
 noinst_LTLIBRARIES += libsimd-baseline.la libsimd-fused-baseline.la
 libsimd_baseline_la_SOURCES = $(TN_SIMD_SOURCES)

@@ -12,6 +12,7 @@
 #include "base/scratch.h"
 #include "conv/winograd.h"
 #include "device.h"
+#include "linalg/lapack.h"
 #include "matmul/blas.h"
 #include "simd/simd.h"
 
@@ -33,7 +34,7 @@ static const tn_option options[] = {
     {                                                                                              \
         .name = #set, TN__SIMD_TABLES(TABLE, set)                                                  \
     }
-/* The best one first. */
+/* The instruction sets, the best one first. */
 static const struct tn__simd variants[] = {
 #ifdef TN__HAVE_X86_LOOPS
     VARIANT(avx512),
@@ -44,7 +45,8 @@ static const struct tn__simd variants[] = {
 struct tn__simd tn__simd = VARIANT(baseline);
 
 #ifdef TN__HAVE_X86_LOOPS
-/* Conversions of float16, which not every compiler's __builtin_cpu_supports knows. */
+/* Returns whether the processor has F16C, the float16 conversions. Some compilers'
+ * __builtin_cpu_supports does not know "f16c". */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -52,7 +54,7 @@ static bool has_f16c(void)
 }
 #endif
 
-/* Whether this processor has the instruction set `name`. */
+/* Returns whether this processor has the instruction set `name`. */
 static bool runs_here(const char *name)
 {
 #ifdef TN__HAVE_X86_LOOPS
@@ -83,7 +85,7 @@ static tn_status choose_variant(const char *wanted)
     if (known)
         return tn_fail(
             TN_ERR_UNAVAILABLE,
-            "TENON_CPU_ISA: not supported by this processor, got %s; auto selects the best",
+            "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another set",
             wanted);
     return tn_fail(TN_ERR_VALUE,
                    "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2 or avx512",
@@ -93,6 +95,7 @@ static tn_status choose_variant(const char *wanted)
 static void deactivate(const tn_plugin *self)
 {
     (void)self;
+    tn__fft_plan_drop();
     tn__scratch_drop();
 }
 
@@ -103,9 +106,13 @@ static tn_status activate(const tn_plugin *self)
     uint64_t before = tn_error_mark();
     const char *math = tn_env_get("TENON_MATH");
     if (status == TN_OK && !math && tn_error_mark() != before)
-        return tn_error_last_code(); /* no memory to read it: not the same as unset */
+        return tn_error_last_code(); /* memory ran out: unknown whether TENON_MATH is set */
     tn__winograd_allowed = !math || strcmp(math, "exact") != 0;
-    return status == TN_OK ? tn__blas_open(options_data.blas) : status;
+    if (status == TN_OK)
+        status = tn__blas_open(options_data.blas);
+    if (status == TN_OK)
+        tn__lapack_find();
+    return status;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -134,7 +141,7 @@ static tn_plugin plugin = {
     .deactivate = deactivate,
 };
 
-/* The plugin has one table of kernels: those of all files, one after the other. */
+/* Copies the kernel tables of all files, one after the other, into the plugin's single table. */
 static void join_tables(void)
 {
     int64_t count = 0;
@@ -146,7 +153,8 @@ static void join_tables(void)
     plugin.n_kernels = count;
 }
 
-/* The host may query the plugin several times and from several threads. */
+/* Returns the descriptor and joins the tables on the first call: the host may ask for the
+ * descriptor several times and from several threads. */
 static const tn_plugin *joined(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The libraries of cuBLASLt: opening them, and choosing one for a device. blaslt_matmul.c calls
- * them. */
+ * Opens cuBLASLt libraries and chooses one for each device. blaslt_matmul.c calls the libraries. */
 #include "blaslt.h"
 
 #include <dlfcn.h>
@@ -32,7 +31,7 @@ static bool open_one(struct blaslt_library *library)
         void *address = dlsym(handle, symbols[i].name);
 
         if (!address) {
-            tn_log(TN_LOG_WARNING, "cuda: %s lacks %s and is not used", library->name,
+            tn_log(TN_LOG_WARNING, "cuda: %s has no function %s and is not used", library->name,
                    symbols[i].name);
             return false;
         }
@@ -84,10 +83,12 @@ void blaslt_open(const char *names)
         return;
     n_libraries = 0;
     if (automatic)
-        tn_log(TN_LOG_INFO, "cuda: no libcublasLt was found; products use our own kernel");
+        tn_log(TN_LOG_INFO, "cuda: no libcublasLt was found; matrix products use Tenon's kernel");
     else
         tn_log(TN_LOG_WARNING,
-               "cuda: TENON_CUDA_BLAS=%s cannot be opened; products use our own kernel", names);
+               "cuda: TENON_CUDA_BLAS=%s: no library can be opened; matrix products use Tenon's "
+               "kernel",
+               names);
 }
 
 void blaslt_describe(const struct blaslt_device *device, char *text, size_t size)
@@ -98,7 +99,7 @@ void blaslt_describe(const struct blaslt_device *device, char *text, size_t size
 
         tn_snprint(text, size, ", cuBLASLt %d.%d", version / 10000, version % 10000 / 100);
     } else if (n_libraries > 0 && !device->tried) {
-        tn_snprint(text, size, ", cuBLASLt"); /* the first product shows whether it starts */
+        tn_snprint(text, size, ", cuBLASLt"); /* the library starts at the first product */
     }
 }
 
@@ -131,7 +132,8 @@ const char *blaslt_status_name(blaslt_status status)
     return "unknown";
 }
 
-/* A library that does not start is named once, with what is used instead. */
+/* Chooses the library for a device. Logs one warning that names all libraries that did not start,
+ * and what matrix products use instead. */
 static void start(struct blaslt_device *device, const char *device_name)
 {
     char failures[768] = "";
@@ -148,7 +150,7 @@ static void start(struct blaslt_device *device, const char *device_name)
         if (!error)
             break;
         device->handle = NULL;
-        /* the file's name alone: three paths would be too long for a line of the log */
+        /* Only the file name: three full paths would be too long for a line of the log. */
         const char *slash = strrchr(libraries[i].name, '/');
         if (used < sizeof failures)
             used += (size_t)tn_snprint(failures + used, sizeof failures - used,
@@ -158,8 +160,8 @@ static void start(struct blaslt_device *device, const char *device_name)
     }
     atomic_store(&device->none, !device->handle);
     if (used > 0)
-        tn_log(TN_LOG_WARNING, "cuda: cuBLASLt does not start on %s (%s); products use %s",
-               device_name, failures, device->handle ? device->library->name : "our own kernel");
+        tn_log(TN_LOG_WARNING, "cuda: cuBLASLt does not start on %s (%s); matrix products use %s",
+               device_name, failures, device->handle ? device->library->name : "Tenon's kernel");
 }
 
 bool blaslt_start(struct blaslt_device *device, const char *name)

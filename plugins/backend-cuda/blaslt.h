@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuBLASLt as this plugin uses it: own declarations, so that no header of NVIDIA is needed, and
- * libraries that are opened when the plugin is activated, if there are any. */
-#ifndef BLASLT_H
-#define BLASLT_H
+ * The interface of cuBLASLt that this plugin uses. Types and functions are declared here, so that
+ * no NVIDIA header is needed. A library is opened when the plugin is activated; without one, the
+ * plugin works too. */
+#ifndef TN_BACKEND_CUDA_BLASLT_H
+#define TN_BACKEND_CUDA_BLASLT_H
 
 #include "cu_api.h"
 
@@ -32,10 +33,10 @@ enum {
     BLASLT_LAYOUT_BATCH_COUNT = 5,
     BLASLT_LAYOUT_BATCH_STRIDE = 6,
     BLASLT_PREF_WORKSPACE = 1,
-    BLASLT_PREF_ALIGN_A = 5 /* then B, C, D */
+    BLASLT_PREF_ALIGN_A = 5 /* B, C and D are the next three numbers */
 };
 
-/* A library by name, opened when it is needed. */
+/* A cuBLASLt library. It is opened when it is first needed. */
 struct blaslt_library {
     char name[4096];
     void *handle;
@@ -44,29 +45,31 @@ struct blaslt_library {
 #include "blaslt_functions.h"
 };
 
-/* The library of a device, chosen at its first product. */
+/* The library that a device uses; it is chosen at the first matrix product on the device. */
 struct blaslt_device {
-    void *handle; /* of `library`; NULL: no library, products use the kernel of matmul.cl */
+    void *handle; /* from cublasLtCreate(); NULL: products use the kernel of matmul.cl */
     const struct blaslt_library *library;
-    bool tried;          /* whether a choice was tried */
+    bool tried;          /* whether blaslt_start() has tried the libraries */
     _Atomic bool none;   /* whether no library starts on this device */
     _Atomic bool warned; /* whether an unexpected failure of a product was logged */
 };
 
-/* Sets the libraries that may be used: names or paths, separated by commas, in the order they
- * are tried; "auto": those of NVIDIA, newest first; "none". Where none can be opened, which is
- * logged, and where none starts on a device, products use the kernel of this plugin. */
+/* Sets the libraries to try, in this order: names or paths, separated by commas; "auto" stands for
+ * NVIDIA's libraries, newest first, and "none" for no library. Opens the first one that can be
+ * opened; logs a message if none can. If no library can be opened or none starts on a device,
+ * matrix products use the kernel of this plugin. */
 void blaslt_open(const char *names);
-/* Whether any library can be used. */
+/* Returns whether blaslt_open() has found a library. */
 bool blaslt_found(void);
-/* Starts the first library that works on the device called `name`, unless that was tried before.
- * The caller holds the device's lock, and its context is current. Returns whether there is one. */
+/* Starts the first library that works on the device, which is called `name` in messages. Does this
+ * only once per device. The caller holds the device's lock, and the device's context is current.
+ * Returns whether a library works on the device. */
 bool blaslt_start(struct blaslt_device *device, const char *name);
-/* Writes ", cuBLASLt 13.0" for the line of a device, or nothing. The caller holds the device's
- * lock. */
+/* Writes the library that the device uses, such as ", cuBLASLt 13.0", for the description of the
+ * device; "" if there is none. The caller holds the device's lock. */
 void blaslt_describe(const struct blaslt_device *device, char *text, size_t size);
 void blaslt_device_close(struct blaslt_device *device);
-/* "INVALID_VALUE". */
+/* Returns the name of a status without its prefix, such as "INVALID_VALUE". */
 const char *blaslt_status_name(blaslt_status status);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of cuBLASLt that this plugin uses, for an includer that defines
+ * The list of cuBLASLt functions that this plugin uses. The includer defines
  * BLASLT_FUNCTION(name, arguments). */
 
 /* clang-format off */

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * bmm through cuBLASLt. Its matrices are column-major, so y[m, n] = a b is computed as y^T = b^T
- * a^T: our rows are its columns. What the library does not take (no unit stride, integers) goes
- * to the kernel in matmul.cl. */
+ * bmm with cuBLASLt. The library's matrices are column-major, so y = a b is computed as
+ * y^T = b^T a^T: rows in Tenon are columns in the library. Products that the library does not
+ * support (integers, or no dimension with stride 1) use the kernel in matmul.cl. */
 #include "cuda.h"
 
 #include <string.h>
 
-/* A product as the library sees it: everything that its choice of an algorithm depends on. */
+/* The key of a cached plan: all properties of a product on which the library's choice of an
+ * algorithm depends. Keys are compared as bytes. */
 struct plan_key {
     int64_t m, n, k, batch;
-    int64_t lead[3], stride[3]; /* of b, a, y, in the library's order */
+    int64_t lead[3], stride[3]; /* leading dimension and batch stride of b, a and y */
     int32_t transposed[2];
     int32_t type, compute;
     uint32_t align[3];
-    uint32_t used;
+    uint32_t used; /* 1 in every key, so that an empty slot of the table differs from it */
 };
 
 struct cuda_plan {
@@ -23,7 +24,8 @@ struct cuda_plan {
     size_t workspace;
 };
 
-/* Whether the device has a library, which is started at its first product, and a table of plans. */
+/* Starts the device's library and allocates its table of plans if that has not been done. Returns
+ * whether the device has both. */
 static bool ready(struct cuda_device *device)
 {
     bool yes;
@@ -37,7 +39,7 @@ static bool ready(struct cuda_device *device)
     return yes;
 }
 
-/* ---- a product as the library sees it -------------------------------------------------------- */
+/* ---- the key of a product -------------------------------------------------------------------- */
 
 static bool type_of(tn_dtype dtype, int32_t *type, int32_t *compute)
 {
@@ -75,8 +77,9 @@ static uint32_t alignment_of(const tn_view *view)
     return align;
 }
 
-/* The leading dimension of a row-major matrix for the library, and whether the library has to
- * transpose it. False when neither dimension has stride 1. */
+/* Determines the leading dimension of a matrix for the library, and whether the library must
+ * transpose the matrix. Returns false if the library cannot read the matrix, for example because
+ * neither dimension has stride 1. */
 static bool matrix_of(const tn_view *view, int64_t *lead, int32_t *transposed)
 {
     int64_t rows = view->shape[1], columns = view->shape[2];
@@ -121,7 +124,7 @@ static bool key_make(struct plan_key *key, const tn_call *call)
     return key->m > 0 && key->n > 0 && key->k > 0 && key->batch > 0;
 }
 
-/* ---- calling it ------------------------------------------------------------------------------ */
+/* ---- calling the library --------------------------------------------------------------------- */
 
 struct product {
     void *desc;
@@ -140,7 +143,7 @@ static void product_drop(const struct blaslt_library *lt, struct product *produc
 static blaslt_status product_make(const struct blaslt_library *lt, struct product *product,
                                   const struct plan_key *key)
 {
-    /* the library's view: y^T [n, m] = b^T [n, k] a^T [k, m] */
+    /* The library computes y^T = b^T a^T, of shapes [n, m] = [n, k] [k, m]. */
     const int64_t rows[3] = { key->transposed[0] ? key->k : key->n,
                               key->transposed[1] ? key->m : key->k, key->n };
     const int64_t columns[3] = { key->transposed[0] ? key->n : key->k,
@@ -205,7 +208,8 @@ static blaslt_status algorithm_find(struct cuda_device *device, const struct pro
     return error;
 }
 
-/* The plan for a product, from the table or else from the library. */
+/* Gets the plan for a product from the table, or asks the library for an algorithm and adds the new
+ * plan to the table. A slot of the table is overwritten by the next key with the same hash. */
 static blaslt_status plan_get(struct cuda_device *device, const struct product *product,
                               const struct plan_key *key, size_t workspace, struct cuda_plan *out)
 {
@@ -239,17 +243,17 @@ size_t cuda_workspace_bmm(const tn_call *call)
     return device->capability[0] >= 9 ? (size_t)32 << 20 : (size_t)4 << 20;
 }
 
-/* After any failure of the library the kernel of matmul.cl computes the product; if the device
- * has failed, so does that kernel. A failure other than an unsupported shape is a warning, once
- * per device. */
+/* Logs a failure of the library; the caller then computes the product with the kernel of matmul.cl,
+ * which reports an error if the device itself has failed. Unsupported shapes are logged as debug
+ * messages; the first other failure on a device is logged as a warning. */
 static void refused(struct cuda_device *device, const struct plan_key *key, blaslt_status error)
 {
     bool expected = error == 7 || error == 15; /* INVALID_VALUE, NOT_SUPPORTED */
     bool first = !expected && !atomic_exchange(&device->blas.warned, true);
 
     tn_log(first ? TN_LOG_WARNING : TN_LOG_DEBUG,
-           "cuda: %s does not take a product of [%lld, %lld, %lld] by [%lld, %lld] on %s: "
-           "CUBLAS_STATUS_%s (%d); our own kernel is used",
+           "cuda: %s cannot compute a product of [%lld, %lld, %lld] by [%lld, %lld] on %s: "
+           "CUBLAS_STATUS_%s (%d); Tenon's kernel is used",
            device->blas.library->name, (long long)key->batch, (long long)key->m, (long long)key->k,
            (long long)key->k, (long long)key->n, device->name, blaslt_status_name(error),
            (int)error);

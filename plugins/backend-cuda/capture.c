@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recorded work: CUDA's graphs. The mode is relaxed, because the core may allocate memory while a
- * stream records. */
+ * Recording the work of a stream, as a CUDA graph. The capture mode is relaxed, because the core
+ * may allocate memory while a stream records, which the other modes forbid. */
 #include "cuda.h"
 
 tn_status cuda_capture_begin(void *handle, const tn_capture_args *args)
@@ -14,8 +14,8 @@ tn_status cuda_capture_begin(void *handle, const tn_capture_args *args)
     if (!cu.cuStreamBeginCapture || !cu.cuStreamEndCapture || !cu.cuGraphInstantiate ||
         !cu.cuGraphLaunch || !cu.cuGraphExecDestroy || !cu.cuGraphDestroy)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: the driver lacks graphs (cuGraphInstantiateWithFlags); expected that "
-                       "of CUDA 11.4 or newer",
+                       "%s: the driver cannot record work (no cuGraphInstantiateWithFlags); "
+                       "expected the driver of CUDA 11.4 or newer",
                        device->name);
     status = cuda_enter(device);
     if (status)
@@ -41,7 +41,7 @@ tn_status cuda_capture_end(void *handle, tn_capture_args *args)
     if (error == CUDA_SUCCESS && graph)
         error = cu.cuGraphInstantiate(&made, graph, 0);
     if (graph)
-        cu.cuGraphDestroy(graph); /* what is launched is a copy */
+        cu.cuGraphDestroy(graph); /* `made` is an executable copy of the graph */
     cuda_leave();
     args->graph = made;
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "ending a record");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context of a device: entering it, and what its errors mean. Every call from outside makes the
- * device's context current and restores that of the thread, since a program may use CUDA itself. */
+ * The context of a device: making it current, and handling its errors. Every function of the
+ * backend makes the device's context current and restores the thread's previous context before it
+ * returns, because the program may use CUDA itself. */
 #include "cuda.h"
 
 #include <unistd.h>
@@ -15,11 +16,13 @@ tn_status cuda_enter(struct cuda_device *device)
     if (device->pid != (int64_t)getpid())
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s: opened before fork; CUDA does not work in the child: open devices after fork",
+            "%s: opened before fork; CUDA does not work in the child process; open devices after "
+            "fork",
             device->name);
     if (device->lost)
         return tn_fail_native(TN_ERR_LOST, device->lost,
-                              "%s: lost since %s (%d); restart the process to use it again",
+                              "%s: lost after the error %s (%d); restart the process to use the "
+                              "device again",
                               device->name, cu_api_error_name(device->lost), (int)device->lost);
     error = cu.cuCtxPushCurrent(device->context);
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "entering the context");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the CUDA driver library; names its errors. */
+ * Opens the CUDA driver library and makes messages for its errors. */
 #include "cu_api.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ tn_status cu_api_open(const char *library)
 
         if (!address && !symbols[i].optional)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s: function %s missing; expected the driver of CUDA 11 or newer",
+                           "%s: function %s: missing; expected the driver of CUDA 11.2 or newer",
                            library, symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
@@ -64,7 +64,8 @@ tn_status cu_api_fail(CUresult error, const char *what, const char *device)
     if (cu_api_sticky(error))
         return tn_fail_native(
             TN_ERR_LOST, error,
-            "%s: %s failed: %s (%d); the device is lost to this process, its tensors are gone",
+            "%s: %s failed: %s (%d); the device is lost: this process can no longer use it or its "
+            "tensors",
             device, what, cu_api_error_name(error), (int)error);
     return tn_fail_native(code, error, "%s: %s failed: %s (%d)", device, what,
                           cu_api_error_name(error), (int)error);

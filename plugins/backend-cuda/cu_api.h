@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA driver API as this plugin uses it: own declarations, so that it compiles without a
- * toolkit, and addresses from the library that is opened when the plugin is activated. Names,
- * numbers and versions are those of cuda.h of CUDA 11. */
-#ifndef CU_API_H
-#define CU_API_H
+ * The part of the CUDA driver API that this plugin uses. Types and functions are declared here, so
+ * that the plugin compiles without the CUDA toolkit; the addresses of the functions come from the
+ * driver library, which is opened when the plugin is activated. Names, numbers and versions of
+ * functions are those in cuda.h of CUDA 11. */
+#ifndef TN_BACKEND_CUDA_CU_API_H
+#define TN_BACKEND_CUDA_CU_API_H
 
 #include <tenon/plugin.h>
 
@@ -64,17 +65,19 @@ struct cu_api {
 #include "cu_functions.h"
 };
 
-/* Filled by cu_api_open. */
+/* Filled by cu_api_open(). */
 extern struct cu_api cu;
 
-/* Opens the driver library (a name or a path); TN_ERR_UNAVAILABLE when it is missing or too old. */
+/* Opens the driver library (a name or a path). Returns TN_ERR_UNAVAILABLE if the library is missing
+ * or too old. */
 tn_status cu_api_open(const char *library);
-/* "CUDA_ERROR_OUT_OF_MEMORY". */
+/* Returns the name of an error, such as "CUDA_ERROR_OUT_OF_MEMORY"; "?" if it is unknown. */
 const char *cu_api_error_name(CUresult error);
-/* Whether every later call in the same context fails with this error. */
+/* Returns whether an error is sticky: every later call in the same context fails with the same
+ * error. */
 bool cu_api_sticky(CUresult error);
-/* Records a failure: `what` was asked of `device`. Returns TN_ERR_MEMORY, TN_ERR_LOST or
- * TN_ERR_DEVICE. */
+/* Sets the error "DEVICE: WHAT failed: ..."; `what` names the failed action. Returns TN_ERR_MEMORY,
+ * TN_ERR_LOST (for a sticky error) or TN_ERR_DEVICE. */
 tn_status cu_api_fail(CUresult error, const char *what, const char *device);
 
 #endif

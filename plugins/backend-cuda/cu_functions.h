@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of the CUDA driver that this plugin uses, for an includer that defines
- * CU_FUNCTION(member, symbol in the library, arguments). An older driver may lack those of
- * CU_OPTIONAL, which are NULL then. */
+ * The list of CUDA driver functions that this plugin uses. The includer defines
+ * CU_FUNCTION(member, symbol in the library, arguments), and can define CU_OPTIONAL for functions
+ * that an older driver may lack; the pointers of missing functions are NULL. */
 #ifndef CU_OPTIONAL
 #define CU_OPTIONAL CU_FUNCTION
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the CUDA backend share. */
-#ifndef TENON_BACKEND_CUDA_H
-#define TENON_BACKEND_CUDA_H
+ * Declarations that the files of the CUDA backend share. */
+#ifndef TN_BACKEND_CUDA_CUDA_H
+#define TN_BACKEND_CUDA_CUDA_H
 
 #include "blaslt.h"
 #include "../gpu/gpu.h"
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <tenon/native.h>
 
-/* What TENON_CUDA_... sets. */
+/* The values of TENON_CUDA_DRIVER, TENON_CUDA_BLAS and TENON_CUDA_KERNELS. */
 struct cuda_options {
     const char *driver;
     const char *blas;
@@ -22,57 +22,59 @@ extern struct cuda_options cuda_options;
 #define CUDA_STAGES 2
 #define CUDA_STAGE_BYTES (1u << 20)
 #define CUDA_PLANS 64
-#define CUDA_PEERS 256 /* no peer access to devices beyond this number */
+#define CUDA_PEERS 256 /* devices with this number or a higher one get no peer access */
 
-struct cuda_plan; /* blaslt_matmul.c: a product whose algorithm is known */
+struct cuda_plan; /* blaslt_matmul.c: a cached matrix product with the algorithm chosen for it */
 
 struct cuda_device {
     CUdevice id;
-    CUcontext context; /* the primary one, which other libraries of the process use, too */
+    CUcontext context; /* the primary context, which other libraries of the process also use */
     char name[128];
     int32_t capability[2];
-    int64_t pid;          /* of the process that opened it */
-    _Atomic int32_t lost; /* the CUresult that ended it */
+    int64_t pid;          /* the process that opened the device */
+    _Atomic int32_t lost; /* the error after which the device cannot be used; 0: none */
     tn_cuda_native native;
-    pthread_mutex_t lock;            /* for loading modules, for plans, for peers */
+    pthread_mutex_t lock;            /* protects loading of modules, `blas`, `plans` and `peers` */
     uint64_t peers[CUDA_PEERS / 64]; /* bit i: peer access to device i was requested */
     CUmodule modules[GPU_TEXT_COUNT];
     _Atomic(CUfunction) functions[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
     struct blaslt_device blas;
-    struct cuda_plan *plans; /* CUDA_PLANS of them, allocated at the first product */
+    struct cuda_plan *plans; /* CUDA_PLANS slots, allocated at the first product */
 };
 
-/* Pinned memory for copies between host and device. A stream has two: one is copied while the
- * other is used. */
+/* A block of pinned memory for copies between host and device. A stream has two blocks: the device
+ * copies one while the host fills or reads the other. */
 struct cuda_stage {
     void *at;
-    CUevent done;
-    bool busy;
+    CUevent done; /* recorded after the device's copy */
+    bool busy;    /* the device's copy may still run */
 };
 
 struct cuda_stream {
     struct cuda_device *device;
     CUstream stream;
-    gpu_error *error; /* pinned, mapped into the device */
-    CUdeviceptr error_at;
-    bool external; /* the program's: used, not destroyed */
-    bool records;  /* its work */
-    bool may_fail; /* a kernel that can write to it was started since it was last read */
+    gpu_error *error;     /* pinned host memory, which kernels can write to */
+    CUdeviceptr error_at; /* the device address of *error */
+    bool external;        /* `stream` belongs to the program and is not destroyed here */
+    bool records;         /* the stream's work is being recorded (capture.c) */
+    bool may_fail;        /* a kernel that can write to *error was started since the last check */
     struct cuda_stage stages[CUDA_STAGES];
 };
 
-/* context.c */
+/* context.c: the context of a device, and its errors. */
 
-/* Makes the device's context current until cuda_leave. Fails when the device is lost, or was
- * opened before a fork. */
+/* Makes the device's context current until cuda_leave(). Fails if the device is lost, or if it was
+ * opened before a fork and this is the child process. */
 tn_status cuda_enter(struct cuda_device *device);
 void cuda_leave(void);
-/* The same for what frees: false, without an error, where nothing can be freed any more. */
+/* Like cuda_enter(), for functions that free memory or handles. Returns false, without setting an
+ * error, if the device is lost or belongs to the parent process: nothing can be freed then. */
 bool cuda_enter_to_free(struct cuda_device *device);
-/* cu_api_fail; after a sticky error the device is lost. */
+/* Like cu_api_fail(); also marks the device as lost if the error is sticky. */
 tn_status cuda_fail(struct cuda_device *device, CUresult error, const char *what);
 
-/* program.c: the kernels inside the plugin, or in files. */
+/* program.c: loads kernels, which are inside the plugin or in files. cuda_kernels_found() returns
+ * whether there are any. cuda_function() finds the driver's handle of a kernel. */
 bool cuda_kernels_found(void);
 tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_dtype type,
                         CUfunction *out);
@@ -82,7 +84,8 @@ void cuda_modules_drop(struct cuda_device *device);
 tn_status cuda_run_bmm(const tn_call *call);
 size_t cuda_workspace_bmm(const tn_call *call);
 
-/* stream.c: functions of the backend, and the driver's handle of a stream. */
+/* stream.c: cuda_stream_native() returns the driver's handle of a stream; the other functions are
+ * members of cuda_backend. */
 void *cuda_stream_native(void *stream);
 tn_status cuda_stream_new(void *device, const tn_stream_args *args, void **stream);
 void cuda_stream_drop(void *device, void *stream);
@@ -94,16 +97,17 @@ tn_status cuda_event_wait(void *device, void *event, void *stream);
 tn_status cuda_event_sync(void *device, void *event);
 tn_status cuda_event_query(void *device, void *event, bool *done);
 tn_status cuda_event_elapsed(void *device, void *from, void *to, double *milliseconds);
-/* Waits, and returns the first failure of the work. The context is current. */
+/* Waits until the stream's work is done, and returns the first failure of that work. The device's
+ * context must be current. */
 tn_status cuda_stream_wait(struct cuda_stream *stream);
 
-/* capture.c: the same. */
+/* capture.c: members of cuda_backend. */
 tn_status cuda_capture_begin(void *device, const tn_capture_args *args);
 tn_status cuda_capture_end(void *device, tn_capture_args *args);
 tn_status cuda_capture_launch(void *device, const tn_capture_args *args);
 void cuda_capture_drop(void *device, const tn_capture_args *args);
 
-/* transfer.c: the same. */
+/* transfer.c: members of cuda_backend. */
 tn_status cuda_copy(void *device, const tn_copy_args *args);
 tn_status cuda_fill(void *device, const tn_fill_args *args);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUDA devices: finding and opening them, memory, what there is to know of them. */
+ * CUDA devices: finding and opening them, allocating memory, and querying their properties. */
 #include "cuda.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define OLDEST_DRIVER 11020 /* CUDA 11.2 */
+#define OLDEST_DRIVER 11020 /* CUDA 11.2, in the encoding of cuDriverGetVersion() */
 
 static int32_t device_count;
 
@@ -161,7 +161,7 @@ static tn_status device_alloc(void *handle, tn_memory *memory)
     default:
         cuda_leave();
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: memory: kind %u is not there; expected device, pinned or managed "
+                       "%s: memory: unsupported kind, got %u; expected device, pinned or managed "
                        "memory",
                        device->name, memory->kind);
     }
@@ -190,7 +190,7 @@ static void device_free(void *handle, const tn_memory *memory)
     }
 }
 
-/* ---- what else there is to know -------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static tn_status peer(void *handle, void *other_, bool *direct)
 {
@@ -202,7 +202,7 @@ static tn_status peer(void *handle, void *other_, bool *direct)
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(device, error, "querying peer access");
 }
 
-/* The NUMA node of a device on the PCI bus, as the kernel has it; -1: unknown. */
+/* Returns the NUMA node of a PCI device, which the Linux kernel shows in /sys; -1 if unknown. */
 static int64_t numa_node(const char *pci)
 {
     char path[64], text[32] = "";

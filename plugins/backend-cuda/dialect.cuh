@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language of the kernel texts in CUDA (plugins/backend-opencl/dialect.cl defines it for
- * OpenCL), and what every text needs. */
+ * Defines for CUDA the macros and types in which the kernel texts are written
+ * (plugins/backend-opencl/dialect.cl defines them for OpenCL), and includes the files that every
+ * text needs. */
 #ifndef TN_CUDA_DIALECT
 #define TN_CUDA_DIALECT
 

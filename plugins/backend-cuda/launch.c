@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions that plugins/gpu needs of the backend: starting kernels, copies, errors. */
+ * Functions that plugins/gpu/gpu.h requires from a backend: starting kernels, copies, errors. */
 #include "cuda.h"
 
 #define MAX_ARGS 8

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugin: options, kernels, activation, which opens NVIDIA's libraries. */
+ * The plugin: its options, its kernels, and its activation, which opens NVIDIA's libraries. */
 #include "cuda.h"
 
 static const tn_option options[] = {
@@ -8,8 +8,8 @@ static const tn_option options[] = {
                      "the driver library to open, a name or a path"),
     TN_OPTION_STRING(
         struct cuda_options, blas, "\"auto\"",
-        "the cuBLASLt for products of matrices, a name or a path, or several, separated by commas: "
-        "the first that starts; \"none\": our own kernel"),
+        "the cuBLASLt library for matrix products: names or paths, separated by commas, of which "
+        "the first that starts is used; \"none\": Tenon's own kernel"),
     TN_OPTION_STRING(
         struct cuda_options, kernels, "\"\"",
         "a folder with NAME.fatbin files to load in place of the kernels inside the plugin"),
@@ -33,8 +33,9 @@ static tn_status activate(const tn_plugin *self)
 
     if (!cuda_kernels_found())
         return tn_fail(TN_ERR_UNAVAILABLE,
-                       "CUDA: built without kernels, since configure found no nvcc; configure with "
-                       "--with-cuda=yes, or set TENON_CUDA_KERNELS=FOLDER to load them from files");
+                       "CUDA: built without kernels, because configure found no nvcc; configure "
+                       "with --with-cuda=yes, or set TENON_CUDA_KERNELS to a folder with the "
+                       "kernels as files");
     status = cu_api_open(cuda_options.driver ? cuda_options.driver : "libcuda.so.1");
     if (!status)
         blaslt_open(cuda_options.blas ? cuda_options.blas : "auto");

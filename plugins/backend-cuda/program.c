@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules and their kernels: fatbins that the build embedded, or files of TENON_CUDA_KERNELS. A
- * module has the kernels of a text and is loaded when one of them is first needed. */
+ * Loads CUDA modules and finds their kernels. A module contains the kernels of one text; it is
+ * loaded when one of its kernels is first needed, from the fatbin that the build embedded or from a
+ * file in the folder TENON_CUDA_KERNELS. */
 #include "cuda.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +38,7 @@ bool cuda_kernels_found(void)
 /* Reads a file of TENON_CUDA_KERNELS into memory that the caller frees. */
 static tn_status image_read(const char *path, void **out)
 {
-    /* Not blocking: opening a FIFO would wait for a writer. */
+    /* O_NONBLOCK, because opening a FIFO would otherwise wait for a writer. */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = opened >= 0 ? fdopen(opened, "rb") : NULL;
     long size = -1;
@@ -56,8 +58,8 @@ static tn_status image_read(const char *path, void **out)
     if (!image)
         return tn_fail(
             TN_ERR_IO,
-            "CUDA: kernels: cannot read them from %q; expected a folder with NAME.fatbin files in "
-            "TENON_CUDA_KERNELS",
+            "CUDA: kernels: cannot read the file %q; expected TENON_CUDA_KERNELS to be a folder "
+            "with NAME.fatbin files",
             path);
     image[size] = '\0';
     *out = image;
@@ -72,10 +74,14 @@ static tn_status module_load(struct cuda_device *device, enum gpu_text text)
     CUresult error;
 
     if (cuda_options.kernels && *cuda_options.kernels) {
-        char path[1024];
+        char path[PATH_MAX];
         tn_status status;
 
-        tn_snprint(path, sizeof path, "%s/%s.fatbin", cuda_options.kernels, texts[text].name);
+        if (tn_snprint(path, sizeof path, "%s/%s.fatbin", cuda_options.kernels, texts[text].name) >=
+            (int64_t)sizeof path)
+            return tn_fail(TN_ERR_VALUE,
+                           "CUDA: TENON_CUDA_KERNELS: path too long; expected at most %d bytes",
+                           PATH_MAX - 1);
         status = image_read(path, &read);
         if (status)
             return status;
@@ -93,8 +99,8 @@ static tn_status module_load(struct cuda_device *device, enum gpu_text text)
         cu.cuDriverGetVersion(&version);
         return tn_fail_native(
             TN_ERR_UNAVAILABLE, error,
-            "kernels of %s: do not run on %s (compute capability %d.%d, driver for CUDA %d.%d): "
-            "%s (%d); use a newer driver, or build with another nvcc",
+            "CUDA: kernels of %s: do not run on %s (compute capability %d.%d, driver for CUDA "
+            "%d.%d): %s (%d); use a newer driver, or build Tenon with another nvcc",
             texts[text].name, device->name, (int)device->capability[0], (int)device->capability[1],
             version / 1000, version % 1000 / 10, cu_api_error_name(error), (int)error);
     }

@@ -84,7 +84,7 @@ tn_status cuda_stream_wait(struct cuda_stream *stream)
     for (int i = 0; i < CUDA_STAGES; i++)
         stream->stages[i].busy = false;
     if (error != CUDA_SUCCESS)
-        return cuda_fail(stream->device, error, "work of a stream");
+        return cuda_fail(stream->device, error, "waiting for the work of a stream");
     if (!stream->may_fail)
         return TN_OK;
     stream->may_fail = false;

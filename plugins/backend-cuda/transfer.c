@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies, through pinned memory where the host's is not, and fills. */
+ * Copies and fills. Copies between the device and host memory that is not pinned go through the
+ * stream's blocks of pinned memory. */
 #include "cuda.h"
 
 #include <string.h>
 
-/* Waits until pinned memory is free. It is allocated at the first copy: many streams never need
- * it. */
+/* Waits until block number `which` of the stream's pinned memory is free. The block is allocated at
+ * the first copy, because many streams never need one. */
 static CUresult stage_take(struct cuda_stream *stream, int which, struct cuda_stage **out)
 {
     struct cuda_stage *stage = &stream->stages[which];
@@ -24,7 +25,8 @@ static CUresult stage_take(struct cuda_stream *stream, int which, struct cuda_st
     return error;
 }
 
-/* Returns when `from` is in pinned memory; the copy to the device may still be running. */
+/* Copies from the host through pinned memory. Returns when all of `from` has been read; the copy to
+ * the device may still be running. */
 static CUresult copy_in(struct cuda_stream *stream, CUdeviceptr to, const char *from, size_t bytes)
 {
     CUresult error = CUDA_SUCCESS;
@@ -48,7 +50,8 @@ static CUresult copy_in(struct cuda_stream *stream, CUdeviceptr to, const char *
     return error;
 }
 
-/* One part is copied to pinned memory while the one before is copied to `to`. */
+/* Copies to the host through pinned memory: while the device copies one part to pinned memory, the
+ * host copies the part before from pinned memory to `to`. */
 static CUresult copy_out(struct cuda_stream *stream, char *to, CUdeviceptr from, size_t bytes)
 {
     size_t asked[CUDA_STAGES] = { 0 }, left = bytes;
@@ -83,8 +86,8 @@ static CUresult copy_out(struct cuda_stream *stream, char *to, CUdeviceptr from,
     return error;
 }
 
-/* Requests direct access from source to target, once per pair. Without it the driver copies
- * through the host. The source's context is current. */
+/* Requests direct access from the source device to the target device, once per pair. Without this
+ * access the driver copies through the host. The source's context must be current. */
 static void peer_enable(struct cuda_device *source, const struct cuda_device *target)
 {
     uint64_t bit = (uint64_t)1 << (target->id % 64), *peers;
@@ -101,7 +104,7 @@ static void peer_enable(struct cuda_device *source, const struct cuda_device *ta
         if (error == CUDA_SUCCESS && can)
             error = cu.cuCtxEnablePeerAccess(target->context, 0);
         if (error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
-            error = CUDA_SUCCESS; /* by the program, or another library of the process */
+            error = CUDA_SUCCESS; /* the program or another library has enabled it */
         if (error != CUDA_SUCCESS || !can)
             tn_log(TN_LOG_INFO, "cuda: copies from %s to %s go through the host: %s", source->name,
                    target->name,
@@ -120,7 +123,9 @@ static char *host_address(const tn_copy_end *end)
     return (char *)end->memory + end->offset;
 }
 
-/* From the host, to the host, inside the device, to another device. The context is current. */
+/* Enqueues a copy of any direction: from the host, to the host, inside the device, or to another
+ * device. Without TN_COPY_ASYNC, a copy from or to the host is finished with the host memory when
+ * this returns. The device's context must be current. */
 static CUresult copy_by_ends(const tn_copy_args *args)
 {
     struct cuda_stream *stream = args->stream;
@@ -144,7 +149,8 @@ static CUresult copy_by_ends(const tn_copy_args *args)
                                 source->context, bytes, stream->stream);
 }
 
-/* A copy to the host that waits returns a failure of the work that computed the values, too. */
+/* A copy to the host without TN_COPY_ASYNC also returns errors that kernels recorded, because the
+ * values depend on the work of these kernels. */
 tn_status cuda_copy(void *handle, const tn_copy_args *args)
 {
     struct cuda_stream *stream = args->stream;
@@ -166,7 +172,8 @@ tn_status cuda_copy(void *handle, const tn_copy_args *args)
     return status;
 }
 
-/* A pattern of 1, 2 or 4 bytes; longer ones are copied from the host. */
+/* Fills memory with a pattern. For patterns of 1, 2 or 4 bytes the driver has a function; a longer
+ * pattern is copied from the host. */
 static CUresult fill_with(const tn_fill_args *args, struct cuda_stream *stream)
 {
     CUdeviceptr at = (CUdeviceptr)(uintptr_t)args->memory + args->offset;
@@ -203,7 +210,7 @@ tn_status cuda_fill(void *handle, const tn_fill_args *args)
     CUresult error;
     tn_status status;
 
-    if (stream->records && args->pattern_bytes > 4) /* it would come from the host */
+    if (stream->records && args->pattern_bytes > 4) /* the pattern would be copied from the host */
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "%s: a fill with a pattern of %u bytes cannot be recorded; expected 1, 2 or "
                        "4 bytes, or the operator fill",

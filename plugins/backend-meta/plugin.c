@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device "meta": shapes and types without memory. Operators infer what they would return and
- * stop there: the core asks a device with TN_BACKEND_NO_MEMORY for no memory, copies nothing and
- * runs no kernels, so there are none here. This is also the smallest complete backend;
- * docs/plugins/backends.md explains it step by step. `tenon new backend` begins one that has
- * memory. */
+ * The device "meta", whose tensors have a shape and a dtype but no memory. Operators only infer
+ * shape and dtype of their results: for a device with TN_BACKEND_NO_MEMORY, the core allocates no
+ * memory, copies nothing and runs no kernels, so this file defines none of these functions. This is
+ * also the smallest complete backend; docs/plugins/backends.md explains it step by step.
+ * `tenon new backend` creates the source of a backend that has memory. */
 #include <tenon/plugin.h>
 
-/* How many devices there are. One that looks for hardware returns tn_fail(TN_ERR_UNAVAILABLE,
- * "why not") where there is none. */
+/* Sets the number of devices. A backend for hardware returns tn_fail(TN_ERR_UNAVAILABLE, "reason")
+ * if there is no device. */
 static tn_status enumerate(const tn_backend_def *self, int32_t *count)
 {
     (void)self;
@@ -16,8 +16,8 @@ static tn_status enumerate(const tn_backend_def *self, int32_t *count)
     return TN_OK;
 }
 
-/* The handle that all other functions get. A device without a state can give any address of its
- * own. */
+/* Sets the handle that is passed to all other functions. A device without state can use any address
+ * that belongs to the plugin. */
 static tn_status device_open(const tn_backend_def *self, int32_t index, void **device)
 {
     (void)self;

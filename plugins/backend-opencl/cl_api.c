@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the OpenCL loader; names its errors. */
+ * Opens the OpenCL loader and makes messages for OpenCL's errors. */
 #include "cl_api.h"
 
 #include <dlfcn.h>
@@ -66,7 +66,7 @@ tn_status cl_api_open(const char *library)
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s: function %s missing; expected a loader of OpenCL 1.2 or newer",
+                           "%s: function %s: missing; expected a loader of OpenCL 1.2 or newer",
                            library, symbols[i].name);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenCL as this plugin uses it: types from the Khronos headers, functions from the ICD loader
- * that is opened when the plugin is activated. Nothing is linked, because drivers start threads
- * when they are loaded (rule 1 of the ABI). */
-#ifndef CL_API_H
-#define CL_API_H
+ * The OpenCL functions that this plugin uses. Types come from the Khronos headers, functions from
+ * the ICD loader, which is opened when the plugin is activated. The plugin is not linked with the
+ * loader, because drivers start threads when they are loaded; rule 1 of docs/abi.md forbids this
+ * when a plugin is loaded. */
+#ifndef TN_BACKEND_OPENCL_CL_API_H
+#define TN_BACKEND_OPENCL_CL_API_H
 
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS 1
@@ -31,15 +32,16 @@ struct cl_api {
 #undef CL_MEMBER_
 };
 
-/* Filled by cl_api_open. */
+/* Filled by cl_api_open(). */
 extern struct cl_api cl;
 
-/* Opens the loader (a name or a path); TN_ERR_UNAVAILABLE when it is missing or too old. */
+/* Opens the loader (a name or a path). Returns TN_ERR_UNAVAILABLE if the loader is missing or too
+ * old. */
 tn_status cl_api_open(const char *library);
-/* "CL_OUT_OF_RESOURCES"; "?" for a number that the standard does not have. */
+/* Returns the name of an error, such as "CL_OUT_OF_RESOURCES"; "?" if it is unknown. */
 const char *cl_api_error_name(cl_int error);
-/* Records a failure: `what` was asked of `device`. Returns TN_ERR_MEMORY, TN_ERR_LOST or
- * TN_ERR_DEVICE. */
+/* Sets the error "DEVICE: WHAT failed: ..."; `what` names the failed action. Returns TN_ERR_MEMORY,
+ * TN_ERR_LOST or TN_ERR_DEVICE. */
 tn_status cl_api_fail(cl_int error, const char *what, const char *device);
 
 #endif

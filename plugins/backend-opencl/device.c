@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenCL devices: finding them, memory, in-order queues as streams, markers as events, copies. */
+ * OpenCL devices: finding and opening them, memory, streams (in-order command queues), events
+ * (markers in a queue), copies. */
 #include "opencl.h"
 
 #include <string.h>
@@ -9,14 +10,14 @@
 #define MAX_PLATFORMS 16
 #define MAX_DEVICES 64
 
-/* A device that was found. The order is GPUs, accelerators, processors, and among equals the
- * platform's name. */
+/* A device that was found. Devices are numbered in this order: GPUs, accelerators, processors;
+ * within each of these classes by the name of the platform, then in the order of the driver. */
 struct found {
     cl_platform_id platform;
     cl_device_id id;
-    int32_t rank;
-    int32_t place;
-    char vendor[128];
+    int32_t rank;     /* 0: GPU, 1: accelerator, 2: processor */
+    int32_t place;    /* number in the order in which the drivers list devices */
+    char vendor[128]; /* name of the platform */
 };
 
 struct opencl_options opencl_options;
@@ -65,7 +66,7 @@ static void found_add_if_usable(cl_platform_id platform, cl_device_id id, int32_
         tn_log(TN_LOG_INFO, "OpenCL device %q of %q is ignored: %s", name, one.vendor,
                !available  ? "it is not available"
                : !compiler ? "it has no compiler"
-                           : "its groups are smaller than 256 work items");
+                           : "it does not support work groups of 256 items");
         return;
     }
     one.rank = type & CL_DEVICE_TYPE_GPU ? 0 : type & CL_DEVICE_TYPE_ACCELERATOR ? 1 : 2;
@@ -101,7 +102,7 @@ tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count)
     if (found_count == 0)
         return tn_fail(
             TN_ERR_UNAVAILABLE,
-            "OpenCL: no device can be used, got %u platforms; expected one with a device",
+            "OpenCL: no usable device on %u platforms; TENON_LOG=info says why devices are ignored",
             (unsigned)n_platforms);
     *count = found_count;
     return TN_OK;
@@ -117,7 +118,7 @@ static void *queue_of(void *stream)
     return ((struct opencl_stream *)stream)->queue;
 }
 
-/* The options for the compiler. */
+/* Sets device->fp64, and the options for the compiler of the device. */
 static void choose_options(struct opencl_device *device)
 {
     char extensions[8192] = "";
@@ -219,7 +220,8 @@ static tn_status device_info(void *handle, tn_device_info *out)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Most drivers allocate memory when it is first used, and fail only then. So this writes to it. */
+/* Writes one byte to a new buffer and waits. Most drivers allocate the memory of a buffer only when
+ * it is first used; without this write, a failure would come later. */
 static cl_int buffer_touch(struct opencl_device *device, cl_mem buffer, uint64_t bytes)
 {
     const char zero = 0;
@@ -233,7 +235,8 @@ static cl_int buffer_touch(struct opencl_device *device, cl_mem buffer, uint64_t
     return error;
 }
 
-/* Pinned memory is a buffer that the driver keeps in the host's memory and that stays mapped. */
+/* Maps a buffer for pinned memory: the driver keeps it in host memory, and it stays mapped until it
+ * is freed. */
 static cl_int buffer_map(struct opencl_device *device, cl_mem buffer, tn_memory *memory)
 {
     cl_int error = CL_SUCCESS;
@@ -254,7 +257,7 @@ static tn_status device_alloc(void *handle, tn_memory *memory)
 
     if (memory->kind != TN_MEMORY_DEVICE && !pinned)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: memory: kind %u is not there; expected device or pinned memory",
+                       "%s: memory: unsupported kind, got %u; expected device or pinned memory",
                        device->name, memory->kind);
     if (device->max_alloc && memory->bytes > device->max_alloc)
         return tn_fail(
@@ -273,7 +276,7 @@ static tn_status device_alloc(void *handle, tn_memory *memory)
         cl.clReleaseMemObject(buffer);
     }
     return tn_fail_native(error == CL_DEVICE_NOT_AVAILABLE ? TN_ERR_LOST : TN_ERR_MEMORY, error,
-                          "%s: no memory for %llu bytes: %s (%d)", device->name,
+                          "%s: allocation of %llu bytes failed: %s (%d)", device->name,
                           (unsigned long long)memory->bytes, cl_api_error_name(error), (int)error);
 }
 
@@ -343,7 +346,8 @@ static tn_status stream_new(void *handle, const tn_stream_args *args, void **out
     return TN_OK;
 }
 
-/* Reads the record that finished kernels may have left, and clears it. */
+/* Reads and clears the stream's error record, and returns the error that a kernel recorded there.
+ * The stream's work must be done. */
 tn_status opencl_check_errors(struct opencl_stream *stream)
 {
     gpu_error record, none = { 0 };
@@ -376,10 +380,10 @@ static tn_status stream_sync(void *handle, void *stream_)
     return opencl_check_errors(stream);
 }
 
-/* ---- events: a marker of the queue ----------------------------------------------------------- */
+/* ---- events: markers in a queue -------------------------------------------------------------- */
 
 struct opencl_event {
-    cl_event event; /* NULL: not recorded yet, which counts as done */
+    cl_event event; /* NULL: the event was never recorded and counts as done */
 };
 
 static tn_status event_new(void *handle, const tn_event_args *args, void **out)
@@ -407,7 +411,8 @@ static tn_status event_record(void *handle, void *event_, void *stream_)
     cl_event marker = NULL;
     cl_int error = cl.clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker);
 
-    /* flushed, because another queue may wait for it, or the host query it */
+    /* The queue is flushed so that the marker is reached even if nobody waits for this queue:
+     * another queue may wait for the marker, or the host may query it. */
     if (error == CL_SUCCESS)
         error = cl.clFlush(stream->queue);
     if (error != CL_SUCCESS) {
@@ -464,8 +469,9 @@ static tn_status event_query(void *handle, void *event_, bool *done)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* From or to the host: one that waits, unless the host's memory stays as it is meanwhile. A failure
- * of the work that computed the values is returned by one that waits, too. */
+/* Copies from or to the host wait until the copy is done, except with TN_COPY_ASYNC, with which the
+ * caller keeps the host memory unchanged. A copy to the host that waits also returns errors that
+ * kernels recorded, because the values depend on the work of these kernels. */
 static tn_status copy(void *handle, const tn_copy_args *args)
 {
     struct opencl_device *device = handle;
@@ -505,7 +511,7 @@ static tn_status fill(void *handle, const tn_fill_args *args)
     return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "filling memory", device->name);
 }
 
-/* ---- what else there is to know -------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static tn_status properties(void *handle, tn_pack *out)
 {
@@ -554,7 +560,7 @@ static void *native_stream(void *handle, void *stream)
 const tn_backend_def opencl_backend = {
     TN_HEAD(tn_backend_def),
     .type = "opencl",
-    .help = "every OpenCL 1.2 device of this machine, compiled for when first used",
+    .help = "every OpenCL 1.2 device of this machine; kernels are compiled when first used",
     .flags = TN_BACKEND_ASYNC,
     .dlpack_type = 4, /* kDLOpenCL */
     .enumerate = opencl_enumerate,

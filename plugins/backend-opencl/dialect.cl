@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language of the kernel texts, in OpenCL C 1.2. plugins/backend-cuda/dialect.cuh defines
- * the same words for CUDA, tests/fake-cuda/dialect.h for a C compiler. */
+ * Defines for OpenCL C 1.2 the macros and types in which the kernel texts are written.
+ * plugins/backend-cuda/dialect.cuh defines them for CUDA, tests/fake-cuda/dialect.h for a C
+ * compiler. */
 #ifdef TN_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -19,8 +20,9 @@ typedef ulong u64;
 #define LOCAL __local
 #define DEVICE static
 
-/* KERNEL: independent work items. GROUP_KERNEL, TILE_KERNEL: work items of a group share local
- * memory. */
+/* KERNEL begins a kernel whose work items are independent. GROUP_KERNEL and TILE_KERNEL begin
+ * kernels whose work items share local memory within a group: of GROUP items, and of
+ * GROUP_X x GROUP_Y items. */
 #define GROUP 256
 #define GROUP_X 16
 #define GROUP_Y 16
@@ -32,7 +34,8 @@ typedef ulong u64;
 #define GROUP_ID_Z() ((i64)get_group_id(2))
 #define LOCAL_ID() ((i32)get_local_id(0))
 #define LOCAL_ID_Y() ((i32)get_local_id(1))
-/* before loops over dimensions: there are few, so unrolling makes the code larger and not faster */
+/* Prevents unrolling of a loop. It is used for loops over dimensions: there are few dimensions, so
+ * unrolling makes the code larger but not faster. */
 #define SHORT_LOOP _Pragma("unroll 1")
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define TAKE(flag) (atomic_cmpxchg((volatile __global i32 *)(flag), 0, 1) == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions that plugins/gpu needs of the backend: starting kernels, copies, errors. */
+ * Functions that plugins/gpu/gpu.h requires from a backend: starting kernels, copies, errors. */
 #include "opencl.h"
 
-#define FLUSH_EVERY 32 /* kernels; some drivers start nothing before a flush or a wait */
+#define FLUSH_EVERY 32 /* launches; some drivers start no kernel before a flush or a wait */
 
 tn_status gpu_launch(const tn_call *call, enum gpu_kernel id, tn_dtype type, int64_t x, int64_t z,
                      const gpu_arg *args, int32_t count)

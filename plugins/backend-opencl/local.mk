@@ -13,7 +13,7 @@ plugins_backend_opencl_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_opencl_la_LDFLAGS = $(TN_PLUGIN_LINK)
 endif
 
-# One file with all texts.
+# texts.c contains all kernel texts.
 %D%/texts.c: $(TN_OPENCL_TEXTS) $(TN_GPU_TEMPLATES) build-aux/embed
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && rm -f $@.tmp && for f in $(TN_OPENCL_TEXTS); do \
 	    test -f $$f || f=$(srcdir)/$$f; \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the OpenCL backend share. */
-#ifndef OPENCL_H
-#define OPENCL_H
+ * Declarations that the files of the OpenCL backend share. */
+#ifndef TN_BACKEND_OPENCL_OPENCL_H
+#define TN_BACKEND_OPENCL_OPENCL_H
 
 #include "cl_api.h"
 #include "../gpu/gpu.h"
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <tenon/native.h>
 
-/* What TENON_OPENCL_... sets. */
+/* The values of the environment variables TENON_OPENCL_LIBRARY and TENON_OPENCL_BUILD. */
 struct opencl_options {
     const char *library;
     const char *build;
@@ -22,25 +22,26 @@ struct opencl_device {
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue; /* for allocation only, under `lock` */
+    cl_command_queue queue; /* used only for allocating and freeing memory, under `lock` */
     char name[128];
     char driver[128];
     char build_options[256];
     uint64_t max_alloc;
-    int64_t pid; /* of the process that opened it */
+    int64_t pid; /* the process that opened the device */
     bool fp64;
     tn_opencl_native native;
-    pthread_mutex_t lock; /* for building programs */
+    pthread_mutex_t lock; /* protects building of programs, and `queue` */
     _Atomic(cl_program) programs[GPU_TEXT_COUNT][TN_DTYPE_COUNT];
 };
 
-/* One thread at a time uses a stream, so its kernel objects, which hold arguments, need no lock. */
+/* Only one thread at a time uses a stream. So the stream's kernel objects, which contain the
+ * arguments of the next launch, need no lock. */
 struct opencl_stream {
     struct opencl_device *device;
     cl_command_queue queue;
-    cl_mem error;  /* a gpu_error */
-    bool may_fail; /* a kernel that can write to it was started since it was last read */
-    int32_t since_flush;
+    cl_mem error;        /* a gpu_error */
+    bool may_fail;       /* a kernel that can write to `error` was started since the last check */
+    int32_t since_flush; /* kernels started since the last flush */
     cl_kernel kernels[GPU_KERNEL_COUNT][TN_DTYPE_COUNT];
 };
 
@@ -50,7 +51,7 @@ tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count);
 void opencl_reset(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);
 
-/* program.c: the kernel object of a stream, compiled at its first use. */
+/* program.c: returns the stream's object for a kernel; compiles the kernel's program if needed. */
 tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type,
                         cl_kernel *out);
 void opencl_programs_drop(struct opencl_device *device);

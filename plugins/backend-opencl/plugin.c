@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugin: options, kernels, activation, which opens the loader. */
+ * The plugin: its options, its kernels, and its activation, which opens the OpenCL loader. */
 #include "opencl.h"
 
 static const tn_option options[] = {
     TN_OPTION_STRING(struct opencl_options, library, "\"libOpenCL.so.1\"",
                      "the OpenCL loader to open, a name or a path"),
     TN_OPTION_STRING(struct opencl_options, build, "\"\"",
-                     "further options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
+                     "additional options for the OpenCL compiler, such as -cl-fast-relaxed-math"),
     TN_OPTION_END
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs and their kernels. A text that the build embedded is compiled for a device and an
- * element type when one of its kernels is first needed; each stream has kernel objects of its
- * own. */
+ * Builds OpenCL programs and makes kernel objects. The build embeds the kernel texts in the plugin.
+ * A text is compiled for one device and one element type when one of its kernels is first needed.
+ * Each stream has its own kernel objects. */
 #include "opencl.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint, Tenon's own file for whole states: tensors with their strides over storages that they
- * share, values of any kind, versions, texts. docs/guides/formats.md describes every byte; this
- * file writes them, checkpoint_read.c reads them. */
+ * The format "checkpoint", Tenon's own file for whole states: tensors with their strides and with
+ * the storages that they share, values of any kind, versions, metadata. docs/guides/formats.md
+ * describes every byte of it. Here checkpoints are written; checkpoint_read.c reads them. */
 #include "formats.h"
 
 #include <stdlib.h>
@@ -15,12 +15,13 @@ static const char magic[8] = { 'T', 'N', 'C', 'K', 'P', 'T', '\r', '\n' };
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* A storage by the first tensor over it that was met. */
+/* A storage, represented by the first tensor of the state that uses it. */
 struct storage {
     tn_tensor *tensor;
-    uintptr_t memory; /* with the device and the start: which storage it is */
-    uint64_t start;
-    uint64_t size, place; /* bytes, from the start of the data */
+    uintptr_t memory; /* the tensor's memory; with `start` the key of the hash table */
+    uint64_t start;   /* offset of the storage in that memory, in bytes */
+    uint64_t size;    /* in bytes */
+    uint64_t place;   /* offset from the start of the data of the file */
 };
 
 struct writing {
@@ -29,9 +30,10 @@ struct writing {
     size_t length, capacity;
     struct storage *storages;
     int64_t count, room;
-    int64_t *index; /* of the storages, by hash: place + 1; a power of two long */
+    int64_t
+        *index; /* hash table of storages: index in `storages` + 1, or 0; size is a power of 2 */
     int64_t index_size;
-    uint64_t data; /* bytes */
+    uint64_t data; /* bytes of all storages so far, with padding */
 };
 
 static tn_status put(struct writing *w, const void *bytes, size_t count)
@@ -92,7 +94,7 @@ static tn_status grow_storages(struct writing *w)
     return TN_OK;
 }
 
-/* The number of a tensor's storage. */
+/* Sets *number to the number of the tensor's storage; adds the storage if it is new. */
 static tn_status storage_of(struct writing *w, tn_tensor *tensor, uint64_t *number)
 {
     const tn_view *view = tn_tensor_view(tensor);
@@ -114,7 +116,8 @@ static tn_status storage_of(struct writing *w, tn_tensor *tensor, uint64_t *numb
     return TN_OK;
 }
 
-/* The bytes of a storage: its own memory where the host sees it, else a copy that is *copied. */
+/* Returns the bytes of a storage. If they are not in host memory, they are copied, and *copied is
+ * the copy, which the caller frees with tn_free; else *copied is NULL. Returns NULL on failure. */
 static const void *storage_bytes(const struct storage *storage, void **copied)
 {
     *copied = NULL;
@@ -134,7 +137,7 @@ static const void *storage_bytes(const struct storage *storage, void **copied)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* What the reader refuses is not written. */
+/* Fails if a bool has a byte other than 0 or 1, because the reader would refuse the file. */
 static tn_status check_bools(const struct writing *w, const char *name, tn_tensor *tensor,
                              const struct storage *storage)
 {
@@ -147,8 +150,8 @@ static tn_status check_bools(const struct writing *w, const char *name, tn_tenso
                            tn_tensor_offset(tensor), &visits))
         status = tn_fail(
             TN_ERR_VALUE,
-            "%s: tensor %q: wrong byte in a bool; expected 0 or 1, as a comparison such as x != 0 "
-            "gives",
+            "%s: tensor %q: wrong byte in a bool; expected 0 or 1; a comparison such as x != 0 "
+            "gives such bools",
             w->path, name);
     tn_free(copied);
     tn_scope_end(scope);
@@ -162,7 +165,7 @@ static tn_status put_tensor(struct writing *w, const char *name, tn_tensor *tens
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: tensor %q: no values to save, got one on %s; expected a device with memory",
+            "%s: tensor %q: no values to save, got a tensor on %s; expected a device with memory",
             w->path, name, tn_device_name(tn_tensor_device(tensor)));
     tn_status status = storage_of(w, tensor, &storage);
     if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
@@ -184,9 +187,10 @@ static tn_status put_value(struct writing *w, const char *name, const tn_value *
 {
     uint64_t bits = 0;
     if (depth > DEPTH_MAX)
-        return tn_fail(TN_ERR_VALUE, "%s: entry %q: lists too deep; expected at most %d levels",
-                       w->path, name, DEPTH_MAX);
-    if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_BYTES ||
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: entry %q: lists nested too deep; expected at most %d levels", w->path,
+                       name, DEPTH_MAX);
+    if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_DICT ||
         value->kind == TN_VALUE_OPAQUE)
         return tn_fail(TN_ERR_TYPE,
                        "%s: entry %q: cannot be stored in a file, got a %s; expected data", w->path,
@@ -245,8 +249,8 @@ static tn_status put_beside(struct writing *w, const tn_state *state)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The rows of the storages: place, size, sum. Values are read twice, for the sums
- * and for writing, because the file has all sums before the data. */
+/* Writes a row for each storage to the header: place, size and checksum. The values are read here
+ * for the checksums and again for writing, because all checksums come before the data. */
 static tn_status put_storages(struct writing *w)
 {
     tn_status status = put_number(w, (uint64_t)w->count);
@@ -311,7 +315,7 @@ static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_s
     (void)self;
     struct writing w = { .path = sink->path };
     static const char blanks[ALIGNMENT];
-    tn_status status = put_number(&w, 0); /* where the rows of the storages begin */
+    tn_status status = put_number(&w, 0); /* offset of the storages' rows, set below */
     if (status == TN_OK)
         status = put_entries(&w, state);
     if (status == TN_OK)
@@ -321,7 +325,7 @@ static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_s
         memcpy(w.header, &rows, sizeof rows);
         status = put_storages(&w);
     }
-    /* The data begin at a multiple of the alignment. */
+    /* The header is padded so that the data begin at a multiple of the alignment. */
     if (status == TN_OK)
         status = put(&w, blanks, (ALIGNMENT - (32 + w.length) % ALIGNMENT) % ALIGNMENT);
     if (status == TN_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a checkpoint (checkpoint.c). The sum of the header is checked first, and then its
- * contents, as if there were no sum: a file is not trusted. */
+ * Reading a checkpoint (see checkpoint.c). The checksum of the header is checked first. Because the
+ * file is not trusted, everything in the header is then checked as well. */
 #include "formats.h"
 
 #include <stdlib.h>
@@ -12,19 +12,19 @@
 #define DEPTH_MAX 64
 
 struct storage {
-    uint64_t place, size, sum; /* place from the start of the data */
-    tn_tensor *bytes;          /* uint8, owned; NULL until a tensor needs it */
+    uint64_t place, size, sum; /* place: offset from the start of the data */
+    tn_tensor *bytes;          /* uint8, owned; NULL until a tensor uses the storage */
 };
 
 struct reading {
     const tn_source *source;
-    const unsigned char *at, *end; /* of the header */
-    const unsigned char *start;
-    uint64_t data; /* where it begins in the file */
+    const unsigned char *at, *end; /* next byte to read, and end, of the header in memory */
+    const unsigned char *start;    /* first byte of the header */
+    uint64_t data;                 /* offset of the data in the file */
     struct storage *storages;
     uint64_t count;
-    uint64_t visits; /* of bytes of bools that may still be made */
-    tn_value **rows; /* memory of lists, freed at the end */
+    uint64_t visits; /* how many bytes of bools may still be checked */
+    tn_value **rows; /* memory of an entry's lists and strings, freed after the entry */
     size_t n_rows, room_rows;
 };
 
@@ -53,7 +53,7 @@ static tn_status take_count(struct reading *r, uint64_t least, uint64_t *count)
     return status;
 }
 
-/* Bytes with a length in front, not copied. */
+/* Reads a length and that many bytes; *bytes points into the header. */
 static tn_status take_bytes(struct reading *r, const char **bytes, size_t *length)
 {
     uint64_t count = 0;
@@ -65,7 +65,8 @@ static tn_status take_bytes(struct reading *r, const char **bytes, size_t *lengt
     return status;
 }
 
-/* A copy with a NUL (tn_free), without one inside. */
+/* Reads a string to a new copy with a NUL at the end, which the caller frees with tn_free. Fails if
+ * the string contains a NUL. */
 static tn_status take_text(struct reading *r, char **text)
 {
     const char *bytes = NULL;
@@ -86,7 +87,7 @@ static tn_status take_text(struct reading *r, char **text)
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* What fills a storage up to the alignment is zero. */
+/* Checks that the padding between a storage and the next one is zero. */
 static tn_status check_padding(const struct reading *r, uint64_t at, size_t count)
 {
     static const char zeros[ALIGNMENT];
@@ -99,7 +100,8 @@ static tn_status check_padding(const struct reading *r, uint64_t at, size_t coun
     return status;
 }
 
-/* The rows are last in the header; in the data they follow each other without a gap. */
+/* Reads the rows of the storages. The storages must be in the order of their rows and, apart from
+ * padding, without gaps. */
 static tn_status take_storages(struct reading *r)
 {
     uint64_t at = 0, count = 0, available = r->source->size - r->data;
@@ -133,7 +135,8 @@ static tn_status take_storages(struct reading *r)
     return status;
 }
 
-/* The sum is checked when the values are read; a file that is mapped is not read for it. */
+/* Checks the checksum of a storage whose values have been read. Skipped for a mapped file, because
+ * the check would read all of it, and for values that are not in host memory. */
 static tn_status check_sum(const struct reading *r, const struct storage *s, bool mapped)
 {
     if (mapped || s->size == 0 || !tn_device_is_host(tn_tensor_device(s->bytes)))
@@ -167,8 +170,8 @@ static tn_status open_storage(struct reading *r, uint64_t number, tn_tensor **by
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The bytes of a storage may belong to tensors of other types, too, so they stay as they are and a
- * byte that is not a bool is refused. */
+/* Fails if a bool tensor contains a byte other than 0 or 1. Such bytes cannot be replaced, because
+ * tensors of other dtypes may share them. */
 static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints shape,
                              tn_ints strides, int64_t offset)
 {
@@ -187,9 +190,10 @@ static tn_status check_bools(struct reading *r, const struct storage *s, tn_ints
         status = bad(r, "bool tensor: wrong byte; expected 0 or 1");
     if (!direct)
         tn_free(bytes);
-    /* Each byte is looked at a few times in a file that Tenon saved, not once per entry. */
+    /* The total number of bytes checked is limited: a small file could list the same bytes in a
+     * million tensors. Files that Tenon writes stay far below the limit. */
     if (status == TN_OK && visits > r->visits)
-        status = bad(r, "bool tensors: too many share their bytes");
+        status = bad(r, "bool tensors: too many share the same bytes");
     r->visits -= visits < r->visits ? visits : r->visits;
     return status;
 }
@@ -230,7 +234,8 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
 
 static tn_status take_value(struct reading *r, int depth, tn_value *out);
 
-/* What belongs to values until the state has copied it. */
+/* Takes ownership of the memory of a list or string until the state has copied the value. Fails if
+ * `row` is NULL (an allocation failed). */
 static tn_status keep_row(struct reading *r, void *row)
 {
     if (row != NULL && r->n_rows == r->room_rows) {
@@ -262,6 +267,9 @@ static tn_status take_row(struct reading *r, int depth, uint32_t kind, tn_value 
     for (uint64_t i = 0; i < count && status == TN_OK; i++)
         status = take_value(r, depth + 1, &row[i]);
     *out = (tn_value){ .kind = kind, .count = (uint32_t)count, .as = { .list = row } };
+    if (status == TN_OK && kind == TN_VALUE_COMPLEX &&
+        (count != 2 || row[0].kind != TN_VALUE_FLOAT || row[1].kind != TN_VALUE_FLOAT))
+        return bad(r, "complex number: wrong parts; expected two floats");
     return status;
 }
 
@@ -272,14 +280,19 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
     char *text = NULL;
     tn_status status = take_number(r, &kind);
     if (status == TN_OK && depth > DEPTH_MAX)
-        status = bad(r, "lists: nested too deep");
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: checkpoint, byte %zu of the header: lists nested too deep; expected "
+                         "at most %d levels",
+                         r->source->path, (size_t)(r->at - r->start), DEPTH_MAX);
     if (status != TN_OK)
         return status;
     *out = (tn_value){ .kind = (uint32_t)kind };
     switch (kind) {
     case TN_VALUE_NONE: return TN_OK;
     case TN_VALUE_LIST:
-    case TN_VALUE_TUPLE: return take_row(r, depth, (uint32_t)kind, out);
+    case TN_VALUE_TUPLE:
+    case TN_VALUE_COMPLEX:
+    case TN_VALUE_DICT: return take_row(r, depth, (uint32_t)kind, out);
     case TN_VALUE_TENSOR: return take_tensor(r, &out->as.tensor);
     case TN_VALUE_BYTES:
         status = take_bytes(r, &out->as.s, &length);
@@ -314,8 +327,11 @@ static tn_status take_entry(struct reading *r, tn_state *state)
         status = bad(r, "name: occurs twice; expected once");
     if (status == TN_OK)
         status = take_value(r, 0, &value);
-    if (status == TN_OK)
+    if (status == TN_OK) {
         status = tn_state_set_value(state, name, value);
+        if (status != TN_OK)
+            tn_error_prefix("%s: checkpoint: entry %q: ", r->source->path, name);
+    }
     tn_free(name);
     for (size_t i = 0; i < r->n_rows; i++)
         tn_free(r->rows[i]);
@@ -370,7 +386,8 @@ static tn_status take_all(struct reading *r, tn_state *state)
     return TN_OK;
 }
 
-/* The rows of the storages follow everything that refers to them; the header has their offset. */
+/* Reads the header. The rows of the storages are at its end, at the offset in its first number;
+ * they are read first, because the entries refer to them. */
 static tn_status take_header(struct reading *r, tn_state *state)
 {
     uint64_t storages = 0;
@@ -384,7 +401,8 @@ static tn_status take_header(struct reading *r, tn_state *state)
     status = take_storages(r);
     for (const unsigned char *at = r->at; at < r->end && status == TN_OK; at++)
         if (*at != 0)
-            status = bad(r, "data after the last storage: unexpected; expected the end");
+            status = bad(r,
+                         "data after the last storage: unexpected; expected the end of the header");
     const unsigned char *end = r->end;
     r->at = entries;
     r->end = rows;
@@ -400,7 +418,8 @@ static tn_status take_header(struct reading *r, tn_state *state)
     return status;
 }
 
-/* The start: magic number, version, byte order, length of the header. */
+/* Reads the first 32 bytes of the file: magic number, version, byte order, length and checksum of
+ * the header. */
 static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t *sum)
 {
     unsigned char start[START_SIZE];
@@ -421,14 +440,14 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     memcpy(sum, start + 24, 8);
     if (order != 0x01020304)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: checkpoint: wrong byte order, got mark %08x; expected this machine's",
+                       "%s: checkpoint: wrong byte order, got mark %08x; expected 01020304",
                        source->path, order);
     if (version != 1)
         return tn_fail(TN_ERR_VERSION, "%s: checkpoint: unknown version, got %u; expected 1",
                        source->path, version);
     if (*length > source->size - START_SIZE || (*length + START_SIZE) % ALIGNMENT != 0)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: checkpoint: truncated, got %llu bytes; expected a header of %llu",
+                       "%s: checkpoint: truncated, got %llu bytes; expected a header of %llu bytes",
                        source->path, (unsigned long long)source->size, (unsigned long long)*length);
     return TN_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of a checkpoint: XXH64 with seed 0. libxxhash has it, too, but a checkpoint must be
- * readable in every build, and these 50 lines need no further package. */
+ * The checksum of a checkpoint: XXH64 with seed 0. libxxhash provides it too, but with these 50
+ * lines a checkpoint is readable in every build, without a further library. */
 #include "formats.h"
 
 #include <string.h>

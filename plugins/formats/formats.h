@@ -1,61 +1,67 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contributions of this plugin, for its table in plugin.c. */
-#ifndef TENON_PLUGIN_FORMATS_H
-#define TENON_PLUGIN_FORMATS_H
+ * Declarations that the files of this plugin share: the formats, which plugin.c lists as the
+ * plugin's contributions, and functions that several formats use. */
+#ifndef TN_FORMATS_FORMATS_H
+#define TN_FORMATS_FORMATS_H
 
 #include <tenon/plugin.h>
 
-/* safetensors.c, safetensors_index.c, checkpoint.c, npy.c, npz.c, pytorch.c */
+/* Defined in safetensors.c, safetensors_index.c, checkpoint.c, npy.c, npz.c and pytorch.c. */
 TN_HIDDEN extern const tn_format_def format_safetensors, format_safetensors_index,
     format_checkpoint, format_npy, format_npz, format_pytorch;
 
-/* plugin.c: adds to *sum bytes that a file claims in memory beyond its own size (deflated data,
- * tensors whose elements share memory), and refuses what passes the setting unpacked_max. */
+/* plugin.c: limits the memory that a file can take beyond its own size (for deflated data, or for
+ * tensors whose elements share memory). Adds `more` bytes to *sum, the total of this file so far;
+ * fails with TN_ERR_REFUSED if *sum then exceeds the setting unpacked_max. */
 TN_HIDDEN tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more);
 
-/* npy.c: one array with its header, as tensor `name` of the state; tensor `index` of the state. */
+/* npy.c: reads one array with its header and adds it to the state as tensor `name`; writes tensor
+ * number `index` of the state as one array with its header. */
 TN_HIDDEN tn_status npy_load(const tn_source *source, const char *name, tn_state *state);
 TN_HIDDEN tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index);
 
-/* values.c: values in row-major order, straight into the memory of the host or by way of a block.
- * `swap`: the size of the words whose bytes are swapped, 0 for none. A tensor without
- * memory is skipped. */
+/* values.c: read and write the values of a tensor in row-major order. The memory of a tensor on the
+ * host is used directly if possible; otherwise the values pass through a temporary block of host
+ * memory. formats_read_values() reverses the bytes of each word of `swap` bytes (0: of none), and
+ * does nothing for a tensor on a device without memory. */
 TN_HIDDEN tn_status formats_read_values(const tn_source *source, uint64_t offset, size_t size,
                                         size_t swap, tn_tensor *tensor);
 TN_HIDDEN tn_status formats_write_values(const tn_sink *sink, tn_tensor *tensor);
-/* Whether all elements of a bool view are 0 or 1; the view is within the `size` bytes. *visits: how
- * many bytes were looked at, at most `size`. */
+/* Checks whether all elements of a bool view are 0 or 1. The caller has checked that the view is
+ * within the `size` bytes. Sets *visits to the number of bytes that the check covers, at most
+ * `size`. */
 TN_HIDDEN bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
                                  tn_ints strides, int64_t offset, uint64_t *visits);
 
-/* safetensors_header.c: one tensor as the header describes it. */
+/* safetensors_header.c: the description of one tensor in the header. */
 struct safetensors_tensor {
     char *name;
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS];
-    uint64_t begin, end; /* bytes from the start of the data */
+    uint64_t begin, end; /* of its data, in bytes from the start of all data */
 };
 
 struct safetensors_header {
     struct safetensors_tensor *at; /* in the order of the header */
     int64_t count;
-    uint64_t data; /* where the data begin in the file */
+    uint64_t data; /* offset in the file at which the data begin */
 };
 
 TN_HIDDEN tn_status safetensors_header_read(const tn_source *source,
                                             struct safetensors_header *header, tn_state *state);
 TN_HIDDEN void safetensors_header_free(struct safetensors_header *header);
-/* The header's bytes with their length in front, padded (tn_free), and the order in which the
- * tensors' data follow. */
+/* Makes the header for `state`: *bytes gets its length field and its padded text (the caller frees
+ * *bytes with tn_free), and order[] gets the numbers of the tensors in the order in which the
+ * caller must write their data. */
 TN_HIDDEN tn_status safetensors_header_write(const tn_state *state, const char *path,
                                              int64_t *order, char **bytes, size_t *size);
 
-/* checkpoint_read.c */
+/* checkpoint_read.c: the load function of the format "checkpoint". */
 TN_HIDDEN tn_status checkpoint_load(const tn_format_def *self, const tn_source *source,
                                     tn_state *state);
-/* checkpoint_sum.c: the sum that guards the header and every storage, XXH64. */
+/* checkpoint_sum.c: the checksum (XXH64) of the header and of every storage. */
 TN_HIDDEN uint64_t checkpoint_sum(const void *bytes, size_t count);
 
 #endif

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * npy, NumPy's file of one array: magic, version, the length of a header, and the header, a
- * dictionary as Python writes it, {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } The
- * data follow to the end of the file. An array has no name; here it gets the one that NumPy gives
- * to arrays without a name, arr_0. */
+ * npy, NumPy's file of one array. It begins with a magic number, a version, the length of the
+ * header and the header, which is a dictionary in Python's syntax:
+ * {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+ * The rest of the file is the data. The array has no name in the file; in a state it is called
+ * arr_0, the name that NumPy gives to unnamed arrays. */
 #include "formats.h"
 
 #include <string.h>
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6
-#define HEADER_MAX 10000 /* as NumPy has it for files that are not trusted */
+#define HEADER_MAX 10000 /* the same limit as in NumPy for files that are not trusted */
 #define ALIGNMENT 64
 #define ARRAY_NAME "arr_0"
 
 /* ---- element types --------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name; /* after the byte order */
+    const char *name; /* NumPy's type string without the byte order */
     tn_dtype dtype;
-    size_t word; /* what is turned around as a whole */
+    size_t word; /* size of the units whose bytes are swapped for big-endian files */
 } dtypes[] = {
     { "b1", TN_BOOL, 1 }, { "i1", TN_I8, 1 },    { "u1", TN_U8, 1 },  { "i2", TN_I16, 2 },
     { "u2", TN_U16, 2 },  { "i4", TN_I32, 4 },   { "u4", TN_U32, 4 }, { "i8", TN_I64, 8 },
@@ -31,11 +32,11 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 /* ---- the header as text ---------------------------------------------------------------------- */
 
 struct npy_header {
-    int type; /* in the table */
+    int type; /* index in dtypes[] */
     bool swap, fortran;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS];
-    uint64_t data; /* where the data begin */
+    uint64_t data; /* offset of the data in the file */
     uint64_t bytes;
 };
 
@@ -75,12 +76,12 @@ static bool take_word(struct cursor *c, const char *word)
     return true;
 }
 
-/* A text in quotes without escapes; what does not fit `out` is refused. */
+/* Reads a string in quotes. Fails if it contains an escape sequence or does not fit into `out`. */
 static tn_status take_text(struct cursor *c, char *out, size_t size)
 {
     char quote = peek(c);
     if (quote != '\'' && quote != '"')
-        return bad(c, "string: missing; expected one in quotes");
+        return bad(c, "string: missing; expected a string in quotes");
     const char *from = ++c->at;
     while (c->at < c->end && *c->at != quote) {
         if ((unsigned char)*c->at < ' ' || *c->at == '\\')
@@ -125,7 +126,7 @@ static tn_status take_shape(struct cursor *c, struct npy_header *header)
         if (status != TN_OK)
             return status;
         header->ndim++;
-        /* Python: (3) is a number, (3,) a tuple. */
+        /* In Python, (3) is a number; a tuple of one element is written (3,). */
         if (!take(c, ',') && (header->ndim == 1 || peek(c) != ')'))
             return bad(c, "comma: missing in the shape");
     }
@@ -198,10 +199,11 @@ static tn_status parse(struct cursor *c, struct npy_header *header)
             return bad(c, "comma: missing");
     }
     if (seen != 7)
-        return bad(c, "descr, fortran_order or shape: missing; expected all");
+        return bad(c, "descr, fortran_order or shape: missing; expected all three keys");
     peek(c);
-    return c->at == c->end ? TN_OK
-                           : bad(c, "text after the dictionary: unexpected; expected the end");
+    return c->at == c->end
+               ? TN_OK
+               : bad(c, "text after the dictionary: unexpected; expected the end of the header");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -215,7 +217,8 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
            memcmp(start, MAGIC, MAGIC_SIZE) == 0;
 }
 
-/* Sets `data` to where the header's text begins. */
+/* Reads what comes before the header's text. Sets header->data to the offset of that text, and
+ * *length to its length. */
 static tn_status read_start(const tn_source *source, struct npy_header *header, size_t *length)
 {
     unsigned char start[12] = { 0 };
@@ -241,8 +244,8 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
     }
     if (*length > source->size - header->data)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy: truncated, got %llu bytes; expected a header of %zu", source->path,
-                       (unsigned long long)source->size, *length);
+                       "%s: npy: truncated, got %llu bytes; expected a header of %zu bytes",
+                       source->path, (unsigned long long)source->size, *length);
     if (*length > HEADER_MAX)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: npy header: too large, got %zu bytes; expected at most %d",
@@ -250,7 +253,7 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
     return TN_OK;
 }
 
-/* The shape and the bytes of the file must agree. */
+/* Checks that the size of the data in the file agrees with dtype and shape. */
 static tn_status check_size(const tn_source *source, struct npy_header *header)
 {
     uint64_t product = tn_dtype_size(dtypes[header->type].dtype);
@@ -284,7 +287,8 @@ static tn_status read_header(const tn_source *source, struct npy_header *header)
     return status == TN_OK ? check_size(source, header) : status;
 }
 
-/* A tensor whose first dimension is the fastest in memory. */
+/* Returns a view in Fortran order (the first dimension has stride 1) of a contiguous tensor that
+ * was filled with the data of the file. */
 static tn_tensor *turned(const struct npy_header *header, tn_tensor *tensor)
 {
     int64_t strides[TN_MAX_DIMS], stride = 1;
@@ -327,7 +331,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
 
 tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
 {
-    char out[1024]; /* 16 sizes of at most 19 digits, and little else */
+    char out[1024]; /* enough for 16 sizes of at most 19 digits and the rest of the header */
     int type = 0;
     tn_tensor *tensor = tn_state_tensor(state, index);
     while (type < DTYPES && dtypes[type].dtype != tn_tensor_dtype(tensor))
@@ -339,7 +343,7 @@ tn_status npy_save(const tn_sink *sink, const tn_state *state, int64_t index)
     if (!tn_device_has_memory(tn_tensor_device(tensor)))
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: tensor %q: no values to save, got one on %s; expected a device with memory",
+            "%s: tensor %q: no values to save, got a tensor on %s; expected a device with memory",
             sink->path, tn_state_name(state, index), tn_device_name(tn_tensor_device(tensor)));
     tn_ints shape = tn_tensor_shape(tensor);
     size_t at = MAGIC_SIZE + 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * npz, NumPy's file of several arrays: a zip archive of members NAME.npy. */
+ * npz, NumPy's file of several arrays: a zip archive whose members are named NAME.npy. */
 #include "formats.h"
 #include "zip.h"
 
@@ -15,7 +15,7 @@ static bool is_array(const char *name)
     return length > ENDING_SIZE && strcmp(name + length - ENDING_SIZE, ENDING) == 0;
 }
 
-/* An archive of arrays and nothing else. */
+/* Recognizes a zip archive in which every member is an array. */
 static bool recognize(const tn_format_def *self, const tn_source *source)
 {
     (void)self;
@@ -94,7 +94,7 @@ static tn_status save_one(struct zip_writer *writer, const tn_state *state, int6
     tn_status status = *name != '\0'
                            ? zip_writer_add(writer, member, produce, &array)
                            : tn_fail(TN_ERR_VALUE,
-                                     "%s: tensor: empty name; expected a name, as npz needs one",
+                                     "%s: tensor: empty name; expected a name, which npz requires",
                                      writer->sink->path);
     tn_free(member);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stack machine of pickle: opcodes of protocols 2 to 5, as far as they are data. What an opcode
- * may do to what is on the stack is checked before it does it. */
+ * The stack machine of pickle. It implements the opcodes of protocols 2 to 5 that describe data.
+ * Each opcode checks number and types of the values on the stack before it uses them. */
 #include "pickle.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ static const char *take(struct pickle *pk, uint64_t size)
     return at;
 }
 
-/* A whole number of `size` bytes, the lowest first; what is missing is an error. */
+/* Reads a little-endian unsigned integer of `size` bytes. Returns false and sets the error if the
+ * pickle ends before. */
 static bool take_number(struct pickle *pk, int size, uint64_t *out)
 {
     const unsigned char *at = (const unsigned char *)take(pk, (uint64_t)size);
@@ -42,7 +43,8 @@ static const char *take_line(struct pickle *pk, size_t *size)
 
 /* ---- the stack ------------------------------------------------------------------------------- */
 
-/* Doubles an array of `count` elements of `size` bytes, so that one more fits. */
+/* Makes sure that an array with `count` used elements of `size` bytes has space for one more; *room
+ * is the number of elements allocated. A full array is doubled. */
 static tn_status make_room(void *array, int64_t count, int64_t *room, size_t size)
 {
     void **at = array;
@@ -69,7 +71,8 @@ static tn_status push(struct pickle *pk, struct pickle_value *value)
     return status;
 }
 
-/* What is below the last mark belongs to an unfinished list and is out of reach. */
+/* Returns the height below which opcodes must not pop: the values below the last mark belong to a
+ * collection that is not finished. */
 static int64_t floor_of(const struct pickle *pk)
 {
     return pk->mark_count > 0 ? pk->marks[pk->mark_count - 1] : 0;
@@ -88,7 +91,8 @@ static struct pickle_value *pop(struct pickle *pk)
     return has(pk, 1) ? pk->stack[--pk->height] : NULL;
 }
 
-/* Where the values after the last mark begin; the mark is gone. -1: there is none. */
+/* Removes the last mark and returns the stack position at which the values after it begin. Returns
+ * -1 and sets the error if there is no mark. */
 static int64_t to_mark(struct pickle *pk)
 {
     if (pk->mark_count > 0)
@@ -152,7 +156,7 @@ static tn_status op_float(struct pickle *pk, unsigned char op)
     (void)op;
     if (at == NULL)
         return TN_ERR_FORMAT;
-    uint64_t bits = 0; /* the highest byte first */
+    uint64_t bits = 0; /* the pickle has the highest byte first */
     for (int i = 0; i < 8; i++)
         bits = bits << 8 | at[i];
     struct pickle_value *value = pickle_new(pk, PK_FLOAT);
@@ -206,7 +210,7 @@ static tn_status op_mark(struct pickle *pk, unsigned char op)
     return status;
 }
 
-/* Moves what is on the stack from `begin` on to the end of a collection. */
+/* Moves the values from stack position `begin` upwards to the end of the collection `into`. */
 static tn_status gather(struct pickle *pk, struct pickle_value *into, int64_t begin)
 {
     tn_status status = into != NULL ? TN_OK : tn_error_last_code();
@@ -239,7 +243,8 @@ static tn_status op_tuple(struct pickle *pk, unsigned char op)
     return status == TN_OK ? push(pk, value) : status;
 }
 
-/* The collection below the values must be of that kind: nothing else changes after it was
+/* Appends the values from stack position `begin` upwards to the collection below them, which must
+ * be of kind `kind`: a list, a dictionary or a set. Other values never change after they are
  * made. */
 static tn_status extend(struct pickle *pk, pickle_kind kind, int64_t begin)
 {
@@ -297,8 +302,9 @@ static tn_status op_pop(struct pickle *pk, unsigned char op)
     return pop(pk) != NULL ? TN_OK : TN_ERR_FORMAT;
 }
 
-/* Numbers of the memo are given one after the other: one beyond the bytes of the pickle is
- * wrong. */
+/* Stores the top of the stack in the memo under `number`. Python counts these numbers up from 0,
+ * and each takes at least one byte of the pickle; so a number that is larger than the bytes read so
+ * far is wrong. The check limits the memory that a damaged file can claim. */
 static tn_status memorize(struct pickle *pk, uint64_t number)
 {
     if (!has(pk, 1))
@@ -324,7 +330,7 @@ static tn_status op_put(struct pickle *pk, unsigned char op)
     return take_number(pk, op == 'q' ? 1 : 4, &number) ? memorize(pk, number) : TN_ERR_FORMAT;
 }
 
-/* MEMOIZE: under the next number, which is how many there are. */
+/* MEMOIZE stores under the next number, which is the count of values that MEMOIZE stored before. */
 static tn_status op_memoize(struct pickle *pk, unsigned char op)
 {
     (void)op;
@@ -374,6 +380,22 @@ static tn_status op_reduce(struct pickle *pk, unsigned char op)
     return push(pk, pickle_call(pk, name, arguments));
 }
 
+static tn_status refuse(const struct pickle *pk, const char *name)
+{
+    return tn_fail(TN_ERR_REFUSED,
+                   "%s: pickle, byte %zu: opcode %s: not supported; expected opcodes of plain data",
+                   pk->path, pk->op, name);
+}
+
+static tn_status op_object(struct pickle *pk, unsigned char op)
+{
+    (void)op;
+    if (!pk->script)
+        return refuse(pk, "NEWOBJ");
+    struct pickle_value *arguments = pop(pk), *name = arguments != NULL ? pop(pk) : NULL;
+    return name != NULL ? push(pk, pickle_object(pk, name, arguments)) : TN_ERR_FORMAT;
+}
+
 static tn_status op_build(struct pickle *pk, unsigned char op)
 {
     (void)op;
@@ -393,7 +415,7 @@ static tn_status op_persistent(struct pickle *pk, unsigned char op)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct opcode {
-    const char *name; /* of those that are known and not data */
+    const char *name; /* of an opcode that is known but refused, for the message; else NULL */
     tn_status (*run)(struct pickle *pk, unsigned char op);
 } opcodes[256] = {
     ['N'] = { NULL, op_none },
@@ -447,7 +469,7 @@ static const struct opcode {
     ['Q'] = { NULL, op_persistent },
     ['i'] = { "INST", NULL },
     ['o'] = { "OBJ", NULL },
-    [0x81] = { "NEWOBJ", NULL },
+    [0x81] = { NULL, op_object },
     [0x92] = { "NEWOBJ_EX", NULL },
     [0x82] = { "EXT1", NULL },
     [0x83] = { "EXT2", NULL },
@@ -472,15 +494,16 @@ static tn_status step(struct pickle *pk, unsigned char op)
     if (opcodes[op].name == NULL)
         return tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: unknown opcode, got %02x", pk->path,
                        pk->op, op);
-    return tn_fail(TN_ERR_REFUSED, "%s: pickle, byte %zu: opcode %s: not supported; expected data",
-                   pk->path, pk->op, opcodes[op].name);
+    return refuse(pk, opcodes[op].name);
 }
 
-tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, size_t size)
+tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, size_t size,
+                      bool script)
 {
     memset(pk, 0, sizeof *pk);
     pk->path = path;
     pk->bytes = bytes;
+    pk->script = script;
     pk->size = size;
     for (;;) {
         pk->op = pk->at;
@@ -494,12 +517,12 @@ tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, si
             return status;
     }
     if (pk->mark_count > 0)
-        return pickle_bad(pk, "mark: left at the end; expected none");
+        return pickle_bad(pk, "stack: a mark is left at the end; expected none");
     pk->result = pop(pk);
     if (pk->result == NULL)
         return TN_ERR_FORMAT;
     return pk->height == 0 ? TN_OK
-                           : pickle_bad(pk, "values: several left at the end; expected one");
+                           : pickle_bad(pk, "stack: several values at the end; expected one");
 }
 
 void pickle_free(struct pickle *pk)

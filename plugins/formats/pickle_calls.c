@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a pickle may name, and what comes of calling it. Nothing of Python is run: each row
- * describes one way to store data, and a name that is not in the table ends the reading. */
+ * The Python functions and types that a pickle may name, and what a call of each one makes. No
+ * Python code is run: each row of the table describes one way to store data, and reading fails at a
+ * name that is not in the table. */
 #include "pickle.h"
 
 #include <string.h>
 
 enum call {
-    CALL_NOTHING, /* a type that is only named */
+    CALL_NOTHING, /* a type or dtype that can be named but not called */
     CALL_DICT,
-    CALL_COPY, /* Counter(dict), Size(tuple): their argument */
+    CALL_COPY,   /* Counter(dict), Size(tuple): the result is the argument itself */
+    CALL_LIST,   /* build_intlist(list), restore_type_tag(value, type): the first argument itself */
+    CALL_OBJECT, /* a class of TorchScript: NEWOBJ makes its objects, it is not called */
     CALL_SET,
     CALL_COMPLEX,
-    CALL_BYTES,  /* bytes() */
-    CALL_ENCODE, /* encode(text, 'latin1'): how protocol 2 writes bytes */
+    CALL_BYTES,  /* bytes(): an empty byte string */
+    CALL_ENCODE, /* encode(text, 'latin1'): protocol 2 writes bytes in this way */
     CALL_DEVICE,
+    /* For the calls below, the comments list the arguments. */
     CALL_TENSOR,    /* storage, offset, shape, strides, ... */
-    CALL_TENSOR_3,  /* the same, a dtype after the hooks */
+    CALL_TENSOR_3,  /* storage, offset, shape, strides, requires_grad, hooks, dtype, ... */
     CALL_PARAMETER, /* tensor, requires_grad, hooks ... */
     CALL_TYPED,     /* function, type, arguments, attributes */
     CALL_STORAGE
@@ -25,7 +29,7 @@ enum call {
 struct pickle_name {
     const char *module, *name;
     enum call call;
-    int dtype; /* of a storage type or a dtype; of others TN_DTYPE_AUTO */
+    int dtype; /* of a storage type or a dtype; TN_DTYPE_AUTO for all other names */
 };
 
 #define OTHER TN_DTYPE_AUTO
@@ -94,28 +98,58 @@ static const struct pickle_name names[] = {
     DTYPE("float8_e5m2", TN_F8_E5M2),
 };
 
+/* What TorchScript's pickles name in addition to the table above: lists with a type, and the
+ * classes that the archive itself defines in its code, which is not read. */
+static const struct pickle_name script_names[] = {
+    { "torch.jit._pickle", "build_tensorlist", CALL_LIST, OTHER },
+    { "torch.jit._pickle", "build_intlist", CALL_LIST, OTHER },
+    { "torch.jit._pickle", "build_doublelist", CALL_LIST, OTHER },
+    { "torch.jit._pickle", "build_boollist", CALL_LIST, OTHER },
+    { "torch.jit._pickle", "restore_type_tag", CALL_LIST, OTHER },
+};
+static const struct pickle_name script_class = { "__torch__", "a class", CALL_OBJECT, OTHER };
+
 static bool same(const char *text, const char *bytes, size_t size)
 {
     return strlen(text) == size && memcmp(text, bytes, size) == 0;
 }
 
+static const struct pickle_name *find_name(const struct pickle *pk, const char *module,
+                                           size_t module_size, const char *name, size_t name_size)
+{
+    static const char classes[] = "__torch__";
+    const size_t length = sizeof classes - 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (same(names[i].module, module, module_size) && same(names[i].name, name, name_size))
+            return &names[i];
+    if (!pk->script)
+        return NULL;
+    for (size_t i = 0; i < sizeof script_names / sizeof *script_names; i++)
+        if (same(script_names[i].module, module, module_size) &&
+            same(script_names[i].name, name, name_size))
+            return &script_names[i];
+    return module_size >= length && memcmp(module, classes, length) == 0 &&
+                   (module_size == length || module[length] == '.')
+               ? &script_class
+               : NULL;
+}
+
 struct pickle_value *pickle_global(struct pickle *pk, const char *module, size_t module_size,
                                    const char *name, size_t name_size)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!same(names[i].module, module, module_size) || !same(names[i].name, name, name_size))
-            continue;
+    const struct pickle_name *known = find_name(pk, module, module_size, name, name_size);
+    if (known != NULL) {
         struct pickle_value *value = pickle_new(pk, PK_NAME);
         if (value != NULL) {
-            value->as.name = &names[i];
-            value->dtype = (uint8_t)(names[i].call == CALL_NOTHING ? names[i].dtype : OTHER);
+            value->as.name = known;
+            value->dtype = (uint8_t)(known->call == CALL_NOTHING ? known->dtype : OTHER);
         }
         return value;
     }
     int shown = module_size < 200 ? (int)module_size : 200;
     tn_fail(TN_ERR_REFUSED,
-            "%s: pickle, byte %zu: %.*s.%.*s: not data that Tenon knows, not called; expected "
-            "tensors, numbers, strings, lists and dictionaries (of a module: its state_dict())",
+            "%s: pickle, byte %zu: %.*s.%.*s: not data that Tenon can read; expected tensors, "
+            "numbers, strings, lists and dictionaries (to save a module, save its state_dict())",
             pk->path, pk->op, shown, module, name_size < 200 ? (int)name_size : 200, name);
     return NULL;
 }
@@ -124,7 +158,7 @@ struct pickle_value *pickle_global(struct pickle *pk, const char *module, size_t
 
 static bool is_sizes(const struct pickle_value *value)
 {
-    /* A list might still change after it was looked at. */
+    /* Only a tuple is accepted: the pickle could still change a list after this check. */
     bool good = value->kind == PK_TUPLE && value->as.list.count <= TN_MAX_DIMS;
     for (uint32_t i = 0; good && i < value->as.list.count; i++)
         good = value->as.list.at[i]->kind == PK_INT && value->as.list.at[i]->as.i >= 0;
@@ -151,14 +185,14 @@ static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *
         return NULL;
     }
     if (with_dtype && (at[6]->kind != PK_NAME || at[6]->dtype == OTHER)) {
-        pickle_bad(pk, "tensor: wrong dtype");
+        pickle_bad(pk, "tensor: wrong type of dtype; expected a torch.dtype");
         return NULL;
     }
-    /* Whether its values are to be conjugated or negated, which Tenon would have to compute. */
+    /* The last argument says that the values must still be conjugated or negated, which is not
+     * implemented. */
     if (count > extra && !is_empty(at[extra])) {
-        pickle_bad(
-            pk, "tensor: conjugate or negative bit; expected none: save tensor.resolve_conj() or "
-                "resolve_neg()");
+        pickle_bad(pk, "tensor: conjugate or negative bit is set; expected none; save "
+                       "tensor.resolve_conj() or tensor.resolve_neg() instead");
         return NULL;
     }
     struct pickle_value *tensor = pickle_new(pk, PK_TENSOR);
@@ -169,7 +203,8 @@ static struct pickle_value *make_tensor(struct pickle *pk, struct pickle_value *
     return tensor;
 }
 
-/* _rebuild_from_type_v2(function, type, arguments, attributes) */
+/* _rebuild_from_type_v2(function, type, arguments, attributes): the result is that of
+ * function(*arguments); type and attributes are ignored. */
 static struct pickle_value *make_typed(struct pickle *pk, struct pickle_value *arguments)
 {
     struct pickle_value **at = arguments->as.list.at;
@@ -199,7 +234,7 @@ static struct pickle_value *make_complex(struct pickle *pk, struct pickle_value 
     return value;
 }
 
-/* OrderedDict(), or OrderedDict([[key, value], ...]) as Python 2 wrote it. */
+/* OrderedDict(), or OrderedDict([[key, value], ...]), which Python 2 wrote. */
 static struct pickle_value *make_dict(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
     struct pickle_value *dict = pickle_new(pk, PK_DICT);
@@ -214,7 +249,7 @@ static struct pickle_value *make_dict(struct pickle *pk, struct pickle_value **a
             return NULL;
     }
     if (!good)
-        pickle_bad(pk, "OrderedDict: wrong arguments; expected pairs");
+        pickle_bad(pk, "OrderedDict: wrong arguments; expected a list of [key, value] pairs");
     return good ? dict : NULL;
 }
 
@@ -231,7 +266,8 @@ static struct pickle_value *make_set(struct pickle *pk, struct pickle_value **at
     return set;
 }
 
-/* The text is stored as UTF-8 with characters up to 255, and converted when it is printed. */
+/* encode(text, 'latin1'): each character of the text, at most 255, is one byte. The value keeps the
+ * UTF-8 text (dtype 1), which is converted to bytes when the value is used. */
 static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **at, uint32_t count)
 {
     bool good = count == 2 && at[0]->kind == PK_TEXT && pickle_is_text(at[1], "latin1");
@@ -247,7 +283,7 @@ static struct pickle_value *make_bytes(struct pickle *pk, struct pickle_value **
         bytes->as.text = at[0]->as.text;
         bytes->dtype = 1;
     } else if (!good) {
-        pickle_bad(pk, "encode: wrong arguments; expected a string and latin1");
+        pickle_bad(pk, "encode: wrong arguments; expected a Latin-1 string and 'latin1'");
     }
     return bytes;
 }
@@ -273,6 +309,10 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
         if (count == 1 && (at[0]->kind == PK_DICT || at[0]->kind == PK_TUPLE))
             return at[0];
         break;
+    case CALL_LIST:
+        if (count >= 1 && (at[0]->kind == PK_LIST || at[0]->kind == PK_DICT))
+            return at[0];
+        break;
     case CALL_DEVICE:
         if (count >= 1 && at[0]->kind == PK_TEXT)
             return count == 1 ? at[0] : arguments;
@@ -282,6 +322,7 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
             return at[0];
         break;
     case CALL_NOTHING:
+    case CALL_OBJECT:
     case CALL_STORAGE: break;
     }
     tn_fail(TN_ERR_FORMAT, "%s: pickle, byte %zu: %s.%s: wrong arguments", pk->path, pk->op,
@@ -289,17 +330,33 @@ struct pickle_value *pickle_call(struct pickle *pk, const struct pickle_value *n
     return NULL;
 }
 
-/* The attributes of a dictionary: state_dict keeps its versions in one of an OrderedDict. */
+struct pickle_value *pickle_object(struct pickle *pk, const struct pickle_value *name,
+                                   const struct pickle_value *arguments)
+{
+    if (name->kind == PK_NAME && name->as.name->call == CALL_OBJECT &&
+        arguments->kind == PK_TUPLE && arguments->as.list.count == 0)
+        return pickle_new(pk, PK_OBJECT);
+    pickle_bad(pk, "new object: wrong type; expected a class of TorchScript without arguments");
+    return NULL;
+}
+
+/* BUILD sets the attributes of an object: of a dictionary, because state_dict() stores the versions
+ * of modules as an attribute of its OrderedDict, or of an object of TorchScript. */
 tn_status pickle_build(struct pickle *pk, struct pickle_value *object, struct pickle_value *state)
 {
-    if (object->kind != PK_DICT || state->kind != PK_DICT || object->as.list.attributes != NULL)
+    if (object->kind == PK_OBJECT && state->kind != PK_DICT)
+        return pickle_bad(pk, "attributes of an object: wrong type; expected a dictionary (objects "
+                              "with a state of their own, such as quantized layers, cannot be "
+                              "read)");
+    if ((object->kind != PK_DICT && object->kind != PK_OBJECT) || state->kind != PK_DICT ||
+        object->as.list.attributes != NULL)
         return pickle_bad(pk, "attributes: wrong type; expected an OrderedDict");
     object->as.list.attributes = state;
     return TN_OK;
 }
 
-/* ('storage', type, key, location, size[, view]): the location is where it was, and does not matter
- * here. */
+/* BINPERSID of ('storage', type, key, location, size[, view]). The location is the device on which
+ * the storage was saved; it is ignored. */
 struct pickle_value *pickle_persistent(struct pickle *pk, const struct pickle_value *id)
 {
     struct pickle_value **at = id->as.list.at;
@@ -313,8 +370,8 @@ struct pickle_value *pickle_persistent(struct pickle *pk, const struct pickle_va
     }
     if (count == 6 && at[5]->kind != PK_NONE) {
         pickle_bad(
-            pk, "storage: a view, as PyTorch before 0.4 wrote; expected a whole one: save it again "
-                "with a later PyTorch");
+            pk, "storage: a view of another storage, as in files of PyTorch before 0.4; expected a "
+                "whole storage; save the file again with a later PyTorch");
         return NULL;
     }
     if (pk->storages == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of a pickle: their memory, which is freed all at once, their text, and the error of a
- * damaged pickle. */
+ * Values of a pickle: allocating them, freeing all of them at once, and printing them; also the
+ * error message for a damaged pickle. */
 #include "pickle.h"
 
 #include <string.h>
@@ -132,7 +132,8 @@ static tn_status put_float(struct text *text, double number)
     return put(text, out, strlen(out));
 }
 
-/* In quotes, control characters (and of bytes whatever is not ASCII) as \xNN. */
+/* Prints a string or bytes in quotes. Control characters, and non-ASCII characters of bytes, are
+ * printed as \xNN. */
 static tn_status put_quoted(struct text *text, const struct pickle_value *value)
 {
     bool bytes = value->kind == PK_BYTES;
@@ -151,14 +152,15 @@ static tn_status put_quoted(struct text *text, const struct pickle_value *value)
     return status == TN_OK ? put(text, "'", 1) : status;
 }
 
-/* A whole number of many bytes, in base 16, as Python reads it too. */
+/* Prints an integer of more than 8 bytes in Python's syntax for hexadecimal numbers. */
 static tn_status put_long(struct text *text, const struct pickle_value *value)
 {
     size_t size = value->as.text.size;
     const unsigned char *bytes = (const unsigned char *)value->as.text.at;
     bool negative = size > 0 && bytes[size - 1] > 127;
     tn_status status = put(text, negative ? "-0x" : "0x", negative ? 3 : 2);
-    /* The complement of two: the bytes above the lowest that is not 0 are inverted. */
+    /* A negative number in two's complement is negated: bytes up to the lowest one that is not 0
+     * are subtracted from 256, higher bytes are inverted. */
     size_t lowest = 0;
     while (lowest < size && bytes[lowest] == 0)
         lowest++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of tensors: the table, and the setting of the plugin. */
+ * The plugin for files of tensors: its list of formats and its setting. */
 #include "formats.h"
 
 static struct {
@@ -18,8 +18,8 @@ tn_status formats_unpacked(const tn_source *source, uint64_t *sum, uint64_t more
     if (__builtin_add_overflow(*sum, more, sum) || *sum > (uint64_t)settings.unpacked_max)
         return tn_fail(
             TN_ERR_REFUSED,
-            "%s: unpacked data: too large for %llu bytes; expected at most %lld bytes more; "
-            "TENON_FORMATS_UNPACKED_MAX sets the limit, for a trusted file",
+            "%s: unpacked data: too large for a file of %llu bytes; expected at most %lld bytes "
+            "more than the file; if you trust it, raise TENON_FORMATS_UNPACKED_MAX",
             source->path, (unsigned long long)source->size, (long long)settings.unpacked_max);
     return TN_OK;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The format "pytorch": what torch.save writes. Read, not written: PyTorch reads safetensors. */
+ * The format "pytorch": files that torch.save() or torch.jit.save() wrote. Tenon reads them but
+ * does not write them; to pass tensors to PyTorch, safetensors can be used. */
 #include "pytorch.h"
 
 #include <string.h>
 
 #define PICKLE "data.pkl"
-#define VERSION_MAX 10 /* of the archive; PyTorch 2 writes 3, no version wrote more than 10 */
+#define CONSTANTS "constants.pkl"
+#define VERSION_MAX 10 /* of the archive; PyTorch 2 writes 3, no release wrote more than 10 */
 
-/* The pickle of the archive, "NAME/data.pkl"; NULL if there is none or there are several. */
+/* Finds the pickle of the archive, "NAME/data.pkl". Returns NULL if there is none or there are
+ * several. */
 static const struct zip_member *find_pickle(const struct zip *zip)
 {
     const struct zip_member *found = NULL;
@@ -36,7 +39,7 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
     return known;
 }
 
-/* All of a member, with a NUL behind it. */
+/* Reads a whole member to memory and appends a NUL. The caller frees *bytes with tn_free. */
 static tn_status read_whole(struct zip *zip, const struct zip_member *member, uint64_t limit,
                             char **bytes)
 {
@@ -63,7 +66,7 @@ static tn_status read_whole(struct zip *zip, const struct zip_member *member, ui
     return status;
 }
 
-/* A short member in the folder of the pickle, "" if there is none. */
+/* Reads a short member in the folder of the pickle to `out`; out becomes "" if there is none. */
 static tn_status read_fact(struct pytorch_file *file, const char *name, char *out, size_t size)
 {
     char *whole = NULL;
@@ -91,7 +94,8 @@ static tn_status check_facts(struct pytorch_file *file)
         return status;
     if (order[0] != '\0' && strcmp(order, "little") != 0)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: wrong byte order, got %q; save it again on a little-endian machine",
+                       "%s: wrong byte order, got %q; expected little; save the file again on a "
+                       "little-endian machine",
                        file->source->path, order);
     int64_t number = 0;
     version[strcspn(version, "\n")] = '\0';
@@ -102,25 +106,47 @@ static tn_status check_facts(struct pytorch_file *file)
     return TN_OK;
 }
 
-static tn_status load_archive(struct pytorch_file *file, const struct zip_member *pickle)
+/* Reads a pickle of the archive and lets `fill` add its result to the state. */
+static tn_status load_pickle(struct pytorch_file *file, const struct zip_member *pickle,
+                             bool script,
+                             tn_status (*fill)(struct pytorch_file *file, struct pickle *pk))
 {
     struct pickle pk;
     char *bytes = NULL;
-    tn_status status = check_facts(file);
-    if (status == TN_OK)
-        status = read_whole(file->zip, pickle, PK_SIZE_MAX, &bytes);
+    tn_status status = read_whole(file->zip, pickle, PK_SIZE_MAX, &bytes);
     if (status != TN_OK)
         return status;
-    status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size);
+    status = pickle_read(&pk, file->source->path, bytes, (size_t)pickle->size, script);
     if (status == TN_OK && pk.at != pk.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: data after the pickle: unexpected; expected the end",
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: data after the pickle: unexpected; expected the end of the file",
                          file->source->path);
     if (status == TN_OK)
-        status = pytorch_fill_state(file, &pk);
+        status = fill(file, &pk);
     pytorch_storages_free(file);
     pickle_free(&pk);
     tn_free(bytes);
     return status;
+}
+
+/* Reads data.pkl. An archive of TorchScript (torch.jit.save) also has constants.pkl: a tuple of the
+ * tensors that its code names. The code itself is not read. */
+static tn_status load_archive(struct pytorch_file *file, const struct zip_member *pickle)
+{
+    size_t room = strlen(file->folder) + sizeof CONSTANTS;
+    tn_status status = check_facts(file);
+    char *name = status == TN_OK ? tn_malloc(room) : NULL;
+    if (name == NULL)
+        return status != TN_OK ? status : TN_ERR_MEMORY;
+    tn_snprint(name, room, "%s%s", file->folder, CONSTANTS);
+    const struct zip_member *constants = zip_find(file->zip, name);
+    tn_free(name);
+    file->members = "data";
+    status = load_pickle(file, pickle, constants != NULL, pytorch_fill_state);
+    if (status != TN_OK || constants == NULL)
+        return status;
+    file->members = "constants";
+    return load_pickle(file, constants, true, pytorch_fill_constants);
 }
 
 static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
@@ -132,14 +158,14 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
     tn_status status = zip_open(source, &zip);
     if (status != TN_OK)
         return status;
-    /* PyTorch has an option to write no check sums. */
+    /* PyTorch has an option to write no checksums. */
     zip.crc_is_absent = true;
     const struct zip_member *pickle = find_pickle(&zip);
     struct pytorch_file file = { .source = source, .state = state, .zip = &zip };
     if (pickle == NULL) {
         status = tn_fail(
             TN_ERR_FORMAT,
-            "%s: archive: no NAME/data.pkl, or several; expected one, as PyTorch writes it",
+            "%s: archive: no member NAME/data.pkl, or several; expected one, as PyTorch writes it",
             source->path);
     } else {
         size_t size = strlen(pickle->name) - strlen(PICKLE);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files as PyTorch wrote them before 1.6, and still does with _use_new_zipfile_serialization=False:
- * five pickles (a magic number, a version, facts of the machine, what was saved, the keys of the
- * storages), then for each key the number of elements and the bytes. */
+ * The file format of PyTorch before 1.6, which torch.save() still writes with
+ * _use_new_zipfile_serialization=False. A file consists of five pickles (a magic number, a version,
+ * properties of the machine, the saved object, the keys of the storages), and then for each key
+ * the number of elements and the bytes of the storage. */
 #include "pytorch.h"
 
 #include <string.h>
 
-#define WINDOW 65536 /* bytes that are read first for the pickles */
+#define WINDOW 65536 /* bytes at the start of the file that are tried first */
 
 static const char magic[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 enum { MAGIC_SIZE = sizeof magic - 1, PROTOCOL = 1001 };
@@ -22,14 +23,14 @@ bool pytorch_legacy_recognize(const tn_source *source)
 
 struct pickles {
     struct pickle version, machine, saved, keys;
-    size_t size; /* of all in the file */
-    bool cut;    /* the window is too small */
+    size_t size; /* bytes of the file that the pickles read so far take */
+    bool cut;    /* a pickle does not fit into the bytes that were read */
 };
 
 static tn_status read_one(const tn_source *source, const char *bytes, size_t size,
                           struct pickles *all, struct pickle *pk)
 {
-    tn_status status = pickle_read(pk, source->path, bytes + all->size, size - all->size);
+    tn_status status = pickle_read(pk, source->path, bytes + all->size, size - all->size, false);
     all->cut = all->cut || pk->cut;
     all->size += pk->at;
     return status;
@@ -52,7 +53,8 @@ static tn_status read_pickles(const tn_source *source, const char *bytes, size_t
                                             : NULL;
     if (little != NULL && (little->kind != PK_BOOL || !little->as.i))
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: wrong byte order, got big-endian; save it again on a little-endian one",
+                       "%s: wrong byte order, got big-endian; expected little-endian; save the "
+                       "file again on a little-endian machine",
                        source->path);
     if (status == TN_OK)
         status = read_one(source, bytes, size, all, &all->saved);
@@ -67,8 +69,8 @@ static void free_pickles(struct pickles *all)
     pickle_free(&all->keys);
 }
 
-/* Where the pickles end is known only when they are read: what is read of the file grows until they
- * fit. */
+/* Reads the pickles at the start of the file. Their size is known only after they have been read,
+ * so the part of the file that is read grows until they fit into it. */
 static tn_status read_start(const tn_source *source, char **bytes, struct pickles *all)
 {
     for (uint64_t window = WINDOW;; window *= 4) {
@@ -97,7 +99,7 @@ static tn_status read_start(const tn_source *source, char **bytes, struct pickle
 
 /* ---- the storages ---------------------------------------------------------------------------- */
 
-/* Every storage that the pickle names, as elements of its own type. */
+/* Adds an entry for every storage that the pickle names, with the storage's own dtype. */
 static tn_status list_storages(struct pytorch_file *file, const struct pickle *saved)
 {
     const struct pickle_value *all = saved->storages;
@@ -108,7 +110,8 @@ static tn_status list_storages(struct pytorch_file *file, const struct pickle *s
     return TN_OK;
 }
 
-/* The bytes of a key, for each type that it was listed with. */
+/* Reads the number of elements at *at, sets the place of the storage with this key, and moves *at
+ * behind its bytes. The key must be listed with exactly one dtype. */
 static tn_status place_storage(struct pytorch_file *file, const struct pickle_value *key,
                                uint64_t *at)
 {
@@ -157,7 +160,8 @@ static tn_status place_storages(struct pytorch_file *file, const struct pickles 
                              file->at[i].key->as.text.at);
     if (status == TN_OK && at != file->source->size)
         status = tn_fail(
-            TN_ERR_FORMAT, "%s: storages: wrong size, got %llu bytes; expected the file's %llu",
+            TN_ERR_FORMAT,
+            "%s: storages: wrong size, they end at byte %llu; expected the end of the file, %llu",
             file->source->path, (unsigned long long)at, (unsigned long long)file->source->size);
     return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From what a pickle made to a state: dictionaries are taken apart, their keys joined with dots; so
- * are lists that hold tensors or dictionaries, by number. What remains are tensors and values. */
+ * Converts the result of a pickle to a state. Dictionaries are taken apart: each entry is added
+ * under a name made of the keys on the path to it, joined with dots. Lists that contain tensors or
+ * dictionaries are taken apart too, with the index as key. Everything else becomes one value. */
 #include "pytorch.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ struct path {
     size_t size, room;
 };
 
-/* "a" becomes "a.key"; the size before is what to go back to. */
+/* Appends a key to the path: "a" becomes "a.key". *before gets the previous size, for leave(). */
 static tn_status enter(struct pytorch_file *file, struct path *path, const char *key, size_t size,
                        size_t *before)
 {
@@ -77,9 +78,9 @@ static tn_status add_value(struct pytorch_file *file, struct pickle *pk, const c
 
 /* ---- versions -------------------------------------------------------------------------------- */
 
-/* state_dict keeps {"path of a module": {"version": 2}, ...} as the attribute _metadata of its
- * dictionary. What is not of this form says nothing about versions and is no reason to refuse the
- * tensors. */
+/* Adds the versions of modules. state_dict() stores {"path of a module": {"version": 2}, ...} as
+ * the attribute _metadata of its dictionary. Anything of another form is ignored, because the
+ * tensors are useful without versions. */
 static tn_status add_versions(struct pytorch_file *file, struct pickle *pk, struct path *path,
                               const struct pickle_value *dict, int depth)
 {
@@ -111,7 +112,8 @@ static tn_status add_versions(struct pytorch_file *file, struct pickle *pk, stru
 
 /* ---- dictionaries and lists ------------------------------------------------------------------ */
 
-/* Keys of state_dicts are texts, those of optimizers numbers. */
+/* Appends a key of a dictionary to the path. Keys in the state_dict of a module are strings; in
+ * that of an optimizer some are integers. */
 static tn_status enter_key(struct pytorch_file *file, struct path *path,
                            const struct pickle_value *key, size_t *before)
 {
@@ -156,13 +158,14 @@ static tn_status add_list(struct pytorch_file *file, struct pickle *pk, struct p
     return status;
 }
 
-/* Whether a list must be taken apart. True also if a visit fails: `add` fails in the same
- * way. */
+/* Returns whether a list must be taken apart because it contains a tensor or a dictionary at any
+ * depth. Also returns true if pickle_visit() fails; add() then fails for the same reason. */
 static bool has_parts(struct pickle *pk, const struct pickle_value *list, int depth)
 {
     for (uint32_t i = 0; i < list->as.list.count; i++) {
         const struct pickle_value *item = list->as.list.at[i];
-        if (item->kind == PK_TENSOR || item->kind == PK_DICT || pickle_visit(pk, depth) != TN_OK)
+        if (item->kind == PK_TENSOR || item->kind == PK_DICT || item->kind == PK_OBJECT ||
+            pickle_visit(pk, depth) != TN_OK)
             return true;
         if ((item->kind == PK_LIST || item->kind == PK_TUPLE || item->kind == PK_SET) &&
             has_parts(pk, item, depth + 1))
@@ -171,16 +174,97 @@ static bool has_parts(struct pickle *pk, const struct pickle_value *list, int de
     return false;
 }
 
+/* ---- objects of TorchScript ------------------------------------------------------------------ */
+
+/* Returns whether a value is or contains a tensor or an object. Also returns true if pickle_visit()
+ * fails; add() then fails for the same reason. */
+static bool has_tensors(struct pickle *pk, const struct pickle_value *value, int depth)
+{
+    if (pickle_visit(pk, depth) != TN_OK || value->kind == PK_TENSOR || value->kind == PK_OBJECT)
+        return true;
+    if (value->kind != PK_LIST && value->kind != PK_TUPLE && value->kind != PK_SET &&
+        value->kind != PK_DICT)
+        return false;
+    for (uint32_t i = 0; i < value->as.list.count; i++)
+        if (has_tensors(pk, value->as.list.at[i], depth + 1))
+            return true;
+    return false;
+}
+
+/* Adds an attribute without tensors as text metadata: as a value of the state it would not be
+ * expected by any module. */
+static tn_status add_text(struct pytorch_file *file, struct pickle *pk, const char *name,
+                          const struct pickle_value *value)
+{
+    char *text = NULL;
+    if (tn_state_meta(file->state, name) != NULL)
+        return twice(file, name);
+    tn_status status = pickle_print(pk, value, &text);
+    if (status == TN_OK)
+        status = pytorch_count_values(file, strlen(text));
+    if (status == TN_OK)
+        status = tn_state_set_meta(file->state, name, text);
+    tn_free(text);
+    return status;
+}
+
+/* Adds the attributes of an object. Left out is what every module has and says nothing about its
+ * tensors: whether it was in training mode, and attributes that are None. */
+static tn_status add_object(struct pytorch_file *file, struct pickle *pk, struct path *path,
+                            const struct pickle_value *object, int depth)
+{
+    const struct pickle_value *all = object->as.list.attributes;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; all != NULL && i < all->as.list.count && status == TN_OK; i += 2) {
+        const struct pickle_value *key = all->as.list.at[i], *value = all->as.list.at[i + 1];
+        size_t before = path->size;
+        if (value->kind == PK_NONE ||
+            (value->kind == PK_BOOL &&
+             (pickle_is_text(key, "training") || pickle_is_text(key, "_is_full_backward_hook"))))
+            continue;
+        status = enter_key(file, path, key, &before);
+        if (status == TN_OK)
+            status = has_tensors(pk, value, depth + 1) ? add(file, pk, path, value, depth + 1)
+                                                       : add_text(file, pk, path->at, value);
+        leave(path, before);
+    }
+    return status;
+}
+
+tn_status pytorch_fill_constants(struct pytorch_file *file, struct pickle *pk)
+{
+    const struct pickle_value *all = pk->result;
+    tn_status status = TN_OK;
+    if (all->kind != PK_TUPLE && all->kind != PK_LIST)
+        return pickle_bad(pk, "constants: wrong type; expected a tuple of tensors");
+    for (uint32_t i = 0; i < all->as.list.count && status == TN_OK; i++) {
+        char name[32];
+        tn_snprint(name, sizeof name, "CONSTANTS.c%u", (unsigned)i);
+        status = pickle_visit(pk, 0);
+        if (status == TN_OK && all->as.list.at[i]->kind == PK_TENSOR)
+            status = add_tensor(file, name, all->as.list.at[i]);
+        else if (status == TN_OK && has_tensors(pk, all->as.list.at[i], 0))
+            status = pickle_bad(pk, "constants: wrong type; expected tensors");
+        else if (status == TN_OK)
+            status = add_text(file, pk, name, all->as.list.at[i]);
+    }
+    return status;
+}
+
+/* ---- any value ------------------------------------------------------------------------------- */
+
 static tn_status add(struct pytorch_file *file, struct pickle *pk, struct path *path,
                      const struct pickle_value *value, int depth)
 {
     tn_status status = pickle_visit(pk, depth);
     if (status != TN_OK)
         return status;
-    /* What the file holds may be one tensor, without a name. */
+    /* If the file contains a single tensor instead of a dictionary, the tensor has no name. */
     const char *name = path->size > 0 ? path->at : "tensor";
     if (value->kind == PK_TENSOR)
         return add_tensor(file, name, value);
+    if (value->kind == PK_OBJECT)
+        return add_object(file, pk, path, value, depth);
     if (value->kind == PK_DICT && (value->as.list.count > 0 || depth == 0))
         return add_dict(file, pk, path, value, depth);
     if ((value->kind == PK_LIST || value->kind == PK_TUPLE) &&

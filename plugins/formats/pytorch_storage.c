@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storages of a PyTorch file and the tensors that look at them: each storage is read once, so that
- * tensors that shared memory share it again. */
+ * Storages of a PyTorch file and the tensors that use them. Each storage is read once, so tensors
+ * that shared a storage when they were saved share it again. */
 #include "pytorch.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static int64_t *place_of(const struct pytorch_file *file, int64_t *index, int64_
     return &index[place];
 }
 
-/* Makes room for one more. */
+/* Makes sure that one more storage fits into the array and its hash index. */
 static tn_status make_room(struct pytorch_file *file)
 {
     if (file->count == file->capacity) {
@@ -97,35 +97,53 @@ struct pytorch_storage *pytorch_storage_of(struct pytorch_file *file,
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static tn_status read_member(struct pytorch_file *file, const struct pytorch_storage *storage,
-                             size_t bytes, tn_tensor *into)
+/* Reads a member to a new tensor. A stored member of a mapped file is not read: the tensor refers
+ * to the mapping. */
+static tn_tensor *read_from(struct pytorch_file *file, const struct zip_member *member,
+                            const struct pytorch_storage *storage)
 {
-    size_t room = strlen(file->folder) + storage->key->as.text.size + 8;
-    char *name = tn_malloc(room);
-    if (name == NULL)
-        return TN_ERR_MEMORY;
-    tn_snprint(name, room, "%sdata/%.*s", file->folder, (int)storage->key->as.text.size,
-               storage->key->as.text.at);
-    const struct zip_member *member = zip_find(file->zip, name);
-    tn_status status = TN_OK;
     struct zip_reader reader;
-    if (member == NULL)
-        status = tn_fail(TN_ERR_FORMAT, "%s: storage %q: missing", file->source->path, name);
-    else if (member->size != bytes)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: storage %q: too small, got %llu bytes; expected %zu for its tensors",
-                         file->source->path, name, (unsigned long long)member->size, bytes);
-    else
-        status = zip_reader_open(file->zip, member, &reader);
-    if (status == TN_OK && member != NULL) {
-        status = formats_read_values(&reader.source, 0, bytes, 0, into);
-        status = zip_reader_close(&reader, status);
+    tn_tensor *values = NULL;
+    if (zip_reader_open(file->zip, member, &reader) != TN_OK)
+        return NULL;
+    if (reader.bytes == NULL && tn_source_is_mapped(file->source)) {
+        values = tn_source_tensor(file->source, reader.begin, storage->dtype,
+                                  TN_SHAPE(storage->size));
+        return zip_reader_close(&reader, TN_OK) == TN_OK ? values : NULL;
     }
-    tn_free(name);
-    return status;
+    values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
+    tn_status status = values != NULL
+                           ? formats_read_values(&reader.source, 0, (size_t)member->size, 0, values)
+                           : tn_error_last_code();
+    return zip_reader_close(&reader, status) == TN_OK ? values : NULL;
 }
 
-/* Where the bytes are that were listed with another type; 0 if nowhere. */
+static tn_tensor *read_member(struct pytorch_file *file, const struct pytorch_storage *storage,
+                              size_t bytes)
+{
+    size_t room = strlen(file->folder) + strlen(file->members) + storage->key->as.text.size + 2;
+    tn_tensor *values = NULL;
+    char *name = tn_malloc(room);
+    if (name == NULL)
+        return NULL;
+    tn_snprint(name, room, "%s%s/%.*s", file->folder, file->members,
+               (int)storage->key->as.text.size, storage->key->as.text.at);
+    const struct zip_member *member = zip_find(file->zip, name);
+    if (member == NULL)
+        tn_fail(TN_ERR_FORMAT, "%s: storage %q: missing", file->source->path, name);
+    else if (member->size != bytes)
+        tn_fail(TN_ERR_FORMAT,
+                "%s: storage %q: wrong size, got %llu bytes; expected %zu for its tensors",
+                file->source->path, name, (unsigned long long)member->size, bytes);
+    else
+        values = read_from(file, member, storage);
+    tn_free(name);
+    return values;
+}
+
+/* Returns the offset in the file of the storage's bytes; 0 if it is not known. If the storage has
+ * no offset of its own, the offset of an entry with the same key and size in bytes, but another
+ * dtype, is returned. */
 static uint64_t place_of_bytes(const struct pytorch_file *file,
                                const struct pytorch_storage *storage)
 {
@@ -143,7 +161,8 @@ static uint64_t place_of_bytes(const struct pytorch_file *file,
 static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *storage)
 {
     size_t bytes = (size_t)storage->size * tn_dtype_size(storage->dtype);
-    /* Before memory is allocated: deflated members have their own limit. */
+    /* Checked before memory is allocated, so that a damaged file cannot make Tenon allocate memory
+     * for bytes that are not in the file. For archives, formats_unpacked() limits the memory. */
     if (file->zip == NULL && place_of_bytes(file, storage) == 0)
         return tn_fail(TN_ERR_FORMAT, "%s: storage %.*s: its bytes are missing", file->source->path,
                        (int)storage->key->as.text.size, storage->key->as.text.at);
@@ -151,15 +170,15 @@ static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *
     tn_status status = TN_OK;
     if (file->zip != NULL && bytes > file->source->size)
         status = formats_unpacked(file->source, &file->expanded, bytes - file->source->size);
-    if (status == TN_OK) {
-        values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
+    if (status == TN_OK && file->zip != NULL) {
+        values = read_member(file, storage, bytes);
         status = values != NULL ? TN_OK : tn_error_last_code();
+    } else if (status == TN_OK) {
+        values = tn_tensor_empty(TN_SHAPE(storage->size), storage->dtype, NULL);
+        status = values != NULL ? formats_read_values(file->source, place_of_bytes(file, storage),
+                                                      bytes, 0, values)
+                                : tn_error_last_code();
     }
-    if (status == TN_OK)
-        status = file->zip != NULL
-                     ? read_member(file, storage, bytes, values)
-                     : formats_read_values(file->source, place_of_bytes(file, storage), bytes, 0,
-                                           values);
     if (status != TN_OK)
         return status;
     storage->values = tn_tensor_keep(values);
@@ -169,8 +188,9 @@ static tn_status load_values(struct pytorch_file *file, struct pytorch_storage *
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Fails unless all elements are inside the storage. Elements that share memory count against the
- * limit of what may be unpacked, because a copy of the tensor has each of them. */
+/* Fails unless all elements are inside the storage. If the tensor has more elements than its
+ * storage, the difference counts towards the limit of formats_unpacked(), because a copy of the
+ * tensor needs memory for every element. */
 static tn_status check_extent(struct pytorch_file *file, const struct pytorch_storage *storage,
                               tn_ints shape, tn_ints strides, int64_t offset, const char *name)
 {
@@ -188,8 +208,8 @@ static tn_status check_extent(struct pytorch_file *file, const struct pytorch_st
     if (overflow || offset > storage->size || (!empty && last >= storage->size))
         return tn_fail(
             TN_ERR_FORMAT,
-            "%s: tensor %q: beyond its storage; expected sizes, strides and offset within its "
-            "%lld elements of %s",
+            "%s: tensor %q: reaches beyond its storage; expected sizes, strides and offset within "
+            "the storage's %lld elements of %s",
             file->source->path, name, (long long)storage->size, tn_dtype_name(storage->dtype));
     return count > storage->size
                ? formats_unpacked(file->source, &file->expanded,

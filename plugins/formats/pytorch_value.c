@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a value of a pickle to a value of a state: None, truth, numbers of 64 bits, texts, bytes,
- * and lists and tuples of such. What a state has no kind for (sets, complex numbers ...) is
- * stored as text metadata. */
+ * Converts a value of a pickle to a value of a state: None, bools, integers and floats of 64 bits,
+ * strings, bytes, and lists and tuples of these. Any other value (a set, a complex number ...) is
+ * printed and added to the state as text metadata. */
 #include "pytorch.h"
 
 #include <string.h>
 
-#define VALUES_SIZE_MAX (256 << 20) /* of all values of a file */
+#define VALUES_SIZE_MAX (256 << 20) /* bytes that all values of a file may take */
 
-/* Memory that lives until the state has its copy. A pickle shares its texts: a list may name a long
- * one a million times. */
+/* A list of memory blocks for a converted value; they are freed when the state has copied the
+ * value. Their total size is limited, because a small pickle can refer to the same long string a
+ * million times, and each reference becomes a copy. */
 struct piece {
     struct piece *next;
     max_align_t bytes[];
@@ -20,7 +21,7 @@ struct pieces {
     struct pytorch_file *file;
 };
 
-static tn_status count_of(struct pytorch_file *file, size_t size)
+tn_status pytorch_count_values(struct pytorch_file *file, size_t size)
 {
     file->values_size += size;
     if (file->values_size > VALUES_SIZE_MAX)
@@ -33,7 +34,7 @@ static void *piece_of(struct pieces *pieces, size_t size)
 {
     struct piece *piece;
 
-    if (count_of(pieces->file, size) != TN_OK)
+    if (pytorch_count_values(pieces->file, size) != TN_OK)
         return NULL;
     piece = tn_malloc(sizeof *piece + size);
     if (piece == NULL)
@@ -65,7 +66,7 @@ static bool has_kind(struct pickle *pk, const struct pickle_value *value, int de
     case PK_TUPLE: break;
     default: return false;
     }
-    /* A visit that fails says yes: value_of will meet the same failure. */
+    /* If pickle_visit() fails, true is returned; value_of() then fails for the same reason. */
     if (pickle_visit(pk, depth) != TN_OK)
         return true;
     for (uint32_t i = 0; i < value->as.list.count; i++)
@@ -90,7 +91,8 @@ static tn_status text_of(struct pickle *pk, const struct pickle_value *value, st
     return TN_OK;
 }
 
-/* Protocols before 3 have bytes as text of the characters 0 to 255. */
+/* Converts bytes. Protocols before 3 write bytes as a text with the characters 0 to 255; such a
+ * value has dtype 1, and its UTF-8 characters are converted to single bytes. */
 static tn_status bytes_of(const struct pickle_value *value, struct pieces *pieces, tn_value *out)
 {
     size_t size = value->as.text.size, count = 0;
@@ -154,7 +156,7 @@ tn_status pytorch_add_value(struct pytorch_file *file, struct pickle *pk, const 
     }
     status = pickle_print(pk, value, &text);
     if (status == TN_OK)
-        status = count_of(file, strlen(text));
+        status = pytorch_count_values(file, strlen(text));
     if (status == TN_OK)
         status = tn_state_set_meta(file->state, name, text);
     tn_free(text);

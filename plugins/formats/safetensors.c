@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors: converts between a state and the bytes of a file. The header is
- * in safetensors_header.c. */
+ * The format "safetensors". The header of a file is read and written in safetensors_header.c. */
 #include "formats.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */

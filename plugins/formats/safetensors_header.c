@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header of a safetensors file: eight bytes of length, then JSON, {"__metadata__": {"key":
- * "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} The data
- * follow: every byte belongs to one tensor. Any program may have written the file, so everything is
- * checked before it is used. */
+ * The header of a safetensors file: its length in eight bytes, then JSON:
+ * {"__metadata__": {"key": "text"},
+ *  "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+ * The data follow the header; each byte of them belongs to exactly one tensor. The file is not
+ * trusted, so everything is checked before it is used. */
 #include "formats.h"
 
 #include <jansson.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define LENGTH_SIZE 8
-#define HEADER_MAX UINT64_C(100000000) /* as the reference library has it */
+#define HEADER_MAX UINT64_C(100000000) /* the same limit as in the reference library */
 
 /* ---- element types --------------------------------------------------------------------------- */
 
@@ -82,8 +83,7 @@ static tn_status read_shape(const tn_source *source, const json_t *shape,
         empty = empty || size == 0;
         overflow = overflow || __builtin_mul_overflow(product, size, &product);
     }
-    /* A size of 0 may follow sizes whose product overflows; the reference library refuses that
-     * too. */
+    /* An overflow is refused even if a later size is 0, as in the reference library. */
     if (overflow)
         return bad(source, tensor->name, "shape: too large, its product overflows");
     tensor->ndim = (int32_t)ndim;
@@ -169,7 +169,8 @@ static int by_place(const void *a, const void *b)
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Every byte of the data belongs to one tensor: no hole, no overlap, nothing after the last. */
+/* Checks that each byte of the data belongs to exactly one tensor: no gaps, no overlaps, nothing
+ * after the last tensor. */
 static tn_status check_cover(const tn_source *source, const struct safetensors_header *header,
                              uint64_t data_size)
 {
@@ -184,8 +185,8 @@ static tn_status check_cover(const tn_source *source, const struct safetensors_h
     for (int64_t i = 0; i < header->count && status == TN_OK; i++) {
         if (sorted[i]->begin != at)
             status = bad(source, sorted[i]->name,
-                         sorted[i]->begin < at ? "data: overlap those of another tensor"
-                                               : "data: gap before them; expected none");
+                         sorted[i]->begin < at ? "data: overlap the data of another tensor"
+                                               : "data: gap before the data; expected none");
         at = sorted[i]->end;
     }
     if (status == TN_OK && at != data_size)
@@ -237,7 +238,8 @@ static tn_status read_length(const tn_source *source, uint64_t *length)
             source->path, (unsigned long long)*length);
     if (status == TN_OK && *length > source->size - LENGTH_SIZE)
         status = tn_fail(
-            TN_ERR_FORMAT, "%s: safetensors: truncated, got %llu bytes; expected a header of %llu",
+            TN_ERR_FORMAT,
+            "%s: safetensors: truncated, got %llu bytes; expected a header of %llu bytes",
             source->path, (unsigned long long)source->size, (unsigned long long)*length);
     return status;
 }
@@ -307,8 +309,8 @@ static json_t *entry_of(const tn_tensor *tensor, uint64_t begin)
                      (json_int_t)(begin + bytes_of(tensor)));
 }
 
-/* Data are sorted by falling element size, so that each tensor is aligned; the header keeps the
- * order of the state. */
+/* Decides the order of the data: tensors with larger elements first, so that each tensor is aligned
+ * to its element size. The header keeps the order of the state. */
 static void lay_out(const tn_state *state, int64_t *order, uint64_t *begin)
 {
     int64_t count = tn_state_count(state), placed = 0;
@@ -330,10 +332,9 @@ static tn_status check_entry(const tn_state *state, int64_t i, const char *path)
     const char *name = tn_state_name(state, i);
     tn_dtype dtype = tn_tensor_dtype(tn_state_tensor(state, i));
     if (strcmp(name, "__metadata__") == 0)
-        return tn_fail(
-            TN_ERR_VALUE,
-            "%s: tensor: reserved name, got %q; expected another one: safetensors uses it", path,
-            name);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: tensor: name %q: reserved by safetensors; expected another name", path,
+                       name);
     if (name_of(dtype) == NULL)
         return tn_fail(
             TN_ERR_TYPE,
@@ -342,8 +343,8 @@ static tn_status check_entry(const tn_state *state, int64_t i, const char *path)
     if (!tn_device_has_memory(tn_tensor_device(tn_state_tensor(state, i))))
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: tensor %q: no values to save, got one on %s; expected a device with memory", path,
-            name, tn_device_name(tn_tensor_device(tn_state_tensor(state, i))));
+            "%s: tensor %q: no values to save, got a tensor on %s; expected a device with memory",
+            path, name, tn_device_name(tn_tensor_device(tn_state_tensor(state, i))));
     return TN_OK;
 }
 
@@ -356,9 +357,8 @@ static tn_status put(json_t *object, const char *name, json_t *value, const char
         return TN_OK;
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: name: not UTF-8, got %q; expected UTF-8, as safetensors requires", path,
-                       name);
+        return tn_fail(TN_ERR_VALUE, "%s: name: not UTF-8, got %q; safetensors requires UTF-8",
+                       path, name);
     }
     return tn_fail(TN_ERR_MEMORY, "%s: safetensors header: out of memory", path);
 }
@@ -392,7 +392,8 @@ static tn_status fill_header(const tn_state *state, const char *path, const uint
     return TN_OK;
 }
 
-/* Length in front, blanks behind: the data begin at a multiple of eight. */
+/* Makes the bytes of the header: the length, the JSON text, and blanks after it so that the data
+ * begin at a multiple of eight. */
 static tn_status dump(const json_t *root, const char *path, char **bytes, size_t *size)
 {
     size_t length = json_dumpb(root, NULL, 0, JSON_COMPACT);

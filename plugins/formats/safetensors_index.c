@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index of weights in several files, model.safetensors.index.json: {"metadata": {"total_size":
- * 24}, "weight_map": {"name": "model-00001-of-00002.safetensors", ...}} As a state: the name of a
- * file for each tensor; the core opens the files. */
+ * The index of weights that are stored in several files, model.safetensors.index.json, or
+ * pytorch_model.bin.index.json for files of PyTorch:
+ * {"metadata": {"total_size": 24},
+ *  "weight_map": {"name": "model-00001-of-00002.safetensors", ...}}
+ * As a state, each tensor's name has the name of its file as value; the core opens the files. */
 #include "formats.h"
 
 #include <jansson.h>
@@ -48,7 +50,7 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
     return known;
 }
 
-/* Texts stay texts, integers become texts; other values have no known meaning. */
+/* Adds the metadata to the state as strings; integers are printed. Other types are refused. */
 static tn_status read_metadata(const tn_source *source, const json_t *metadata, tn_state *state)
 {
     const char *key;
@@ -115,11 +117,11 @@ static tn_status put(const char *path, json_t *object, const char *name, json_t 
     if (valid && value != NULL && json_object_set_new(object, name, value) == 0)
         return TN_OK;
     if (valid && value == NULL)
-        return tn_fail(TN_ERR_VALUE, "%s: index: metadata of %q: not UTF-8; expected UTF-8", path,
+        return tn_fail(TN_ERR_VALUE, "%s: index: metadata of %q: wrong encoding; expected UTF-8", path,
                        name);
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE, "%s: index: name: not UTF-8, got %q; expected UTF-8", path,
+        return tn_fail(TN_ERR_VALUE, "%s: index: name: wrong encoding, got %q; expected UTF-8", path,
                        name);
     }
     return tn_fail(TN_ERR_MEMORY, "%s: index: out of memory", path);
@@ -175,7 +177,7 @@ const tn_format_def format_safetensors_index = {
     TN_HEAD(tn_format_def),
     .name = "safetensors-index",
     .help = "index of a set of files: which file contains each tensor",
-    .extensions = ".safetensors.index.json",
+    .extensions = ".safetensors.index.json .bin.index.json",
     .recognize = recognize,
     .load = load,
     .save = save,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values of a tensor from a file and to one, for all formats. */
+ * Reads the values of a tensor from a file and writes them to a file, for all formats. */
 #include "formats.h"
 
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the data of files are little-endian and are copied as they are"
 #endif
 
-/* A byte that is neither 0 nor 1 would not be a bool to C. */
+/* Replaces every byte other than 0 by 1: C code that reads any other value as a bool has undefined
+ * behavior. */
 static void make_bools(unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -22,8 +23,9 @@ static bool all_bools(const unsigned char *bytes, int64_t count, int64_t step)
     return found <= 1;
 }
 
-/* Elements that share a byte are looked at once: of dimensions with stride 0 one element, and of a
- * view that overlaps itself everything from its first byte to its last. */
+/* Avoids checking shared bytes many times: in a dimension with stride 0 only one element is
+ * checked. For a view with more elements than bytes, all bytes from its first to its last are
+ * checked instead. */
 bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape, tn_ints strides,
                        int64_t offset, uint64_t *visits)
 {
@@ -32,9 +34,11 @@ bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
     int n = 0;
     bool overlaps = false;
     *visits = 1;
-    for (int64_t i = 0; i < shape.count; i++) {
+    /* The strides of a tensor without elements may be any numbers. */
+    for (int64_t i = 0; i < shape.count; i++)
         if (shape.at[i] == 0)
             return true;
+    for (int64_t i = 0; i < shape.count; i++) {
         if (shape.at[i] == 1 || strides.at[i] == 0)
             continue;
         *(strides.at[i] > 0 ? &high : &low) += (shape.at[i] - 1) * strides.at[i];
@@ -61,7 +65,7 @@ bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
     }
 }
 
-/* Turns words of `word` bytes around. */
+/* Reverses the bytes of each word of `word` bytes. */
 static void swap_words(unsigned char *bytes, size_t size, size_t word)
 {
     for (size_t i = 0; i + word <= size; i += word) {
@@ -100,7 +104,7 @@ tn_status formats_write_values(const tn_sink *sink, tn_tensor *tensor)
     size_t size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
     if (size == 0)
         return TN_OK;
-    /* A bool is written as 0 or 1 whatever its byte is, so it may need a copy. */
+    /* Bools are copied first, because every byte other than 0 is written as 1. */
     bool truth = tn_tensor_dtype(tensor) == TN_BOOL;
     if (!truth && tn_device_is_host(tn_tensor_device(tensor)) && tn_tensor_is_contiguous(tensor)) {
         const void *bytes = tn_tensor_data(tensor);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading zip archives. The directory at the end says what there is; it is not trusted, so
- * members may not overlap each other or the directory, names must be unique, and sizes are compared
- * with the file before memory is allocated. */
+ * Reading zip archives. The directory at the end of the file lists the members. The file is not
+ * trusted: members must not overlap each other or the directory, names must be unique, and sizes
+ * are compared with the size of the file before memory is allocated. */
 #include "zip.h"
 
 #include "formats.h"
@@ -17,7 +17,8 @@
 #define LOCAL_SIZE 30
 #define COMMENT_MAX 65535
 #define DIRECTORY_MAX (UINT64_C(256) << 20)
-/* No deflated byte expands to more than 1032; the rest is a file's beginning and end. */
+/* The largest size that `packed` deflated bytes can have: one byte expands to at most 1032 bytes;
+ * the added constant allows for the bits around the data. */
 #define DEFLATE_MAX(packed) ((packed)*1032 + 1032)
 
 static uint32_t get2(const unsigned char *at)
@@ -57,10 +58,11 @@ bool zip_recognize(const tn_source *source)
 
 struct place {
     uint64_t offset, size, count;
-    uint64_t end; /* where the directory has to end */
+    uint64_t end; /* offset in the file at which the directory must end */
 };
 
-/* The record that closes the file, with a comment behind it perhaps. */
+/* Finds the end record, which is the last in the file except for a comment of up to 65535 bytes.
+ * Copies it to `end` and its offset to *at. */
 static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *end)
 {
     uint64_t reach = END_SIZE + COMMENT_MAX;
@@ -88,7 +90,8 @@ static tn_status find_end(const tn_source *source, uint64_t *at, unsigned char *
     return status;
 }
 
-/* The larger numbers of zip64, if there is a record of them before the end record. */
+/* Looks for the end record of zip64, which comes before the usual end record at `end_at` and holds
+ * 64-bit numbers. Sets *place and *found if there is one. */
 static tn_status find_end64(const tn_source *source, uint64_t end_at, struct place *place,
                             bool *found)
 {
@@ -140,7 +143,8 @@ static tn_status find_directory(const tn_source *source, struct place *place)
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Sizes that are in the extra field of zip64 because they need more than four bytes. */
+/* Reads the numbers that do not fit into four bytes: those fields of the entry are UINT32_MAX, and
+ * the extra field of zip64 contains their 64-bit values. */
 static tn_status read_extra(const tn_source *source, const unsigned char *extra, size_t size,
                             struct zip_member *member)
 {
@@ -169,8 +173,8 @@ static tn_status read_extra(const tn_source *source, const unsigned char *extra,
     return some ? bad_member(source, member->name, "zip64 field: missing") : TN_OK;
 }
 
-/* One entry; `at` moves behind it. The name gets its NUL where the next entry begins, so it is
- * copied one byte down. */
+/* Reads one entry of the directory and moves *at to the next entry. The name must end with a NUL,
+ * but the byte behind the name is still needed, so the name is moved one byte down. */
 static tn_status read_entry(const tn_source *source, char **at, const char *end,
                             struct zip_member *member)
 {
@@ -193,7 +197,7 @@ static tn_status read_entry(const tn_source *source, char **at, const char *end,
     if (strlen(member->name) != name || name == 0)
         return bad(source, "name in the directory: empty or contains a NUL");
     if (flags & 1)
-        return bad_member(source, member->name, "encrypted; expected one that is not");
+        return bad_member(source, member->name, "encrypted; expected no encryption");
     if (member->method != 0 && member->method != 8)
         return tn_fail(TN_ERR_FORMAT,
                        "%s: zip, member %q: unknown compression method, got %d; expected stored "
@@ -214,7 +218,8 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each member ends before the next thing begins: each byte of the file belongs to one member. */
+/* Checks that each member ends before the next member or the directory begins, so that no byte of
+ * the file belongs to two members, that its sizes are possible, and that names are unique. */
 static tn_status check_members(struct zip *zip, uint64_t end)
 {
     for (int64_t i = 0; i < zip->count; i++)
@@ -228,11 +233,11 @@ static tn_status check_members(struct zip *zip, uint64_t end)
             member->limit - member->header < least ||
             member->limit - member->header - least < member->packed)
             return bad_member(zip->source, member->name,
-                              "bytes: overlap others or are beyond the end");
+                              "bytes: overlap another member or the directory");
         if (member->method == 0 ? member->size != member->packed
                                 : member->size > DEFLATE_MAX(member->packed))
             return bad_member(zip->source, member->name,
-                              "size: not possible for its compressed bytes");
+                              "size: impossible for the number of compressed bytes");
     }
     qsort(zip->sorted, (size_t)zip->count, sizeof *zip->sorted, by_name);
     for (int64_t i = 1; i < zip->count; i++)
@@ -260,7 +265,7 @@ tn_status zip_open(const tn_source *source, struct zip *zip)
     for (uint64_t i = 0; status == TN_OK && i < place.count; i++)
         status = read_entry(source, &at, zip->directory + place.size, &zip->at[zip->count++]);
     if (status == TN_OK && at != zip->directory + place.size)
-        status = bad(source, "directory: longer than its members");
+        status = bad(source, "directory: longer than the entries in it");
     if (status == TN_OK)
         status = check_members(zip, place.offset);
     if (status != TN_OK)
@@ -289,7 +294,7 @@ const struct zip_member *zip_find(const struct zip *zip, const char *name)
 
 /* ---- a member -------------------------------------------------------------------------------- */
 
-/* Whether the name at a place of the file is the member's. */
+/* Checks whether the name at offset `at` of the file equals `name`; sets *same. */
 static tn_status same_name(const tn_source *source, uint64_t at, const char *name, bool *same)
 {
     char part[256];
@@ -308,8 +313,8 @@ static tn_status same_name(const tn_source *source, uint64_t at, const char *nam
     return TN_OK;
 }
 
-/* Where the member's data are: behind the local header, whose extra field may differ from the
- * directory's. */
+/* Finds the member's data, which follow its local header. The length of the local extra field must
+ * be read from there, because it may differ from the one in the directory. */
 static tn_status find_data(const struct zip *zip, const struct zip_member *member, uint64_t *begin)
 {
     unsigned char local[LOCAL_SIZE];
@@ -327,17 +332,18 @@ static tn_status find_data(const struct zip *zip, const struct zip_member *membe
         return bad_member(zip->source, member->name, "local header: differs from the directory");
     *begin = member->header + LOCAL_SIZE + name + get2(local + 28);
     if (*begin > member->limit || member->packed > member->limit - *begin)
-        return bad_member(zip->source, member->name, "bytes: overlap what follows");
+        return bad_member(zip->source, member->name, "bytes: overlap the next member");
     return TN_OK;
 }
 
-/* Sums up what is read, as long as it comes in order; a header may be read twice. */
+/* The read function of a zip_reader. It adds the bytes to the checksum when they continue the bytes
+ * summed up so far; bytes that were read before (a header, for example) are not added again. */
 static tn_status read_member(void *user, uint64_t offset, void *to, size_t bytes)
 {
     struct zip_reader *reader = user;
     const tn_source *file = reader->zip->source;
     if (offset > reader->member->size || bytes > reader->member->size - offset)
-        return bad_member(file, reader->member->name, "read: beyond its end");
+        return bad_member(file, reader->member->name, "read beyond the end of the member");
     if (bytes == 0)
         return TN_OK;
     tn_status status = TN_OK;

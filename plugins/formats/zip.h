@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * zip archives, as NumPy's npz and PyTorch's files are: read by place, written in order. Of zip
- * that is what these two write: members that are stored or deflated, zip64; nothing encrypted,
- * nothing in several volumes. */
-#ifndef TENON_PLUGIN_FORMATS_ZIP_H
-#define TENON_PLUGIN_FORMATS_ZIP_H
+ * zip archives, the container of NumPy's npz files and of PyTorch's files. Reading finds members
+ * through the directory; writing appends one member after the other. Supported is what NumPy and
+ * PyTorch write: stored and deflated members, and zip64. Encryption and archives in several volumes
+ * are not supported. */
+#ifndef TN_FORMATS_ZIP_H
+#define TN_FORMATS_ZIP_H
 
 #include <tenon/plugin.h>
 
-/* ---- the check sum --------------------------------------------------------------------------- */
+/* ---- the checksum ---------------------------------------------------------------------------- */
 
-/* Tables of CRC-32, made when an archive is opened: constants of 8 KiB would be generated code. */
+/* The lookup tables of CRC-32. They are computed when an archive is opened, because 8 KiB of
+ * constants in the source would have to be generated. */
 struct zip_crc {
     uint32_t table[8][256];
 };
 
 TN_HIDDEN void zip_crc_prepare(struct zip_crc *crc);
-/* Extends the sum `sum` by these bytes; the sum of no bytes is 0. */
+/* Returns the CRC-32 of the bytes summed up so far followed by these bytes. `sum` is the CRC-32 so
+ * far, 0 at the start. */
 TN_HIDDEN uint32_t zip_crc_add(const struct zip_crc *crc, uint32_t sum, const void *bytes,
                                size_t size);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct zip_member {
-    const char *name; /* lives as long as the archive */
-    uint64_t header;  /* where its local header is */
-    uint64_t limit;   /* where the next thing in the file begins */
+    const char *name; /* valid until zip_close() */
+    uint64_t header;  /* offset of its local header in the file */
+    uint64_t limit;   /* offset of the next member's header or of the directory */
     uint64_t packed, size;
     uint32_t crc;
     uint16_t method; /* 0 stored, 8 deflated */
@@ -35,38 +38,41 @@ struct zip {
     const tn_source *source;
     struct zip_member *at; /* in the order of the directory */
     int64_t count;
-    struct zip_member **sorted; /* by name */
+    struct zip_member **sorted; /* pointers to all members, by name */
     char *directory;
-    uint64_t unpacked;  /* bytes that deflated members took beyond those of the file */
-    bool crc_is_absent; /* a sum of 0 says that the writer made none */
+    uint64_t unpacked;  /* memory of deflated members beyond their compressed size, in bytes */
+    bool crc_is_absent; /* set: a checksum of 0 in the file means that there is none to check */
     struct zip_crc crc;
 };
 
-/* Whether it begins as an archive does. */
+/* Checks whether the file begins with the signature of a zip archive. */
 TN_HIDDEN bool zip_recognize(const tn_source *source);
-/* Reads the directory. What fails leaves nothing to close. */
+/* Reads the directory. After a failure, zip_close() need not be called. */
 TN_HIDDEN tn_status zip_open(const tn_source *source, struct zip *zip);
 TN_HIDDEN void zip_close(struct zip *zip);
-/* NULL if absent, not an error. */
+/* Finds a member by name. Returns NULL, without setting an error, if there is none. */
 TN_HIDDEN const struct zip_member *zip_find(const struct zip *zip, const char *name);
 
-/* One member as a source of its own. A deflated one is in memory. */
+/* Reads one member of an archive as a tn_source. A deflated member is unpacked to memory when it is
+ * opened. */
 struct zip_reader {
     tn_source source;
     struct zip *zip;
     const struct zip_member *member;
-    uint64_t begin;       /* of its data in the file, where they are stored */
-    unsigned char *bytes; /* where they were deflated */
-    uint64_t summed;      /* bytes that the sum covers */
+    uint64_t begin;       /* offset of the member's data in the file */
+    unsigned char *bytes; /* the unpacked data of a deflated member, else NULL */
+    uint64_t summed;      /* number of bytes that `sum` covers */
     uint32_t sum;
 };
 
 TN_HIDDEN tn_status zip_reader_open(struct zip *zip, const struct zip_member *member,
                                     struct zip_reader *reader);
-/* Compares the check sum if all was read and `status` is TN_OK; returns the first failure. */
+/* Frees the reader's memory. If `status` is TN_OK and all bytes were read, compares the checksum.
+ * Returns `status` if it is a failure, else the result of the comparison. */
 TN_HIDDEN tn_status zip_reader_close(struct zip_reader *reader, tn_status status);
 
-/* zip_inflate.c: `packed` bytes of the file at `offset` become exactly `size` bytes. */
+/* zip_inflate.c: unpacks the member's `packed` bytes at `offset` of the file to `out`. Fails if the
+ * result is not exactly the member's `size` bytes. */
 TN_HIDDEN tn_status zip_inflate(const tn_source *source, const struct zip_member *member,
                                 uint64_t offset, unsigned char *out);
 
@@ -87,14 +93,15 @@ struct zip_writer {
 };
 
 TN_HIDDEN void zip_writer_open(struct zip_writer *writer, const tn_sink *sink);
-/* A stored member; `produce` writes its bytes to the sink that it gets. It is called twice and
- * must write the same bytes: first for the size and checksum, which the file has before them. */
+/* Appends a stored member; `produce` writes the member's bytes to the sink that is passed to it.
+ * `produce` is called twice and must write the same bytes both times: the first pass computes the
+ * size and the checksum, which the file contains before the bytes, and the second pass writes. */
 TN_HIDDEN tn_status zip_writer_add(struct zip_writer *writer, const char *name,
                                    tn_status (*produce)(const tn_sink *sink, const void *user),
                                    const void *user);
-/* The directory, after the last member. */
+/* Writes the directory; called after the last member. */
 TN_HIDDEN tn_status zip_writer_finish(struct zip_writer *writer);
-/* Gives back the memory, whatever happened. */
+/* Frees the memory of the writer; must also be called after a failure. */
 TN_HIDDEN void zip_writer_close(struct zip_writer *writer);
 
 #endif

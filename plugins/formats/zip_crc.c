@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-32 as zip has it (the reflected polynomial EDB88320), eight bytes at a time. zlib has it,
- * too, but zlib is optional, and members that are stored are read and written without it. */
+ * CRC-32 as zip uses it (with the reflected polynomial EDB88320), computed eight bytes at a time.
+ * zlib also has this function, but zlib is optional in Tenon, and stored members must be readable
+ * and writable without zlib. */
 #include "zip.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ void zip_crc_prepare(struct zip_crc *crc)
             sum = sum >> 1 ^ (UINT32_C(0xedb88320) & (0u - (sum & 1)));
         crc->table[0][i] = sum;
     }
-    /* table[k][b]: what byte b becomes k bytes later. */
+    /* table[k][b] is the CRC of byte b followed by k zero bytes. */
     for (int k = 1; k < 8; k++)
         for (uint32_t i = 0; i < 256; i++)
             crc->table[k][i] = crc->table[k - 1][i] >> 8 ^
@@ -28,7 +29,7 @@ uint32_t zip_crc_add(const struct zip_crc *crc, uint32_t sum, const void *bytes,
 
     sum = ~sum;
     for (; size >= 8; at += 8, size -= 8) {
-        uint32_t low, high; /* little-endian: values.c sees to that */
+        uint32_t low, high; /* little-endian: values.c stops the build on other machines */
         memcpy(&low, at, 4);
         memcpy(&high, at + 4, 4);
         low ^= sum;

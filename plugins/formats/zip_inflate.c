@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deflated members, by zlib where Tenon was built with it. */
+ * Unpacks deflated members with zlib. Without zlib, deflated members are refused. */
 #include "formats.h"
 #include "zip.h"
 
@@ -28,7 +28,8 @@ static tn_status bad(const tn_source *source, const struct zip_member *member, c
     return tn_fail(TN_ERR_FORMAT, "%s: zip, member %q: %s", source->path, member->name, what);
 }
 
-/* One block of the file into `stream`, and out of it what it gives. */
+/* Reads `take_` bytes of the file into `block` and inflates them to stream->next_out. *room, the
+ * free space there, decreases. *code gets the result of inflate(). */
 static tn_status feed(const tn_source *source, uint64_t offset, unsigned char *block, size_t take_,
                       z_stream *stream, uint64_t *room, int *code)
 {
@@ -43,7 +44,7 @@ static tn_status feed(const tn_source *source, uint64_t offset, unsigned char *b
         *code = inflate(stream, Z_NO_FLUSH);
         *room -= given - stream->avail_out;
     } while (*code == Z_OK && stream->avail_out == 0 && *room > 0);
-    if (*code == Z_BUF_ERROR) /* it waits for the next block */
+    if (*code == Z_BUF_ERROR) /* inflate() needs the next block to continue */
         *code = Z_OK;
     return TN_OK;
 }
@@ -72,7 +73,7 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
         offset += part;
         left -= part;
         if (status == TN_OK && code == Z_OK && stream.avail_in > 0)
-            break; /* the output is larger than the buffer */
+            break; /* the data inflate to more than member->size bytes */
     }
     if (status == TN_OK && code == Z_MEM_ERROR)
         status = tn_fail(TN_ERR_MEMORY, "%s: inflating: out of memory", source->path);
@@ -80,7 +81,8 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
         status = bad(source, member, "deflated data: damaged");
     else if (status == TN_OK &&
              (code != Z_STREAM_END || room > 0 || left > 0 || stream.avail_in > 0))
-        status = bad(source, member, "deflated data: wrong length; expected that in the directory");
+        status = bad(source, member,
+                     "deflated data: wrong length; expected the length in the directory");
     inflateEnd(&stream);
     tn_free(block);
     return status;
@@ -94,8 +96,8 @@ tn_status zip_inflate(const tn_source *source, const struct zip_member *member, 
     (void)offset, (void)out;
     return tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "%s: zip, member %q: deflated; expected stored, since Tenon was built without zlib "
-        "(configure --with-zlib)",
+        "%s: zip, member %q: deflated; expected a stored member, because Tenon was built without "
+        "zlib (configure --with-zlib)",
         source->path, member->name);
 }
 

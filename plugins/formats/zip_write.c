@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing zip archives: stored members with size and check sum in front of them, so that whatever
- * reads zip can read them; the larger numbers of zip64 only where they are needed. */
+ * Writing zip archives. Members are stored, with size and checksum in the local header before the
+ * data, because not every zip reader supports them after the data. The 64-bit fields of zip64 are
+ * written only if a number needs them. */
 #include "zip.h"
 
 #include <string.h>
 
 #define LOCAL_MAX (30 + 20)
 #define ENTRY_MAX (46 + 28)
-#define DATE 0x21 /* the first of January 1980: equal states give equal files */
+#define DATE 0x21 /* always 1 January 1980, so that equal states give equal files */
 
 static unsigned char *put(unsigned char *at, uint64_t number, int bytes)
 {
@@ -30,7 +31,8 @@ static tn_status emit(struct zip_writer *writer, const void *bytes, size_t size)
 
 /* ---- a member -------------------------------------------------------------------------------- */
 
-/* What counts and sums the bytes of the first pass, and what counts those of the second. */
+/* State of the sinks of the two passes of zip_writer_add(). The first pass counts the bytes and
+ * computes their checksum; the second pass (`real`) counts and writes them. */
 struct pass {
     struct zip_writer *writer;
     uint64_t size;
@@ -53,9 +55,9 @@ static tn_status write_local(struct zip_writer *writer, const struct zip_entry *
     unsigned char out[LOCAL_MAX];
     bool large = entry->size >= UINT32_MAX;
     unsigned char *at = put(out, 0x04034b50, 4);
-    at = put(at, large ? 45 : 20, 2); /* version that is needed */
-    at = put(at, 0x800, 2);           /* names are UTF-8 */
-    at = put(at, 0, 2);               /* stored */
+    at = put(at, large ? 45 : 20, 2); /* version of zip that a reader needs */
+    at = put(at, 0x800, 2);           /* flags: names are UTF-8 */
+    at = put(at, 0, 2);               /* method: stored */
     at = put(at, (uint64_t)DATE << 16, 4);
     at = put(at, entry->crc, 4);
     at = put(at, small(entry->size), 4);
@@ -140,7 +142,7 @@ static tn_status write_entry(struct zip_writer *writer, const struct zip_entry *
     size_t extra_size = large || far ? (size_t)(more - extra) : 0;
     put(put(extra, 1, 2), extra_size > 4 ? extra_size - 4 : 0, 2);
     unsigned char *at = put(out, 0x02014b50, 4);
-    at = put(at, 45, 2); /* made by */
+    at = put(at, 45, 2); /* version of zip that the writer supports */
     at = put(at, large || far ? 45 : 20, 2);
     at = put(at, 0x800, 2);
     at = put(at, 0, 2);
@@ -150,8 +152,8 @@ static tn_status write_entry(struct zip_writer *writer, const struct zip_entry *
     at = put(at, small(entry->size), 4);
     at = put(at, strlen(entry->name), 2);
     at = put(at, extra_size, 2);
-    at = put(at, 0, 8); /* comment, volume, attributes inside and half of those outside */
-    at = put(at, 0, 2); /* the other half */
+    at = put(at, 0, 8); /* comment length, volume, internal and half of external attributes */
+    at = put(at, 0, 2); /* the other half of the external attributes */
     at = put(at, small(entry->header), 4);
     tn_status status = emit(writer, out, (size_t)(at - out));
     if (status == TN_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of two elements, or of one and a number. Other operators of two elements use these
- * functions, too. */
+ * Elementwise arithmetic on two tensors, or on a tensor and a number. Other elementwise operators
+ * with two operands use these functions as well. */
 #include "gpu.h"
 
 #include <math.h>
@@ -40,12 +40,12 @@ tn_status gpu_run_binary(const tn_call *call)
         alpha = ((const tn_sub_options *)call->options)->alpha;
     if (tn_view_dtype(call->out[0]) == TN_BOOL)
         alpha = tn_scalar_int(tn_scalar_as_float(alpha) !=
-                              0); /* as in PyTorch, alpha has the type of the result */
+                              0); /* as in PyTorch, alpha is converted to the result's dtype */
     return run_two(call, alpha);
 }
 
-/* With an integer tensor and a number with a fraction the result is floating, so the input is
- * converted first. */
+/* Input and result have different dtypes if an integer tensor is combined with a floating-point
+ * number. The input is then converted first. */
 tn_status gpu_run_scalar(const tn_call *call)
 {
     tn_scalar value = which(call) == GPU_add_scalar
@@ -96,8 +96,8 @@ tn_status gpu_run_div(const tn_call *call)
     return zip(call, options->rounding_mode[0] == 'f' ? GPU_F_DIV_FLOOR : GPU_F_DIV_TRUNC);
 }
 
-/* A bound in the type that kernels compute in. A missing one is the largest or smallest number,
- * one that is out of range the nearest. */
+/* Converts a bound of clamp to a kernel argument. For integers, a missing bound (NaN) becomes the
+ * smallest or the largest integer, and a bound out of range becomes the nearest integer. */
 static gpu_arg bound(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value, bool lowest)
 {
     if (GPU_MASK_INT & TN_BIT(dtype)) {
@@ -123,7 +123,7 @@ tn_status gpu_run_clamp(const tn_call *call)
     gpu_scalar low, high;
 
     if (tn_view_dtype(views[1]) != dtype) {
-        /* integers, and a bound with a fraction */
+        /* The input is an integer tensor and a bound is a floating-point number. */
         tn_status status = gpu_copy_view(call, views[0], views[1]);
 
         if (status)

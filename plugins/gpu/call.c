@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels check of a call. */
+ * Checks of a call that several kernels use. */
 #include "gpu.h"
 
 bool gpu_supports(const tn_call *call, char *reason, size_t size)
@@ -21,7 +21,7 @@ tn_status gpu_same_types(const tn_call *call)
         if (tn_view_dtype(call->in[i]) != out)
             return tn_fail(
                 TN_ERR_TYPE,
-                "%s: input %lld: wrong dtype, got %s with a result of %s; expected one dtype",
+                "%s: input %lld: wrong dtype, got %s with a result of %s; expected equal dtypes",
                 call->op, (long long)i, tn_dtype_name(tn_view_dtype(call->in[i])),
                 tn_dtype_name(out));
     return TN_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparisons, and the choice between two elements. */
+ * Elementwise comparisons, and where(), which chooses between two elements. */
 #include "gpu.h"
 
 tn_status gpu_run_compare(const tn_call *call)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Complex numbers. */
+ * The operator complex, which makes complex numbers from real and imaginary parts. */
 #include "gpu.h"
 
-/* The parts of a complex number are neighbours in memory, so this is two strided copies. */
+/* Real and imaginary part of a complex number are adjacent in memory, so the operator consists of
+ * two strided copies. */
 tn_status gpu_run_complex(const tn_call *call)
 {
     const tn_view *y = call->out[0];

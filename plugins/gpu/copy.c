@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies between layouts and types. */
+ * Copies between tensors with different strides or dtypes. */
 #include "gpu.h"
 
 bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
@@ -18,8 +18,8 @@ bool gpu_supports_copy(const tn_call *call, char *reason, size_t size)
            gpu_device_supports(call, from, reason, size);
 }
 
-/* An operator in place begins with a copy of its input to its output; drivers refuse to copy
- * memory to itself. */
+/* Checks whether source and target of a copy are the same elements. This happens when an operator
+ * in place first copies its input to its output; drivers refuse to copy memory to itself. */
 static bool same_place(const gpu_walk *walk, const tn_view *to, const tn_view *from)
 {
     bool same = to->data == from->data && to->byte_offset == from->byte_offset &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creation of tensors: one value everywhere, or equally spaced numbers. */
+ * Creation of tensors: fill (the same value everywhere) and arange (equally spaced numbers). */
 #include "gpu.h"
 
 tn_status gpu_fill_view(const tn_call *call, const tn_view *to, tn_scalar value)
@@ -11,7 +11,7 @@ tn_status gpu_fill_view(const tn_call *call, const tn_view *to, tn_scalar value)
 
     gpu_walk_make(&walk, views, 1);
     gpu_bits(tn_view_dtype(to), value, bits);
-    /* a complex number of two floats is one word of 64 bits, one of two doubles two */
+    /* bits[1] is used only by complex128, whose elements have 128 bits. */
     {
         const gpu_arg args[] = { GPU_ARG(to->data), GPU_ARG(walk), GPU_ARG(bits[0]),
                                  GPU_ARG(bits[1]) };

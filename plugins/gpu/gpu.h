@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the backends for OpenCL and CUDA share: the host's side of the operators, from a tn_call
- * to the arguments of a kernel. They use a device through the few functions below, which each
- * backend defines; it compiles these files into itself. */
-#ifndef GPU_H
-#define GPU_H
+ * The code that the backends for OpenCL and CUDA share: the host side of the operators, which
+ * turns a tn_call into the arguments of a kernel. These files are compiled into each of the two
+ * backends. They use a device only through a few functions, declared below, that each backend
+ * defines. */
+#ifndef TN_GPU_GPU_H
+#define TN_GPU_GPU_H
 
 #include <tenon/plugin.h>
 
@@ -14,14 +15,15 @@ typedef int64_t i64;
 
 /* ---- kernels on the device ------------------------------------------------------------------- */
 
-/* What the number of a launch counts. */
+/* How gpu_launch() divides its `x` units of work among work items. */
 enum gpu_shape {
-    GPU_ITEMS,  /* a work item each, in groups of 256 */
-    GPU_GROUPS, /* a group of 256 each */
-    GPU_TILES   /* a group of 16 x 16 each */
+    GPU_ITEMS,  /* one work item for each unit, in groups of 256 */
+    GPU_GROUPS, /* one group of 256 work items for each unit */
+    GPU_TILES   /* one group of 16 x 16 work items for each unit */
 };
 
-/* The texts in kernels/: one program per text and type on OpenCL, one module per text on CUDA. */
+/* The kernel texts, which are the files in kernels/. The OpenCL backend compiles one program per
+ * text and element type, the CUDA backend has one module per text. */
 /* clang-format off */
 #define GPU_TEXTS(X) \
     X(activation) X(arithmetic) X(compare) X(copy) X(creation) X(index) X(loss) X(matmul) \
@@ -43,13 +45,13 @@ typedef struct gpu_kernel_row {
 } gpu_kernel_row;
 
 extern const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT];
-/* "f32": the type in names of kernels. */
+/* Returns the name of an element type as it is used in names of kernels, such as "f32". */
 const char *gpu_type_name(tn_dtype dtype);
-/* Writes "tn_add_f32". */
+/* Writes the name of a kernel on the device, such as "tn_add_f32", to `out`. */
 void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype type);
 
-/* An argument of a kernel: its address and size. Memory is passed as a handle of sizeof(void *)
- * bytes. */
+/* An argument of a kernel: the address and size of its value. The value for device memory is a
+ * handle of sizeof(void *) bytes. */
 typedef struct gpu_arg {
     const void *at;
     size_t size;
@@ -59,37 +61,45 @@ typedef struct gpu_arg {
         &(value), sizeof(value)                                                                    \
     }
 
-/* ---- what a backend defines ------------------------------------------------------------------ */
+/* ---- functions that a backend defines -------------------------------------------------------- */
 
-/* Starts a kernel on the call's stream over x items, groups or tiles, z times (at most 65535).
- * Does nothing when one of them is zero. */
+/* Starts a kernel on the call's stream for x work items, groups or tiles, as the kernel's gpu_shape
+ * says, repeated z times (at most 65535) in the third dimension. Does nothing if x or z is zero. */
 tn_status gpu_launch(const tn_call *call, enum gpu_kernel kernel, tn_dtype type, int64_t x,
                      int64_t z, const gpu_arg *args, int32_t count);
-/* Copies bytes inside the device, in stream order. */
+/* Enqueues a copy from one memory of the device to another on the call's stream. */
 tn_status gpu_copy_bytes(const tn_call *call, void *to, uint64_t to_offset, void *from,
                          uint64_t from_offset, size_t bytes);
-/* Copies bytes to the host after all work of the stream, and waits for them. */
+/* Copies bytes to host memory `to`, after all work that is already in the call's stream. Returns
+ * when the bytes are there. */
 tn_status gpu_read_bytes(const tn_call *call, void *to, void *from, uint64_t offset, size_t bytes);
-/* The handle of the stream's gpu_error, for a kernel that is started next and may write to it. */
+/* Returns the device memory of the stream's gpu_error, as an argument for a kernel that can record
+ * an error. The stream checks that memory at its next synchronization. */
 void *gpu_error_memory(const tn_call *call);
-/* Whether the device computes in this type; if not, writes why. */
+/* Checks whether the device can compute in this dtype; if not, writes the reason. */
 bool gpu_device_supports(const tn_call *call, tn_dtype dtype, char *reason, size_t size);
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
+/* Number of elements. */
 int64_t gpu_count(const tn_view *view);
-/* Bytes of an element. */
+/* Bytes of one element. */
 int64_t gpu_item_size(const tn_view *view);
-/* Elements from the start of the memory to the first one. */
+/* Offset of the view's first element from the start of its memory, in elements. */
 int64_t gpu_offset(const tn_view *view);
+/* Returns whether the view is contiguous in row-major order. */
 bool gpu_dense(const tn_view *view);
-/* A loop over views[0]'s shape, to which the others broadcast. Dimensions of size 1 are dropped,
- * contiguous ones are merged. */
+/* Fills *walk for a loop over the shape of views[0]; the other views are broadcast to it.
+ * Dimensions of size 1 are dropped, and neighboring dimensions are merged if the strides of all
+ * views allow it. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);
-/* Rows along `dim` of views of one shape. */
+/* Fills *rows for a loop over the rows along dimension `dim`; all views have the same shape. Fails
+ * if `dim` is out of range. */
 tn_status gpu_rows_make(gpu_rows *rows, const tn_view *const *views, int32_t count, int64_t dim);
-/* A number as kernels of this type take it. */
+/* A number in the type C in which kernels compute (see kernels/base/types.cl). gpu_scalar_arg()
+ * converts `value` to that type for elements of type `dtype`, stores it in *scalar, which must live
+ * until the launch, and returns it as a kernel argument. */
 typedef union gpu_scalar {
     float f;
     double d;
@@ -97,25 +107,26 @@ typedef union gpu_scalar {
     int64_t l;
 } gpu_scalar;
 gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value);
-/* The type of elements of this size for kernels that only move them: an unsigned integer, or
- * c128. */
+/* Returns the dtype for which kernels that only move elements of this size are compiled: an
+ * unsigned integer for 1 to 8 bytes, complex128 for 16 bytes. */
 tn_dtype gpu_as_bits(const tn_view *view);
-/* The bits of a number stored as `dtype`, in words of 64 bits. */
+/* Converts a number to an element of `dtype` and writes the bits of that element. */
 void gpu_bits(tn_dtype dtype, tn_scalar value, uint64_t bits[2]);
-/* Fails with the message for the error record of a stream. */
+/* Sets the error that a kernel has recorded in a stream's gpu_error, and returns its status. */
 tn_status gpu_error_fail(const gpu_error *error, const char *device);
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* y = x with conversion, any strides, x broadcasting to y. */
+/* Copies `from` to `to` with conversion of the dtype, for any strides; `from` is broadcast. */
 tn_status gpu_copy_view(const tn_call *call, const tn_view *to, const tn_view *from);
 tn_status gpu_fill_view(const tn_call *call, const tn_view *to, tn_scalar value);
-/* Fails where an input and the result have different types. */
+/* Fails if an input and the result have different dtypes. */
 tn_status gpu_same_types(const tn_call *call);
-/* Runs the kernel that the row of the call names: from `from` to the result. */
+/* Runs the elementwise kernel of the call's row in the kernel table, with input `from`. `number` is
+ * passed to the kernel as its scalar argument. */
 tn_status gpu_run_one(const tn_call *call, const tn_view *from, tn_scalar number);
 
-/* kernel->supports of all operators below. */
+/* Functions for kernel->supports. */
 bool gpu_supports(const tn_call *call, char *reason, size_t size);
 bool gpu_supports_copy(const tn_call *call, char *reason, size_t size);
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
@@ -125,11 +136,11 @@ bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size);
 #define GPU_MASK_BOOL TN_BIT(TN_BOOL)
 #define GPU_MASK_COPY (TN_MASK_ALL & ~(TN_BIT(TN_F8_E4M3) | TN_BIT(TN_F8_E5M2)))
 
-/* The run functions. Those of elementwise kernels have the enum gpu_kernel in kernel->data. */
+/* Functions for kernel->run. For the next three, kernel->data points to the enum gpu_kernel. */
 tn_status gpu_run_binary(const tn_call *call);
 tn_status gpu_run_unary(const tn_call *call);
 tn_status gpu_run_scalar(const tn_call *call);
-/* These have the function, GPU_F_*, in kernel->data. */
+/* For the next three, kernel->data points to the function to compute, GPU_F_* of layout.cl. */
 tn_status gpu_run_map(const tn_call *call);
 tn_status gpu_run_zip(const tn_call *call);
 tn_status gpu_run_compare(const tn_call *call);

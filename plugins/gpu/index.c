@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements chosen by index: gather, scatter, scatter_add, nonzero. */
+ * Operators that read or write elements at given indices: gather, scatter, scatter_add; and
+ * nonzero, which computes indices. */
 #include "gpu.h"
 
 #include <string.h>
 
-/* `x` with the shape of the index, at 0 of the indexed dimension. */
+/* Describes a tensor x in which elements are selected along dimension `dim`. `view` is x with the
+ * shape of the index tensor; its stride along `dim` is 0, so a position in it is the offset of
+ * index 0. `at` has the size and stride of x along `dim`. */
 struct indexed {
     tn_view view;
     int64_t strides[TN_MAX_DIMS];
@@ -48,7 +51,8 @@ tn_status gpu_run_gather(const tn_call *call)
     }
 }
 
-/* y = x, then the indexed elements; src may be larger than the index. */
+/* Copies x to y and then writes (or adds) elements of src at the indices. src may be larger than
+ * the index tensor; only the part with the shape of the index tensor is used. */
 static tn_status scatter(const tn_call *call, int64_t dim, enum gpu_kernel kernel, i32 op)
 {
     const tn_view *index = call->in[1], *src = call->in[2], *y = call->out[0];
@@ -98,14 +102,15 @@ tn_status gpu_run_scatter_add(const tn_call *call)
 
 /* ---- nonzero --------------------------------------------------------------------------------- */
 
-enum { NONZERO_PIECES = 256, NONZERO_PIECE = 2048 };
+enum { NONZERO_PIECES = 256, NONZERO_PIECE_MIN = 2048 };
 
-/* Elements of a piece; there are at most NONZERO_PIECES pieces. */
+/* Divides `count` elements into at most NONZERO_PIECES pieces. Returns the number of elements of a
+ * piece, at least NONZERO_PIECE_MIN. */
 static int64_t nonzero_piece(int64_t count)
 {
     int64_t piece = (count + NONZERO_PIECES - 1) / NONZERO_PIECES;
 
-    return piece < NONZERO_PIECE ? NONZERO_PIECE : piece;
+    return piece < NONZERO_PIECE_MIN ? NONZERO_PIECE_MIN : piece;
 }
 
 static int64_t nonzero_pieces(const tn_view *x, int64_t *piece)
@@ -123,7 +128,8 @@ size_t gpu_workspace_nonzero(const tn_call *call)
     return (size_t)nonzero_pieces(call->in[0], &piece) * sizeof(int64_t);
 }
 
-/* Counts on the device, reads the counts for the shape of the result, then writes the indices. */
+/* Runs the kernel twice. The first launch counts the nonzero elements of each piece; the host reads
+ * the counts to make the output. The second launch writes the indices. */
 tn_status gpu_run_nonzero(const tn_call *call)
 {
     const tn_view *x = call->in[0], *work = call->workspace, *y;
@@ -138,7 +144,7 @@ tn_status gpu_run_nonzero(const tn_call *call)
         return call->make_output(call, 0, (tn_ints){ shape, 2 });
     if (!work)
         return tn_fail(TN_ERR_ASSERT,
-                       "%s: workspace: missing; expected the requested one; please report this",
+                       "%s: workspace: missing; the core must allocate it; please report this",
                        call->op);
     memset(&walk, 0, sizeof walk);
     walk.count = gpu_count(x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of kernels, their names and texts; messages for the errors that kernels record. */
+ * The table of kernels with their names and texts, and the messages for errors that kernels record
+ * on the device. */
 #include "gpu.h"
 
 #define GPU_KERNEL(name, text, shape) { #name, GPU_TEXT_##text, GPU_##shape },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * All kernels, for an includer that defines GPU_KERNEL(name, text, shape): the text in kernels/
- * that it is in, and how work items are counted (enum gpu_shape). On the device a kernel is
- * called tn_<name>_<type>. */
+ * The list of all kernels. The includer defines GPU_KERNEL(name, text, shape): `text` is the file
+ * in kernels/ that defines the kernel, and `shape` is the enum gpu_shape without its prefix. On the
+ * device a kernel is called tn_<name>_<type>. */
 GPU_KERNEL(relu, activation, ITEMS)
 GPU_KERNEL(relu_grad, activation, ITEMS)
 GPU_KERNEL(sigmoid, activation, ITEMS)

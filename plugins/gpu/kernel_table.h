@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of a backend's kernel table, included between its braces. The includer defines
- * GPU_DEVICE, the type of its devices ("opencl"), its bmm: GPU_BMM_RUN and GPU_BMM_WORKSPACE, and
- * GPU_CAPTURE: TN_KERNEL_CAPTURE_SAFE, or 0 for a device that does not record. */
+ * The rows of a backend's kernel table, included between the braces of the array. The includer
+ * defines GPU_DEVICE, the type of its devices (such as "opencl"); GPU_BMM_RUN and
+ * GPU_BMM_WORKSPACE, the functions for its bmm kernel; and GPU_CAPTURE, which is
+ * TN_KERNEL_CAPTURE_SAFE, or 0 if the backend cannot record work. */
 
 /* clang-format off */
 #define GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, flags_) \
@@ -11,12 +12,13 @@
       .supports = supports_, .workspace = workspace_, .run = run_ },
 #define GPU_ROW(op_, dtypes_, run_, data_, supports_, workspace_) \
     GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, GPU_CAPTURE)
-/* Not for a record: the kernel reports wrong indices and divisors of 0 to its stream, or what it
- * computes is read. */
+/* A kernel that cannot be recorded, because the host reads its results: the shape of the output, or
+ * the error record for wrong indices and divisors of 0. */
 #define GPU_READ(op_, dtypes_, run_, data_, supports_, workspace_) \
     GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, 0)
 #define GPU_PLAIN(op_, dtypes_, run_) GPU_ROW(op_, dtypes_, run_, NULL, gpu_supports, NULL)
-/* An elementwise operator with a kernel of its own, and one that is a function of a kernel. */
+/* GPU_OWN: an elementwise operator with a kernel of its own. GPU_FUNCTION: an elementwise operator
+ * that is one of the functions (GPU_F_*) of the kernels map, zip and compare. */
 #define GPU_OWN(op_, kernel_, dtypes_, run_) \
     GPU_ROW(op_, dtypes_, run_, &(const enum gpu_kernel){ GPU_##kernel_ }, gpu_supports, NULL)
 #define GPU_FUNCTION(op_, function_, dtypes_, run_) \

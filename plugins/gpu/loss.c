@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * nll_loss and its derivative. A target out of range is reported at the next synchronization of
- * the stream. */
+ * nll_loss and its derivative. The kernels record a target that is out of range, and the error is
+ * reported at the next synchronization of the stream. */
 #include "gpu.h"
 
 #include <string.h>

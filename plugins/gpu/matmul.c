@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batched products of matrices with the tiled kernel; any strides. */
+ * Batched matrix products with the kernel of kernels/matmul.cl, which works for any strides. */
 #include "gpu.h"
 
-#define TILE 64     /* as in matmul.cl */
-#define BATCH 65535 /* matrices per launch: CUDA's limit */
+#define TILE 64     /* must be equal to TILE in kernels/matmul.cl */
+#define BATCH 65535 /* most matrices per launch, because of CUDA's limit for a grid */
 
 bool gpu_supports_bmm(const tn_call *call, char *reason, size_t size)
 {
@@ -34,7 +34,7 @@ tn_status gpu_run_bmm(const tn_call *call)
     if (tn_view_dtype(a) != dtype || tn_view_dtype(b) != dtype)
         return tn_fail(
             TN_ERR_TYPE,
-            "bmm: operands: wrong dtype, got %s and %s with a result of %s; expected one dtype",
+            "bmm: operands: wrong dtype, got %s and %s with a result of %s; expected equal dtypes",
             tn_dtype_name(tn_view_dtype(a)), tn_dtype_name(tn_view_dtype(b)), tn_dtype_name(dtype));
     for (int d = 0; d < 3; d++) {
         plan.stride_y[d] = y->strides[d];

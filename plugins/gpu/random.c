@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers from Philox 4x32-10; sdk/operators/random.ops says which element takes which
- * words. */
+ * Random numbers from the generator Philox 4x32-10. sdk/operators/random.ops defines which words
+ * of the generator each element uses. */
 #include "gpu.h"
 
 static tn_status draw(const tn_call *call, enum gpu_kernel kernel, int64_t seed, int64_t block,
@@ -17,7 +17,7 @@ static tn_status draw(const tn_call *call, enum gpu_kernel kernel, int64_t seed,
         philox.seed_at = gpu_offset(state);
         philox.block_at = philox.seed_at + state->strides[0];
     } else {
-        state = views[0]; /* is not read */
+        state = views[0]; /* any valid memory; the kernel does not read it */
     }
     gpu_walk_make(&walk, views, 1);
     {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions: which dimensions are kept, and how the work is divided. That depends on shapes
- * alone, so results repeat to the bit. */
+ * Reductions: decides which dimensions are kept and how the work is divided. The division depends
+ * only on shapes, so repeated runs give the same bits. */
 #include "gpu.h"
 
 #include <string.h>
 
-#define FEW 64      /* elements at most for a work item, when there are enough outputs */
-#define PIECE 16384 /* elements at least for a group, when outputs are few */
-#define PIECES 256  /* pieces at most of an output */
-#define ENOUGH 256  /* outputs that fill a device with a group each */
+#define FEW 64      /* up to this length one work item reduces an output */
+#define PIECE 16384 /* an output is not divided into pieces smaller than this */
+#define PIECES 256  /* most pieces of an output */
+#define ENOUGH 256  /* with so many outputs, one group per output keeps a device busy */
 
-/* Adds a dimension to the plan, merged with the one before where strides allow. */
+/* Adds a dimension to the plan. It is merged with the previous dimension if the strides allow it
+ * and the previous one is not before dimension `first`. */
 static void plan_add(gpu_reduce *plan, int32_t first, int64_t shape, int64_t stride_y,
                      int64_t stride_x)
 {
@@ -39,14 +40,14 @@ static void plan_make(gpu_reduce *plan, const tn_view *x, const tn_view *y, tn_i
     memset(plan, 0, sizeof *plan);
     for (int32_t d = 0; d < TN_MAX_DIMS; d++)
         reduced[d] = dims.count <= 0;
-    /* dimensions 0 and -1 of a 0-d tensor mean all of it */
+    /* A 0-d tensor accepts the dimensions 0 and -1; both mean its only element. */
     for (int64_t i = 0; i < dims.count; i++)
         reduced[dims.at[i] < 0 ? dims.at[i] + (x->ndim > 0 ? x->ndim : 1) : dims.at[i]] = true;
     plan->offset_x = gpu_offset(x);
     plan->offset_y = gpu_offset(y);
     plan->outputs = 1;
     plan->length = 1;
-    /* y has the kept dimensions in order; with keepdim, those of size 1 between them */
+    /* y has the kept dimensions in order. With keepdim, y also has the reduced ones with size 1. */
     for (int32_t d = 0, of_y = 0; d < x->ndim; d++) {
         if (reduced[d]) {
             plan->length *= x->shape[d];
@@ -72,12 +73,13 @@ static void plan_make(gpu_reduce *plan, const tn_view *x, const tn_view *y, tn_i
         plan->pieces = pieces < PIECES ? pieces : PIECES;
     }
     plan->piece = (plan->length + plan->pieces - 1) / plan->pieces;
-    /* rounding up may leave the last piece empty */
+    /* Because `piece` was rounded up, fewer pieces may suffice. */
     if (plan->piece > 0)
         plan->pieces = (plan->length + plan->piece - 1) / plan->piece;
 }
 
-/* The second pass: partial results [outputs, pieces] to y. */
+/* Makes the plan of the second pass, which reduces the partial results, an array of shape
+ * [outputs, pieces] in the workspace, to y. */
 static void plan_second(gpu_reduce *second, const gpu_reduce *plan, int64_t workspace_offset)
 {
     *second = *plan;
@@ -96,12 +98,14 @@ static void plan_second(gpu_reduce *second, const gpu_reduce *plan, int64_t work
 
 static tn_ints dims_of(const tn_call *call)
 {
-    const tn_sum_options *options = call->options; /* tn_amax_options has the same members */
+    /* The options of prod, amax and amin begin with the same members as those of sum. */
+    const tn_sum_options *options = call->options;
 
     return options ? options->dims : tn_no_ints();
 }
 
-/* Bytes of a partial result: partial sums are stored in the type that they are computed in. */
+/* Bytes of a partial result. Partial sums and products are stored in the type in which they are
+ * computed, which is float32 for the 16-bit floating types. */
 static int64_t partial_size(const tn_call *call)
 {
     tn_dtype out = tn_view_dtype(call->out[0]);
@@ -134,7 +138,7 @@ static tn_status reduce(const tn_call *call, enum gpu_kernel group, enum gpu_ker
 
         if (!work)
             return tn_fail(TN_ERR_ASSERT,
-                           "%s: workspace: missing; expected the requested one; please report this",
+                           "%s: workspace: missing; the core must allocate it; please report this",
                            call->op);
         offset = (int64_t)work->byte_offset / size;
         plan_second(&second, &plan, offset);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as kernels take them and as the device stores them. */
+ * Converts numbers to kernel arguments, and to the bits of elements in device memory. */
 #include "gpu.h"
 
 #include <math.h>
 #include <string.h>
 
-/* An integer is rounded to float32 once. */
+/* Converts an integer directly to float32: a conversion through double would round twice. */
 static float to_float(tn_scalar value)
 {
     return value.kind == TN_SCALAR_INT ? (float)value.as.i : (float)tn_scalar_as_float(value);
@@ -29,14 +29,14 @@ gpu_arg gpu_scalar_arg(gpu_scalar *scalar, tn_dtype dtype, tn_scalar value)
         arg.size = sizeof scalar->l;
         break;
     default:
-        /* through 64 bits: narrower integers wrap */
+        /* A value out of range wraps, because it is converted to 64 bits first. */
         scalar->i = (int32_t)(uint32_t)(uint64_t)tn_scalar_as_int(value);
         break;
     }
     return arg;
 }
 
-/* float to float16, rounded to nearest even. */
+/* Converts float32 to float16; rounds to nearest, ties to even. */
 static uint16_t float16_bits(float value)
 {
     uint32_t bits, sign, rest, mantissa;
@@ -78,7 +78,8 @@ static uint16_t bfloat16_bits(float value)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-/* A number as a 64-bit unsigned integer; defined where C's conversion is not. */
+/* Converts a number to uint64. Every value has a defined result, also those for which C's
+ * conversion is undefined. */
 static uint64_t to_uint64(tn_scalar value)
 {
     if (value.kind == TN_SCALAR_FLOAT && value.as.f >= 9223372036854775808.0 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cumsum and cumprod: running sums and products along one dimension. */
+ * cumsum and cumprod: cumulative sums and products along one dimension. */
 #include "gpu.h"
 
 static tn_status scan(const tn_call *call, int64_t dim, int32_t product, int32_t reverse)

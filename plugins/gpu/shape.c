@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The derivative of narrow: zeros, and a copy into a part of them. */
+ * The derivative of narrow: the result is filled with zeros, and the gradient is copied to the
+ * narrowed part of it. */
 #include "gpu.h"
 
 tn_status gpu_run_narrow_grad(const tn_call *call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and its derivative along one dimension. */
+ * softmax, log_softmax and the derivative of log_softmax along one dimension. */
 #include "gpu.h"
 
 static tn_status softmax(const tn_call *call, int64_t dim, int32_t logarithm)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one element. */
+ * Elementwise functions of one tensor. */
 #include "gpu.h"
 
 tn_status gpu_run_one(const tn_call *call, const tn_view *from, tn_scalar number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views as kernels take them: counted in elements, with as few dimensions as possible. */
+ * Converts views to the structs that kernels read (kernels/base/layout.cl): offsets and strides in
+ * elements, with as few dimensions as possible. */
 #include "gpu.h"
 
 #include <string.h>
@@ -36,7 +37,8 @@ bool gpu_dense(const tn_view *view)
     return true;
 }
 
-/* Shape, and strides of `count` operands; the number of dimensions. */
+/* Fills the shape of the loop and the strides of `count` operands. Returns the number of
+ * dimensions, at least 1. */
 static int32_t walk_dims(int64_t *shape, int64_t (*stride)[GPU_DIMS], const tn_view *const *views,
                          int32_t count)
 {

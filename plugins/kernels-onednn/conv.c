@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution and its two derivatives by oneDNN, for float32 activations with channels last. The
- * batch is divided into parts by its size alone, each part is computed in one thread, and
- * partial gradients are added in the order of the parts. So the bits do not depend on the number
- * of threads. worth() takes the shapes for which oneDNN measured faster:
- * docs/plugins/kernels-onednn.md. */
+ * Convolution and its two derivatives with oneDNN, for float32 activations with channels last. The
+ * batch is divided into parts; their number depends only on the size of the batch. Each part is
+ * computed in one thread, and partial gradients are added in the order of the parts. So the bits of
+ * the result do not depend on the number of threads. worth() selects the shapes for which oneDNN
+ * was measured to be faster; see docs/plugins/kernels-onednn.md. */
 #include <string.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ static char *at(const tn_view *view)
     return (char *)view->data + view->byte_offset;
 }
 
-/* The three operators in one form: y is the activation with the output's channels, as input or
- * output. */
+/* A call of any of the three operators. x always is the activation with the input channels, y the
+ * activation with the output channels; each can be an input or the output of the call. */
 struct job {
     struct shape shape;
     const tn_view *x, *y, *weight, *bias;
@@ -37,7 +37,8 @@ static void read_row(tn_ints given, int64_t dims, int64_t otherwise, int64_t *ou
         out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
 }
 
-/* Parts of the batch: all of the same size, at most `most`. */
+/* Returns the largest number of parts of equal size, at most `most`, into which the batch can be
+ * divided. */
 static int64_t cut(int64_t batch, int64_t most)
 {
     int64_t parts = batch < most ? batch : most;
@@ -91,9 +92,10 @@ static struct job job_of(const tn_call *call)
     return job;
 }
 
-/* ---- which calls are taken ------------------------------------------------------------------- */
+/* ---- for which calls oneDNN is used ---------------------------------------------------------- */
 
-/* Dense, with channels contiguous, then the last dimension. */
+/* Checks whether a view is dense with channels last: the channels have stride 1, and the other
+ * dimensions follow in row-major order. */
 static bool channels_last(const tn_view *view)
 {
     int64_t expect = 1;
@@ -123,7 +125,8 @@ static int64_t count(const tn_view *view)
     return n;
 }
 
-/* The backend uses Winograd's algorithm for these, unless TENON_MATH=exact. */
+/* Returns whether the cpu backend uses Winograd's algorithm for this shape (unless
+ * TENON_MATH=exact). */
 static bool winograd(const struct shape *s)
 {
     for (int64_t d = 0; d < s->dims; d++)
@@ -132,14 +135,14 @@ static bool winograd(const struct shape *s)
     return s->inputs % 16 == 0 && s->outputs % 16 == 0 && s->inputs >= 32 && s->outputs >= 32;
 }
 
-/* Whether oneDNN measured faster than the backend's own kernels (bench/convolutions,
- * docs/plugins/kernels-onednn.md). */
+/* Returns whether oneDNN was measured to be faster than the cpu backend's own kernels for this
+ * shape (see bench/convolutions and docs/plugins/kernels-onednn.md). */
 static bool worth(const struct job *job)
 {
     enum { POINT = 16384, MANY = 64 };
     const struct shape *s = &job->shape;
 
-    if (s->dims != 2) /* not measured */
+    if (s->dims != 2) /* only 2-d convolutions were measured */
         return false;
     if (s->groups > 1)
         return true;
@@ -168,7 +171,7 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
     else if (!channels_last(job.x) || !channels_last(job.y))
         why = "the activations are not channels last";
     else if (!rows(job.weight) || (job.bias && !rows(job.bias)))
-        why = "the weight is not row-major";
+        why = "the weight or the bias is not contiguous";
     else if (!onednn_all_shapes && !worth(&job))
         why = "the device's own kernel is faster for this shape";
     if (!why) {
@@ -184,8 +187,9 @@ bool onednn_convolution_supports(const tn_call *call, char *reason, size_t size)
 
 /* ---- computing ------------------------------------------------------------------------------- */
 
-/* The workspace: the weight in oneDNN's order (or one per part), then scratch memory per part,
- * at least as much as the reordering needs. */
+/* The layout of the workspace: first the weight in oneDNN's order (for PLAN_WEIGHT, one gradient
+ * for each part), then scratch memory for each part, each at least as large as the reordering
+ * needs. The members are sizes in bytes. */
 struct room {
     int64_t weight, scratch, total;
 };
@@ -290,7 +294,7 @@ static tn_status some_parts(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* Adds the partial gradients to the first, element by element in the order of the parts. */
+/* Adds the partial gradients of all parts to that of the first part, in the order of the parts. */
 static tn_status add_parts(void *user, int64_t begin, int64_t end)
 {
     const struct work *w = user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens oneDNN; names its errors. */
+ * Opens oneDNN and makes messages for its errors. */
 #include "dnnl_api.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ tn_status dnnl_api_open(const char *library)
 
         if (!address)
             return tn_fail(TN_ERR_UNAVAILABLE,
-                           "%s: function %s missing; expected oneDNN %d with the OpenMP runtime",
+                           "%s: function %s: missing; expected oneDNN %d with the OpenMP runtime",
                            library, symbols[i].name, DNNL_VERSION_MAJOR);
         memcpy((char *)&all + symbols[i].offset, &address, sizeof address);
     }
@@ -41,8 +41,8 @@ tn_status dnnl_api_open(const char *library)
     if (version->major != DNNL_VERSION_MAJOR || version->minor < DNNL_VERSION_MINOR)
         return tn_fail(
             TN_ERR_UNAVAILABLE,
-            "%s: wrong version, got oneDNN %d.%d; expected %d.%d, whose headers this was compiled "
-            "with",
+            "%s: wrong version, got oneDNN %d.%d; expected %d.%d or a later minor version, because "
+            "Tenon was compiled with the headers of that version",
             library, version->major, version->minor, DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
     dnnl_status_t error = all.dnnl_engine_create(&all.engine, dnnl_cpu, 0);
     if (error != dnnl_success)

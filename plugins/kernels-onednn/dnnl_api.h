@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * oneDNN as this plugin uses it: types from its headers, functions from the library that is
- * opened when the plugin is activated (rule 1: it brings the OpenMP runtime along). Nothing is
- * linked. */
-#ifndef DNNL_API_H
-#define DNNL_API_H
+ * The oneDNN functions that this plugin uses. Types come from the headers of oneDNN, functions from
+ * the library, which is opened when the plugin is activated. The plugin is not linked with the
+ * library, because that would load the OpenMP runtime whenever the plugin is loaded; rule 1 of
+ * docs/abi.md forbids this. */
+#ifndef TN_KERNELS_ONEDNN_DNNL_API_H
+#define TN_KERNELS_ONEDNN_DNNL_API_H
 
 #include <oneapi/dnnl/dnnl.h>
 #include <tenon/plugin.h>
@@ -33,19 +34,19 @@ struct dnnl_api {
     void (*omp_set_num_threads)(int);
 };
 
-/* Filled by dnnl_api_open. */
+/* Filled by dnnl_api_open(). */
 extern struct dnnl_api dnnl;
 
-/* Opens the library (a name or a path); TN_ERR_UNAVAILABLE when it is missing or has another
- * version than the headers that this was compiled with. */
+/* Opens the library (a name or a path). Returns TN_ERR_UNAVAILABLE if the library is missing, or if
+ * its version does not fit the headers with which this plugin was compiled. */
 tn_status dnnl_api_open(const char *library);
 void dnnl_api_close(void);
-/* Records a failure of oneDNN and returns its status. */
+/* Sets the error "oneDNN: WHAT failed: ..." and returns TN_ERR_MEMORY or TN_ERR_RUNTIME. */
 tn_status dnnl_api_fail(dnnl_status_t error, const char *what);
 
-/* oneDNN computes in the calling thread, which is one of the host's. `enter` returns the number
- * of threads that OpenMP has for this thread, and `leave` restores it: it is a setting of the
- * program. */
+/* dnnl_api_enter() makes OpenMP use one thread, so that oneDNN computes in the calling thread, and
+ * returns the previous number of threads. dnnl_api_leave() restores that number, because it is a
+ * setting of the program. */
 int dnnl_api_enter(void);
 void dnnl_api_leave(int before);
 

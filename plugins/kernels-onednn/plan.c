@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creates plans and caches them. oneDNN takes up to some milliseconds for one, so a shape is
- * compiled once. A full cache drops the plan that was used least recently. */
+ * Creates plans and caches them. oneDNN needs up to some milliseconds to compile a plan, so each
+ * shape is compiled only once. A full cache drops the least recently used plan. */
 #include "plan.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static dnnl_status_t weight(dnnl_memory_desc_t *desc, const struct shape *s, dnn
                                              grouped ? dims : dims + 1, dnnl_f32, tag);
 }
 
-/* The primitive of a description; the caller provides *size bytes of scratch memory. */
+/* Makes the primitive descriptor of an operation, whose scratch memory the caller provides. */
 static dnnl_status_t compile(const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint,
                              dnnl_primitive_desc_t *desc)
 {
@@ -68,7 +68,8 @@ static size_t scratch_of(const_dnnl_primitive_desc_t desc)
     return scratch ? dnnl.dnnl_memory_desc_get_size(scratch) : 0;
 }
 
-/* Between oneDNN's order of the weight and row-major order. */
+/* Makes the primitive that converts the weight between row-major order and the order that oneDNN
+ * has chosen. */
 static dnnl_status_t make_reorder(struct plan *plan)
 {
     bool out = plan->shape.kind == PLAN_WEIGHT;
@@ -105,7 +106,7 @@ static dnnl_status_t make_main(struct plan *plan, const dnnl_memory_desc_t *any)
     dnnl_status_t status;
 
     for (int64_t i = 0; i < s->dims; i++) {
-        dilation[i] = s->dilation[i] - 1; /* 0 in oneDNN means 1 */
+        dilation[i] = s->dilation[i] - 1; /* oneDNN counts from 0: its 0 is a dilation of 1 */
         stride[i] = s->stride[i];
         padding[i] = s->padding[i];
     }
@@ -207,7 +208,7 @@ struct plan *plan_take(const struct shape *shape)
                 plan_free(plans[place]);
             plans[place] = plan;
         } else if (!kept) {
-            plan->stamp = 0; /* all slots are in use: its last user frees it */
+            plan->stamp = 0; /* all slots are in use: plan_give() frees the plan after its use */
         }
     }
     pthread_mutex_unlock(&lock);

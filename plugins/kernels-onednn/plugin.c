@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel pack: kernels of oneDNN for the cpu device, where they measure faster than the
- * device's own. */
+ * A kernel pack: kernels of oneDNN for the cpu device, used for shapes for which they were measured
+ * to be faster than the device's own kernels. */
 #include <string.h>
 #include <unistd.h>
 
@@ -19,8 +19,8 @@ static const tn_option options[] = {
     TN_OPTION_STRING(struct options, library, "\"libdnnl.so.2\"", "oneDNN, a name or a path"),
     TN_OPTION_STRING(
         struct options, shapes, "'faster'",
-        "which shapes are taken: faster (those that measured faster than the device's own kernels) "
-        "or all"),
+        "the shapes for which oneDNN is used: faster (only if it was measured to be faster than "
+        "the device's own kernels) or all"),
     TN_OPTION_END
 };
 
@@ -67,7 +67,7 @@ static const tn_plugin plugin = {
     TN_HEAD(tn_plugin),
     .id = "tenon.onednn",
     .version = "0.1.0",
-    .help = "oneDNN's kernels for the cpu device, where they are faster",
+    .help = "oneDNN's kernels for the cpu device, for shapes for which they are faster",
     .license = "MIT",
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof *kernels,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations with options or parameters. Those that are one operator without options are written
- * from the schema (`layer` there). */
+ * Activations with options or parameters. Layers of operators with one input and without options
+ * are generated from the schema (its lines `layer`). */
 #include "layers.h"
 #include <math.h>
 
@@ -40,11 +40,11 @@ const tn_layer_def layer_relu = {
     .repr = relu_repr,
 };
 
-/* ---- those with options in common ---- */
+/* ---- layers that use struct activation ------------------------------------------------------- */
 
-/* The options of all of them; each has those that its table names. */
+/* The options of all these layers. Each layer uses those that its table lists. */
 struct activation {
-    double a; /* the tables give PyTorch's names */
+    double a; /* a and b have PyTorch's names in the tables */
     double b;
     int64_t dim;
     const char *approximate;
@@ -66,7 +66,7 @@ struct activation {
     TN_OPTION_ROW(struct activation, dim, def, "the dimension", TN_OPTION_KIND_INT,                \
                   TN_OPTION_REPR_KEYWORD | (flags))
 
-/* What the tables print in addition to `inplace`, which is shown only if it is true. */
+/* Prints one or two numbers of a layer, and `inplace` if it is true. */
 static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char *first,
                             const char *second)
 {
@@ -83,13 +83,13 @@ static int64_t numbers_repr(tn_module *self, char *out, size_t size, const char 
     return text.used;
 }
 
-/* ID_repr: how a layer is printed; a first name that is NULL is left out. */
+/* Defines ID_repr. A first name that is NULL is not printed. */
 #define REPR(id, first, second)                                                                    \
     static int64_t id##_repr(tn_module *self, char *out, size_t size)                              \
     {                                                                                              \
         return numbers_repr(self, out, size, first, second);                                       \
     }
-/* ID_forward: the operator with these options. */
+/* Defines ID_forward, which calls the operator with these options. */
 #define FORWARD(op, ...)                                                                           \
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \
     {                                                                                              \
@@ -115,14 +115,16 @@ FORWARD_INPLACE(leaky_relu, .negative_slope = s->a)
 REPR(leaky_relu, "negative_slope", NULL)
 ACTIVATION(leaky_relu, "LeakyReLU", "y = x > 0 ? x : negative_slope x");
 
-static const tn_option elu_table[] = { NUMBER("alpha", a, "1.0", "the limit below is -alpha", 0),
-                                       INPLACE, TN_OPTION_END };
+static const tn_option elu_table[] = {
+    NUMBER("alpha", a, "1.0", "y approaches -alpha for negative x", 0), INPLACE, TN_OPTION_END
+};
 FORWARD_INPLACE(elu, .alpha = s->a)
 REPR(elu, "alpha", NULL)
 ACTIVATION(elu, "ELU", "y = x > 0 ? x : alpha (e^x - 1)");
 
-static const tn_option celu_table[] = { NUMBER("alpha", a, "1.0", "the limit below is -alpha", 0),
-                                        INPLACE, TN_OPTION_END };
+static const tn_option celu_table[] = {
+    NUMBER("alpha", a, "1.0", "y approaches -alpha for negative x", 0), INPLACE, TN_OPTION_END
+};
 FORWARD_INPLACE(celu, .alpha = s->a)
 REPR(celu, "alpha", NULL)
 ACTIVATION(celu, "CELU", "y = max(x, 0) + min(0, alpha (e^(x / alpha) - 1))");
@@ -141,7 +143,7 @@ REPR(hardshrink, NULL, NULL)
 ACTIVATION(hardshrink, "Hardshrink", "y = |x| > lambd ? x : 0");
 
 static const tn_option softplus_table[] = {
-    NUMBER("beta", a, "1.0", "how sharp", 0),
+    NUMBER("beta", a, "1.0", "sharpness of the bend", 0),
     NUMBER("threshold", b, "20.0", "above this, the function is linear", 0), TN_OPTION_END
 };
 FORWARD(softplus, .beta = s->a, .threshold = s->b)
@@ -170,7 +172,7 @@ static tn_tensor *threshold_forward(tn_module *self, tn_tensor *x)
 REPR(threshold, "threshold", "value")
 ACTIVATION(threshold, "Threshold", "y = x > threshold ? x : value");
 
-/* ---- along one dimension ---- */
+/* ---- GLU ------------------------------------------------------------------------------------- */
 
 static const tn_option glu_table[] = { DIM("-1", 0), TN_OPTION_END };
 
@@ -183,10 +185,10 @@ static tn_tensor *glu_forward(tn_module *self, tn_tensor *x)
     return tn_glu(x, &o);
 }
 
-LAYER(glu, "GLU", .help = "y = first half times sigmoid of the second, along dim",
+LAYER(glu, "GLU", .help = "y = a * sigmoid(b), where a and b are the halves of x along dim",
       .options = glu_table, .data_size = sizeof(struct activation), .forward = glu_forward);
 
-/* ---- GELU, PReLU ---- */
+/* ---- GELU, PReLU ----------------------------------------------------------------------------- */
 
 static const tn_option gelu_table[] = { TN_OPTION_ROW(struct activation, approximate, "'none'",
                                                       "none or tanh", TN_OPTION_KIND_STRING,
@@ -202,7 +204,7 @@ static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
     return tn_gelu(x, &o);
 }
 
-LAYER(gelu, "GELU", .help = "y = x times the normal distribution's share below x",
+LAYER(gelu, "GELU", .help = "y = x times the probability that a standard normal number is below x",
       .options = gelu_table, .data_size = sizeof(struct activation), .forward = gelu_forward);
 
 struct prelu {
@@ -211,8 +213,8 @@ struct prelu {
 };
 
 static const tn_option prelu_table[] = {
-    TN_OPTION_ROW(struct prelu, num_parameters, "1", "1, or one for each channel",
-                  TN_OPTION_KIND_INT, 0),
+    TN_OPTION_ROW(struct prelu, num_parameters, "1",
+                  "number of weights: 1, or the number of channels", TN_OPTION_KIND_INT, 0),
     TN_OPTION_ROW(struct prelu, init, "0.25", "initial slope", TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_END
 };
@@ -251,7 +253,7 @@ static int64_t prelu_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_prelu = {
     TN_HEAD(tn_layer_def),
     .name = "PReLU",
-    .help = "y = x > 0 ? x : weight x, the weight learned",
+    .help = "y = x > 0 ? x : weight x; weight is learned",
     .options = prelu_table,
     .data_size = sizeof(struct prelu),
     .version = 1,
@@ -261,7 +263,7 @@ const tn_layer_def layer_prelu = {
     .repr = prelu_repr,
 };
 
-/* ---- RReLU ---- */
+/* ---- RReLU ----------------------------------------------------------------------------------- */
 
 struct rrelu {
     double lower;
@@ -270,8 +272,9 @@ struct rrelu {
 };
 
 static const tn_option rrelu_table[] = {
-    TN_OPTION_ROW(struct rrelu, lower, "0.125", "the smallest slope", TN_OPTION_KIND_FLOAT, 0),
-    TN_OPTION_ROW(struct rrelu, upper, "0.3333333333333333", "the bound of the slopes above",
+    TN_OPTION_ROW(struct rrelu, lower, "0.125", "lower bound of the slopes", TN_OPTION_KIND_FLOAT,
+                  0),
+    TN_OPTION_ROW(struct rrelu, upper, "0.3333333333333333", "upper bound of the slopes",
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct rrelu, inplace, "False", "writes the result into the input",
                   TN_OPTION_KIND_BOOL, 0),
@@ -286,7 +289,7 @@ static tn_status rrelu_build(tn_module *self)
                ? TN_OK
                : tn_fail(TN_ERR_VALUE,
                          "RReLU: lower or upper: out of range, got %g and %g; expected finite "
-                         "numbers, the lower not above the upper",
+                         "numbers with lower <= upper",
                          s->lower, s->upper);
 }
 

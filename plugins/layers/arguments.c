@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers of layers with children: children from specs, call arguments by position or name. */
+ * Helpers for layers with children: children from specs, call arguments by position or name. */
 #include "layers.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ int64_t layers_no_words(tn_module *self, char *out, size_t size)
 
 /* ---- calling ---- */
 
-/* The arguments by place or name; kind TN_VALUE_NONE where one was not given. */
+/* Arguments that are absent get kind TN_VALUE_NONE. */
 tn_status layers_take(tn_module *self, const tn_pack *input, const char *const *names,
                       int64_t count, tn_value *values)
 {

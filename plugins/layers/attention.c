@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * MultiheadAttention. Names, order and initialization of its parameters are PyTorch's. The result
- * is the pair of output and weights, or the output alone with need_weights False. */
+ * MultiheadAttention. The names, order and initialization of its parameters are PyTorch's. The
+ * results are the output and the weights, or only the output if need_weights is False. */
 #include "layers.h"
 
 #include <math.h>
@@ -20,12 +20,15 @@ struct attention {
 };
 
 static const tn_option options[] = {
-    TN_OPTION_ROW(struct attention, embed_dim, NULL, "features of queries and of the output",
-                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct attention, num_heads, NULL, "divides embed_dim", TN_OPTION_KIND_INT,
-                  TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct attention, dropout, "0.0", "probability, of the weights, in training",
-                  TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct attention, embed_dim, "None",
+                  "features of queries and of the output; None: those of the state that is loaded",
+                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct attention, num_heads, "None",
+                  "number of heads; must divide embed_dim. None: set it before a call",
+                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
+    TN_OPTION_ROW(struct attention, dropout, "0.0",
+                  "probability of dropping attention weights, in training", TN_OPTION_KIND_FLOAT,
+                  0),
     TN_OPTION_ROW(struct attention, bias, "True", "whether the projections have biases",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct attention, add_bias_kv, "False", "adds a learned key and value",
@@ -36,15 +39,17 @@ static const tn_option options[] = {
                   TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct attention, vdim, "None", "features of values; None: embed_dim",
                   TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),
-    TN_OPTION_ROW(struct attention, batch_first, "False", "[N, L, E], not [L, N, E]",
+    TN_OPTION_ROW(struct attention, batch_first, "False", "tensors are [N, L, E], not [L, N, E]",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 
-/* The parameters of the three projections; those of the unused form are slots without a tensor. */
+static const char *const projections[] = { "q_proj_weight", "k_proj_weight", "v_proj_weight" };
+
+/* Adds the parameters of the three projections: one matrix for all if keys and values have
+ * embed_dim features, otherwise three. Slots of the unused form have no tensor. */
 static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
 {
-    static const char *const names[] = { "q_proj_weight", "k_proj_weight", "v_proj_weight" };
     const struct attention *s = tn_module_data(self);
     int64_t e = s->embed_dim, rows = 0;
     const int64_t columns[] = { e, kdim, vdim };
@@ -54,10 +59,38 @@ static tn_status add_projections(tn_module *self, int64_t kdim, int64_t vdim)
     if (one && status == TN_OK)
         status = layers_add(self, "in_proj_weight", true, TN_SHAPE(rows, e));
     for (int i = 0; i < 3 && status == TN_OK; i++)
-        status = layers_add(self, names[i], !one, TN_SHAPE(e, columns[i]));
+        status = layers_add(self, projections[i], !one, TN_SHAPE(e, columns[i]));
     if (!one && status == TN_OK)
         status = tn_module_add_parameter(self, "in_proj_weight", TN_NONE);
     return status == TN_OK ? layers_add(self, "in_proj_bias", s->bias, TN_SHAPE(rows)) : status;
+}
+
+/* PyTorch's printed form has no sizes. The parameters of such a module get their shapes from the
+ * state that is loaded, and out_proj is a child in the text. */
+static tn_status build_unsized(tn_module *self)
+{
+    const struct attention *s = tn_module_data(self);
+    tn_status status;
+
+    if (s->num_heads != INT64_MIN && s->num_heads < 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "MultiheadAttention: num_heads: out of range, got %lld; expected 1 or more",
+                       (long long)s->num_heads);
+    if (s->kdim != INT64_MIN || s->vdim != INT64_MIN || s->add_bias_kv)
+        return tn_fail(TN_ERR_VALUE,
+                       "MultiheadAttention: embed_dim: missing; expected a number with kdim, vdim "
+                       "or add_bias_kv");
+    status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "in_proj_weight");
+    for (int i = 0; i < 3 && status == TN_OK; i++)
+        status = tn_module_add_parameter(self, projections[i], TN_NONE);
+    if (status == TN_OK)
+        status = s->bias ? tn_module_add_lazy(self, TN_SLOT_PARAMETER, "in_proj_bias")
+                         : tn_module_add_parameter(self, "in_proj_bias", TN_NONE);
+    if (status == TN_OK)
+        status = tn_module_reserve_child(self, "out_proj");
+    for (int i = 0; i < 2 && status == TN_OK; i++)
+        status = tn_module_add_parameter(self, i == 0 ? "bias_k" : "bias_v", TN_NONE);
+    return status;
 }
 
 static tn_status build(tn_module *self)
@@ -69,6 +102,13 @@ static tn_status build(tn_module *self)
     tn_module *out;
     tn_status status;
 
+    if (e == INT64_MIN)
+        return build_unsized(self);
+    if (s->num_heads == INT64_MIN)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "MultiheadAttention: num_heads: missing; expected the number of heads, which "
+            "divides embed_dim");
     if (e < 1 || s->num_heads < 1 || e % s->num_heads != 0 || kdim < 1 || vdim < 1)
         return tn_fail(TN_ERR_VALUE,
                        /* PyTorch's words */
@@ -94,7 +134,7 @@ static tn_status build(tn_module *self)
     return status;
 }
 
-/* The projections by Xavier's rule, their biases 0, that of the output, too. */
+/* Projections are initialized by Xavier's rule; their biases and the bias of out_proj are 0. */
 static tn_status reset(tn_module *self)
 {
     static const struct {
@@ -129,7 +169,7 @@ static const char *const arguments[ARGUMENTS] = { "query",
                                                   "average_attn_weights",
                                                   "is_causal" };
 
-/* A value by place or name; kind TN_VALUE_NONE where it was not given. */
+/* Returns an argument, given by position or name. Its kind is TN_VALUE_NONE if it is absent. */
 static tn_value argument(const tn_pack *input, int which)
 {
     static const tn_value none = { .kind = TN_VALUE_NONE };
@@ -165,6 +205,26 @@ static tn_tensor *flat(tn_tensor *x)
     return x == TN_NONE ? x : tn_reshape(x, TN_SHAPE(-1));
 }
 
+/* Fails if sizes are unknown that the printed form does not have. */
+static tn_status sizes_known(tn_module *self)
+{
+    const struct attention *s = tn_module_data(self);
+
+    if (s->embed_dim != INT64_MIN)
+        return TN_OK;
+    if (s->num_heads == INT64_MIN)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "MultiheadAttention: num_heads: not known, because the printed form has none; "
+            "expected it to be set with tn_module_option_set");
+    if (tn_module_is_lazy(self, "in_proj_weight") || tn_module_child(self, "out_proj") == NULL)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "MultiheadAttention: embed_dim: not known, because the printed form has none; "
+            "expected a state to be loaded first");
+    return TN_OK;
+}
+
 static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct attention *s = tn_module_data(self);
@@ -172,7 +232,7 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     tn_tensor *x[3], *padded, *mask, *y, *weights = NULL;
     bool batched, need = truth_of(input, NEED, true);
     double p = tn_module_is_training(self) ? s->dropout : 0;
-    tn_status status = TN_OK;
+    tn_status status = sizes_known(self);
 
     for (int i = 0; i < 3 && status == TN_OK; i++)
         status = tensor_of(input, QUERY + i, true, &x[i]);
@@ -190,8 +250,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
         if (tn_tensor_ndim(x[i]) != (batched ? 3 : 2))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "MultiheadAttention: %s: wrong number of dimensions, got %d; expected three, or "
-                "two for all of query, key and value",
+                "MultiheadAttention: %s: wrong number of dimensions, got %d; expected query, key "
+                "and value with three dimensions, or all with two",
                 arguments[i], (int)tn_tensor_ndim(x[i]));
         x[i] = !batched ? tn_unsqueeze(x[i], 1) : s->batch_first ? tn_transpose(x[i], 0, 1) : x[i];
         if (x[i] == NULL)

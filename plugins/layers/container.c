@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Containers: Sequential, ModuleList, ModuleDict and Residual hold modules, ParameterList and
- * ParameterDict parameters. Their functions are in <tenon/container.h>. */
+ * Containers: Sequential, ModuleList, ModuleDict and Residual contain modules, ParameterList and
+ * ParameterDict contain parameters. <tenon/container.h> has the functions for them. */
 #include "layers.h"
 
 #include <string.h>
@@ -20,13 +20,13 @@ static const tn_option list_options[] = ENTRIES(
     "the modules in order; positional ones are named 0, 1, ...");
 static const tn_option dict_options[] = ENTRIES("the modules by name: act=ReLU(), fc=Linear(4, 3)");
 static const tn_option residual_options[] = ENTRIES(
-    "the modules of the branch in order; shortcut= and activation= are the others");
+    "the modules of the branch in order, and optionally shortcut= and activation=");
 static const tn_option parameters_options[] = ENTRIES(
     "shapes, optionally with a dtype: (2, 3), (4, float64); by name in a ParameterDict");
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* By its hash: a long list is built in time proportional to its length. */
+/* Looks the name up by hash, so that the time to build a list is proportional to its length. */
 static bool has_child(tn_module *self, const char *name)
 {
     return tn_module_slot_kind(self, name) == TN_SLOT_CHILD;
@@ -50,7 +50,7 @@ static tn_status add(tn_module *self, const char *name, const tn_value *value)
     return status;
 }
 
-/* The name of entry `i`: its own, else its place. */
+/* Returns the name of entry `i`, or its index as text if it has no name. */
 static const char *name_of(const struct container *s, int64_t i, char *place, size_t size)
 {
     const char *name = s->entries.names != NULL ? s->entries.names[i] : NULL;
@@ -68,7 +68,8 @@ static tn_status build(tn_module *self)
     return status;
 }
 
-/* A list has places, not names of one's own: what reads "(3): ..." has to begin at 0. */
+/* The names of a list must be 0, 1, ... in order. A spec that is the repr of a part of a list, such
+ * as "(3): ...", is an error. */
 static tn_status list_build(tn_module *self)
 {
     tn_status status = build(self);
@@ -104,7 +105,8 @@ static tn_tensor *sequential_forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
-/* The value that is passed on: a tuple if there are several. `all` has space for them. */
+/* Adds the values of `from` to `to` as one value: a tuple if there are several. `all` has space for
+ * them. */
 static tn_status one_value(const tn_pack *from, tn_value *all, tn_pack *to)
 {
     int64_t count = tn_pack_count(from);
@@ -117,7 +119,7 @@ static tn_status one_value(const tn_pack *from, tn_value *all, tn_pack *to)
     return tn_pack_add(to, NULL, tuple);
 }
 
-/* Calls a child with the one value that is made of `from`; what comes out replaces it. */
+/* Calls a child with the values of *from as one value, and replaces *from by the results. */
 static tn_status pass(tn_module *child, tn_pack **from)
 {
     int64_t count = tn_pack_count(*from);
@@ -143,7 +145,8 @@ static tn_status move_values(const tn_pack *from, tn_pack *to)
     return status;
 }
 
-/* One value goes in; what the last module gives comes out. */
+/* Passes one value to the first module, and the results of each module to the next. The results are
+ * those of the last module. */
 static tn_status sequential_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const char *name = tn_pack_count(input) == 1 ? tn_pack_name(input, 0) : "";
@@ -202,7 +205,7 @@ static bool is_other(const char *name)
     return strcmp(name, "shortcut") == 0 || strcmp(name, "activation") == 0;
 }
 
-/* x through the child of this name; x itself where there is none. */
+/* Calls the child `name` with x. Returns x itself if there is no such child. */
 static tn_tensor *through(tn_module *self, const char *name, tn_tensor *x)
 {
     return x != NULL && has_child(self, name) ? tn_module_call(tn_module_child(self, name), x) : x;
@@ -220,7 +223,7 @@ static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)
 const tn_layer_def layer_residual = {
     TN_HEAD(tn_layer_def),
     .name = "Residual",
-    .help = "y = activation(branch(x) + shortcut(x)); without them x itself, and the sum itself",
+    .help = "y = activation(branch(x) + shortcut(x)); shortcut and activation are optional",
     .options = residual_options,
     .data_size = sizeof(struct container),
     .version = 1,
@@ -231,8 +234,8 @@ const tn_layer_def layer_residual = {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* The dtype at the end of (2, 3, float64), also as PyTorch prints it: torch.float64, and in a
- * ParameterDict torch.DoubleTensor. */
+/* Reads the dtype at the end of (2, 3, float64), also in the forms that PyTorch prints:
+ * torch.float64, and torch.DoubleTensor in a ParameterDict. */
 static const struct {
     const char *printed;
     tn_dtype dtype;
@@ -260,7 +263,7 @@ static tn_status read_dtype(const char *name, tn_dtype *dtype)
     return tn_dtype_parse(name, dtype);
 }
 
-/* A parameter of zeros from 3, (2, 3) or (2, 3, float64). */
+/* Returns a tensor of zeros from a spec: 3, (2, 3) or (2, 3, float64). */
 static tn_tensor *zeros_of(const tn_value *value)
 {
     const tn_value *list = value;
@@ -375,7 +378,8 @@ static int64_t parameters_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_parameter_list = {
     TN_HEAD(tn_layer_def),
     .name = "ParameterList",
-    .help = "parameters in order, for a layer that uses them itself; from shapes: zeros",
+    .help =
+        "parameters in order, for a layer that uses them itself; those given by shape are zeros",
     .options = parameters_options,
     .data_size = sizeof(struct container),
     .version = 1,
@@ -388,7 +392,7 @@ const tn_layer_def layer_parameter_list = {
 const tn_layer_def layer_parameter_dict = {
     TN_HEAD(tn_layer_def),
     .name = "ParameterDict",
-    .help = "parameters by name, for a layer that uses them itself; from shapes: zeros",
+    .help = "parameters by name, for a layer that uses them itself; those given by shape are zeros",
     .options = parameters_options,
     .data_size = sizeof(struct container),
     .version = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions in one to three dimensions, and transposed ones. Names, options, initialization and
- * repr are PyTorch's. */
+ * Convolutions in one to three dimensions, also transposed. Names, options, initialization and repr
+ * are PyTorch's. */
 #include "layers.h"
 
 #include <math.h>
@@ -14,13 +14,13 @@ struct conv {
     int64_t out_channels;
     tn_ints kernel_size;
     tn_ints stride;
-    tn_value padding; /* a number, several, or the words same and valid */
+    tn_value padding; /* a number, several numbers, 'same' or 'valid' */
     tn_ints output_padding;
     tn_ints dilation;
     int64_t groups;
     bool bias;
     const char *padding_mode;
-    /* What build makes of them. */
+    /* The options with one number for each dimension; set by build. */
     int64_t kernel[MOST], step[MOST], pad[MOST], more[MOST], apart[MOST];
 };
 
@@ -59,7 +59,7 @@ static const tn_option transpose_options[] = {
     CONV_MORE,     CONV_GROUPS, CONV_BIAS,
     CONV_DILATION, CONV_MODE,   TN_OPTION_END
 };
-/* The same without in_channels. */
+/* The options of lazy layers: those above without in_channels. */
 static const tn_option lazy_conv_options[] = {
     CONV_FIRST,    CONV_PADDING("padding on both sides; a number, or same or valid"),
     CONV_DILATION, CONV_GROUPS,
@@ -82,9 +82,8 @@ static tn_status spread(const char *type, const char *name, tn_ints row, int dim
                         int64_t *out)
 {
     if (row.count != 1 && row.count != dims)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: %s: wrong count, got %lld; expected one number, or %d of them", type,
-                       name, (long long)row.count, dims);
+        return tn_fail(TN_ERR_VALUE, "%s: %s: wrong count, got %lld; expected 1 or %d numbers",
+                       type, name, (long long)row.count, dims);
     for (int i = 0; i < dims; i++) {
         out[i] = row.at[row.count == 1 ? 0 : i];
         if (out[i] < least)
@@ -128,11 +127,12 @@ static tn_status read_padding(const char *type, struct conv *s, int dims, bool t
         }
         return TN_OK;
     }
-    return tn_fail(TN_ERR_VALUE, "%s: padding: wrong value; expected one number, %d of them%s",
-                   type, dims, transposed ? "" : ", 'same' or 'valid'");
+    return tn_fail(TN_ERR_VALUE, "%s: padding: wrong value; expected 1 or %d numbers%s", type, dims,
+                   transposed ? "" : ", 'same' or 'valid'");
 }
 
-/* [out, in / groups, k...], transposed [in, out / groups, k...] */
+/* Writes the shape of the weight: [out, in / groups, k...]; transposed: [in, out / groups, k...].
+ */
 static void weight_shape(const struct conv *s, int dims, bool transposed, int64_t *shape)
 {
     shape[0] = transposed ? s->in_channels : s->out_channels;
@@ -191,7 +191,7 @@ static tn_status conv_build(tn_module *self)
     return status == TN_OK ? layers_add(self, "bias", s->bias, TN_SHAPE(s->out_channels)) : status;
 }
 
-/* Uniform within 1/sqrt(fan_in), as PyTorch's. */
+/* Weight and bias are uniform in [-b, b] with b = 1/sqrt(fan_in), as in PyTorch. */
 static tn_status conv_reset(tn_module *self)
 {
     tn_tensor *weight = tn_module_get(self, "weight");
@@ -203,7 +203,7 @@ static tn_status conv_reset(tn_module *self)
     return status == TN_OK ? layers_spread(self, "bias", fan > 0 ? 1 / sqrt(fan) : 0) : status;
 }
 
-/* ---- lazy: in_channels from the first input ---- */
+/* ---- lazy layers: the first input determines in_channels ---- */
 
 static tn_status lazy_build(tn_module *self)
 {
@@ -253,7 +253,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
     return status;
 }
 
-/* Padding other than zeros is added first. */
+/* Pads x before the convolution if padding_mode is not zeros. */
 static tn_tensor *with_edges(const struct conv *s, tn_tensor *x, int dims)
 {
     int64_t sizes[2 * MOST];
@@ -310,7 +310,7 @@ static int64_t conv_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-/* ---- the operators by number of dimensions, with the options of the layer ---- */
+/* ---- for each number of dimensions, the operator with the options of the layer ---- */
 
 typedef tn_tensor *conv_op(const struct conv *s, tn_tensor *x, tn_tensor *weight, tn_tensor *bias,
                            bool edges);
@@ -399,21 +399,18 @@ static tn_tensor *conv_transpose_forward(tn_module *self, tn_tensor *x)
 #define CONV_LAYER                                                                                 \
     .options = conv_options, .data_size = sizeof(struct conv), .build = conv_build,                \
     .reset = conv_reset, .forward = conv_forward, .repr = conv_repr
-#define CONV_HELP "y = weight * x + bias, * the cross-correlation over "
-LAYER(conv1d, "Conv1d", CONV_LAYER, .help = CONV_HELP "1 dimension(s)");
-LAYER(conv2d, "Conv2d", CONV_LAYER, .help = CONV_HELP "2 dimension(s)");
-LAYER(conv3d, "Conv3d", CONV_LAYER, .help = CONV_HELP "3 dimension(s)");
+#define CONV_HELP "y = weight * x + bias, where * is the cross-correlation over "
+LAYER(conv1d, "Conv1d", CONV_LAYER, .help = CONV_HELP "1 dimension");
+LAYER(conv2d, "Conv2d", CONV_LAYER, .help = CONV_HELP "2 dimensions");
+LAYER(conv3d, "Conv3d", CONV_LAYER, .help = CONV_HELP "3 dimensions");
 
 #define TRANSPOSE_LAYER                                                                            \
     .options = transpose_options, .data_size = sizeof(struct conv), .build = conv_build,           \
     .reset = conv_reset, .forward = conv_transpose_forward, .repr = conv_repr
 #define TRANSPOSE_HELP "the transposed convolution over "
-LAYER(conv_transpose1d, "ConvTranspose1d", TRANSPOSE_LAYER,
-      .help = TRANSPOSE_HELP "1 dimension(s)");
-LAYER(conv_transpose2d, "ConvTranspose2d", TRANSPOSE_LAYER,
-      .help = TRANSPOSE_HELP "2 dimension(s)");
-LAYER(conv_transpose3d, "ConvTranspose3d", TRANSPOSE_LAYER,
-      .help = TRANSPOSE_HELP "3 dimension(s)");
+LAYER(conv_transpose1d, "ConvTranspose1d", TRANSPOSE_LAYER, .help = TRANSPOSE_HELP "1 dimension");
+LAYER(conv_transpose2d, "ConvTranspose2d", TRANSPOSE_LAYER, .help = TRANSPOSE_HELP "2 dimensions");
+LAYER(conv_transpose3d, "ConvTranspose3d", TRANSPOSE_LAYER, .help = TRANSPOSE_HELP "3 dimensions");
 
 #define LAZY(name)                                                                                 \
     .help = "a " name " that takes in_channels from its first input", .becomes = name,             \

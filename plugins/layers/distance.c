@@ -11,13 +11,15 @@ struct distance {
 };
 
 static const tn_option cosine_options[] = {
-    TN_OPTION_ROW(struct distance, dim, "1", "along which", TN_OPTION_KIND_INT, 0),
-    TN_OPTION_ROW(struct distance, eps, "1e-08", "the smallest norm", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct distance, dim, "1", "dimension of the vectors", TN_OPTION_KIND_INT, 0),
+    TN_OPTION_ROW(struct distance, eps, "1e-08", "lower bound of the norms", TN_OPTION_KIND_FLOAT,
+                  0),
     TN_OPTION_END
 };
 static const tn_option pair_options[] = {
-    TN_OPTION_ROW(struct distance, p, "2.0", "of the norm", TN_OPTION_KIND_FLOAT, 0),
-    TN_OPTION_ROW(struct distance, eps, "1e-06", "keeps it from zero", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct distance, p, "2.0", "order of the norm", TN_OPTION_KIND_FLOAT, 0),
+    TN_OPTION_ROW(struct distance, eps, "1e-06", "added to the difference", TN_OPTION_KIND_FLOAT,
+                  0),
     TN_OPTION_ROW(struct distance, keepdim, "False", "keeps the last dimension with size 1",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dropout: in training only. */
+ * Dropout layers and StochasticDepth. They change their input only in training mode. */
 #include "layers.h"
 
 struct dropout {
@@ -8,12 +8,13 @@ struct dropout {
     bool inplace;
 };
 
-static const tn_option options[] = { TN_OPTION_ROW(struct dropout, p, "0.5", "probability",
-                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),
-                                     TN_OPTION_ROW(struct dropout, inplace, "False",
-                                                   "writes the result into the input",
-                                                   TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
-                                     TN_OPTION_END };
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct dropout, p, "0.5", "probability of dropping", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct dropout, inplace, "False", "writes the result into the input",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_END
+};
 
 static tn_status check(tn_module *self)
 {
@@ -61,3 +62,63 @@ LAYER(alpha_dropout, "AlphaDropout",
       DROPOUT_LAYER(alpha_dropout_forward, "dropout that keeps mean and variance"));
 LAYER(feature_alpha_dropout, "FeatureAlphaDropout",
       DROPOUT_LAYER(feature_alpha_dropout_forward, "alpha dropout of whole channels"));
+
+/* ---- StochasticDepth, as in torchvision ---- */
+
+struct depth {
+    double p;
+    const char *mode;
+};
+
+static const tn_option depth_options[] = {
+    TN_OPTION_ROW(struct depth, p, NULL, "probability of dropping", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct depth, mode, NULL,
+                  "row: each sample is dropped or kept; batch: all of them together",
+                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
+    TN_OPTION_END
+};
+
+static tn_status depth_check(tn_module *self)
+{
+    const struct depth *s = tn_module_data(self);
+
+    if (!(s->p >= 0 && s->p <= 1))
+        return tn_fail(TN_ERR_VALUE,
+                       /* torchvision's words */
+                       "StochasticDepth: drop probability has to be between 0 and 1, but got %g",
+                       s->p);
+    if (strcmp(s->mode, "row") == 0 || strcmp(s->mode, "batch") == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "StochasticDepth: mode: unknown, got %q; expected batch or row",
+                   s->mode);
+}
+
+/* Multiplies the input by 0, or by 1 / (1 - p), which is what dropout makes of ones. */
+static tn_tensor *depth_forward(tn_module *self, tn_tensor *x)
+{
+    const struct depth *s = tn_module_data(self);
+    tn_dropout_options o = { .size = sizeof o, .p = s->p, .training = true };
+    int64_t sizes[TN_MAX_DIMS];
+    int32_t ndim = tn_tensor_ndim(x);
+    tn_tensor *ones;
+
+    if (!tn_module_is_training(self) || s->p == 0)
+        return x;
+    for (int32_t d = 0; d < ndim; d++)
+        sizes[d] = d == 0 && strcmp(s->mode, "row") == 0 ? tn_tensor_size(x, 0) : 1;
+    ones = tn_tensor_full((tn_ints){ sizes, ndim }, 1, tn_tensor_dtype(x), tn_tensor_device(x));
+    return tn_mul(x, tn_dropout(ones, &o));
+}
+
+static int64_t depth_repr(tn_module *self, char *out, size_t size)
+{
+    const struct depth *s = tn_module_data(self);
+
+    return tn_snprint(out, size, "p=%g, mode=%s", s->p, s->mode);
+}
+
+LAYER(stochastic_depth, "StochasticDepth",
+      .help = "zeroes whole samples with probability p and scales the others",
+      .options = depth_options, .data_size = sizeof(struct depth), .build = depth_check,
+      .forward = depth_forward, .repr = depth_repr);

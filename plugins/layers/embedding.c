@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Embedding and EmbeddingBag: rows of a table, by number. */
+ * Embedding and EmbeddingBag: rows of a table, selected by index. */
 #include "layers.h"
 
 #include <math.h>
@@ -9,23 +9,22 @@
 struct embedding {
     int64_t num_embeddings;
     int64_t embedding_dim;
-    int64_t padding_idx; /* INT64_MIN: none */
-    double max_norm;     /* NAN: none */
+    int64_t padding_idx; /* INT64_MIN (None): no padding row */
+    double max_norm;     /* NAN (None): no limit */
     double norm_type;
-    bool scale_grad_by_freq, sparse; /* never true: refused */
-    const char *mode;                /* of bags, as what follows */
+    bool scale_grad_by_freq;
+    bool sparse;      /* must be false: not supported */
+    const char *mode; /* EmbeddingBag only, like include_last_offset */
     bool include_last_offset;
 };
 
 /* clang-format off */
 #define MAX_NORM_OPTIONS \
     TN_OPTION_ROW(struct embedding, max_norm, "None", \
-                  "rows with a larger norm are scaled to it in place when looked up", \
+                  "rows with a larger norm are scaled down to max_norm in place when looked up", \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL), \
-    TN_OPTION_ROW(struct embedding, norm_type, "2.0", "order of the norm", TN_OPTION_KIND_FLOAT, 0), \
-    TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False", "True is refused", \
-                  TN_OPTION_KIND_BOOL, 0)
-#define SPARSE_HELP "True is refused: sparse tensors are not supported"
+    TN_OPTION_ROW(struct embedding, norm_type, "2.0", "order of the norm", TN_OPTION_KIND_FLOAT, 0)
+#define SPARSE_HELP "must be False: sparse tensors are not supported"
 /* clang-format on */
 
 static const tn_option options[] = {
@@ -34,9 +33,12 @@ static const tn_option options[] = {
     TN_OPTION_ROW(struct embedding, embedding_dim, NULL, "length of a row", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct embedding, padding_idx, "None",
-                  "the row that begins as zeros and gets no gradient", TN_OPTION_KIND_INT,
+                  "index of the row that starts as zeros and gets no gradient", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL),
     MAX_NORM_OPTIONS,
+    TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False",
+                  "divides the gradient of each row by the number of times that the input has it",
+                  TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct embedding, sparse, "False", SPARSE_HELP, TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
@@ -56,12 +58,6 @@ static tn_status build(tn_module *self)
             TN_ERR_NOT_IMPLEMENTED,
             "%s: sparse: not supported, got True; expected False, which gives the same gradient "
             "as a dense tensor",
-            tn_module_type(self));
-    if (s->scale_grad_by_freq)
-        return tn_fail(
-            TN_ERR_NOT_IMPLEMENTED,
-            "%s: scale_grad_by_freq: not supported, got True; expected False; divide the gradient "
-            "of weight by how often each row was read",
             tn_module_type(self));
     if (s->padding_idx != INT64_MIN) {
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
@@ -88,13 +84,15 @@ static tn_status reset(tn_module *self)
     return status;
 }
 
-/* Scales the rows that are looked up to max_norm at most: in place, without a gradient. A table
- * whose rows are short enough is not written, so threads may share it. */
+/* Scales the rows that are looked up so that their norm is at most max_norm: in place, without
+ * recording a gradient. Writes nothing if no row is too long, so that threads may share a table
+ * whose rows are short enough. */
 static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor *index)
 {
     tn_norm_options along = TN_NORM_OPTIONS;
     uint64_t scope = tn_scope_begin();
     tn_tensor *rows, *length, *limit, *longer, *any, *one, *factor;
+    tn_scalar found = tn_scalar_none();
     tn_status status;
 
     along.p = s->norm_type;
@@ -108,7 +106,9 @@ static tn_status shorten(const struct embedding *s, tn_tensor *weight, tn_tensor
     longer = tn_gt(length, limit);
     any = tn_any(longer, NULL);
     status = status_of(any);
-    if (status == TN_OK && tn_device_has_memory(tn_tensor_device(any)) && tn_item(any) != 0) {
+    if (status == TN_OK && tn_device_has_memory(tn_tensor_device(any)))
+        status = tn_tensor_scalar(any, &found);
+    if (status == TN_OK && found.as.i != 0) {
         one = tn_tensor_full(TN_SHAPE(1), 1, tn_tensor_dtype(weight), tn_tensor_device(weight));
         factor = tn_where(longer, tn_div(limit, tn_add_scalar(length, 1e-7), NULL), one);
         status = status_of(tn_index_put_(weight, tn_mul(rows, factor), &index, 1, NULL));
@@ -125,6 +125,7 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     tn_tensor *weight = tn_module_get(self, "weight");
 
     o.padding_idx = s->padding_idx;
+    o.scale_grad_by_freq = s->scale_grad_by_freq;
     if (!isnan(s->max_norm) && shorten(s, weight, x) != TN_OK)
         return NULL;
     return tn_embedding(weight, x, &o);
@@ -147,6 +148,8 @@ static int64_t repr(tn_module *self, char *out, size_t size)
     if (s->padding_idx != INT64_MIN)
         layers_put(&text, ", padding_idx=%lld", (long long)s->padding_idx);
     put_max_norm(&text, s);
+    if (s->scale_grad_by_freq)
+        layers_put(&text, ", scale_grad_by_freq=True");
     return text.used;
 }
 
@@ -171,14 +174,17 @@ static const tn_option bag_options[] = {
     TN_OPTION_ROW(struct embedding, embedding_dim, NULL, "length of a row", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
     MAX_NORM_OPTIONS,
+    TN_OPTION_ROW(struct embedding, scale_grad_by_freq, "False", "must be False: not supported",
+                  TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct embedding, mode, "'mean'", "sum, mean or max", TN_OPTION_KIND_STRING,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct embedding, sparse, "False", SPARSE_HELP, TN_OPTION_KIND_BOOL,
                   TN_OPTION_KEYWORD),
-    TN_OPTION_ROW(struct embedding, include_last_offset, "False", "offsets includes the end",
-                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct embedding, include_last_offset, "False",
+                  "the last offset is the number of indices", TN_OPTION_KIND_BOOL,
+                  TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct embedding, padding_idx, "None",
-                  "the row that is ignored and gets no gradient", TN_OPTION_KIND_INT,
+                  "index of the row that is ignored and gets no gradient", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL | TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
@@ -190,10 +196,16 @@ static tn_status bag_build(tn_module *self)
     if (strcmp(s->mode, "sum") != 0 && strcmp(s->mode, "mean") != 0 && strcmp(s->mode, "max") != 0)
         return tn_fail(TN_ERR_VALUE,
                        "EmbeddingBag: mode: unknown, got %q; expected sum, mean or max", s->mode);
+    if (s->scale_grad_by_freq)
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "EmbeddingBag: scale_grad_by_freq: not supported, got True; expected False; divide the "
+            "gradient of weight by how often each row was read");
     return build(self);
 }
 
-/* input, offsets, per_sample_weights; the latter two by place or name, perhaps None */
+/* Arguments: input, offsets, per_sample_weights, by position or name. The last two may be absent or
+ * None. */
 static tn_status bag_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     static const char *const names[] = { "input", "offsets", "per_sample_weights" };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unfold and Fold: windows of images as columns, and back. */
+ * Unfold (windows of images as columns) and Fold (columns added up to images). */
 #include "window.h"
 #define WINDOW                                                                                     \
     ROW(kernel_size, NULL, "height and width of a window", TN_OPTION_REQUIRED),                    \
         ROW(dilation, "1", "spacing of the elements of a window", 0),                              \
-        ROW(padding, "0", "zeros on both sides", 0), ROW(stride, "1", "between windows", 0)
+        ROW(padding, "0", "zeros on both sides", 0), ROW(stride, "1", "stride between windows", 0)
 
 static const tn_option unfold_options[] = { WINDOW, TN_OPTION_END };
 static const tn_option fold_options[] = { ROW(output_size, NULL, "height and width of the image",

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- plain values ---------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 static tn_status zeros(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
@@ -38,14 +38,14 @@ static tn_status constant(const tn_init_def *self, const void *data, tn_tensor *
     return status_of(tn_fill_(tensor, s->val));
 }
 
-/* ---- draws ----------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 static bool is_complex(const tn_tensor *tensor)
 {
     return (TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_COMPLEX) != 0;
 }
 
-/* Of complex numbers both parts are drawn. */
+/* For complex tensors, draws the real and the imaginary part. */
 static tn_status draw_uniform(tn_tensor *tensor, double low, double high)
 {
     tn_uniform_options options = TN_UNIFORM_OPTIONS;
@@ -55,7 +55,7 @@ static tn_status draw_uniform(tn_tensor *tensor, double low, double high)
     return status_of(tn_uniform_(tensor, &options));
 }
 
-/* Of complex numbers each part has half of the variance; the mean is real. */
+/* For complex tensors, each part has half of the variance; the mean is added to the real part. */
 static tn_status draw_normal(tn_tensor *tensor, double mean, double std)
 {
     tn_normal_options options = TN_NORMAL_OPTIONS;
@@ -93,7 +93,7 @@ struct normal {
 };
 
 static const tn_option normal_options[] = {
-    TN_OPTION_FLOAT(struct normal, mean, "0.0", "centre"),
+    TN_OPTION_FLOAT(struct normal, mean, "0.0", "mean"),
     TN_OPTION_FLOAT(struct normal, std, "1.0", "standard deviation"), TN_OPTION_END
 };
 
@@ -107,9 +107,9 @@ static tn_status normal(const tn_init_def *self, const void *data, tn_tensor *te
     return draw_normal(tensor, s->mean, s->std);
 }
 
-/* ---- scaled by the number of inputs and outputs ---------------------------------------------- */
+/* ---- random numbers scaled by the number of inputs and outputs ------------------------------- */
 
-/* fan_in = size(1) * r, fan_out = size(0) * r, r = product of the other sizes */
+/* fan_in = size(1) * r, fan_out = size(0) * r, with r the product of the other sizes */
 static tn_status fans(const tn_tensor *tensor, double *fan_in, double *fan_out)
 {
     tn_ints shape = tn_tensor_shape(tensor);
@@ -191,10 +191,11 @@ static const tn_option kaiming_options[] = {
     TN_OPTION_FLOAT(struct kaiming, a, "0.0", "negative slope of leaky_relu"),
     TN_OPTION_STRING(struct kaiming, mode, "'fan_in'",
                      "fan_in keeps the variance going forward, fan_out going backward"),
-    TN_OPTION_STRING(struct kaiming, nonlinearity, "'leaky_relu'", "what follows"), TN_OPTION_END
+    TN_OPTION_STRING(struct kaiming, nonlinearity, "'leaky_relu'", "the nonlinearity that follows"),
+    TN_OPTION_END
 };
 
-/* std = gain / sqrt(fan); *empty says that there is nothing to fill. */
+/* std = gain / sqrt(fan). Sets *empty if the tensor has no elements to fill. */
 static tn_status kaiming_std(const struct kaiming *s, const tn_tensor *tensor, double *std,
                              bool *empty)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Initializations of matrices and kernels, and the truncated normal. Names and parameters are those
- * of torch.nn.init. What no operator can express is computed on the host and copied. */
+ * of torch.nn.init. Values that no operator can compute are computed on the host and copied to the
+ * tensor. */
 #include "layers.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ struct truncated {
 };
 
 static const tn_option truncated_options[] = {
-    TN_OPTION_FLOAT(struct truncated, mean, "0.0", "centre"),
+    TN_OPTION_FLOAT(struct truncated, mean, "0.0", "mean before truncation"),
     TN_OPTION_FLOAT(struct truncated, std, "1.0", "standard deviation"),
     TN_OPTION_FLOAT(struct truncated, a, "-2.0", "the smallest value"),
     TN_OPTION_FLOAT(struct truncated, b, "2.0", "the largest value"), TN_OPTION_END
@@ -46,9 +47,10 @@ static tn_status trunc_normal(const tn_init_def *self, const void *data, tn_tens
     return status_of(tn_truncated_normal_(tensor, &o));
 }
 
-/* ---- numbers of the host --------------------------------------------------------------------- */
+/* ---- numbers on the host --------------------------------------------------------------------- */
 
-/* Those of the tensor's device that can be read: float64 where the tensor has it, else float32. */
+/* Returns the dtype in which numbers are copied between host and device: float64 if the tensor has
+ * this dtype, else float32, because a device may lack float64. */
 static tn_dtype wide_of(const tn_tensor *tensor)
 {
     return tn_tensor_dtype(tensor) == TN_F64 ? TN_F64 : TN_F32;
@@ -59,13 +61,14 @@ static bool has_values(const tn_tensor *tensor)
     return tn_tensor_numel(tensor) > 0 && tn_device_has_memory(tn_tensor_device(tensor));
 }
 
-/* Memory for the elements of the tensor, zeroed; tn_free. */
+/* Allocates a double for each element of the tensor, set to 0. The caller frees it with
+ * tn_free(). */
 static double *room_for(const tn_tensor *tensor)
 {
     return tn_calloc((size_t)tn_tensor_numel(tensor), sizeof(double));
 }
 
-/* Draws by `fill` into numbers. */
+/* Draws standard normal or uniform numbers on the tensor's device and copies them to `numbers`. */
 static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
 {
     int64_t count = tn_tensor_numel(tensor);
@@ -76,7 +79,8 @@ static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
     drawn = normal ? tn_normal_(drawn, NULL) : tn_uniform_(drawn, NULL);
     if (drawn == NULL || tn_tensor_copy_out(drawn, numbers, bytes) != TN_OK)
         return tn_error_last_code();
-    if (dtype != TN_F64) { /* from the end: floats are smaller than doubles */
+    /* Widens from the end, so that no float at the start of `numbers` is overwritten too early. */
+    if (dtype != TN_F64) {
         const char *floats = (const char *)numbers;
 
         for (int64_t i = count; i-- > 0;) {
@@ -89,7 +93,7 @@ static tn_status draw(const tn_tensor *tensor, bool normal, double *numbers)
     return TN_OK;
 }
 
-/* The numbers, row-major, into the tensor. */
+/* Copies the numbers, in row-major order, to the tensor. */
 static tn_status put(tn_tensor *tensor, const double *numbers)
 {
     int64_t count = tn_tensor_numel(tensor);
@@ -152,10 +156,10 @@ struct dirac {
 };
 
 static const tn_option dirac_options[] = {
-    TN_OPTION_INT(struct dirac, groups, "1", "parts of the channels"), TN_OPTION_END
+    TN_OPTION_INT(struct dirac, groups, "1", "number of groups of channels"), TN_OPTION_END
 };
 
-/* In each group, output channel i takes input channel i at the middle of the kernel. */
+/* In each group, output channel i is a copy of input channel i: 1 at the middle of the kernel. */
 static tn_status dirac(const tn_init_def *self, const void *data, tn_tensor *tensor)
 {
     (void)self;
@@ -203,9 +207,9 @@ static const tn_option orthogonal_options[] = {
     TN_OPTION_END
 };
 
-/* Makes `count` vectors of `length` orthonormal, one after the other; twice, since the first time
- * leaves what rounding left. Their lengths are positive, which is the QR decomposition with a
- * positive diagonal. */
+/* Makes `count` vectors of `length` orthonormal (Gram-Schmidt). Each vector is orthogonalized twice
+ * to remove the rounding errors of the first pass. Vectors keep their direction, which corresponds
+ * to a QR decomposition with a positive diagonal. */
 static tn_status orthonormal(double *vectors, int64_t count, int64_t length)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -226,7 +230,7 @@ static tn_status orthonormal(double *vectors, int64_t count, int64_t length)
         if (!(square > 0))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "orthogonal: drawn matrix: dependent vectors; expected independent ones");
+                "orthogonal: drawn matrix: dependent vectors; expected independent vectors");
         for (int64_t j = 0; j < length; j++)
             v[j] /= sqrt(square);
     }
@@ -279,11 +283,11 @@ struct sparse {
 static const tn_option sparse_options[] = {
     TN_OPTION_ROW(struct sparse, sparsity, NULL, "fraction of zeros in each column",
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REQUIRED),
-    TN_OPTION_FLOAT(struct sparse, std, "0.01", "standard deviation of the others"), TN_OPTION_END
+    TN_OPTION_FLOAT(struct sparse, std, "0.01", "standard deviation of the other elements"),
+    TN_OPTION_END
 };
 
-/* Zeros the elements of a column whose draws are the `zeros` smallest: as good as a random
- * permutation. */
+/* Sets `zeros` random elements of a column to 0: those with the smallest numbers in `draws`. */
 static void thin_out(double *numbers, const double *draws, int64_t column, int64_t rows,
                      int64_t columns, int64_t zeros)
 {
@@ -349,8 +353,9 @@ const tn_init_def init_trunc_normal = INIT("trunc_normal", "N(mean, std) within 
                                            trunc_normal);
 const tn_init_def init_eye = INIT("eye", "1 on the diagonal of a matrix, 0 elsewhere", NULL, 0,
                                   eye);
-const tn_init_def init_dirac = INIT("dirac", "a convolution that keeps its channels", dirac_options,
-                                    sizeof(struct dirac), dirac);
+const tn_init_def init_dirac = INIT("dirac",
+                                    "weights of a convolution that copies its input channels",
+                                    dirac_options, sizeof(struct dirac), dirac);
 const tn_init_def init_orthogonal = INIT("orthogonal", "rows or columns orthonormal, times gain",
                                          orthogonal_options, sizeof(struct orthogonal), orthogonal);
 const tn_init_def init_sparse = INIT("sparse", "N(0, std) with zeros in each column",

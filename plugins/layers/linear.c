@@ -23,7 +23,7 @@ static const tn_option linear_options[] = {
     TN_OPTION_END
 };
 
-/* PyTorch's: weight and bias are uniform within 1/sqrt(in_features). */
+/* As in PyTorch: weight and bias are uniform in [-b, b] with b = 1/sqrt(in_features). */
 static tn_status linear_reset(tn_module *self)
 {
     const struct linear *s = tn_module_data(self);
@@ -61,7 +61,7 @@ const tn_layer_def layer_linear = {
     .forward = linear_forward,
 };
 
-/* The same under the name that PyTorch has for the last projection of MultiheadAttention. */
+/* Linear under the name that PyTorch gives to the output projection of MultiheadAttention. */
 const tn_layer_def layer_plain_linear = {
     TN_HEAD(tn_layer_def),
     .name = "NonDynamicallyQuantizableLinear",
@@ -74,15 +74,16 @@ const tn_layer_def layer_plain_linear = {
     .forward = linear_forward,
 };
 
-/* ---- LazyLinear: in_features from the first input -------------------------------------------- */
+/* ---- LazyLinear: the first input determines in_features -------------------------------------- */
 
 static const tn_option lazy_options[] = {
     TN_OPTION_ROW(struct linear, out_features, NULL, "size of each output sample",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
     TN_OPTION_ROW(struct linear, bias, "True", "whether a bias is learned and added",
                   TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct linear, in_features, "0", "0, as PyTorch prints what is not known yet",
-                  TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct linear, in_features, "0",
+                  "must be 0, because the first input determines it", TN_OPTION_KIND_INT,
+                  TN_OPTION_KEYWORD),
     TN_OPTION_END
 };
 
@@ -94,7 +95,7 @@ static tn_status lazy_build(tn_module *self)
         return tn_fail(
             TN_ERR_VALUE,
             "LazyLinear: out_features or in_features: out of range, got %lld and %lld; expected 0 "
-            "or more, and 0, since the first input gives in_features",
+            "or more, and 0, because the first input determines in_features",
             (long long)s->out_features, (long long)s->in_features);
     status = tn_module_add_lazy(self, TN_SLOT_PARAMETER, "weight");
     if (status == TN_OK)
@@ -151,9 +152,9 @@ struct bilinear {
 };
 
 static const tn_option bilinear_options[] = {
-    TN_OPTION_ROW(struct bilinear, in1_features, NULL, "size of each first sample",
+    TN_OPTION_ROW(struct bilinear, in1_features, NULL, "size of each sample of the first input",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct bilinear, in2_features, NULL, "size of each second sample",
+    TN_OPTION_ROW(struct bilinear, in2_features, NULL, "size of each sample of the second input",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
     TN_OPTION_ROW(struct bilinear, out_features, NULL, "size of each output sample",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),

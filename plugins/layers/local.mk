@@ -13,13 +13,16 @@ plugins_layers_la_SOURCES = \
 	%D%/fold.c \
 	%D%/init.c \
 	%D%/init_matrix.c \
+	%D%/layer_list.h \
 	%D%/layers.h \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss_adaptive.c \
 	%D%/loss_cross_entropy.c \
 	%D%/loss_triplet.c \
+	%D%/loss_weight.c \
 	%D%/norm.c \
+	%D%/norm_last.c \
 	%D%/pad.c \
 	%D%/parameters.c \
 	%D%/plugin.c \

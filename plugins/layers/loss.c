@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of two or three tensors. Options that PyTorch deprecates (size_average, reduce) do not
- * exist, so options are given by name where those come between. Weights are tensors and no options
- * of a spec. */
+ * Losses of two or three tensors. PyTorch's deprecated options size_average and reduce do not
+ * exist; options that come after them in PyTorch must be given by name. Weights are buffers
+ * (loss_weight.c). */
 #include "layers.h"
 #include <string.h>
 
-/* The options of all of them; each has those that its table names. */
+/* The options of all these layers. Each layer uses those that its table lists. */
 struct loss {
     const char *reduction;
     double margin;
@@ -21,6 +21,7 @@ struct loss {
     bool swap;
     int64_t blank;
     bool zero_infinity;
+    tn_value weight, pos_weight; /* only until `build` makes them buffers */
 };
 
 #define WORD(def, help)                                                                            \
@@ -28,6 +29,7 @@ struct loss {
 #define REDUCTION WORD("'mean'", "none, mean or sum")
 #define NUMBER(member, def, help)                                                                  \
     TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_FLOAT, 0)
+#define WEIGHT(help) LAYERS_WEIGHT(struct loss, weight, help, 0)
 #define FLAG(member, def, help)                                                                    \
     TN_OPTION_ROW(struct loss, member, def, help, TN_OPTION_KIND_BOOL, 0)
 
@@ -55,7 +57,37 @@ static tn_status check(tn_module *self)
                    tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }
 
-/* Tensors, positional or by these names, which NULL ends. */
+static tn_status check_weighted(tn_module *self)
+{
+    struct loss *s = tn_module_data(self);
+    tn_status status = check(self);
+
+    return status == TN_OK ? layers_weight_add(self, "weight", &s->weight) : status;
+}
+
+static tn_status check_weighted_twice(tn_module *self)
+{
+    struct loss *s = tn_module_data(self);
+    tn_status status = check_weighted(self);
+
+    return status == TN_OK ? layers_weight_add(self, "pos_weight", &s->pos_weight) : status;
+}
+
+static tn_status check_margins(tn_module *self)
+{
+    tn_status status = check_weighted(self);
+    tn_tensor *weight = status == TN_OK ? tn_module_get(self, "weight") : NULL;
+
+    if (weight == NULL || weight == TN_NONE || tn_tensor_ndim(weight) == 1)
+        return status;
+    return tn_fail(TN_ERR_VALUE,
+                   /* PyTorch's words */
+                   "%s: expected weight to be None or 1D tensor, got %dD instead",
+                   tn_module_type(self), (int)tn_tensor_ndim(weight));
+}
+
+/* Reads the inputs of a call: tensors by position or by these names; NULL ends the list of
+ * names. */
 static tn_status take(tn_module *self, const tn_pack *pack, const char *const *names,
                       tn_tensor **in)
 {
@@ -79,7 +111,8 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
     return TN_OK;
 }
 
-/* ID_call: `result` in terms of the tensors in[], which have these names, and the options s. */
+/* Defines ID_call, which returns `result`, an expression of the tensors in[] and the options s. The
+ * other arguments are the names of the tensors. */
 #define CALL(id, result, ...)                                                                      \
     static tn_status id##_call(tn_module *self, const tn_pack *input, tn_pack *output)             \
     {                                                                                              \
@@ -89,17 +122,20 @@ static tn_status take(tn_module *self, const tn_pack *pack, const char *const *n
         tn_status status = take(self, input, names, in);                                           \
         return status == TN_OK ? layers_give(output, result) : status;                             \
     }
-/* The options of the operator. */
+/* The option struct of the operator `op`. */
 #define OPTIONS(op, ...)                                                                           \
     &(tn_##op##_options)                                                                           \
     {                                                                                              \
         .size = (uint32_t)sizeof(tn_##op##_options), .reduction = s->reduction, __VA_ARGS__        \
     }
-#define LOSS(id, name_, table, help_)                                                              \
+#define LOSS_OF(id, name_, table, help_, build_)                                                   \
     LAYER(id, name_, .help = help_, .options = table, .data_size = sizeof(struct loss),            \
-          .build = check, .call = id##_call, .repr = layers_no_words)
+          .build = build_, .call = id##_call, .repr = layers_no_words)
+#define LOSS(id, name_, table, help_) LOSS_OF(id, name_, table, help_, check)
 
 static const tn_option plain[] = { REDUCTION, TN_OPTION_END };
+static const tn_option weighted[] = { WEIGHT("factors of the losses; broadcast"), REDUCTION,
+                                      TN_OPTION_END };
 
 CALL(mse_loss, tn_mse_loss(in[0], in[1], OPTIONS(mse_loss)), "input", "target")
 LOSS(mse_loss, "MSELoss", plain, "(input - target)^2, reduced");
@@ -107,15 +143,26 @@ LOSS(mse_loss, "MSELoss", plain, "(input - target)^2, reduced");
 CALL(l1_loss, tn_l1_loss(in[0], in[1], OPTIONS(l1_loss)), "input", "target")
 LOSS(l1_loss, "L1Loss", plain, "|input - target|, reduced");
 
-CALL(bce_loss, tn_binary_cross_entropy(in[0], in[1], TN_NONE, OPTIONS(binary_cross_entropy)),
+CALL(bce_loss,
+     tn_binary_cross_entropy(in[0], in[1], tn_module_get(self, "weight"),
+                             OPTIONS(binary_cross_entropy)),
      "input", "target")
-LOSS(bce_loss, "BCELoss", plain, "binary cross entropy of probabilities");
+LOSS_OF(bce_loss, "BCELoss", weighted, "binary cross entropy of probabilities", check_weighted);
+
+static const tn_option weighted_twice[] = {
+    WEIGHT("factors of the losses; broadcast"), REDUCTION,
+    LAYERS_WEIGHT(struct loss, pos_weight, "factors of the losses of positive targets; broadcast",
+                  TN_OPTION_KEYWORD),
+    TN_OPTION_END
+};
 
 CALL(bce_with_logits_loss,
-     tn_binary_cross_entropy_with_logits(in[0], in[1], TN_NONE, TN_NONE,
+     tn_binary_cross_entropy_with_logits(in[0], in[1], tn_module_get(self, "weight"),
+                                         tn_module_get(self, "pos_weight"),
                                          OPTIONS(binary_cross_entropy_with_logits)),
      "input", "target")
-LOSS(bce_with_logits_loss, "BCEWithLogitsLoss", plain, "binary cross entropy of log-odds");
+LOSS_OF(bce_with_logits_loss, "BCEWithLogitsLoss", weighted_twice,
+        "binary cross entropy of log-odds", check_weighted_twice);
 
 CALL(soft_margin_loss, tn_soft_margin_loss(in[0], in[1], OPTIONS(soft_margin_loss)), "input",
      "target")
@@ -124,13 +171,14 @@ LOSS(soft_margin_loss, "SoftMarginLoss", plain, "log(1 + e^(-target input)), red
 CALL(multilabel_margin_loss,
      tn_multilabel_margin_loss(in[0], in[1], OPTIONS(multilabel_margin_loss)), "input", "target")
 LOSS(multilabel_margin_loss, "MultiLabelMarginLoss", plain,
-     "hinge between targets and other classes");
+     "hinge loss between the target classes and the other classes");
 
 CALL(multilabel_soft_margin_loss,
-     tn_multilabel_soft_margin_loss(in[0], in[1], TN_NONE, OPTIONS(multilabel_soft_margin_loss)),
+     tn_multilabel_soft_margin_loss(in[0], in[1], tn_module_get(self, "weight"),
+                                    OPTIONS(multilabel_soft_margin_loss)),
      "input", "target")
-LOSS(multilabel_soft_margin_loss, "MultiLabelSoftMarginLoss", plain,
-     "binary cross entropy of log-odds, mean over classes");
+LOSS_OF(multilabel_soft_margin_loss, "MultiLabelSoftMarginLoss", weighted,
+        "binary cross entropy of log-odds, mean over classes", check_weighted);
 
 static const tn_option smooth[] = { REDUCTION,
                                     TN_OPTION_ROW(struct loss, beta, "1.0",
@@ -141,7 +189,7 @@ CALL(smooth_l1_loss, tn_smooth_l1_loss(in[0], in[1], OPTIONS(smooth_l1_loss, .be
      "input", "target")
 LOSS(smooth_l1_loss, "SmoothL1Loss", smooth,
      "quadratic for small differences, linear for larger "
-     "ones");
+     "differences");
 
 static const tn_option huber[] = {
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING, 0),
@@ -151,23 +199,24 @@ CALL(huber_loss, tn_huber_loss(in[0], in[1], OPTIONS(huber_loss, .delta = s->del
      "target")
 LOSS(huber_loss, "HuberLoss", huber,
      "quadratic for small differences, linear with slope delta for "
-     "larger ones");
+     "larger differences");
 
 static const tn_option kl[] = { WORD("'mean'", "none, mean, batchmean or sum"),
                                 TN_OPTION_ROW(struct loss, log_target, "False",
-                                              "whether target has logarithms", TN_OPTION_KIND_BOOL,
-                                              TN_OPTION_KEYWORD),
+                                              "whether target contains logarithms",
+                                              TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
                                 TN_OPTION_END };
 CALL(kl_div_loss, tn_kl_div(in[0], in[1], OPTIONS(kl_div, .log_target = s->log_target)), "input",
      "target")
 LOSS(kl_div_loss, "KLDivLoss", kl, "target (log target - input), reduced");
 
-static const tn_option poisson[] = { FLAG(log_input, "True", "whether input has logarithms"),
-                                     FLAG(full, "False", "adds Stirling's term"),
-                                     TN_OPTION_ROW(struct loss, eps, "1e-08",
-                                                   "keeps the logarithm finite",
-                                                   TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
-                                     REDUCTION, TN_OPTION_END };
+static const tn_option poisson[] = {
+    FLAG(log_input, "True", "whether input contains logarithms"),
+    FLAG(full, "False", "adds Stirling's approximation of log(target!)"),
+    TN_OPTION_ROW(struct loss, eps, "1e-08", "added to input, so that its logarithm is finite",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_KEYWORD),
+    REDUCTION, TN_OPTION_END
+};
 CALL(poisson_nll_loss,
      tn_poisson_nll_loss(in[0], in[1],
                          OPTIONS(poisson_nll_loss, .log_input = s->log_input, .full = s->full,
@@ -175,12 +224,13 @@ CALL(poisson_nll_loss,
      "input", "target")
 LOSS(poisson_nll_loss, "PoissonNLLLoss", poisson, "e^input - target input, reduced");
 
-static const tn_option gaussian[] = { TN_OPTION_ROW(struct loss, full, "False", "adds the constant",
-                                                    TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
-                                      TN_OPTION_ROW(struct loss, eps, "1e-06",
-                                                    "the smallest variance", TN_OPTION_KIND_FLOAT,
-                                                    TN_OPTION_KEYWORD),
-                                      REDUCTION, TN_OPTION_END };
+static const tn_option gaussian[] = {
+    TN_OPTION_ROW(struct loss, full, "False", "adds the constant log(2 pi) / 2",
+                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
+    TN_OPTION_ROW(struct loss, eps, "1e-06", "the smallest variance", TN_OPTION_KIND_FLOAT,
+                  TN_OPTION_KEYWORD),
+    REDUCTION, TN_OPTION_END
+};
 CALL(gaussian_nll_loss,
      tn_gaussian_nll_loss(in[0], in[1], in[2],
                           OPTIONS(gaussian_nll_loss, .full = s->full, .eps = s->eps)),
@@ -217,17 +267,19 @@ static const tn_option multi[] = { { "p",
                                      (uint32_t)offsetof(struct loss, power),
                                      { 0, 0, 0 } },
                                    NUMBER(margin, "1.0", "margin"),
+                                   WEIGHT("a factor for each class"),
                                    REDUCTION,
                                    TN_OPTION_END };
 CALL(multi_margin_loss,
-     tn_multi_margin_loss(in[0], in[1], TN_NONE,
+     tn_multi_margin_loss(in[0], in[1], tn_module_get(self, "weight"),
                           OPTIONS(multi_margin_loss, .p = s->power, .margin = s->margin)),
      "input", "target")
-LOSS(multi_margin_loss, "MultiMarginLoss", multi, "hinge between the target and other classes");
+LOSS_OF(multi_margin_loss, "MultiMarginLoss", multi,
+        "hinge loss between the target class and the other classes", check_margins);
 
 static const tn_option triplet[] = { NUMBER(margin, "1.0", "margin"),
-                                     NUMBER(p, "2.0", "of the norm"),
-                                     NUMBER(eps, "1e-06", "keeps distances from zero"),
+                                     NUMBER(p, "2.0", "order of the norm"),
+                                     NUMBER(eps, "1e-06", "added to the differences"),
                                      FLAG(swap, "False",
                                           "uses the smaller of the two negative distances"),
                                      REDUCTION,
@@ -251,4 +303,5 @@ CALL(ctc_loss,
      tn_ctc_loss(in[0], in[1], in[2], in[3],
                  OPTIONS(ctc_loss, .blank = s->blank, .zero_infinity = s->zero_infinity)),
      "log_probs", "targets", "input_lengths", "target_lengths")
-LOSS(ctc_loss, "CTCLoss", ctc, "of a sequence for an unsegmented target");
+LOSS(ctc_loss, "CTCLoss", ctc,
+     "connectionist temporal classification: -log of the probability of the targets");

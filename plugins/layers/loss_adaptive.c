@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * AdaptiveLogSoftmaxWithLoss: frequent classes in the head, the others in clusters. */
+ * AdaptiveLogSoftmaxWithLoss: frequent classes are in the head, the other classes in clusters. */
 #include "layers.h"
 #include <math.h>
 #include <string.h>
@@ -16,19 +16,20 @@ struct adaptive {
 static const tn_option adaptive_options[] = {
     TN_OPTION_ROW(struct adaptive, in_features, NULL, "features of a sample", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct adaptive, n_classes, NULL, "classes, the most frequent ones first",
-                  TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct adaptive, n_classes, NULL,
+                  "number of classes; the most frequent classes come first", TN_OPTION_KIND_INT,
+                  TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct adaptive, cutoffs, NULL, "the first class of each cluster",
                   TN_OPTION_KIND_INTS, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct adaptive, div_value, "4.0",
-                  "each cluster has so many times fewer features than the one before",
+                  "factor by which the number of features decreases from cluster to cluster",
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct adaptive, head_bias, "False", "whether the head has a bias",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 
-/* One past the last class of cluster `i`. */
+/* Returns the number of the class after the last class of cluster `i`. */
 static int64_t end_of(const struct adaptive *s, int64_t i)
 {
     return i + 1 < s->cutoffs.count ? s->cutoffs.at[i + 1] : s->n_classes;
@@ -108,7 +109,7 @@ static tn_tensor *pick(tn_tensor *x, tn_tensor *at)
     return squeeze_last(tn_gather(x, tn_unsqueeze(at, 1), 1));
 }
 
-/* log p of every class, [N, n_classes] */
+/* Returns the log-probability of every class, [N, n_classes]. */
 static tn_tensor *all_classes(tn_module *self, tn_tensor *x)
 {
     const struct adaptive *s = tn_module_data(self);
@@ -127,12 +128,16 @@ static tn_tensor *all_classes(tn_module *self, tn_tensor *x)
 
 static tn_status targets_fit(tn_tensor *target, const struct adaptive *s)
 {
+    tn_scalar least, most;
     double low, high;
 
     if (tn_tensor_numel(target) == 0)
         return TN_OK;
-    low = tn_item(tn_amin(target, NULL));
-    high = tn_item(tn_amax(target, NULL));
+    if (tn_tensor_scalar(tn_amin(target, NULL), &least) != TN_OK ||
+        tn_tensor_scalar(tn_amax(target, NULL), &most) != TN_OK)
+        return tn_error_last_code();
+    low = tn_scalar_as_float(least);
+    high = tn_scalar_as_float(most);
     if (low >= 0 && high < (double)s->n_classes)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
@@ -142,7 +147,8 @@ static tn_status targets_fit(tn_tensor *target, const struct adaptive *s)
                    (long long)s->n_classes - 1, (long long)low, (long long)high);
 }
 
-/* log p of each sample's own class, [N]: a cluster is computed for its samples only. */
+/* Returns the log-probability of each sample's target, [N]. Computes each cluster only for the
+ * samples whose targets it contains. */
 static tn_tensor *own_classes(tn_module *self, tn_tensor *x, tn_tensor *target)
 {
     const struct adaptive *s = tn_module_data(self);
@@ -171,6 +177,8 @@ static tn_tensor *own_classes(tn_module *self, tn_tensor *x, tn_tensor *target)
             more = tn_tensor_full(tn_tensor_shape(target), 0, tn_tensor_dtype(own),
                                   tn_tensor_device(own));
         more = tn_index_add(more, rows, own, 0, NULL);
+        if (more == NULL)
+            return NULL;
     }
     sum = pick(head, place);
     return more == NULL ? sum : tn_add(sum, more, NULL);

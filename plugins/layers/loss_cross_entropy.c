@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of classes: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options are given by name
- * only, since PyTorch has others between them. */
+ * Classification losses: CrossEntropyLoss, NLLLoss, LinearCrossEntropyLoss. Options after
+ * the weight must be given by name, because PyTorch has other options between them. */
 #include "layers.h"
 
 struct loss {
     int64_t ignore_index;
     const char *reduction;
     double label_smoothing;
+    tn_value weight; /* only until `build` makes it a buffer */
 };
 
+#define WEIGHT(type, flags) LAYERS_WEIGHT(type, weight, "a factor for each class", flags)
+
 static const tn_option cross_entropy_options[] = {
+    WEIGHT(struct loss, 0),
     TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that is ignored", TN_OPTION_KIND_INT,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
@@ -22,6 +26,7 @@ static const tn_option cross_entropy_options[] = {
 };
 
 static const tn_option nll_options[] = {
+    WEIGHT(struct loss, 0),
     TN_OPTION_ROW(struct loss, ignore_index, "-100", "a target that is ignored", TN_OPTION_KIND_INT,
                   TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct loss, reduction, "'mean'", "none, mean or sum", TN_OPTION_KIND_STRING,
@@ -31,7 +36,7 @@ static const tn_option nll_options[] = {
 
 static tn_status check(tn_module *self)
 {
-    const struct loss *s = tn_module_data(self);
+    struct loss *s = tn_module_data(self);
     tn_status status = layers_check_reduction(self, s->reduction);
 
     if (status != TN_OK)
@@ -41,10 +46,28 @@ static tn_status check(tn_module *self)
             TN_ERR_VALUE,
             /* PyTorch's words */ "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
             tn_module_type(self), s->label_smoothing);
-    return TN_OK;
+    return layers_weight_add(self, "weight", &s->weight);
 }
 
-/* The two tensors, positional or by name. */
+/* Returns the cross entropy. Uses the operator without weights if the options allow it, because
+ * that operator is faster. */
+static tn_tensor *cross_entropy_of(tn_module *self, tn_tensor *x, tn_tensor *target,
+                                   const tn_cross_entropy_options *o)
+{
+    tn_cross_entropy_weighted_options weighted = TN_CROSS_ENTROPY_WEIGHTED_OPTIONS;
+    tn_tensor *weight = tn_module_get(self, "weight");
+
+    if (weight == NULL || x == NULL)
+        return NULL;
+    if (weight == TN_NONE && tn_tensor_dtype(target) == TN_I64)
+        return tn_cross_entropy(x, target, o);
+    weighted.reduction = o->reduction;
+    weighted.ignore_index = o->ignore_index;
+    weighted.label_smoothing = o->label_smoothing;
+    return tn_cross_entropy_weighted(x, target, weight, &weighted);
+}
+
+/* Reads input and target, by position or by name. */
 static tn_status take_two(const tn_pack *pack, tn_tensor **input, tn_tensor **target)
 {
     int64_t positional = tn_pack_positional(pack);
@@ -69,20 +92,25 @@ static tn_status cross_entropy(tn_module *self, const tn_pack *input, tn_pack *o
     options.reduction = s->reduction;
     options.ignore_index = s->ignore_index;
     options.label_smoothing = s->label_smoothing;
-    return layers_give(output, tn_cross_entropy(x, target, &options));
+    return layers_give(output, cross_entropy_of(self, x, target, &options));
 }
 
 static tn_status nll(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     const struct loss *s = tn_module_data(self);
+    tn_nll_loss_options plain = TN_NLL_LOSS_OPTIONS;
+    tn_nll_loss_weighted_options weighted = TN_NLL_LOSS_WEIGHTED_OPTIONS;
     tn_tensor *x = NULL, *target = NULL, *loss = NULL, *total = NULL;
+    tn_tensor *weight = tn_module_get(self, "weight");
     tn_status status = take_two(input, &x, &target);
-    if (status != TN_OK)
-        return status;
-    tn_nll_loss_options options = TN_NLL_LOSS_OPTIONS;
-    options.reduction = s->reduction;
-    options.ignore_index = s->ignore_index;
-    status = tn_nll_loss(x, target, &options, &loss, &total);
+
+    if (status != TN_OK || weight == NULL)
+        return tn_error_last_code();
+    plain.reduction = weighted.reduction = s->reduction;
+    plain.ignore_index = weighted.ignore_index = s->ignore_index;
+    if (weight != TN_NONE || tn_tensor_ndim(x) != 2)
+        return layers_give(output, tn_nll_loss_weighted(x, target, weight, &weighted));
+    status = tn_nll_loss(x, target, &plain, &loss, &total);
     return status == TN_OK ? layers_give(output, loss) : status;
 }
 
@@ -110,7 +138,7 @@ const tn_layer_def layer_nll_loss = {
     .repr = layers_no_words,
 };
 
-/* ---- LinearCrossEntropyLoss: a linear layer and the cross entropy of what it gives ----------- */
+/* ---- LinearCrossEntropyLoss: cross entropy of the result of a linear layer ---- */
 
 struct linear_loss {
     int64_t in_features;
@@ -118,8 +146,9 @@ struct linear_loss {
     tn_ints out_features;
     bool bias;
     const char *reduction;
-    int64_t ignore_index; /* INT64_MIN: -100 */
+    int64_t ignore_index; /* INT64_MIN (None): -100 */
     double label_smoothing;
+    tn_value weight; /* only until `build` makes it a buffer */
 };
 
 static const tn_option linear_loss_options[] = {
@@ -134,6 +163,7 @@ static const tn_option linear_loss_options[] = {
                   TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct linear_loss, reduction, "'mean'", "none, mean or sum",
                   TN_OPTION_KIND_STRING, TN_OPTION_KEYWORD),
+    WEIGHT(struct linear_loss, TN_OPTION_KEYWORD),
     TN_OPTION_ROW(struct linear_loss, ignore_index, "None", "a target that is ignored; None: -100",
                   TN_OPTION_KIND_INT, TN_OPTION_KEYWORD | TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct linear_loss, label_smoothing, "0.0",
@@ -144,8 +174,9 @@ static const tn_option linear_loss_options[] = {
 
 static tn_status linear_loss_build(tn_module *self)
 {
-    const struct linear_loss *s = tn_module_data(self);
+    struct linear_loss *s = tn_module_data(self);
     int64_t all = s->num_classes;
+    tn_tensor *weight;
     tn_status status = layers_check_reduction(self, s->reduction);
 
     if (status == TN_OK && !(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
@@ -161,7 +192,7 @@ static tn_status linear_loss_build(tn_module *self)
                              "1 or more",
                              (long long)s->out_features.at[i]);
         else
-            status = layers_times(self, "num_classes, times out_features,", all,
+            status = layers_times(self, "num_classes times out_features", all,
                                   s->out_features.at[i], &all);
     }
     if (status == TN_OK && s->out_features.count > TN_MAX_DIMS - 2)
@@ -170,6 +201,15 @@ static tn_status linear_loss_build(tn_module *self)
             "LinearCrossEntropyLoss: out_features: too many dimensions, got %lld; expected at "
             "most %d",
             (long long)s->out_features.count, TN_MAX_DIMS - 2);
+    if (status == TN_OK)
+        status = layers_weight_add(self, "weight", &s->weight);
+    weight = status == TN_OK ? tn_module_get(self, "weight") : TN_NONE;
+    if (weight != TN_NONE &&
+        (tn_tensor_ndim(weight) != 1 || tn_tensor_size(weight, 0) != s->num_classes))
+        status = tn_fail(TN_ERR_RUNTIME,
+                         "LinearCrossEntropyLoss: weight: wrong shape; expected [%lld], one number "
+                         "for each class",
+                         (long long)s->num_classes);
     return status == TN_OK
                ? layers_child(self, "linear", "Linear(%lld, %lld, bias=%s)",
                               (long long)s->in_features, (long long)all, layers_truth(s->bias))
@@ -207,7 +247,8 @@ static tn_status linear_loss_call(tn_module *self, const tn_pack *input, tn_pack
     o.reduction = s->reduction;
     o.ignore_index = s->ignore_index == INT64_MIN ? -100 : s->ignore_index;
     o.label_smoothing = s->label_smoothing;
-    return layers_give(output, tn_cross_entropy(tn_reshape(y, (tn_ints){ shape, ndim }), x[1], &o));
+    return layers_give(output,
+                       cross_entropy_of(self, tn_reshape(y, (tn_ints){ shape, ndim }), x[1], &o));
 }
 
 static int64_t linear_loss_repr(tn_module *self, char *out, size_t size)
@@ -235,7 +276,7 @@ static int64_t linear_loss_repr(tn_module *self, char *out, size_t size)
 const tn_layer_def layer_linear_cross_entropy = {
     TN_HEAD(tn_layer_def),
     .name = "LinearCrossEntropyLoss",
-    .help = "the cross entropy of a linear layer of the input: loss = module(input, target)",
+    .help = "the cross entropy of the result of a linear layer: loss = module(input, target)",
     .options = linear_loss_options,
     .data_size = sizeof(struct linear_loss),
     .version = 1,

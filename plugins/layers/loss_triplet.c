@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TripletMarginWithDistanceLoss: any module of two inputs as the distance. */
+ * TripletMarginWithDistanceLoss: triplet loss with a module of two inputs as its distance. */
 #include "layers.h"
 #include <string.h>
 

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization over the batch, the instance, the last dimensions or groups of channels. */
+ * Normalization layers: over the batch, single images, or groups of channels. norm_last.c has those
+ * over the last dimensions. */
 #include "layers.h"
 
 #include <math.h>
-
-static const char *true_or_false(bool value)
-{
-    return value ? "True" : "False";
-}
-
-/* weight and bias, or their names alone. */
-static tn_status add_affine(tn_module *self, bool weight, bool bias, tn_ints shape)
-{
-    tn_status status = layers_add(self, "weight", weight, shape);
-
-    return status == TN_OK ? layers_add(self, "bias", bias, shape) : status;
-}
-
-/* weight 1, bias 0 */
-static tn_status reset_affine(tn_module *self)
-{
-    tn_status status = layers_fill(self, "weight", 1);
-
-    return status == TN_OK ? layers_fill(self, "bias", 0) : status;
-}
 
 static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, tn_dtype dtype)
 {
@@ -33,19 +13,20 @@ static tn_status add_moment(tn_module *self, const char *name, tn_ints shape, tn
     return tensor == NULL ? tn_error_last_code() : tn_module_add_buffer(self, name, tensor, 0);
 }
 
-/* ---- by channels, with running moments ---- */
+/* ---- BatchNorm and InstanceNorm, with running statistics ---- */
 
 struct running {
     int64_t num_features;
     double eps;
-    double momentum; /* NAN: the mean of all batches */
+    double momentum; /* NAN (None): cumulative mean of all batches */
     bool affine;
     bool track_running_stats;
     bool bias;
 };
 
-static const char *const moments[] = { "running_mean", "running_var" }; /* 0 and 1 at first */
+static const char *const moments[] = { "running_mean", "running_var" }; /* initialized to 0 and 1 */
 
+/* Macros, because two tables have the same rows with other defaults. */
 #define RUNNING(affine_, track_)                                                                   \
     TN_OPTION_ROW(struct running, num_features, NULL, "channels", TN_OPTION_KIND_INT,              \
                   TN_OPTION_REQUIRED),                                                             \
@@ -54,7 +35,7 @@ static const char *const moments[] = { "running_mean", "running_var" }; /* 0 and
     TN_OPTION_ROW(struct running, eps, "1e-05", "added to the variance, for stability",            \
                   TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),                                   \
         TN_OPTION_ROW(struct running, momentum, "0.1",                                             \
-                      "weight of a new value in the running statistics; None: the mean of all",    \
+                      "weight of a batch in the running statistics; None: equal weights for all",  \
                       TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),          \
         TN_OPTION_ROW(struct running, affine, affine_, "whether weight and bias are learned",      \
                       TN_OPTION_KIND_BOOL, TN_OPTION_REPR_KEYWORD),                                \
@@ -75,7 +56,7 @@ static tn_status running_build(tn_module *self)
     if (s->num_features < 0)
         return tn_fail(TN_ERR_VALUE, "%s: num_features: negative, got %lld; expected 0 or more",
                        tn_module_type(self), (long long)s->num_features);
-    status = add_affine(self, s->affine, s->affine && s->bias, shape);
+    status = layers_add_affine(self, s->affine, s->affine && s->bias, shape);
     for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
         status = add_moment(self, moments[i], shape, TN_DTYPE_AUTO);
     if (status == TN_OK && s->track_running_stats)
@@ -86,7 +67,7 @@ static tn_status running_build(tn_module *self)
 static tn_status running_reset(tn_module *self)
 {
     const struct running *s = tn_module_data(self);
-    tn_status status = reset_affine(self);
+    tn_status status = layers_reset_affine(self);
 
     for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
         status = layers_fill(self, moments[i], i);
@@ -108,11 +89,11 @@ static tn_status check_dims(tn_module *self, tn_tensor *x, int32_t least, int32_
                    tn_module_type(self), (int)least, (int)most, (int)ndim);
 }
 
-/* ---- lazy: num_features from the first input ---- */
+/* ---- lazy layers: the first input determines num_features ---- */
 
 #define LAZY_ROWS(affine_, track_)                                                                 \
     RUNNING_MORE(affine_, track_),                                                                 \
-        TN_OPTION_ROW(struct running, num_features, "0", "0, since the first input gives it",      \
+        TN_OPTION_ROW(struct running, num_features, "0", "must be 0: taken from the first input",  \
                       TN_OPTION_KIND_INT, TN_OPTION_KEYWORD),                                      \
         TN_OPTION_END
 static const tn_option lazy_batch_options[] = { LAZY_ROWS("True", "True") };
@@ -127,7 +108,8 @@ static tn_status lazy_build(tn_module *self)
     if (s->num_features != 0)
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: num_features: out of range, got %lld; expected 0, since the first input gives it",
+            "%s: num_features: out of range, got %lld; expected 0, because the first input "
+            "determines it",
             tn_module_type(self), (long long)s->num_features);
     for (int i = 0; i < 2 && status == TN_OK; i++)
         status = s->affine && (i == 0 || s->bias)
@@ -141,7 +123,8 @@ static tn_status lazy_build(tn_module *self)
                                                      : status;
 }
 
-/* `batched`: dimensions of an input with a batch. */
+/* Sets num_features from the first input. `batched` is the number of dimensions of an input with a
+ * batch dimension. */
 static tn_status lazy_infer(tn_module *self, const tn_pack *input, int32_t least, int32_t most,
                             int32_t batched)
 {
@@ -162,8 +145,8 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input, int32_t least
     return status;
 }
 
-/* Version 2 came with num_batches_tracked: what was saved before has none, and keeps the module's
- * own. */
+/* Loads the state. Before version 2 there was no num_batches_tracked; for such a state the module
+ * keeps its own value. */
 static tn_status running_load(tn_module *self, tn_loading *loading)
 {
     const struct running *s = tn_module_data(self);
@@ -198,19 +181,28 @@ static int64_t running_repr(tn_module *self, char *out, size_t size)
         layers_put(&text, "None");
     else
         layers_put(&text, "%g", s->momentum);
-    layers_put(&text, ", affine=%s, bias=%s, track_running_stats=%s", true_or_false(s->affine),
-               true_or_false(s->affine && s->bias), true_or_false(s->track_running_stats));
+    layers_put(&text, ", affine=%s, bias=%s, track_running_stats=%s", layers_truth(s->affine),
+               layers_truth(s->affine && s->bias), layers_truth(s->track_running_stats));
     return text.used;
+}
+
+/* Returns whether the module has running statistics. As in PyTorch, they stay and are used in
+ * evaluation if track_running_stats was set to False later. */
+static bool has_moments(const tn_module *self, const struct running *s)
+{
+    return s->track_running_stats || tn_module_slot_kind(self, moments[0]) == TN_SLOT_BUFFER;
 }
 
 static tn_tensor *moment_of(tn_module *self, const char *name)
 {
     const struct running *s = tn_module_data(self);
+    bool used = s->track_running_stats || (!tn_module_is_training(self) && has_moments(self, s));
 
-    return s->track_running_stats ? tn_module_get(self, name) : TN_NONE;
+    return used ? tn_module_get(self, name) : TN_NONE;
 }
 
-/* One more batch; the share that it has in the running moments. */
+/* Increments num_batches_tracked and sets *momentum to the weight of this batch in the running
+ * statistics. */
 static tn_status count_batch(tn_module *self, double *momentum)
 {
     const struct running *s = tn_module_data(self);
@@ -223,8 +215,14 @@ static tn_status count_batch(tn_module *self, double *momentum)
         return TN_OK;
     if (tn_add_scalar_(count, 1) == NULL)
         return tn_error_last_code();
-    if (isnan(s->momentum))
-        *momentum = 1 / tn_item(count);
+    if (isnan(s->momentum)) {
+        tn_scalar batches;
+        tn_status status = tn_tensor_scalar(count, &batches);
+
+        if (status != TN_OK)
+            return status;
+        *momentum = 1 / tn_scalar_as_float(batches);
+    }
     return TN_OK;
 }
 
@@ -237,7 +235,7 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
         return NULL;
     o.eps = s->eps;
     o.momentum = isnan(s->momentum) ? 0 : s->momentum;
-    o.training = tn_module_is_training(self) || !s->track_running_stats;
+    o.training = tn_module_is_training(self) || !has_moments(self, s);
     if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
         tn_tensor_numel(x) == tn_tensor_size(x, 1)) {
         tn_fail(TN_ERR_VALUE,
@@ -292,7 +290,8 @@ static tn_tensor *batch3d_forward(tn_module *self, tn_tensor *x)
     return batch_forward(self, x, 5, 5);
 }
 
-/* num_features is the size of the channels, whose place depends on whether there is a batch. */
+/* num_features is the number of channels. The position of this dimension depends on whether there
+ * is a batch dimension. */
 static tn_status lazy_batch_infer(tn_module *self, const tn_pack *input)
 {
     int dims = layers_dims(self), least = dims == 1 ? 2 : dims + 2;
@@ -307,7 +306,7 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
     return lazy_infer(self, input, dims + 1, dims + 2, dims + 2);
 }
 
-/* Version 2 of the state: with num_batches_tracked. */
+/* Version 2 of the state includes num_batches_tracked. */
 #define NORM_LAYER(id, name_, ...)                                                                 \
     const tn_layer_def layer_##id = { TN_HEAD(tn_layer_def), .name = name_, .version = 2,          \
                                       __VA_ARGS__ }
@@ -342,130 +341,7 @@ NORM_LAYER(lazy_instance_norm1d, LAZY_INSTANCE("InstanceNorm1d"));
 NORM_LAYER(lazy_instance_norm2d, LAZY_INSTANCE("InstanceNorm2d"));
 NORM_LAYER(lazy_instance_norm3d, LAZY_INSTANCE("InstanceNorm3d"));
 
-/* ---- over the last dimensions ---- */
-
-struct last {
-    tn_ints normalized_shape;
-    double eps;
-    bool elementwise_affine;
-    bool bias;
-};
-
-static const tn_option layer_options[] = {
-    TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
-                  TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct last, eps, "1e-05", "added to the variance, for stability",
-                  TN_OPTION_KIND_FLOAT, 0),
-    TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
-                  TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct last, bias, "True", "whether a bias is learned as well",
-                  TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_END
-};
-static const tn_option rms_options[] = {
-    TN_OPTION_ROW(struct last, normalized_shape, NULL, "the last dimensions", TN_OPTION_KIND_INTS,
-                  TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct last, eps, "None",
-                  "added to the variance, for stability; None: the "
-                  "dtype's",
-                  TN_OPTION_KIND_FLOAT, TN_OPTION_OPTIONAL),
-    TN_OPTION_ROW(struct last, elementwise_affine, "True", "whether a weight is learned",
-                  TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_END
-};
-
-static tn_status layer_build(tn_module *self)
-{
-    const struct last *s = tn_module_data(self);
-
-    return add_affine(self, s->elementwise_affine, s->elementwise_affine && s->bias,
-                      s->normalized_shape);
-}
-
-static tn_tensor *layer_forward(tn_module *self, tn_tensor *x)
-{
-    const struct last *s = tn_module_data(self);
-    tn_layer_norm_options o = TN_LAYER_NORM_OPTIONS;
-
-    o.eps = s->eps;
-    return tn_layer_norm(x, tn_module_get(self, "weight"), tn_module_get(self, "bias"),
-                         s->normalized_shape, &o);
-}
-
-static int64_t layer_repr(tn_module *self, char *out, size_t size)
-{
-    const struct last *s = tn_module_data(self);
-    layers_text text = { out, size, 0 };
-
-    layers_put_row(&text, s->normalized_shape, s->normalized_shape.count);
-    layers_put(&text, ", eps=%g, elementwise_affine=%s", s->eps,
-               true_or_false(s->elementwise_affine));
-    layers_put(&text, ", bias=%s", true_or_false(s->elementwise_affine && s->bias));
-    return text.used;
-}
-
-const tn_layer_def layer_layer_norm = {
-    TN_HEAD(tn_layer_def),
-    .name = "LayerNorm",
-    .help = "normalizes the last dimensions: (x - mean) / std * weight + bias",
-    .options = layer_options,
-    .data_size = sizeof(struct last),
-    .version = 1,
-    .build = layer_build,
-    .reset = reset_affine,
-    .forward = layer_forward,
-    .repr = layer_repr,
-};
-
-static tn_status rms_build(tn_module *self)
-{
-    const struct last *s = tn_module_data(self);
-
-    return layers_add(self, "weight", s->elementwise_affine, s->normalized_shape);
-}
-
-static tn_status rms_reset(tn_module *self)
-{
-    return layers_fill(self, "weight", 1);
-}
-
-static tn_tensor *rms_forward(tn_module *self, tn_tensor *x)
-{
-    const struct last *s = tn_module_data(self);
-    tn_rms_norm_options o = TN_RMS_NORM_OPTIONS;
-
-    o.eps = s->eps;
-    return tn_rms_norm(x, tn_module_get(self, "weight"), s->normalized_shape, &o);
-}
-
-static int64_t rms_repr(tn_module *self, char *out, size_t size)
-{
-    const struct last *s = tn_module_data(self);
-    layers_text text = { out, size, 0 };
-
-    layers_put_row(&text, s->normalized_shape, s->normalized_shape.count);
-    if (isnan(s->eps))
-        layers_put(&text, ", eps=None");
-    else
-        layers_put(&text, ", eps=%g", s->eps);
-    layers_put(&text, ", elementwise_affine=%s", true_or_false(s->elementwise_affine));
-    return text.used;
-}
-
-const tn_layer_def layer_rms_norm = {
-    TN_HEAD(tn_layer_def),
-    .name = "RMSNorm",
-    .help = "divides the last dimensions by their root mean square, times weight",
-    .options = rms_options,
-    .data_size = sizeof(struct last),
-    .version = 1,
-    .build = rms_build,
-    .reset = rms_reset,
-    .forward = rms_forward,
-    .repr = rms_repr,
-};
-
-/* ---- groups of channels, neighbours ---- */
+/* ---- GroupNorm, LocalResponseNorm ---- */
 
 struct group {
     int64_t num_groups;
@@ -476,7 +352,7 @@ struct group {
 };
 
 static const tn_option group_options[] = {
-    TN_OPTION_ROW(struct group, num_groups, NULL, "divides the channels", TN_OPTION_KIND_INT,
+    TN_OPTION_ROW(struct group, num_groups, NULL, "must divide num_channels", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct group, num_channels, NULL, "channels", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED),
@@ -500,7 +376,7 @@ static tn_status group_build(tn_module *self)
                        "GroupNorm: num_channels %lld must be divisible by num_groups "
                        "%lld",
                        (long long)s->num_channels, (long long)s->num_groups);
-    return add_affine(self, s->affine, s->affine && s->bias, shape);
+    return layers_add_affine(self, s->affine, s->affine && s->bias, shape);
 }
 
 static int64_t group_repr(tn_module *self, char *out, size_t size)
@@ -508,8 +384,8 @@ static int64_t group_repr(tn_module *self, char *out, size_t size)
     const struct group *s = tn_module_data(self);
 
     return tn_snprint(out, size, "%lld, %lld, eps=%g, affine=%s, bias=%s", (long long)s->num_groups,
-                      (long long)s->num_channels, s->eps, true_or_false(s->affine),
-                      true_or_false(s->affine && s->bias));
+                      (long long)s->num_channels, s->eps, layers_truth(s->affine),
+                      layers_truth(s->affine && s->bias));
 }
 
 static tn_tensor *group_forward(tn_module *self, tn_tensor *x)
@@ -530,7 +406,7 @@ const tn_layer_def layer_group_norm = {
     .data_size = sizeof(struct group),
     .version = 1,
     .build = group_build,
-    .reset = reset_affine,
+    .reset = layers_reset_affine,
     .repr = group_repr,
     .forward = group_forward,
 };
@@ -545,12 +421,12 @@ struct response {
 static const tn_option response_options[] = {
     TN_OPTION_ROW(struct response, size, NULL, "number of neighbouring channels",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct response, alpha, "0.0001", "factor", TN_OPTION_KIND_FLOAT,
+    TN_OPTION_ROW(struct response, alpha, "0.0001", "factor of the mean of squares",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct response, beta, "0.75", "exponent", TN_OPTION_KIND_FLOAT,
                   TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct response, beta, "0.75", "power", TN_OPTION_KIND_FLOAT,
-                  TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct response, k, "1.0", "what is added", TN_OPTION_KIND_FLOAT,
-                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct response, k, "1.0", "added to alpha times the mean of squares",
+                  TN_OPTION_KIND_FLOAT, TN_OPTION_REPR_KEYWORD),
     TN_OPTION_END
 };
 
@@ -568,7 +444,7 @@ static tn_tensor *response_forward(tn_module *self, tn_tensor *x)
 const tn_layer_def layer_local_response_norm = {
     TN_HEAD(tn_layer_def),
     .name = "LocalResponseNorm",
-    .help = "divides each channel by a power of the squares of its neighbours",
+    .help = "divides each channel by (k + alpha * mean of squares of its neighbours)^beta",
     .options = response_options,
     .data_size = sizeof(struct response),
     .version = 1,

@@ -34,7 +34,7 @@ static tn_status pad_build(tn_module *self)
 
     if (s->padding.count != 1 && s->padding.count != 2 * dims)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: padding: wrong count, got %lld; expected one number, or %lld of them",
+                       "%s: padding: wrong count, got %lld; expected 1 or %lld numbers",
                        tn_module_type(self), (long long)s->padding.count, (long long)(2 * dims));
     for (int64_t i = 0; i < 2 * dims; i++)
         s->sizes[i] = s->padding.at[s->padding.count == 1 ? 0 : i];
@@ -47,11 +47,13 @@ static tn_tensor *padded(tn_module *self, tn_tensor *x, const char *mode, double
     const struct padding *s = tn_module_data(self);
     tn_pad_options o = TN_PAD_OPTIONS;
 
-    /* Constants go to the last dimensions of any tensor, as with PyTorch; the others to images. */
+    /* As in PyTorch, padding with a constant applies to the last dimensions of any tensor; the
+     * other modes need images. */
     if (strcmp(mode, "constant") != 0 && tn_tensor_ndim(x) != dims + 1 &&
         tn_tensor_ndim(x) != dims + 2) {
         tn_fail(TN_ERR_RUNTIME,
-                "%s: input: wrong number of dimensions, got %d; expected %d, or %d with a batch",
+                "%s: input: wrong number of dimensions, got %d; expected %d, or %d with a batch "
+                "dimension",
                 tn_module_type(self), (int)tn_tensor_ndim(x), (int)dims + 1, (int)dims + 2);
         return NULL;
     }

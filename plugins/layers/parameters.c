@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers for parameters: build adds them without values, reset fills them. */
+ * Helpers for parameters: `build` functions add parameters without values, `reset` functions fill
+ * them. */
 #include "layers.h"
 
 tn_status layers_add(tn_module *self, const char *name, bool wanted, tn_ints shape)
@@ -44,4 +45,18 @@ tn_status layers_times(tn_module *self, const char *option, int64_t size, int64_
         return TN_OK;
     return tn_fail(TN_ERR_VALUE, "%s: %s: too large, got %lld; expected at most %lld",
                    tn_module_type(self), option, (long long)size, (long long)(INT64_MAX / by));
+}
+
+tn_status layers_add_affine(tn_module *self, bool weight, bool bias, tn_ints shape)
+{
+    tn_status status = layers_add(self, "weight", weight, shape);
+
+    return status == TN_OK ? layers_add(self, "bias", bias, shape) : status;
+}
+
+tn_status layers_reset_affine(tn_module *self)
+{
+    tn_status status = layers_fill(self, "weight", 1);
+
+    return status == TN_OK ? layers_fill(self, "bias", 0) : status;
 }

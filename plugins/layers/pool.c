@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling over windows of one to three dimensions. */
+ * Pooling over windows in one to three dimensions. */
 #include "layers.h"
 
-/* The options of all of them; each has those that its table names. */
+/* The options of all these layers. Each layer uses those that its table lists. */
 struct pool {
     double norm_type;
     tn_ints kernel_size;
-    tn_ints stride; /* not given (count <= 0): the kernel's size */
+    tn_ints stride; /* count <= 0 (None): kernel_size */
     tn_ints padding;
     tn_ints dilation;
     tn_value output_size;
-    int64_t sizes[3]; /* output_size as the operators take it: -1 for None, as the input has it */
+    int64_t sizes[3]; /* output_size for the operators; -1 (None): size of the input */
     int64_t n_sizes;
     bool return_indices;
     bool ceil_mode;
@@ -22,12 +22,13 @@ struct pool {
 #define KERNEL                                                                                     \
     TN_OPTION_ROW(struct pool, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,         \
                   TN_OPTION_REQUIRED),                                                             \
-        TN_OPTION_ROW(struct pool, stride, "None", "stride between windows; None: the kernel",     \
+        TN_OPTION_ROW(struct pool, stride, "None", "stride between windows; None: kernel_size",    \
                       TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL)
-#define PADDING TN_OPTION_ROW(struct pool, padding, "0", "on both sides", TN_OPTION_KIND_INTS, 0)
+#define PADDING                                                                                    \
+    TN_OPTION_ROW(struct pool, padding, "0", "padding on both sides", TN_OPTION_KIND_INTS, 0)
 #define CEIL                                                                                       \
-    TN_OPTION_ROW(struct pool, ceil_mode, "False", "a last window may extend beyond the end",      \
-                  TN_OPTION_KIND_BOOL, 0)
+    TN_OPTION_ROW(struct pool, ceil_mode, "False",                                                 \
+                  "whether the last window may extend beyond the end", TN_OPTION_KIND_BOOL, 0)
 #define INDICES                                                                                    \
     TN_OPTION_ROW(struct pool, return_indices, "False", "also returns the indices of the maxima",  \
                   TN_OPTION_KIND_BOOL, 0)
@@ -40,7 +41,7 @@ static const tn_option max_options[] = { KERNEL,
                                          INDICES,
                                          CEIL,
                                          TN_OPTION_END };
-static const tn_option line_options[] = { /* AvgPool1d has no divisor */
+static const tn_option line_options[] = { /* AvgPool1d has no divisor_override */
                                           KERNEL, PADDING, CEIL,
                                           TN_OPTION_ROW(struct pool, count_include_pad, "True",
                                                         "whether the zeros of the padding count",
@@ -53,19 +54,21 @@ static const tn_option avg_options[] = {
     CEIL,
     TN_OPTION_ROW(struct pool, count_include_pad, "True", "whether the zeros of the padding count",
                   TN_OPTION_KIND_BOOL, 0),
-    TN_OPTION_ROW(struct pool, divisor_override, "None", "divisor of the sums", TN_OPTION_KIND_INT,
+    TN_OPTION_ROW(struct pool, divisor_override, "None",
+                  "divisor of the sums; None: the number of elements", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL),
     TN_OPTION_END
 };
 #define OUTPUT                                                                                     \
     TN_OPTION_ROW(                                                                                 \
         struct pool, output_size, NULL,                                                            \
-        "of the result: one number or one for each dimension; None: as the input has it",          \
+        "size of the result, one number or one for each dimension; None: size of the input",       \
         TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED)
 static const tn_option adaptive_options[] = { OUTPUT, TN_OPTION_END };
 static const tn_option adaptive_max_options[] = { OUTPUT, INDICES, TN_OPTION_END };
-static const tn_option lp_options[] = { TN_OPTION_ROW(struct pool, norm_type, NULL, "the power",
-                                                      TN_OPTION_KIND_FLOAT, TN_OPTION_REQUIRED),
+static const tn_option lp_options[] = { TN_OPTION_ROW(struct pool, norm_type, NULL,
+                                                      "the exponent p", TN_OPTION_KIND_FLOAT,
+                                                      TN_OPTION_REQUIRED),
                                         KERNEL, CEIL, TN_OPTION_END };
 
 static tn_ints stride_of(const struct pool *s)
@@ -79,8 +82,7 @@ static tn_status row_fits(tn_module *self, const char *option, tn_ints row, int6
 {
     if (row.count == 1 || row.count == dims)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE,
-                   "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
+    return tn_fail(TN_ERR_VALUE, "%s: %s: wrong count, got %lld; expected 1 or %lld numbers",
                    tn_module_type(self), option, (long long)row.count, (long long)dims);
 }
 
@@ -119,8 +121,8 @@ static tn_status adaptive_build(tn_module *self)
         return TN_OK;
     return tn_fail(
         TN_ERR_VALUE,
-        "%s: output_size: wrong count or size; expected one size, or %lld of them: 0 or more, or "
-        "None for that of the input",
+        "%s: output_size: wrong count or size; expected 1 or %lld sizes, each 0 or more, "
+        "or None for the size of the input",
         tn_module_type(self), (long long)dims);
 }
 
@@ -129,7 +131,7 @@ static tn_ints output_of(const struct pool *s)
     return (tn_ints){ s->sizes, s->n_sizes };
 }
 
-/* ---- text ---- */
+/* ---- repr ---- */
 
 static const char *true_or_false(bool value)
 {
@@ -153,7 +155,7 @@ static int64_t max_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-/* AvgPool1d prints its numbers in parentheses. */
+/* AvgPool1d prints its numbers in parentheses, as in PyTorch. */
 static int64_t avg_repr(tn_module *self, char *out, size_t size)
 {
     const struct pool *s = tn_module_data(self);
@@ -211,9 +213,9 @@ static int64_t lp_repr(tn_module *self, char *out, size_t size)
     return text.used;
 }
 
-/* ---- the largest ---- */
+/* ---- maxima ---- */
 
-/* One tensor in; NULL is an error. */
+/* Returns the only input of a call. Returns NULL and sets the error if there is not exactly one. */
 static tn_tensor *one_tensor(const tn_pack *input)
 {
     if (tn_pack_count(input) == 1)
@@ -223,7 +225,7 @@ static tn_tensor *one_tensor(const tn_pack *input)
     return NULL;
 }
 
-/* The result, and its indices where they were asked for. */
+/* Adds the result y, and the indices unless they are TN_NONE. */
 static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *indices)
 {
     tn_status status = y == NULL || indices == NULL ? tn_error_last_code()
@@ -234,7 +236,7 @@ static tn_status give(tn_pack *output, tn_tensor *y, tn_tensor *indices)
                : tn_pack_add(output, NULL, tn_value_tensor(indices));
 }
 
-/* The operators by number of dimensions, with the options of the layer. */
+/* For each number of dimensions, the operator with the options of the layer. */
 typedef tn_tensor *pool_op(const struct pool *s, tn_tensor *x);
 typedef tn_status pool_with_indices_op(const struct pool *s, tn_tensor *x, tn_tensor **y,
                                        tn_tensor **indices);
@@ -302,7 +304,7 @@ static tn_status adaptive_max_call(tn_module *self, const tn_pack *input, tn_pac
     return status != TN_OK ? status : give(output, y, indices);
 }
 
-/* ---- means and powers ---- */
+/* ---- means and power means ---- */
 
 #define AVG_POOL(op, divisor)                                                                      \
     static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
@@ -357,7 +359,7 @@ static tn_tensor *lp_forward(tn_module *self, tn_tensor *x)
 /* ---- the layers ---- */
 
 #define MAX                                                                                        \
-    .help = "the largest of each window", .options = max_options,                                  \
+    .help = "the maximum of each window", .options = max_options,                                  \
     .data_size = sizeof(struct pool), .build = pool_build, .call = max_call, .repr = max_repr
 LAYER(max_pool1d, "MaxPool1d", MAX);
 LAYER(max_pool2d, "MaxPool2d", MAX);
@@ -379,7 +381,7 @@ LAYER(adaptive_avg_pool2d, "AdaptiveAvgPool2d", ADAPTIVE_AVG);
 LAYER(adaptive_avg_pool3d, "AdaptiveAvgPool3d", ADAPTIVE_AVG);
 
 #define ADAPTIVE_MAX                                                                               \
-    .help = "the largest of windows that divide the input evenly",                                 \
+    .help = "the maximum of windows that divide the input evenly",                                 \
     .options = adaptive_max_options, .data_size = sizeof(struct pool), .build = adaptive_build,    \
     .call = adaptive_max_call, .repr = adaptive_repr
 LAYER(adaptive_max_pool1d, "AdaptiveMaxPool1d", ADAPTIVE_MAX);

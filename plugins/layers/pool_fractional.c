@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Max pooling with windows whose positions are drawn at every call. */
+ * Max pooling with windows at random positions, which are drawn in every call. */
 #include "layers.h"
 
 enum { MOST = 3 };
@@ -15,7 +15,7 @@ struct fractional {
 static const tn_option options[] = {
     TN_OPTION_ROW(struct fractional, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,
                   TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct fractional, output_size, "None", "of the result", TN_OPTION_KIND_INTS,
+    TN_OPTION_ROW(struct fractional, output_size, "None", "size of the result", TN_OPTION_KIND_INTS,
                   TN_OPTION_OPTIONAL),
     TN_OPTION_ROW(struct fractional, output_ratio, "None",
                   "size of the result as a fraction of the input's, instead of output_size",
@@ -41,13 +41,13 @@ static tn_status build(tn_module *self)
             "%s: output_size or output_ratio: wrong number, got %s; expected one of them", type,
             sized ? "both" : "none");
     if (s->output_size.count == 0 || s->output_ratio.count == 0)
-        return tn_fail(TN_ERR_VALUE, "%s: %s: empty; expected one number, or %lld of them", type,
+        return tn_fail(TN_ERR_VALUE, "%s: %s: empty; expected 1 or %lld numbers", type,
                        s->output_size.count == 0 ? "output_size" : "output_ratio", (long long)dims);
     for (int i = 0; i < 3; i++)
         if (counts[i] != 1 && counts[i] != dims)
             return tn_fail(TN_ERR_VALUE,
-                           "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
-                           type, names[i], (long long)counts[i], (long long)dims);
+                           "%s: %s: wrong count, got %lld; expected 1 or %lld numbers", type,
+                           names[i], (long long)counts[i], (long long)dims);
     for (int64_t i = 0; i < s->kernel_size.count; i++)
         if (s->kernel_size.at[i] < 1)
             return tn_fail(TN_ERR_VALUE,

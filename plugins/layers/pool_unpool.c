@@ -3,9 +3,9 @@
  * MaxUnpool: the inverse of max pooling. */
 #include "window.h"
 static const tn_option unpool_options[] = {
-    ROW(kernel_size, NULL, "as for the pooling", TN_OPTION_REQUIRED),
-    ROW(stride, "None", "as for the pooling; None: the kernel", TN_OPTION_OPTIONAL),
-    ROW(padding, "0", "as for the pooling", 0), TN_OPTION_END
+    ROW(kernel_size, NULL, "as in the max pooling", TN_OPTION_REQUIRED),
+    ROW(stride, "None", "as in the max pooling; None: kernel_size", TN_OPTION_OPTIONAL),
+    ROW(padding, "0", "as in the max pooling", 0), TN_OPTION_END
 };
 
 static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
@@ -23,8 +23,8 @@ static tn_status take_two(tn_module *self, const tn_pack *input, tn_tensor **in)
     return TN_OK;
 }
 
-/* The third value, or output_size by name: the size of the result, of which the last `dims`
- * count. */
+/* Reads the size of the result: the third argument, or output_size by name. Only its last `dims`
+ * numbers are used. *out stays empty if it is absent. */
 static tn_status requested_size(tn_module *self, const tn_pack *input, int64_t dims, int64_t *room,
                                 tn_ints *out)
 {
@@ -57,7 +57,7 @@ static tn_status unpool_check(tn_module *self)
     return window_check(self, layers_dims(self));
 }
 
-/* The operators by number of dimensions, with the options of the layer. */
+/* For each number of dimensions, the operator with the options of the layer. */
 typedef tn_tensor *unpool_op(const struct window *s, tn_tensor *const *in, tn_ints output_size);
 
 #define MAX_UNPOOL(op, dims)                                                                       \

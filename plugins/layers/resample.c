@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Upsample with its two old names; PixelShuffle and its relatives. */
+ * Upsample and its two older variants; PixelShuffle, PixelUnshuffle, ChannelShuffle. */
 #include "layers.h"
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const tn_option upsample_options[] = {
     TN_OPTION_ROW(struct upsample, align_corners, "False",
                   "aligns the centres of the corner elements", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct upsample, recompute_scale_factor, "False",
-                  "computes the scale from the sizes", TN_OPTION_KIND_BOOL, 0),
+                  "computes the scale from the rounded sizes", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 static const tn_option sized_options[] = { SIZES, TN_OPTION_END };
@@ -65,8 +65,8 @@ static tn_tensor *upsampled(tn_module *self, tn_tensor *x, const char *mode, boo
     if (dims < 1 || dims > MOST || (given != 1 && given != dims)) {
         tn_fail(
             TN_ERR_VALUE,
-            "%s: input: wrong number of dimensions, got %d; expected [N, C] and one to three, and "
-            "one %s or one for each of them",
+            "%s: input: wrong number of dimensions, got %d; expected [N, C] and one to three more "
+            "dimensions, with one %s in all or one for each of these dimensions",
             tn_module_type(self), (int)tn_tensor_ndim(x), scaled ? "scale_factor" : "size");
         return NULL;
     }
@@ -135,10 +135,11 @@ static int64_t bilinear_repr(tn_module *self, char *out, size_t size)
 LAYER(upsample, "Upsample", UPSAMPLE(upsample_forward, upsample_repr), .options = upsample_options,
       .help = "resizes the input");
 LAYER(upsampling_nearest2d, "UpsamplingNearest2d", UPSAMPLE(nearest_forward, nearest_repr),
-      .options = sized_options, .help = "resizes the image, by its nearest elements");
+      .options = sized_options,
+      .help = "resizes the image: each element is the nearest element of the input");
 LAYER(upsampling_bilinear2d, "UpsamplingBilinear2d", UPSAMPLE(bilinear_forward, bilinear_repr),
       .options = sized_options,
-      .help = "resizes the image, by bilinear interpolation with aligned corners");
+      .help = "resizes the image with bilinear interpolation and aligned corners");
 
 /* ---- PixelShuffle, PixelUnshuffle, ChannelShuffle ---- */
 
@@ -159,7 +160,8 @@ struct shuffle {
     }
 static const tn_option up_options[] = FACTOR("upscale_factor", "upscaling factor");
 static const tn_option down_options[] = FACTOR("downscale_factor", "downscaling factor");
-static const tn_option group_options[] = FACTOR("groups", "divides the channels");
+static const tn_option group_options[] = FACTOR("groups",
+                                                "number of groups; must divide the channels");
 
 #define SHUFFLE(op)                                                                                \
     static tn_tensor *op##_forward(tn_module *self, tn_tensor *x)                                  \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recurrent networks over sequences, and their cells. Names, order of gates, initialization and
- * repr are PyTorch's. States are arguments and results of their own: output, h_n (and c_n) =
- * module(input, h_0 (, c_0)). `lengths`, by name, gives the length of each sequence of the
- * batch. */
+ * repr are PyTorch's, and so are arguments and results: output, h_n = module(input, h_0), and for
+ * LSTM output, (h_n, c_n) = module(input, (h_0, c_0)). The states may also be separate arguments,
+ * as tn_module_call_many passes them. The named argument `lengths` is a tensor with the length of
+ * each sequence of the batch. */
 #include "layers.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ struct recurrent {
     bool batch_first;
     double dropout;
     bool bidirectional;
-    int64_t proj_size; /* of LSTM; 0: none */
+    int64_t proj_size; /* LSTM only; 0: no projection */
 };
 
 enum kind { RNN, LSTM, GRU };
@@ -43,10 +44,10 @@ static const int gates_of[] = { 1, 4, 3 };
     BIAS,                                                                                          \
         TN_OPTION_ROW(struct recurrent, batch_first, "False", "x is [N, L, ...], not [L, N, ...]", \
                       TN_OPTION_KIND_BOOL, 0),                                                     \
-        TN_OPTION_ROW(struct recurrent, dropout, "0.0", "probability between layers, in training", \
-                      TN_OPTION_KIND_FLOAT, 0),                                                    \
-        TN_OPTION_ROW(struct recurrent, bidirectional, "False", "backwards, too",                  \
-                      TN_OPTION_KIND_BOOL, 0)
+        TN_OPTION_ROW(struct recurrent, dropout, "0.0",                                            \
+                      "dropout probability between layers, in training", TN_OPTION_KIND_FLOAT, 0), \
+        TN_OPTION_ROW(struct recurrent, bidirectional, "False",                                    \
+                      "also runs backwards and concatenates the outputs", TN_OPTION_KIND_BOOL, 0)
 
 static const tn_option rnn_options[] = { SIZES, LAYERS, WORD, REST, TN_OPTION_END };
 static const tn_option gated_options[] = { SIZES, LAYERS, REST, TN_OPTION_END };
@@ -67,7 +68,7 @@ static enum kind kind_of(tn_module *self)
 
 /* ---- building ---- */
 
-/* Features of what goes out. */
+/* Returns the number of features of the output. */
 static int64_t output_size(const struct recurrent *s)
 {
     return s->proj_size > 0 ? s->proj_size : s->hidden_size;
@@ -91,10 +92,9 @@ static tn_status check(tn_module *self, bool whole)
                        "%s: dropout: out of range, got %g; expected a probability from 0 to 1",
                        type, s->dropout);
     if (s->proj_size < 0 || (s->proj_size > 0 && s->proj_size >= s->hidden_size))
-        return tn_fail(
-            TN_ERR_VALUE,
-            "%s: proj_size: out of range, got %lld; expected 0 or more, less than hidden_size",
-            type, (long long)s->proj_size);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: proj_size: out of range, got %lld; expected 0 to hidden_size - 1", type,
+                       (long long)s->proj_size);
     if (kind_of(self) == RNN && strcmp(s->nonlinearity, "tanh") != 0 &&
         strcmp(s->nonlinearity, "relu") != 0)
         return tn_fail(TN_ERR_VALUE, "%s: nonlinearity: unknown, got %q; expected tanh or relu",
@@ -102,8 +102,8 @@ static tn_status check(tn_module *self, bool whole)
     return TN_OK;
 }
 
-/* The parameters of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih,
- * bias_hh with the suffix `end`, and weight_hr where h is projected. */
+/* Adds the parameters of one direction of one layer, or of a cell: weight_ih, weight_hh, bias_ih
+ * and bias_hh with the suffix `end`, and weight_hr if there is a projection. */
 static tn_status add_weights(tn_module *self, int64_t inputs, const char *end)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
@@ -160,7 +160,7 @@ static tn_status reset_one(void *user, const char *path, tn_tensor *tensor)
     return tn_init(tensor, "uniform(a=%g, b=%g)", -*bound, *bound);
 }
 
-/* All of them are uniform within 1/sqrt(hidden_size). */
+/* All parameters are uniform in [-b, b] with b = 1/sqrt(hidden_size). */
 static tn_status reset(tn_module *self)
 {
     const struct recurrent *s = tn_module_data(self);
@@ -177,9 +177,10 @@ static tn_status cell_build(tn_module *self)
     return status == TN_OK ? add_weights(self, s->input_size, "") : status;
 }
 
-/* ---- one step ---- */
+/* ---- cells ---- */
 
-/* Reads weights once a direction: five of them, biases and the projection perhaps absent. */
+/* Reads the five weights of one direction of one layer into w. Absent biases and an absent
+ * projection are TN_NONE. */
 static tn_status weights_of(tn_module *self, const char *end, tn_tensor **w)
 {
     static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
@@ -216,36 +217,86 @@ static tn_status step(tn_module *self, tn_tensor *x, tn_tensor **h, tn_tensor **
 
 /* ---- calling ---- */
 
-/* Sequences of several lengths: a tensor of theirs, by name. */
-static tn_status take_lengths(tn_module *self, const tn_pack *input, tn_tensor **lengths)
+/* Stores the tensor of a state, which may be None. */
+static tn_status take_state(tn_module *self, const tn_value *value, tn_tensor **state)
 {
-    int64_t at = tn_pack_find(input, "lengths");
-
-    *lengths = TN_NONE;
-    if (at < 0 && tn_pack_count(input) > tn_pack_positional(input))
-        return tn_fail(TN_ERR_TYPE, "%s: named argument: unknown; expected lengths",
-                       tn_module_type(self));
-    if (at < 0)
+    if (value->kind == TN_VALUE_NONE)
         return TN_OK;
-    *lengths = tn_pack_tensor(input, at);
-    return status_of(*lengths);
+    if (value->kind != TN_VALUE_TENSOR)
+        return tn_fail(TN_ERR_TYPE, "%s: hx: wrong type; expected a tensor%s", tn_module_type(self),
+                       kind_of(self) == LSTM ? ", or a tuple of two: (h_0, c_0)" : "");
+    *state = value->as.tensor;
+    return TN_OK;
 }
 
-static tn_status take(tn_module *self, const tn_pack *input, tn_tensor **in)
+/* Reads the argument hx: h_0, or of an LSTM (h_0, c_0). */
+static tn_status take_states(tn_module *self, const tn_value *hx, tn_tensor **in)
 {
-    int64_t states = kind_of(self) == LSTM ? 2 : 1, count = tn_pack_positional(input);
+    bool row = hx->kind == TN_VALUE_TUPLE || hx->kind == TN_VALUE_LIST;
+    tn_status status;
 
-    if ((count != 1 && count != 1 + states) || tn_pack_count(input) > count + 1)
+    if (kind_of(self) != LSTM || hx->kind == TN_VALUE_NONE)
+        return take_state(self, hx, &in[1]);
+    if (!row || hx->count != 2)
+        return tn_fail(TN_ERR_TYPE, "%s: hx: wrong type; expected a tuple of two: (h_0, c_0)",
+                       tn_module_type(self));
+    status = take_state(self, &hx->as.list[0], &in[1]);
+    return status == TN_OK ? take_state(self, &hx->as.list[1], &in[2]) : status;
+}
+
+/* Reads the arguments of a call into in: input, h_0, c_0, lengths. What is absent is TN_NONE. Cells
+ * have no `lengths`. */
+static tn_status take(tn_module *self, const tn_pack *input, bool cell, tn_tensor **in)
+{
+    static const char *const names[] = { "input", "hx", "lengths" };
+    int64_t positional = tn_pack_positional(input);
+    bool flat = positional == 3 && kind_of(self) == LSTM;
+    tn_value values[3], hx[2];
+    tn_status status;
+
+    in[1] = in[2] = in[3] = TN_NONE;
+    if (positional > (flat ? 3 : 2))
         return tn_fail(TN_ERR_TYPE, "%s: inputs: wrong number, got %lld; expected input%s",
-                       tn_module_type(self), (long long)count,
-                       states == 2 ? ", or input, h_0 and c_0" : ", or input and h_0");
-    in[1] = in[2] = TN_NONE;
-    for (int64_t i = 0; i < count; i++) {
-        in[i] = tn_pack_tensor(input, i);
-        if (in[i] == NULL)
-            return tn_error_last_code();
+                       tn_module_type(self), (long long)positional,
+                       kind_of(self) == LSTM ? " and (h_0, c_0)" : " and h_0");
+    if (flat) {
+        memset(values, 0, sizeof values);
+        values[0] = tn_pack_at(input, 0);
+        hx[0] = tn_pack_at(input, 1);
+        hx[1] = tn_pack_at(input, 2);
+        values[1] = tn_value_tuple(hx, 2);
+        if (tn_pack_find(input, "lengths") >= 0 && !cell)
+            values[2] = tn_pack_at(input, tn_pack_find(input, "lengths"));
+        status = tn_pack_count(input) == (values[2].kind != TN_VALUE_NONE ? 4 : 3)
+                     ? TN_OK
+                     : tn_fail(TN_ERR_TYPE, "%s: named argument: unknown; expected %s",
+                               tn_module_type(self), cell ? "none" : "lengths");
+    } else {
+        status = layers_take(self, input, names, cell ? 2 : 3, values);
+        if (cell)
+            values[2] = tn_value_none();
     }
-    return TN_OK;
+    if (status == TN_OK)
+        status = layers_tensor_of(self, names[0], &values[0], &in[0]);
+    if (status == TN_OK)
+        status = take_states(self, &values[1], in);
+    if (status == TN_OK && values[2].kind != TN_VALUE_NONE)
+        status = layers_tensor_of(self, names[2], &values[2], &in[3]);
+    return status;
+}
+
+/* Adds h to the results, or with `memory`, of an LSTM, the tuple (h, c). */
+static tn_status give_states(tn_pack *output, tn_tensor *h, tn_tensor *c, bool memory)
+{
+    tn_value states[2];
+
+    if (!memory)
+        return layers_give(output, h);
+    if (h == NULL || c == NULL)
+        return tn_error_last_code();
+    states[0] = tn_value_tensor(h);
+    states[1] = tn_value_tensor(c);
+    return tn_pack_add(output, NULL, tn_value_tuple(states, 2));
 }
 
 static tn_tensor *zeros(tn_tensor *like, tn_ints shape)
@@ -253,7 +304,8 @@ static tn_tensor *zeros(tn_tensor *like, tn_ints shape)
     return tn_tensor_full(shape, 0, tn_tensor_dtype(like), tn_tensor_device(like));
 }
 
-/* One direction of one layer: x [L, N, I] to [L, N, H]; h and c [N, H] go on. */
+/* Runs one direction of one layer: x [L, N, I] to the result [L, N, H]. Replaces *h and *c [N, H]
+ * by the last states. */
 static tn_tensor *along(tn_module *self, tn_tensor *x, tn_tensor *lengths, int64_t layer,
                         bool backwards, tn_tensor **h, tn_tensor **c)
 {
@@ -291,7 +343,7 @@ static tn_tensor *whole(tn_tensor *row, bool batched)
     return row == NULL || batched ? row : tn_select(row, 1, 0);
 }
 
-/* [layers * directions, N, H]: given, or zeros */
+/* Returns the initial state [layers * directions, N, features]: the given one, or zeros. */
 static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bool batched,
                              int64_t features, tn_tensor **out)
 {
@@ -355,11 +407,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     const struct recurrent *s = tn_module_data(self);
     int64_t states = s->num_layers * (s->bidirectional ? 2 : 1);
     bool memory = kind_of(self) == LSTM, batched;
-    tn_tensor *in[3], *x, *h0, *c0 = TN_NONE, *y = NULL, *lengths = TN_NONE, **last;
-    tn_status status = take(self, input, in);
-
-    if (status == TN_OK)
-        status = take_lengths(self, input, &lengths);
+    tn_tensor *in[4], *x, *h0, *c0 = TN_NONE, *y = NULL, **last;
+    tn_status status = take(self, input, false, in);
 
     if (status != TN_OK)
         return status;
@@ -388,15 +437,15 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     last = tn_malloc((size_t)(2 * states) * sizeof(tn_tensor *));
     if (last == NULL)
         return tn_error_last_code();
-    status = run(self, x, lengths, h0, c0, last, last + states, &y);
+    status = run(self, x, in[3], h0, c0, last, last + states, &y);
     if (status == TN_OK) {
         y = !batched ? tn_select(y, 1, 0) : s->batch_first ? tn_transpose(y, 0, 1) : y;
         status = layers_give(output, y);
     }
     if (status == TN_OK)
-        status = layers_give(output, whole(tn_stack(last, states, 0), batched));
-    if (status == TN_OK && memory)
-        status = layers_give(output, whole(tn_stack(last + states, states, 0), batched));
+        status = give_states(output, whole(tn_stack(last, states, 0), batched),
+                             memory ? whole(tn_stack(last + states, states, 0), batched) : NULL,
+                             memory);
     tn_free(last);
     return status;
 }
@@ -405,8 +454,8 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
 {
     const struct recurrent *s = tn_module_data(self);
     bool memory = kind_of(self) == LSTM;
-    tn_tensor *in[3], *w[5], *h, *c = NULL;
-    tn_status status = take(self, input, in);
+    tn_tensor *in[4], *w[5], *h, *c = NULL;
+    tn_status status = take(self, input, true, in);
     tn_ints shape;
 
     if (status == TN_OK)
@@ -426,7 +475,7 @@ static tn_status cell_call(tn_module *self, const tn_pack *input, tn_pack *outpu
     return status == TN_OK && memory ? layers_give(output, c) : status;
 }
 
-/* ---- printing ---- */
+/* ---- repr ---- */
 
 static int64_t repr(tn_module *self, char *out, size_t size)
 {
@@ -470,11 +519,9 @@ static int64_t cell_repr(tn_module *self, char *out, size_t size)
 #define CELL                                                                                       \
     .data_size = sizeof(struct recurrent), .build = cell_build, .reset = reset, .call = cell_call, \
     .repr = cell_repr
-#define ONE_STATE                                                                                  \
-    " over a sequence: it takes input, or input and h_0, and gives two values: output and h_n"
+#define ONE_STATE " over a sequence: output, h_n = module(input, h_0); h_0 is optional"
 #define TWO_STATES                                                                                 \
-    " over a sequence: it takes input, or input, h_0 and c_0, and gives three values: output, "    \
-    "h_n and c_n (PyTorch puts the last two into a tuple)"
+    " over a sequence: output, (h_n, c_n) = module(input, (h_0, c_0)); the states are optional"
 LAYER(rnn, "RNN", SEQUENCE, .options = rnn_options, .help = "Elman's network" ONE_STATE);
 LAYER(rnn_cell, "RNNCell", CELL, .options = rnn_cell_options,
       .help = "one step of Elman's network");

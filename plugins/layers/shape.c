@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flatten and Unflatten. */
+ * Flatten, Unflatten and Permute. */
 #include "layers.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@ struct flatten {
 };
 
 static const tn_option flatten_options[] = {
-    TN_OPTION_ROW(struct flatten, start_dim, "1", "first dimension to become one",
-                  TN_OPTION_KIND_INT, TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct flatten, end_dim, "-1", "last dimension to become one", TN_OPTION_KIND_INT,
+    TN_OPTION_ROW(struct flatten, start_dim, "1", "first dimension to merge", TN_OPTION_KIND_INT,
+                  TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct flatten, end_dim, "-1", "last dimension to merge", TN_OPTION_KIND_INT,
                   TN_OPTION_REPR_KEYWORD),
     TN_OPTION_END
 };
@@ -23,16 +23,14 @@ static const tn_option flatten_options[] = {
 static tn_tensor *flatten_forward(tn_module *self, tn_tensor *input)
 {
     const struct flatten *s = tn_module_data(self);
-    tn_flatten_options options = TN_FLATTEN_OPTIONS;
-    options.start_dim = s->start_dim;
-    options.end_dim = s->end_dim;
-    return tn_flatten(input, &options);
+
+    return tn_flatten(input, s->start_dim, s->end_dim);
 }
 
 const tn_layer_def layer_flatten = {
     TN_HEAD(tn_layer_def),
     .name = "Flatten",
-    .help = "dimensions start_dim..end_dim become one",
+    .help = "merges the dimensions from start_dim to end_dim into one",
     .options = flatten_options,
     .data_size = sizeof(struct flatten),
     .version = 1,
@@ -49,8 +47,9 @@ struct unflatten {
 static const tn_option unflatten_options[] = {
     TN_OPTION_ROW(struct unflatten, dim, NULL, "the dimension to split", TN_OPTION_KIND_INT,
                   TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
-    TN_OPTION_ROW(struct unflatten, unflattened_size, NULL, "the sizes it becomes; -1 once",
-                  TN_OPTION_KIND_INTS, TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
+    TN_OPTION_ROW(struct unflatten, unflattened_size, NULL,
+                  "the new sizes; one may be -1, which is computed", TN_OPTION_KIND_INTS,
+                  TN_OPTION_REQUIRED | TN_OPTION_REPR_KEYWORD),
     TN_OPTION_END
 };
 
@@ -68,8 +67,9 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
     }
     if (inner.count < 1 || shape.count - 1 + inner.count > TN_MAX_DIMS) {
         tn_fail(TN_ERR_VALUE,
-                "Unflatten: unflattened_size: wrong count, got %lld for one of %lld dimensions; "
-                "expected 1 to %d dimensions in all",
+                "Unflatten: unflattened_size: wrong count, got %lld sizes in place of one of the "
+                "input's %lld dimensions; expected at least 1 size, and a result of at most %d "
+                "dimensions",
                 (long long)inner.count, (long long)shape.count, TN_MAX_DIMS);
         return NULL;
     }
@@ -83,9 +83,48 @@ static tn_tensor *unflatten_forward(tn_module *self, tn_tensor *input)
 const tn_layer_def layer_unflatten = {
     TN_HEAD(tn_layer_def),
     .name = "Unflatten",
-    .help = "one dimension becomes several",
+    .help = "splits one dimension into several",
     .options = unflatten_options,
     .data_size = sizeof(struct unflatten),
     .version = 1,
     .forward = unflatten_forward,
+};
+
+/* ---- Permute --------------------------------------------------------------------------------- */
+
+struct permute {
+    tn_ints dims; /* count -1 (None): not known */
+};
+
+/* The printed form of torchvision's Permute has no dims, so that a module read from such a text
+ * gets them later, by tn_module_option_set. */
+static const tn_option permute_options[] = {
+    TN_OPTION_ROW(struct permute, dims, "None",
+                  "the order of the dimensions; None: not known, the module cannot be called",
+                  TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL),
+    TN_OPTION_END
+};
+
+static tn_tensor *permute_forward(tn_module *self, tn_tensor *input)
+{
+    const struct permute *s = tn_module_data(self);
+
+    if (s->dims.count >= 0)
+        return tn_permute(input, s->dims);
+    tn_fail(
+        TN_ERR_VALUE,
+        "Permute: dims: not given, because the printed form has none; expected the order of the "
+        "dimensions, set with tn_module_option_set or given as in Permute((0, 2, 3, 1))");
+    return NULL;
+}
+
+const tn_layer_def layer_permute = {
+    TN_HEAD(tn_layer_def),
+    .name = "Permute",
+    .help = "reorders the dimensions, as torchvision's layer does",
+    .options = permute_options,
+    .data_size = sizeof(struct permute),
+    .version = 1,
+    .forward = permute_forward,
+    .repr = layers_no_words,
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax and its relatives, along one dimension. */
+ * Softmax, LogSoftmax, Softmin and Softmax2d. */
 #include "layers.h"
 
 /* ---- Softmax, LogSoftmax --------------------------------------------------------------------- */
 
 struct softmax {
-    int64_t dim; /* INT64_MIN: by the number of dimensions */
+    int64_t dim; /* INT64_MIN (None): depends on the number of dimensions */
 };
 
 static const tn_option softmax_options[] = {
     TN_OPTION_ROW(struct softmax, dim, "None",
-                  "the dimension that sums to one; None: 0 for 0, 1 or 3 dimensions, else 1",
+                  "dimension along which y sums to 1; None: 0 for 0, 1 or 3 dimensions, else 1",
                   TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD),
     TN_OPTION_END
 };

@@ -21,17 +21,17 @@ struct transformer {
 static const tn_option options[] = {
     TN_OPTION_ROW(struct transformer, d_model, NULL, "features of input and output",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
-    TN_OPTION_ROW(struct transformer, nhead, NULL, "heads of the attention; divides d_model",
+    TN_OPTION_ROW(struct transformer, nhead, NULL, "number of attention heads; must divide d_model",
                   TN_OPTION_KIND_INT, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct transformer, dim_feedforward, "2048", "features between the linear layers",
                   TN_OPTION_KIND_INT, 0),
-    TN_OPTION_ROW(struct transformer, dropout, "0.1", "probability, in training",
+    TN_OPTION_ROW(struct transformer, dropout, "0.1", "dropout probability, in training",
                   TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct transformer, activation, "'relu'", "relu or gelu", TN_OPTION_KIND_STRING,
                   0),
     TN_OPTION_ROW(struct transformer, layer_norm_eps, "1e-05",
                   "added to the variance, for stability", TN_OPTION_KIND_FLOAT, 0),
-    TN_OPTION_ROW(struct transformer, batch_first, "False", "[N, L, E], not [L, N, E]",
+    TN_OPTION_ROW(struct transformer, batch_first, "False", "tensors are [N, L, E], not [L, N, E]",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct transformer, norm_first, "False",
                   "normalizes the inputs instead of the outputs", TN_OPTION_KIND_BOOL, 0),
@@ -42,7 +42,8 @@ static const tn_option options[] = {
 
 /* ---- building ---- */
 
-/* `attentions` of them, as many normalizations and dropouts plus one. */
+/* Adds the children: `attentions` attention modules, two linear layers with a dropout, and
+ * `attentions` + 1 normalizations and dropouts. */
 static tn_status build(tn_module *self, int attentions)
 {
     static const char *const names[] = { "self_attn", "multihead_attn" };
@@ -109,7 +110,7 @@ struct attending {
     bool causal;
 };
 
-/* Dropout of what x attends to in memory. */
+/* Returns the attention of x to memory, after dropout. */
 static tn_tensor *attend(tn_module *self, const struct attending *a, tn_tensor *x,
                          tn_tensor *memory)
 {
@@ -123,7 +124,7 @@ static tn_tensor *attend(tn_module *self, const struct attending *a, tn_tensor *
                    layers_call(tn_module_child(self, a->part), in, 3, names, values, 4));
 }
 
-/* Dropout of the two linear layers with the activation between them. */
+/* Returns the result of the two linear layers with the activation between them, after dropout. */
 static tn_tensor *feed(tn_module *self, const char *dropout, tn_tensor *x)
 {
     const struct transformer *s = tn_module_data(self);
@@ -133,8 +134,8 @@ static tn_tensor *feed(tn_module *self, const char *dropout, tn_tensor *x)
     return through(self, dropout, through(self, "linear2", through(self, "dropout", x)));
 }
 
-/* One step: attention (to memory, or to x itself where it is NULL), or the linear layers where `a`
- * is NULL. */
+/* One block with residual sum and normalization: attention to memory (to x itself if memory is
+ * NULL), or the linear layers if `a` is NULL. */
 static tn_tensor *step(tn_module *self, tn_tensor *x, const char *norm, const char *dropout,
                        const struct attending *a, tn_tensor *memory)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers that begin as copies of
- * one layer, with a normalization at the end. */
+ * TransformerEncoder, TransformerDecoder and Transformer: stacks of layers with an optional
+ * normalization at the end. The layers of a stack start as copies of one layer. */
 #include "layers.h"
 
 #include <string.h>
@@ -16,6 +16,8 @@ struct stack {
     bool mask_check;
 };
 
+/* A macro, because two tables begin with the same rows. The name of the first is not that of its
+ * member, so TN_OPTION_ROW cannot define it. */
 #define STACK(name_, help_)                                                                        \
     { name_,                                                                                       \
       NULL,                                                                                        \
@@ -32,9 +34,10 @@ struct stack {
 static const tn_option encoder_options[] = {
     STACK("encoder_layer", "the layer that is copied, such as TransformerEncoderLayer(512, 8)"),
     TN_OPTION_ROW(struct stack, enable_nested_tensor, "True",
-                  "accepted; padded places are computed in any case", TN_OPTION_KIND_BOOL, 0),
+                  "accepted without effect: padded positions are always computed",
+                  TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct stack, mask_check, "True",
-                  "accepted, since it belongs to enable_nested_tensor", TN_OPTION_KIND_BOOL, 0),
+                  "accepted without effect, like enable_nested_tensor", TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_END
 };
 static const tn_option decoder_options[] = {
@@ -78,7 +81,7 @@ static tn_status stack_build(tn_module *self)
     return status;
 }
 
-/* Through all layers, then the normalization. */
+/* Calls all layers in order, then the normalization. */
 static tn_status run(tn_module *self, tn_tensor *x, tn_tensor *memory, const char *const *names,
                      const tn_value *values, int64_t count, tn_pack *output)
 {
@@ -165,7 +168,7 @@ const tn_layer_def layer_transformer_decoder = {
     .repr = layers_no_words,
 };
 
-/* ---- Transformer: one stack of each ---- */
+/* ---- Transformer: an encoder and a decoder ---- */
 
 struct whole {
     int64_t d_model;
@@ -186,7 +189,7 @@ struct whole {
 static const tn_option whole_options[] = {
     TN_OPTION_ROW(struct whole, d_model, "512", "features of input and output", TN_OPTION_KIND_INT,
                   0),
-    TN_OPTION_ROW(struct whole, nhead, "8", "heads of the attention; divides d_model",
+    TN_OPTION_ROW(struct whole, nhead, "8", "number of attention heads; must divide d_model",
                   TN_OPTION_KIND_INT, 0),
     TN_OPTION_ROW(struct whole, num_encoder_layers, "6", "layers of the encoder",
                   TN_OPTION_KIND_INT, 0),
@@ -194,8 +197,8 @@ static const tn_option whole_options[] = {
                   TN_OPTION_KIND_INT, 0),
     TN_OPTION_ROW(struct whole, dim_feedforward, "2048", "features between the linear layers",
                   TN_OPTION_KIND_INT, 0),
-    TN_OPTION_ROW(struct whole, dropout, "0.1", "probability, in training", TN_OPTION_KIND_FLOAT,
-                  0),
+    TN_OPTION_ROW(struct whole, dropout, "0.1", "dropout probability, in training",
+                  TN_OPTION_KIND_FLOAT, 0),
     TN_OPTION_ROW(struct whole, activation, "'relu'", "relu or gelu", TN_OPTION_KIND_STRING, 0),
     TN_OPTION_ROW(struct whole, custom_encoder, "None", "a module that replaces the encoder",
                   TN_OPTION_KIND_VALUE, 0),
@@ -203,7 +206,7 @@ static const tn_option whole_options[] = {
                   TN_OPTION_KIND_VALUE, 0),
     TN_OPTION_ROW(struct whole, layer_norm_eps, "1e-05", "added to the variance, for stability",
                   TN_OPTION_KIND_FLOAT, 0),
-    TN_OPTION_ROW(struct whole, batch_first, "False", "[N, L, E], not [L, N, E]",
+    TN_OPTION_ROW(struct whole, batch_first, "False", "tensors are [N, L, E], not [L, N, E]",
                   TN_OPTION_KIND_BOOL, 0),
     TN_OPTION_ROW(struct whole, norm_first, "False", "normalizes the inputs instead of the outputs",
                   TN_OPTION_KIND_BOOL, 0),

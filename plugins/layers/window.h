@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the layers of windows share: Unfold, Fold and MaxUnpool. */
-#ifndef TENON_PLUGIN_LAYERS_WINDOW_H
-#define TENON_PLUGIN_LAYERS_WINDOW_H
+ * Helpers for layers with windows: Unfold, Fold and MaxUnpool. */
+#ifndef TN_LAYERS_WINDOW_H
+#define TN_LAYERS_WINDOW_H
 
 #include "layers.h"
 
@@ -11,19 +11,20 @@ struct window {
     tn_ints kernel_size;
     tn_ints dilation;
     tn_ints padding;
-    tn_ints stride; /* MaxUnpool: count -1 for the kernel */
+    tn_ints stride; /* count -1 (None, MaxUnpool only): kernel_size */
 };
 
 #define ROW(member, def, help, flags)                                                              \
     TN_OPTION_ROW(struct window, member, def, help, TN_OPTION_KIND_INTS, flags)
 
-/* The rows of one call: several threads may call a module. */
+/* Memory for the numbers of one call. It is not in the module because several threads may call a
+ * module at the same time. */
 struct rows {
     int64_t at[5][3];
     int used;
 };
 
-/* One number is used for all dimensions. */
+/* Returns one number for each dimension; a single number is repeated. */
 static inline tn_ints window_row(struct rows *rows, tn_ints given, int64_t dims)
 {
     int64_t *row = rows->at[rows->used++];
@@ -37,13 +38,11 @@ static inline tn_status window_counts(tn_module *self, tn_ints row, const char *
 {
     return row.count == 1 || row.count == dims
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE,
-                         "%s: %s: wrong count, got %lld; expected one number, or %lld of them",
+               : tn_fail(TN_ERR_VALUE, "%s: %s: wrong count, got %lld; expected 1 or %lld numbers",
                          tn_module_type(self), name, (long long)row.count, (long long)dims);
 }
 
-/* What all three have. MaxUnpool's stride is that of the pooling, which None leaves to the
- * kernel. */
+/* Checks the options that all these layers have. MaxUnpool's stride may be None. */
 static inline tn_status window_check(tn_module *self, int64_t dims)
 {
     const struct window *s = tn_module_data(self);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations. Most are decomposed into other operators where a device has no kernel; each has a
- * derivative of its own. At a kink the derivative is PyTorch's choice. */
+ * Activations. Most are decomposed into other operators on devices without a kernel; each has its
+ * own derivative. Where a function has a kink, the derivative has PyTorch's value. */
 #include "formula.h"
 
 static tn_status relu_derive(tn_derive *d)
@@ -10,7 +10,7 @@ static tn_status relu_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Linear in gy: the gradient goes through the same mask. */
+/* relu_grad is linear in gy, so the gradient passes through the same mask. */
 static tn_status relu_grad_derive(tn_derive *d)
 {
     d->gin[0] = tn_relu_grad(d->gout[0], d->in[1]);
@@ -46,13 +46,13 @@ TN__OP(sigmoid, .infer = tn__common_unary, .derive = sigmoid_derive, TN__PARTS(s
 TN__OP(sigmoid_grad, .infer = tn__common_pair, .decompose = sigmoid_grad_decompose);
 TN__OP(tanh_grad, .infer = tn__common_pair, .decompose = tanh_grad_decompose);
 
-/* gy strictly between the bounds; NaN stays */
+/* Returns gy where x is strictly between the bounds or NaN, 0 elsewhere */
 static tn_tensor *inside(tn_tensor *gy, tn_tensor *x, double min, double max)
 {
     return zero_where(tn_bitwise_or(is_at_most(x, min), is_at_least(x, max)), gy);
 }
 
-/* ---- pieces of lines ---- */
+/* ---- piecewise linear or quadratic functions ---- */
 
 UNARY(relu6, clamped(x, 0.0, 6.0), tn_hardtanh_grad(gy, x, 0.0, 6.0));
 UNARY(relu_squared, tn_square(tn_relu(x)), times(tn_mul(gy, tn_relu(x)), 2.0));
@@ -110,7 +110,7 @@ UNARY(selu, exponential(x, SELU_SCALE, SELU_SCALE *SELU_ALPHA, 1.0),
 DECOMPOSE(celu, exponential(x, 1.0, o->alpha, 1.0 / o->alpha))
 DERIVE(celu, tn_elu_grad(gy, x, 1.0, o->alpha, 1.0 / o->alpha))
 
-/* ---- curves ---- */
+/* ---- smooth functions ---- */
 
 /* ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|) */
 static tn_tensor *smooth(tn_tensor *x)
@@ -124,7 +124,7 @@ UNARY(softplus,
       tn_softplus_grad(gy, x, o->beta, o->threshold));
 DECOMPOSE_GRAD(softplus_grad, tn_where(is_above(times(x, o->beta), o->threshold), gy,
                                        tn_mul(gy, tn_sigmoid(times(x, o->beta)))))
-/* s + x s (1 - s) */
+/* Returns the slope of silu: s + x s (1 - s) with s = sigmoid(x) */
 static tn_tensor *silu_slope(tn_tensor *x)
 {
     tn_tensor *s = tn_sigmoid(x);
@@ -135,9 +135,9 @@ UNARY(silu, tn_mul(x, tn_sigmoid(x)),
       tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, silu_slope(x))
                                           : tn_silu_grad(gy, x));
 DECOMPOSE_GRAD(silu_grad, tn_mul(gy, silu_slope(x)))
-/* t + x (1 - t^2) sigmoid(x), t = tanh(s), s = ln(1 + e^x); 1 - t^2 = 4 w / (1 + w)^2, w = e^(-2
- * s), does not cancel for large x. s as an operator with a derivative of its own: smooth's pieces
- * have a corner at 0. */
+/* Returns the slope of mish: t + x (1 - t^2) sigmoid(x) with t = tanh(s), s = ln(1 + e^x). 1 - t^2
+ * is computed as 4 w / (1 + w)^2 with w = e^(-2 s), which does not cancel for large x. s is
+ * computed by logsigmoid, which has a smooth derivative at 0; the operators in smooth() do not. */
 static tn_tensor *mish_slope(tn_tensor *x)
 {
     tn_tensor *s = tn_neg(tn_logsigmoid(tn_neg(x)));
@@ -149,7 +149,8 @@ static tn_tensor *mish_slope(tn_tensor *x)
 UNARY(mish, tn_mul(x, tn_tanh(smooth(x))), tn_mish_grad(gy, x));
 DECOMPOSE_GRAD(mish_grad, tn_mul(gy, mish_slope(x)))
 UNARY(tanhshrink, tn_sub(x, tn_tanh(x), NULL), tn__common_chain(gy, tn_square(tn_tanh(x))));
-/* Of complex numbers with r = 1 / (1 + |x|): gy r - r^2 x / |x| Re(gy conj x). */
+/* Returns the gradient of softsign for complex x: with r = 1 / (1 + |x|), it is gy r - r^2 x / |x|
+ * Re(gy conj x). */
 static tn_tensor *softsign_complex(tn_tensor *gy, tn_tensor *x)
 {
     tn_tensor *r = tn_reciprocal(add_number(tn_abs(x), 1.0));
@@ -171,14 +172,15 @@ static bool is_tanh(const char *approximate)
 #define ONE_OVER_ROOT_TWO_PI 0.39894228040143267794
 #define CUBIC 0.044715
 
-/* (1 + tanh(u)) / 2 with PyTorch's u, as a sigmoid: which goes to 0 without 1 - 1. */
+/* (1 + tanh(u)) / 2 with PyTorch's u, computed as sigmoid(2 u): this goes to 0 without the
+ * cancellation in 1 - 1. */
 static tn_tensor *gelu_tanh(tn_tensor *x)
 {
     return tn_sigmoid(
         times(tn_mul(x, add_number(times(tn_square(x), CUBIC), 1.0)), 2.0 * ROOT_TWO_OVER_PI));
 }
 
-/* P(N(0, 1) <= x) */
+/* Returns the probability that a standard normal number is at most x */
 static tn_tensor *gelu_part(tn_tensor *x)
 {
     return times(tn_erfc(times(x, -ROOT_HALF)), 0.5);
@@ -262,7 +264,7 @@ static tn_status threshold_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
-/* ---- a weight a channel ---- */
+/* ---- prelu: one weight for each channel ---- */
 
 static tn_status prelu_infer(tn_infer *infer)
 {
@@ -289,7 +291,7 @@ static tn_status prelu_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* The weight as it broadcasts to x: [C, 1, 1 ...]. */
+/* Returns the weight with a shape that broadcasts to x: [C, 1, 1 ...]. */
 static tn_tensor *prelu_weight(tn_tensor *x, tn_tensor *weight)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -331,7 +333,7 @@ static tn_status prelu_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- along a dimension ---- */
+/* ---- glu ---- */
 
 static tn_status glu_infer(tn_infer *infer)
 {
@@ -367,7 +369,7 @@ static tn_status glu_decompose(const tn_decompose *call)
                                               tn_sigmoid(tn_narrow(call->in[0], dim, half, half))));
 }
 
-/* Both halves are put together once. */
+/* Computes the gradients of the two halves and concatenates them. */
 static tn_status glu_derive(tn_derive *d)
 {
     int64_t dim = ((const tn_glu_options *)d->options)->dim,
@@ -376,7 +378,7 @@ static tn_status glu_derive(tn_derive *d)
 
     halves[0] = tn_mul(d->gout[0], share);
     first = tn_mul(d->gout[0], tn_narrow(d->in[0], dim, 0, half));
-    /* a gy s (1 - s), not a gy s - a gy s^2: that of an infinite a is infinite */
+    /* computed as a gy s (1 - s), because a gy s - a gy s^2 would be NaN for an infinite a */
     halves[1] = tn_sigmoid_grad(first, share);
     d->gin[0] = halves[1] == NULL ? NULL : tn_cat(halves, 2, dim);
     return TN_OK;
@@ -395,6 +397,8 @@ TN__OP(threshold, .infer = threshold_infer, .derive = threshold_derive,
        .decompose = threshold_decompose);
 TN__OP(glu, .infer = glu_infer, .derive = glu_derive, .decompose = glu_decompose);
 
+/* These operators have no derivative of their own: a second derivative comes from the operators
+ * of their decompositions, which are recorded. */
 TN__OP(hardtanh_grad, .infer = tn__common_pair, .decompose = hardtanh_grad_decompose);
 TN__OP(leaky_relu_grad, .infer = tn__common_pair, .decompose = leaky_relu_grad_decompose);
 TN__OP(threshold_grad, .infer = tn__common_pair, .decompose = threshold_grad_decompose);

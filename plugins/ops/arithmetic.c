@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of two numbers, with broadcasting. The core sums the gradients of broadcast operands
- * to their shape. */
+ * Arithmetic of two operands, with broadcasting: add, sub, mul, div, pow, maximum and so on. The
+ * core sums the gradients of broadcast operands to the operands' shapes. unary.c has the operators
+ * of one operand, arithmetic_ternary.c those of three. */
 #include "formula.h"
 
-/* Nothing of alpha is lost without a word. */
+/* Fails if the result's dtype cannot represent alpha, instead of rounding alpha silently. */
 static tn_status scaled_infer(tn_infer *infer, tn_scalar alpha)
 {
     tn_status status = tn__common_binary(infer);
@@ -76,7 +77,7 @@ static tn_status mul_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Without rounding whole numbers become floats. */
+/* Without rounding_mode, integers and bool are converted to the default float dtype. */
 static tn_status div_infer(tn_infer *infer)
 {
     const char *mode = ((const tn_div_options *)infer->options)->rounding_mode;
@@ -97,8 +98,8 @@ static tn_status div_infer(tn_infer *infer)
     return tn__common_binary(infer);
 }
 
-/* ga = gy / b, gb = -gy * (a / b) / b; from the inputs, as in PyTorch: the result may be changed in
- * place. A rounded quotient is flat. */
+/* ga = gy / b, gb = -gy * (a / b) / b. Computed from the inputs, as in PyTorch, because the result
+ * may be changed in place. A rounded quotient has the gradient 0. */
 static tn_status div_derive(tn_derive *d)
 {
     if (((const tn_div_options *)d->options)->rounding_mode != NULL) {
@@ -117,7 +118,8 @@ static tn_status div_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* gy where a is the larger one, half of it where both are; one that is NaN: gy to both */
+/* ga is gy where a is larger and half of gy where a = b. If either is NaN, both gradients are
+ * gy. */
 static tn_status maximum_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *none = tn__scalar_number(gy, 0.0);
@@ -175,7 +177,8 @@ static tn_status neg_derive(tn_derive *d)
 
 /* ---- minimum, remainders ---- */
 
-/* gy where a is the smaller one, half of it where both are */
+/* ga is gy where a is smaller and half of gy where a = b. If either is NaN, both gradients are
+ * gy. */
 static tn_status minimum_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1];
@@ -188,7 +191,7 @@ static tn_status minimum_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* y = a - b * rounded(a / b) */
+/* For remainder and fmod: y = a - b * rounded(a / b) */
 static tn_status rest_derive(tn_derive *d, const char *mode)
 {
     tn_div_options o = TN_DIV_OPTIONS;
@@ -199,6 +202,16 @@ static tn_status rest_derive(tn_derive *d, const char *mode)
     if (tn__needs(d, 1))
         d->gin[1] = tn_neg(tn_mul(d->gout[0], tn_div(d->in[0], d->in[1], &o)));
     return TN_OK;
+}
+
+/* bool can be combined with another dtype only. */
+static tn_status rest_infer(tn_infer *infer)
+{
+    if (infer->dtype == TN_BOOL ||
+        (infer->dtype == TN_DTYPE_AUTO && tn_view_dtype(infer->in[0]) == TN_BOOL))
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "a or b: wrong dtype, got bool for both; expected an integer or float");
+    return tn__common_binary(infer);
 }
 
 static tn_status remainder_derive(tn_derive *d)
@@ -224,7 +237,7 @@ static tn_status pow_infer(tn_infer *infer)
     return tn__common_binary(infer);
 }
 
-/* ga = gy b a^(b - 1), 0 for b = 0; gb = gy y ln a, 0 for a = 0 and b >= 0 */
+/* Gradients of y = a^b: ga = gy b a^(b - 1), 0 for b = 0; gb = gy y ln a, 0 for a = 0 and b >= 0 */
 static tn_status pow_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *a = d->in[0], *b = d->in[1], *y = d->out[0];
@@ -301,7 +314,8 @@ static tn_status pow_scalar_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* y = angle of (b, a): ga = gy b / (a^2 + b^2), gb = -gy a / (a^2 + b^2); both 0 at (0, 0) */
+/* y is the angle of the point (b, a). ga = gy b / (a^2 + b^2), gb = -gy a / (a^2 + b^2); both are 0
+ * at the origin. */
 static tn_status atan2_derive(tn_derive *d)
 {
     tn_tensor *a = d->in[0], *b = d->in[1];
@@ -322,7 +336,7 @@ TN__OP(sub, .infer = sub_infer, .derive = sub_derive, TN__PARTS(sub));
 TN__OP(mul, .infer = tn__common_binary, .derive = mul_derive, TN__PARTS(mul));
 TN__OP(div, .infer = div_infer, .derive = div_derive, TN__PARTS(div));
 TN__OP(maximum, .infer = tn__common_binary, .derive = maximum_derive);
-/* Of bool, too: kernels have numbers only. */
+/* bool is decomposed, too, because kernels support only numbers. */
 TN__OP(add_scalar, .infer = add_scalar_infer, .derive = add_scalar_derive,
        .decompose = tn__complex_parts_add_scalar,
        .decompose_dtypes = TN_MASK_COMPLEX | TN_BIT(TN_BOOL));
@@ -332,8 +346,8 @@ TN__OP(mul_scalar, .infer = mul_scalar_infer, .derive = mul_scalar_derive,
 TN__OP(neg, .infer = tn__common_unary, .derive = neg_derive, TN__PARTS(neg));
 
 TN__OP(minimum, .infer = tn__common_binary, .derive = minimum_derive);
-TN__OP(remainder, .infer = tn__common_binary, .derive = remainder_derive);
-TN__OP(fmod, .infer = tn__common_binary, .derive = fmod_derive);
+TN__OP(remainder, .infer = rest_infer, .derive = remainder_derive);
+TN__OP(fmod, .infer = rest_infer, .derive = fmod_derive);
 TN__OP(pow, .infer = pow_infer, .derive = pow_derive, TN__PARTS(pow));
 TN__OP(atan2, .infer = tn__common_binary, .derive = atan2_derive);
 TN__OP(pow_scalar, .infer = pow_scalar_infer, .derive = pow_scalar_derive,

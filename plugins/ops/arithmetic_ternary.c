@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of three numbers: clamp, lerp, addcmul, addcdiv. */
+ * Arithmetic of three operands: clamp, lerp, addcmul, addcdiv. */
 #include "formula.h"
-/* ---- bounds ---- */
+/* ---- clamp ---- */
 
-/* A bound of integers that all of them meet may be out of range, and one that none can meet not. */
+/* For integer x: a bound that cannot change any x, such as a huge max, may be out of the dtype's
+ * range. A bound that every x violates must be in range, because it becomes the result. */
 static tn_status clamp_whole(tn_infer *infer, const tn_clamp_options *o)
 {
     tn_dtype dtype = tn_view_dtype(infer->in[0]);
@@ -47,7 +48,7 @@ static tn_status clamp_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* gy between the bounds, which do not belong to it */
+/* The gradient is gy where x is strictly between the bounds, 0 elsewhere. */
 static tn_status clamp_derive(tn_derive *d)
 {
     const tn_clamp_options *o = d->options;
@@ -83,7 +84,8 @@ static tn_status clamp_tensor_decompose(const tn_decompose *call)
     return tn__common_given(call->out, y);
 }
 
-/* One bound: as of the maximum or minimum, equals share. */
+/* With only one bound, the derivative is that of maximum or minimum: x and the bound share gy where
+ * they are equal. */
 static tn_status one_bound_derive(tn_derive *d, int which)
 {
     tn_tensor *gy = d->gout[0], *x = d->in[0], *bound = d->in[which];
@@ -97,8 +99,8 @@ static tn_status one_bound_derive(tn_derive *d, int which)
     return TN_OK;
 }
 
-/* The gradient goes to the operand that was selected; x and a bound that are equal share it, unless
- * the bounds are equal too. */
+/* The gradient goes to the operand that was selected. Where x equals one bound, each of them gets
+ * half; where min equals max, too, x gets all. */
 static tn_status clamp_tensor_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *x = d->in[0], *min = d->in[1], *max = d->in[2], *half, *at_min,
@@ -123,7 +125,7 @@ static tn_status clamp_tensor_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- mixtures ---- */
+/* ---- lerp, addcmul, addcdiv ---- */
 
 static tn_status addition_infer(tn_infer *infer)
 {
@@ -232,7 +234,8 @@ static tn_status addcdiv_decompose(const tn_decompose *call)
                             plus_times(call->in[0], value, tn_div(call->in[1], call->in[2], NULL)));
 }
 
-/* In float32 for the halves: broadcast inputs add up many of these, and cancel. */
+/* Returns the gradient of the denominator b. Computed in float32 for float16 and bfloat16, because
+ * the terms may cancel when they are summed over broadcast dimensions. */
 static tn_tensor *addcdiv_grad(tn_tensor *gy, tn_tensor *a, tn_tensor *b, tn_scalar value)
 {
     tn_dtype dtype = tn_tensor_dtype(b);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention of queries to keys and its gradient. Devices may have kernels for attend that keep
- * nothing as large as the scores; the decomposition here keeps all scores. */
+ * Scaled dot-product attention and its gradient. A device may have a kernel for attend that never
+ * stores the matrix of all scores; the decomposition here stores it. */
 #include "common.h"
 #include <math.h>
 
 /* ---- inference ---- */
 
-/* Packed, in the order that `like` has in memory. */
+/* Sets dtype, shape and packed strides of an output, with the dimensions in the order that they
+ * have in the memory of `like`. */
 static void in_order(tn_meta *meta, const tn_view *like, const int64_t *shape)
 {
     int32_t order[TN_MAX_DIMS];
@@ -173,13 +174,14 @@ static tn_tensor *as_wide(tn_tensor *x)
     return x == NULL || x == TN_NONE ? x : tn_cast(x, wide(tn_tensor_dtype(x)));
 }
 
-/* What was saved for the gradient, in the type that is used for the scores of q. */
+/* Casts a result that was saved for the gradient to the dtype in which the scores of q are
+ * computed. */
 static tn_tensor *as_scores(tn_tensor *x, tn_tensor *q)
 {
     return q == NULL ? NULL : tn_cast(x, wide(tn_tensor_dtype(q)));
 }
 
-/* [N, G, S, E] as [N, H, S, E]: every head `times` times, neighbours the same. */
+/* [N, G, S, E] to [N, G * times, S, E]: each head is repeated `times` times in a row. */
 static tn_tensor *repeated(tn_tensor *x, int64_t times)
 {
     int64_t n, g, s, e;
@@ -194,7 +196,7 @@ static tn_tensor *repeated(tn_tensor *x, int64_t times)
                       TN_SHAPE(n, g * times, s, e));
 }
 
-/* The sum over the heads that share. */
+/* The reverse of repeated() for gradients: sums over the query heads that share a key head. */
 static tn_tensor *shared(tn_tensor *x, int64_t times)
 {
     static const int64_t dim[] = { 2 };
@@ -213,7 +215,8 @@ static int64_t sharing(tn_tensor *q, tn_tensor *k)
     return tn_tensor_size(k, 1) > 0 ? tn_tensor_size(q, 1) / tn_tensor_size(k, 1) : 1;
 }
 
-/* scale q k^T + mask, of wide numbers, minus infinity where nothing is to be seen. */
+/* scale q k^T + mask, in float32 or float64. A score is minus infinity where the mask or is_causal
+ * hides the key. */
 static tn_tensor *scores(tn_tensor *q, tn_tensor *k, tn_tensor *mask, double scale, bool is_causal)
 {
     tn_tensor *s = tn_matmul(tn_mul_scalar(as_wide(q), scale),
@@ -241,8 +244,8 @@ struct drop {
     tn_tensor *state;
 };
 
-/* 1 / (1 - p) where an element is kept, 0 where it is dropped, as in tn_dropout; TN_NONE: all are
- * kept. */
+/* Returns the factors of dropout, as in tn_dropout: 1 / (1 - p) where an element is kept, 0 where
+ * it is dropped. TN_NONE if all elements are kept. */
 static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
 {
     tn_tensor *room, *keep;
@@ -254,7 +257,7 @@ static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
     if (drop.p == 1)
         return tn__common_nothing(s, tn_tensor_shape(s));
     room = tn_tensor_empty(tn_tensor_shape(s), tn_tensor_dtype(s), tn_tensor_device(s));
-    /* The share as q's dtype has it. */
+    /* the probability 1 - p, rounded to q's dtype */
     keep = tn_cast(tn_tensor_full((tn_ints){ NULL, 0 }, 1 - drop.p, dtype, tn_tensor_device(s)),
                    tn_tensor_dtype(s));
     keep = tn_cast(tn_lt(tn_philox_uniform(room, drop.state, 0, 1, drop.seed, drop.block), keep),
@@ -262,7 +265,7 @@ static tn_tensor *kept(tn_tensor *s, tn_dtype dtype, struct drop drop)
     return tn_mul_scalar(keep, 1 / (1 - drop.p));
 }
 
-/* e^(s - logsumexp) */
+/* Returns the softmax of the scores: e^(s - logsumexp) */
 static tn_tensor *shares(tn_tensor *s, tn_tensor *logsumexp)
 {
     return tn_exp(tn_sub(s, tn_unsqueeze(logsumexp, 3), NULL));
@@ -298,7 +301,8 @@ static tn_status attend_decompose(const tn_decompose *call)
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* What all gradients need: the gradient of the scores, and the softmax after dropout. */
+/* Tensors from which all gradients are computed: the gradient of the scores, and the softmax after
+ * dropout. */
 struct slopes {
     tn_tensor *s, *dropped;
 };
@@ -431,8 +435,8 @@ static tn_status scaled_dot_product_attention_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* The broadcast leading dimensions of all inputs; with enable_gqa each input keeps its own
- * heads. */
+/* The dimensions of all inputs before the last two, broadcast together. With enable_gqa, k and v
+ * keep their own number of heads, the last of these dimensions. */
 struct leading {
     int64_t size[TN_MAX_DIMS];
     int64_t count;
@@ -464,7 +468,7 @@ static tn_status broadcast(struct leading *all, tn_tensor *x, const char *name, 
     return TN_OK;
 }
 
-/* x as [N, H, ., .]; with heads of its own it keeps as many as it has. */
+/* x as [N, H, rows, columns]. With `own_heads`, H is x's own number of heads. */
 static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_heads)
 {
     tn_ints shape = tn_tensor_shape(x);
@@ -480,7 +484,7 @@ static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_head
     x = tn_expand(x, (tn_ints){ full, count + 2 });
     if (count == 2)
         return x;
-    if (count < 2) /* [L, E] is one head, [N, L, E] has one head each */
+    if (count < 2) /* [L, E] is one head; [N, L, E] is one head for each of N */
         return count == 0  ? tn_unsqueeze(tn_unsqueeze(x, 0), 0)
                : own_heads ? tn_unsqueeze(x, 0)
                            : tn_unsqueeze(x, 1);
@@ -489,7 +493,8 @@ static tn_tensor *as_four(tn_tensor *x, const struct leading *all, bool own_head
     return tn_reshape(x, TN_SHAPE(n, full[count - 1], rows, columns));
 }
 
-/* A mask broadcasts to [N, H, L, S]: with more dimensions it is spread out. */
+/* The mask in a shape that broadcasts to [N, H, L, S]. If the inputs have more leading dimensions,
+ * the mask is expanded to all of them and reshaped. */
 static tn_tensor *mask_as_four(tn_tensor *mask, const struct leading *all, bool own_heads)
 {
     int32_t ndim = tn_tensor_ndim(mask);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention of several heads, with projections of the inputs and of the result. */
+ * Multi-head attention, including the projections of its inputs and of its result. */
 #include "common.h"
 #include <math.h>
 
-/* The inputs of both operators, in their order. */
+/* The inputs of both operators of this file, in order. */
 enum { QUERY, KEY, VALUE, W_IN, W_Q, W_K, W_V, B_IN, BIAS_K, BIAS_V, W_OUT, B_OUT, KEY_MASK, MASK };
 
 struct heads {
@@ -97,7 +97,8 @@ static tn_status heads_infer(tn_infer *infer, struct heads heads)
     return status == TN_OK ? tn__common_open(infer) : status;
 }
 
-/* Numbers to add: minus infinity where a mask of bool is True. */
+/* Returns the mask as numbers that are added to the scores. A bool mask becomes minus infinity
+ * where it is true. */
 static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
 {
     if (tn_tensor_dtype(mask) != TN_BOOL)
@@ -105,7 +106,7 @@ static tn_tensor *to_add(tn_tensor *mask, tn_tensor *like)
     return tn_masked_fill(tn__common_zeros(like, tn_tensor_shape(mask)), mask, -INFINITY);
 }
 
-/* [L, N, E] to [N, heads, L, E / heads] */
+/* Returns the tensor [L, N, E] as [N, heads, L, E / heads]. */
 static tn_tensor *split_heads(tn_tensor *x, int64_t heads)
 {
     static const int64_t order[] = { 1, 2, 0, 3 };
@@ -125,14 +126,14 @@ static tn_tensor *behind(tn_tensor *x, tn_tensor *more)
     return x == NULL || more == NULL ? NULL : tn_cat(both, 2, 0);
 }
 
-/* The mask with a place for each key that was added, which every query sees. */
+/* Appends `by` columns of zeros to the mask for the keys that were added; every query sees them. */
 static tn_tensor *wider(tn_tensor *mask, int64_t by)
 {
     return by == 0 ? mask : tn_pad(mask, TN_SHAPE(0, by), NULL);
 }
 
 struct attention {
-    tn_tensor *q, *k, *v, *mask; /* [N, heads, ...]; mask NULL: none */
+    tn_tensor *q, *k, *v, *mask; /* [N, heads, ...]; mask is NULL if there is none */
 };
 
 static tn_status project(tn_tensor *const *in, struct heads heads, struct attention *a)
@@ -181,7 +182,8 @@ static tn_status project(tn_tensor *const *in, struct heads heads, struct attent
     return mask != NULL && keys != NULL && a->mask == NULL ? tn_error_last_code() : TN_OK;
 }
 
-/* [N, heads, L, E / heads] to [L, N, E], through the last projection */
+/* [N, heads, L, E / heads] to [N, L, E], followed by the output projection. The result is [L, N,
+ * E]. */
 static tn_tensor *joined(tn_tensor *y, tn_tensor *const *in)
 {
     static const int64_t order[] = { 2, 0, 1, 3 };

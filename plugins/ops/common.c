@@ -17,7 +17,7 @@ const char *tn__common_text(char *out, tn_ints ints)
     return out;
 }
 
-/* 1: row-major; 2: packed in another order; 0: neither. */
+/* Returns 1 if the view is row-major, 2 if it is packed in another order, 0 if it is not packed. */
 static int layout(const tn_view *view)
 {
     int32_t order[TN_MAX_DIMS], count = 0;
@@ -109,8 +109,8 @@ static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int
         tn__common_text(text_b, tn__common_shape(b)));
 }
 
-/* The usual case: one shape, both row-major. Where it returns false, the caller overwrites the
- * shape that it wrote. */
+/* Handles the usual case: both inputs have the same shape and are row-major. After false, the
+ * caller overwrites the part of meta->shape that was written here. */
 static inline bool binary_plain(const tn_view *a, const tn_view *b, tn_meta *meta)
 {
     int64_t expected = 1;
@@ -149,8 +149,8 @@ tn_status tn__common_binary(tn_infer *infer)
         like_a &= at_a >= 0 && meta->shape[d] == size_a;
         like_b &= at_b >= 0 && meta->shape[d] == size_b;
     }
-    /* The result keeps the stride order of the inputs of full shape if they agree; an input without
-     * an order (an expanded tensor) takes that of the other. */
+    /* If all inputs that have the result's full shape have the same order of strides, the result
+     * gets this order. An input without an order (an expanded tensor) does not count. */
     if (like_a) {
         int of_a = layout(a), of_b = like_b ? layout(b) : 0;
         bool same = of_a == 2 && of_b == 2;
@@ -200,10 +200,11 @@ tn_status tn__common_state(const tn_view *state, int64_t seed)
         return tn_fail(TN_ERR_VALUE, "state: wrong shape, got %s; expected [2]: seed and block",
                        tn__common_text(text, tn__common_shape(state)));
     if (seed != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "seed and state: too many, got seed %lld and a state; expected seed 0, for "
-                       "the state has the seed",
-                       (long long)seed);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "seed or state: too many, got seed %lld and a state; expected seed 0, because "
+            "the state contains the seed",
+            (long long)seed);
     return TN_OK;
 }
 
@@ -290,11 +291,11 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
     int64_t count = tn__common_count(tn__common_shape(view));
     int64_t at = shape.count - 1, chunk = 1, filled = 1, base;
 
-    if (count == 0) { /* no element, no conflict: row-major */
+    if (count == 0) { /* no elements: all strides are valid; uses row-major strides */
         for (int64_t d = shape.count - 1, step = 1; d >= 0; d--) {
             strides[d] = step;
             if (shape.at[d] > 1 && __builtin_mul_overflow(step, shape.at[d], &step))
-                step = 1; /* no tensor is so large */
+                step = 1; /* a product too large for a real tensor */
         }
         return true;
     }
@@ -303,7 +304,8 @@ bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *stride
             strides[d] = 1;
         return true;
     }
-    /* Contiguous runs of dimensions are split into the new sizes, from the last on. */
+    /* Goes from the last dimension to the first. Each run of dimensions that is contiguous in
+     * memory must be filled exactly by some of the new sizes. */
     base = view->strides[view->ndim - 1];
     for (int32_t d = view->ndim - 1; d >= 0; d--) {
         chunk *= view->shape[d];
@@ -493,7 +495,7 @@ tn_status tn__common_open(tn_infer *infer)
     return TN_OK;
 }
 
-/* Two inputs of one shape and dtype: a gradient and what it belongs to. */
+/* Two inputs of the same shape and dtype: a gradient and the tensor that it belongs to. */
 tn_status tn__common_pair(tn_infer *infer)
 {
     const tn_view *g = infer->in[0], *y = infer->in[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the families of operators share: inference of shapes, dims as PyTorch reads them, small
- * steps of derivatives. Error texts of inference do not name the operator: the core prefixes its
- * name. */
+ * Helpers that several families of operators use: inference of shapes, dims as PyTorch counts them,
+ * small steps of derivatives. Error messages of inference do not name the operator, because the
+ * core puts its name in front of them. */
 #ifndef TN_OPS_COMMON_H
 #define TN_OPS_COMMON_H
 
@@ -14,7 +14,7 @@
 #include "scalar.h"
 #include "schema.h"
 
-/* ---- texts: shapes for error messages, in a buffer of the caller ---------------- */
+/* ---- texts: shapes for error messages, written to a buffer of the caller ---------------- */
 enum { TN__TEXT = 200 };
 const char *tn__common_text(char *out, tn_ints ints);
 
@@ -25,70 +25,85 @@ static inline tn_ints tn__common_shape(const tn_view *view)
 }
 
 /* ---- inference ------------------------------------------------------------------ */
-/* Output `index` like input `i`: shape, and strides where they are packed in some order. */
+/* Gives output `index` the shape of input `i` and the given dtype. If input `i` is packed in
+ * another order than row-major, the output gets its strides, too. */
 void tn__common_like(tn_infer *infer, int32_t index, int64_t i, tn_dtype dtype);
-/* Row-major, of a given shape. */
+/* Sets dtype and shape of an output that is row-major. */
 void tn__common_plain(tn_meta *meta, tn_dtype dtype, tn_ints shape);
-/* An error that names both where a and b (NULL: absent) have different dtypes. */
+/* Fails with an error that names both tensors if a and b have different dtypes. b may be NULL
+ * (absent). */
 tn_status tn__common_same_dtype(const tn_view *a, const char *a_name, const tn_view *b,
                                 const char *b_name);
-/* Usual inferences of whole operators. */
-tn_status tn__common_unary(tn_infer *infer);  /* one input, elementwise */
-tn_status tn__common_binary(tn_infer *infer); /* two, broadcast */
-/* Two of one shape and dtype: a gradient and what it belongs to. */
+/* Complete inference functions for common kinds of operators. */
+tn_status tn__common_unary(tn_infer *infer);  /* elementwise, one input */
+tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that broadcast */
+/* Two inputs of the same shape and dtype: a gradient and the tensor that it belongs to. */
 tn_status tn__common_pair(tn_infer *infer);
 /* All present inputs broadcast together to output 0. */
 tn_status tn__common_broadcast(tn_infer *infer);
-tn_status tn__common_view_of(tn_infer *infer,
-                             int32_t ndim); /* output 0 as a view; shape and strides follow */
+/* Makes output 0 a view of in[0] with `ndim` dimensions. The caller then sets shape and strides. */
+tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);
 
-/* What the dtype option of a reduction asks for: the input is cast to it first. */
+/* Returns the dtype in which a reduction computes: its option `asked`, or the input's dtype if that
+ * option is TN_DTYPE_AUTO. The core casts the input to it first. */
 tn_dtype tn__common_asked(tn_infer *infer, tn_dtype asked);
-/* A dim of `ndim` (0-d counts as 1), from the end when negative. */
+/* Converts `dim`, which counts from the end if negative, to 0 .. ndim - 1. A tensor of 0 dimensions
+ * counts as having one. Fails if `dim` is out of range. */
 tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out);
-/* A set of dims as flags; empty: all. Repeated ones are refused. */
+/* Sets reduced[d] for each dim in `dims`, or for all if `dims` is empty. Fails if a dim is
+ * repeated. */
 tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced);
-/* The optional state of a generator, [2]: with it the option `seed` must be 0. */
+/* Checks `state`, an optional tensor of shape [2] with the state of a random generator. If it is
+ * present, the option `seed` must be 0. */
 tn_status tn__common_state(const tn_view *state, int64_t seed);
-/* The shape after a reduction. */
+/* Sets the shape of `out` to that of `in` after a reduction over the flagged dims. */
 void tn__common_reduced(const tn_view *in, const bool *reduced, bool keepdim, tn_meta *out);
-/* The inference of an extreme: there is none of no elements, however many results are wanted. */
+/* Inference of a maximum or minimum over `dims`. Fails if a reduced dimension has size 0, even if
+ * the result would have no elements. */
 tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dtype dtype);
+/* Returns the number of elements of a shape, INT64_MAX on overflow. */
 int64_t tn__common_count(tn_ints shape);
-/* Whether x is of a type whose sums are computed in float32. */
+/* Returns whether sums of x's elements are computed in float32 because its dtype is shorter. */
 static inline bool tn__common_narrow(const tn_tensor *x)
 {
     tn_dtype dtype = tn_tensor_dtype(x);
 
     return dtype == TN_F16 || dtype == TN_BF16;
 }
-/* Strides that give `view` another shape without a copy; false where that cannot be. */
+/* Computes strides with which `view` gets another shape without a copy. Returns false if no such
+ * strides exist. */
 bool tn__common_view_strides(const tn_view *view, tn_ints shape, int64_t *strides);
-/* A shape with -1 in it, completed. */
+/* Fails if `index` has elements but dimension `dim` of x has size 0. */
 tn_status tn__common_index_into(const tn_view *x, int32_t dim, const tn_view *index);
+/* Writes `wanted` to `shape` with its -1, if there is one, replaced so that the number of elements
+ * is that of `view`. Fails if there is no such shape. */
 tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shape);
 
 /* ---- decompositions ---- */
-/* For operators that are always decomposed: all outputs have in[0]'s dtype, shapes are left
- * open. */
+/* For operators that are always decomposed: the decomposition determines the shapes of the outputs.
+ * Their dtype is the promoted one, or that of in[0] if inputs are not promoted. */
 tn_status tn__common_open(tn_infer *infer);
-/* Zeros of a shape, dtype and device as `like` has them. */
+/* Returns a tensor of zeros with the given shape and the dtype and device of `like`. */
 tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
-/* The same without memory of its own: one zero, expanded. */
+/* Like tn__common_zeros(), but not to be written: all elements share the memory of a single
+ * zero. */
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
-/* The gradient of in[0] where gy goes to `index` along `dim`, added to what other uses gave. */
+/* Returns the gradient of in[0] for an operator that reads elements of in[0] at `index` along
+ * `dim`: adds gy at these places, to zeros or to the sum of the gradients from other uses of in[0].
+ */
 tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim);
-/* A row of indices as an index along `dim` for each element of `shape`. */
+/* Expands a vector of indices along `dim`, so that each element of `shape` has an index. */
 tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim);
-/* A row of `count` values of the host, on the device of `like`. */
+/* Copies `count` values of the host to a new vector on the device of `like`. */
 tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like);
-/* What a decomposition or a derivative of one result gives back. */
+/* Stores the only result of a decomposition or derivative, which is NULL after an error, and
+ * returns the status. */
 static inline tn_status tn__common_given(tn_tensor **out, tn_tensor *result)
 {
     out[0] = result;
     return result != NULL ? TN_OK : tn_error_last_code();
 }
-/* Whether an option is there. */
+/* Returns whether an optional number was given; NaN stands for None. */
 static inline bool tn__given_number(double value)
 {
     return value == value;
@@ -99,13 +114,14 @@ static inline bool tn__needs(const tn_derive *d, int i)
 {
     return d->need >> i & 1;
 }
-/* Complex tensors compute, but their derivatives (conjugates) are not there. */
+/* Fails if an input is complex: for operators that support complex numbers, but whose derivative
+ * does not. */
 tn_status tn__common_real(const tn_derive *d);
 static inline bool tn__is_int(tn_dtype dtype)
 {
     return (TN_MASK_INT & TN_BIT(dtype)) != 0;
 }
-/* Whether an int64 holds it without loss. */
+/* Returns whether an int64 can hold the value exactly. */
 static inline bool tn__is_whole(double value)
 {
     return value == floor(value) && fabs(value) < 0x1p63;
@@ -114,14 +130,16 @@ static inline bool tn__is_complex(tn_dtype dtype)
 {
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
-/* The dtype of the parts of complex numbers; of others their own. */
+/* Returns the dtype of the real and imaginary part for a complex dtype; other dtypes are returned
+ * unchanged. */
 static inline tn_dtype tn__common_part(tn_dtype dtype)
 {
     return dtype == TN_C64 ? TN_F32 : dtype == TN_C128 ? TN_F64 : dtype;
 }
-/* What a derivative of complex numbers multiplies with. */
+/* Returns the conjugate of a complex tensor and any other tensor unchanged. Derivatives multiply gy
+ * by conjugates. */
 tn_tensor *tn__common_conj(tn_tensor *x);
-/* gy times the slope, as the chain rule has it. */
+/* Returns gy times the slope (chain rule). */
 static inline tn_tensor *tn__common_chain(tn_tensor *gy, tn_tensor *slope)
 {
     return tn_mul(gy, tn__common_conj(slope));
@@ -131,23 +149,26 @@ static inline tn_ints tn__common_in_shape(const tn_derive *d, int i)
     tn_ints row = { d->in_meta[i].shape, d->in_meta[i].ndim };
     return row;
 }
-/* tn_derive.sum of a host that may be older than it. */
+/* Returns tn_derive.sum, or NULL if the host is older than this member. */
 static inline tn_tensor *tn__common_sum(const tn_derive *d)
 {
     return TN_HAS(d, tn_derive, sum) ? d->sum : NULL;
 }
-/* A gradient after a reduction, as it was with keepdim. */
+/* Reshapes the gradient of a reduction's result to the shape that it has with keepdim. `shape` is
+ * the shape of the reduction's input. */
 tn_tensor *tn__common_unreduced(tn_tensor *gradient, tn_ints shape, tn_ints dims, bool keepdim);
 
 /* ---- definitions ---- */
-/* The operator `name` of the schema, and how it is computed: TN__OP(relu, .infer = ..., ...). */
+/* Defines the operator `name` of the schema; the arguments set the other members of tn_op_def:
+ * TN__OP(relu, .infer = ..., .derive = ...). */
 #define TN__OP(name_, ...)                                                                         \
     const tn_op_def tn__op_##name_ = { TN_HEAD(tn_op_def), TN_SCHEMA_##name_, __VA_ARGS__ }
 #define TN__DECLARE_OP(name) extern const tn_op_def tn__op_##name;
 TN_SCHEMA_OPS(TN__DECLARE_OP)
 #undef TN__DECLARE_OP
 
-/* Primitives of complex numbers by their parts (complex_parts.c). */
+/* Decompositions of primitives for complex numbers into operators on the real and imaginary parts
+ * (complex_parts.c). */
 #define TN__PARTS(name) .decompose = tn__complex_parts_##name, .decompose_dtypes = TN_MASK_COMPLEX
 #define TN__PARTS_OP(name) tn_status tn__complex_parts_##name(const tn_decompose *call);
 /* clang-format off */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparison, logic, choice by a mask. Results of comparisons are bool and have no derivative. */
+ * Comparisons, logic, and selection by a mask. Results of comparisons are bool and have no
+ * derivative. */
 #include "common.h"
 
 #include <float.h>
@@ -21,7 +22,7 @@ static tn_status compare_infer(tn_infer *infer)
     return status;
 }
 
-/* The inputs are cast to bool first, so that any dtypes go together. */
+/* Both inputs are cast to bool, so that different dtypes can be combined. */
 static tn_status logical_infer(tn_infer *infer)
 {
     infer->dtype = TN_BOOL;
@@ -47,7 +48,7 @@ static bool is_float(tn_tensor *x)
     return (TN_MASK_FLOAT & TN_BIT(tn_tensor_dtype(x))) != 0;
 }
 
-/* A complex number is infinite where a part is, and finite where both are. */
+/* A complex number is infinite if one of its parts is, and finite if both parts are. */
 static bool is_complex(tn_tensor *x)
 {
     return tn__is_complex(tn_tensor_dtype(x));
@@ -63,7 +64,7 @@ DECOMPOSE(isfinite, is_complex(in[0])
                     : is_float(in[0]) ? tn_lt(tn_abs(in[0]), tn__scalar_number(in[0], INFINITY))
                                       : tn_eq(in[0], in[0]))
 
-/* ---- choice ---- */
+/* ---- selection by a mask ---- */
 
 static tn_status where_infer(tn_infer *infer)
 {
@@ -113,6 +114,77 @@ static tn_status masked_fill_derive(tn_derive *d)
     d->gin[0] = tn_where(d->in[1], tn__scalar_number(d->gout[0], 0.0), d->gout[0]);
     return TN_OK;
 }
+
+static tn_status masked_fill_tensor_infer(tn_infer *infer)
+{
+    tn_status status;
+
+    if (infer->in[2]->ndim != 0)
+        return tn_fail(TN_ERR_RUNTIME, "value: wrong number of dimensions, got %d; expected 0",
+                       (int)infer->in[2]->ndim);
+    status = tn__common_broadcast(infer);
+    infer->out[0].dtype = tn_view_dtype(infer->in[0]);
+    return status;
+}
+
+static tn_status masked_fill_tensor_decompose(const tn_decompose *call)
+{
+    tn_tensor *x = call->in[0], *value = tn_cast(call->in[2], tn_tensor_dtype(x));
+
+    return tn__common_given(call->out, tn_where(call->in[1], value, x));
+}
+
+/* gx is gy where the mask is false, gvalue the sum of gy where it is true. */
+static tn_status masked_fill_tensor_derive(tn_derive *d)
+{
+    tn_tensor *gy = d->gout[0], *zero = tn__scalar_number(gy, 0.0);
+
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_where(d->in[1], zero, gy);
+    if (tn__needs(d, 2))
+        d->gin[2] = tn_cast(tn_sum(tn_where(d->in[1], gy, zero), NULL), d->in_meta[2].dtype);
+    return TN_OK;
+}
+
+/* ---- closeness ---- */
+
+static tn_status isclose_infer(tn_infer *infer)
+{
+    const tn_isclose_options *o = infer->options;
+    tn_status status = tn__common_same_dtype(infer->in[0], "a", infer->in[1], "b");
+
+    if (status != TN_OK)
+        return status;
+    if (!(o->rtol >= 0))
+        return tn_fail(TN_ERR_RUNTIME, "rtol: out of range, got %g; expected 0 or more", o->rtol);
+    if (!(o->atol >= 0))
+        return tn_fail(TN_ERR_RUNTIME, "atol: out of range, got %g; expected 0 or more", o->atol);
+    return compare_infer(infer);
+}
+
+/* Integers are compared exactly first, because they are converted to floats for the tolerance. */
+static tn_tensor *is_close(tn_tensor *a, tn_tensor *b, const tn_isclose_options *o)
+{
+    tn_tensor *close = tn_eq(a, b), *error, *allowed;
+    bool real = a == NULL || is_float(a) || is_complex(a);
+
+    if (o->equal_nan && real)
+        close = tn_bitwise_or(close, tn_bitwise_and(tn_isnan(a), tn_isnan(b)));
+    if (o->rtol == 0 && o->atol == 0)
+        return close;
+    a = real ? a : tn_cast(a, tn_default_dtype());
+    b = real ? b : tn_cast(b, tn_default_dtype());
+    error = tn_abs(tn_sub(a, b, NULL));
+    allowed = tn_add_scalar(tn_abs(tn_mul_scalar(b, o->rtol)), o->atol);
+    return tn_bitwise_or(close, tn_bitwise_and(tn_isfinite(error), tn_le(error, allowed)));
+}
+
+static tn_status isclose_decompose(const tn_decompose *call)
+{
+    return tn__common_given(call->out, is_close(call->in[0], call->in[1], call->options));
+}
+
+/* ---- NaN and infinities replaced ---- */
 
 static double largest(tn_dtype dtype)
 {
@@ -167,5 +239,8 @@ TN__OP(isfinite, .infer = question_infer, .decompose = isfinite_decompose);
 TN__OP(where, .infer = where_infer, .derive = where_derive, TN__PARTS(where));
 TN__OP(masked_fill, .infer = masked_fill_infer, .derive = masked_fill_derive,
        .decompose = masked_fill_decompose);
+TN__OP(masked_fill_tensor, .infer = masked_fill_tensor_infer, .derive = masked_fill_tensor_derive,
+       .decompose = masked_fill_tensor_decompose);
+TN__OP(isclose, .infer = isclose_infer, .decompose = isclose_decompose);
 TN__OP(nan_to_num, .infer = tn__common_unary, .derive = nan_to_num_derive,
        .decompose = nan_to_num_decompose);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Complex numbers from parts, their parts, and conjugates. The gradient of a complex number
- * z = a + bi is that of a plus i times that of b, as in PyTorch: the conjugate of the derivative is
- * multiplied. */
+ * Complex numbers from parts, their parts, and conjugates. As in PyTorch, the gradient of a complex
+ * number z = a + bi is the gradient of a plus i times the gradient of b. Therefore derivatives
+ * multiply by the conjugate of the slope. */
 #include "formula.h"
 
 /* ---- from parts ---- */
@@ -33,7 +33,7 @@ static tn_status complex_derive(tn_derive *d)
 
 /* ---- views of parts ---- */
 
-/* Every number is two of half the size. */
+/* The real or imaginary part as a view: each complex number is two numbers of half the size. */
 static tn_status part_infer(tn_infer *infer, int which)
 {
     const tn_view *x = infer->in[0];
@@ -130,7 +130,8 @@ static tn_status angle_decompose(const tn_decompose *call)
     return tn__common_given(call->out, tn_where(tn_ne(x, x), x, turned));
 }
 
-/* gy (-b + a i) / |x|^2 for x = a + bi, 0 at 0; real numbers turn in steps */
+/* The gradient is gy (-b + a i) / |x|^2 for x = a + bi, and 0 at x = 0. The angle of real numbers
+ * is piecewise constant, so that its gradient is 0. */
 static tn_status angle_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *x = d->in[0], *re, *im, *size;
@@ -154,7 +155,7 @@ TN__OP(view_as_real, .infer = view_as_real_infer, .derive = view_as_real_derive)
 TN__OP(conj, .infer = tn__common_unary, .derive = conj_derive, .decompose = conj_decompose);
 TN__OP(angle, .infer = angle_infer, .derive = angle_derive, .decompose = angle_decompose);
 
-/* ---- direction ---- */
+/* ---- sgn ---- */
 
 static tn_status sgn_decompose(const tn_decompose *call)
 {
@@ -166,7 +167,7 @@ static tn_status sgn_decompose(const tn_decompose *call)
         call->out, tn_where(tn_eq(size, number(size, 0.0)), number(x, 0.0), tn_div(x, size, NULL)));
 }
 
-/* What of gy is across y, over |x|; 0 at 0 */
+/* The part of gy perpendicular to y, divided by |x|; 0 at x = 0 */
 static tn_status sgn_derive(tn_derive *d)
 {
     tn_tensor *gy = d->gout[0], *y = d->out[0], *size, *along;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Primitives of complex numbers decomposed into primitives of their parts, for devices without a
- * kernel for complex numbers. z = a + b i throughout. */
+ * Decompositions of primitives for complex numbers into primitives on the real and imaginary parts,
+ * for devices without kernels for complex numbers. In all formulas z = a + b i.
+ * scatter_add of bool is here, too. */
 #include "formula.h"
 
 static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
@@ -9,7 +10,7 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
     return tn_where(tn_eq(x, number(x, 0.0)), then, otherwise);
 }
 
-/* A decomposition of one input. */
+/* Defines the decomposition of an operator with one input, z = a + b i. */
 #define OF_PARTS(name, result)                                                                     \
     tn_status tn__complex_parts_##name(const tn_decompose *call)                                   \
     {                                                                                              \
@@ -20,7 +21,7 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
         (void)options, (void)a, (void)b;                                                           \
         return tn__common_given(call->out, result);                                                \
     }
-/* And of two: z = a + b i, w = c + d i. */
+/* Defines the decomposition of an operator with two inputs, z = a + b i and w = c + d i. */
 #define OF_PAIRS(name, result)                                                                     \
     tn_status tn__complex_parts_##name(const tn_decompose *call)                                   \
     {                                                                                              \
@@ -33,9 +34,9 @@ static tn_tensor *if_zero(tn_tensor *x, tn_tensor *then, tn_tensor *otherwise)
         return tn__common_given(call->out, result);                                                \
     }
 
-/* ---- the four rules ---- */
+/* ---- addition, subtraction, multiplication, division ---- */
 
-/* x + alpha y, part by part where alpha is real. */
+/* Returns x + alpha y; each part on its own if alpha is real. */
 static tn_tensor *sum_of(tn_tensor *const *in, tn_scalar alpha)
 {
     tn_tensor *a = tn_real(in[0]), *b = tn_imag(in[0]), *y = in[1];
@@ -94,7 +95,8 @@ tn_status tn__complex_parts_mul_scalar(const tn_decompose *call)
                                                   plus(tn_mul_scalar(a, d), tn_mul_scalar(b, c))));
 }
 
-/* By the larger part of w, so that nothing overflows on the way. */
+/* (a + b i) / (c + d i). Divides by the larger of |c| and |d| first, so that intermediate results
+ * do not overflow. */
 static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *d)
 {
     tn_tensor *scale = tn_maximum(tn_abs(c), tn_abs(d));
@@ -106,9 +108,10 @@ static tn_tensor *quotient(tn_tensor *a, tn_tensor *b, tn_tensor *c, tn_tensor *
 }
 OF_PAIRS(div, quotient(a, b, c, d))
 
-/* ---- size, roots, powers ---- */
+/* ---- absolute value, roots, powers ---- */
 
-/* The larger part times sqrt(1 + ratio^2). */
+/* |a + b i|, computed as the larger of |a| and |b| times sqrt(1 + ratio^2), which does not
+ * overflow. */
 static tn_tensor *size_of(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *x = tn_abs(a), *y = tn_abs(b);
@@ -119,7 +122,7 @@ static tn_tensor *size_of(tn_tensor *a, tn_tensor *b)
 }
 OF_PARTS(abs, size_of(a, b))
 
-/* t = sqrt((|z| + |a|) / 2) is the larger part of the root, |b| / 2t the other. */
+/* t = sqrt((|z| + |a|) / 2) is the larger part of the root, |b| / 2t the smaller one. */
 static tn_tensor *root(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *t = tn_sqrt(tn_mul_scalar(plus(size_of(a, b), tn_abs(a)), 0.5));
@@ -131,7 +134,8 @@ static tn_tensor *root(tn_tensor *a, tn_tensor *b)
 }
 OF_PARTS(sqrt, root(a, b))
 
-/* e^(w ln z); 0^w is 0 where the real part of w is positive, infinite or nothing elsewhere. */
+/* e^(w ln z). For z = 0 the result is 0 if the real part of w is positive; if it is negative, the
+ * result's real part is infinite, otherwise NaN. */
 static tn_tensor *power(tn_tensor *z, tn_tensor *w)
 {
     tn_tensor *none = tn_eq(z, number(z, 0.0));
@@ -151,26 +155,27 @@ OF_PARTS(exp, tn_complex(tn_mul(tn_exp(a), tn_cos(b)), tn_mul(tn_exp(a), tn_sin(
 OF_PARTS(log, tn_complex(tn_ln(size_of(a, b)), tn_atan2(b, a)))
 OF_PARTS(log2, tn_mul_scalar(tn_ln(in[0]), 1.44269504088896340736))
 OF_PARTS(log10, tn_mul_scalar(tn_ln(in[0]), 0.43429448190325182765))
-/* ln |1 + z| = ln(1 + a (2 + a) + b^2) / 2 */
+/* The real part is ln |1 + z| = ln(1 + a (2 + a) + b^2) / 2. */
 OF_PARTS(log1p,
          tn_complex(tn_mul_scalar(tn_log1p(plus(tn_mul(a, tn_add_scalar(a, 2.0)), tn_mul(b, b))),
                                   0.5),
                     tn_atan2(b, tn_add_scalar(a, 1.0))))
-/* e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 */
+/* The real part is e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2, which does not cancel around
+ * 0. */
 OF_PARTS(expm1, tn_complex(minus(tn_mul(tn_expm1(a), tn_cos(b)),
                                  tn_mul_scalar(tn_square(tn_sin(tn_mul_scalar(b, 0.5))), 2.0)),
                            tn_mul(tn_exp(a), tn_sin(b))))
 OF_PARTS(sigmoid, divide(number(in[0], 1.0), tn_add_scalar(tn_exp(tn_neg(in[0])), 1.0)))
 
-/* ---- circles ---- */
+/* ---- trigonometric and hyperbolic functions ---- */
 
 OF_PARTS(sin, tn_complex(tn_mul(tn_sin(a), tn_cosh(b)), tn_mul(tn_cos(a), tn_sinh(b))))
 OF_PARTS(cos, tn_complex(tn_mul(tn_cos(a), tn_cosh(b)), tn_neg(tn_mul(tn_sin(a), tn_sinh(b)))))
 OF_PARTS(sinh, tn_complex(tn_mul(tn_sinh(a), tn_cos(b)), tn_mul(tn_cosh(a), tn_sin(b))))
 OF_PARTS(cosh, tn_complex(tn_mul(tn_cosh(a), tn_cos(b)), tn_mul(tn_sinh(a), tn_sin(b))))
 
-/* With e = e^(-2 |a|): (sign(a) (1 - e^2) + 2 e sin 2b i) / ((1 - e)^2 + 4 e cos^2 b), as two
- * parts. */
+/* tanh z as two parts: with e = e^(-2 |a|), (sign(a) (1 - e^2) + 2 e sin 2b i) / ((1 - e)^2 + 4 e
+ * cos^2 b). */
 static void tangent(tn_tensor *a, tn_tensor *b, tn_tensor **re, tn_tensor **im)
 {
     tn_tensor *far = tn_mul_scalar(tn_abs(a), -2.0), *e = tn_exp(far);
@@ -196,7 +201,7 @@ tn_status tn__complex_parts_tan(const tn_decompose *call)
     return tn__common_given(call->out, tn_complex(im, tn_neg(re)));
 }
 
-/* ln(t + sqrt(t^2 + 1)), odd and accurate around 0. */
+/* asinh t = ln(t + sqrt(t^2 + 1)) for real t, accurate around 0. */
 static tn_tensor *area(tn_tensor *t)
 {
     tn_tensor *x = tn_abs(t), *square = tn_mul(x, x);
@@ -205,13 +210,13 @@ static tn_tensor *area(tn_tensor *t)
     return tn_mul(tn_sign(t), tn_log1p(plus(x, more)));
 }
 
-/* The imaginary part of conj(z) w. */
+/* Returns the imaginary part of conj(z) w. */
 static tn_tensor *across(tn_tensor *z, tn_tensor *w)
 {
     return minus(tn_mul(tn_real(z), tn_imag(w)), tn_mul(tn_imag(z), tn_real(w)));
 }
 
-/* Kahan's, through the roots of 1 - z and 1 + z. */
+/* asin or acos with Kahan's formulas, which use the roots of 1 - z and 1 + z. */
 static tn_tensor *arc(tn_tensor *z, bool cosine)
 {
     tn_tensor *below = tn_sqrt(tn_add_scalar(tn_neg(z), 1.0)),
@@ -226,20 +231,20 @@ static tn_tensor *arc(tn_tensor *z, bool cosine)
 OF_PARTS(asin, arc(in[0], false))
 OF_PARTS(acos, arc(in[0], true))
 
-/* (atan2(2a, 1 - a^2 - b^2) / 2, ln(1 + 4b / (a^2 + (1 - b)^2)) / 4) */
+/* Real part: atan2(2a, 1 - a^2 - b^2) / 2. Imaginary part: ln(1 + 4b / (a^2 + (1 - b)^2)) / 4 for
+ * b >= 0. For b < 0 the sum would cancel, so the sign is set afterwards. */
 static tn_tensor *arctangent(tn_tensor *a, tn_tensor *b)
 {
-    tn_tensor *square = tn_mul(a, a), *less = tn_add_scalar(tn_neg(b), 1.0);
-    tn_tensor *rest = minus(tn_mul(less, tn_add_scalar(b, 1.0)), square);
+    tn_tensor *square = tn_mul(a, a), *size = tn_abs(b), *less = one_minus(size);
+    tn_tensor *rest = minus(tn_mul(less, tn_add_scalar(size, 1.0)), square);
+    tn_tensor *ratio = divide(tn_mul_scalar(size, 4.0), plus(square, tn_mul(less, less)));
 
-    return tn_complex(
-        tn_mul_scalar(tn_atan2(tn_mul_scalar(a, 2.0), rest), 0.5),
-        tn_mul_scalar(tn_log1p(divide(tn_mul_scalar(b, 4.0), plus(square, tn_mul(less, less)))),
-                      0.25));
+    return tn_complex(tn_mul_scalar(tn_atan2(tn_mul_scalar(a, 2.0), rest), 0.5),
+                      tn_copysign(tn_mul_scalar(tn_log1p(ratio), 0.25), b));
 }
 OF_PARTS(atan, arctangent(a, b))
 
-/* ---- many ---- */
+/* ---- sums and products ---- */
 
 tn_status tn__complex_parts_sum(const tn_decompose *call)
 {
@@ -257,7 +262,8 @@ tn_status tn__complex_parts_cumsum(const tn_decompose *call)
                                                   tn_cumsum(tn_imag(call->in[0]), o.dim, &o)));
 }
 
-/* Sizes are multiplied, angles added. */
+/* Returns the complex number with this absolute value and angle. In a product of complex numbers,
+ * absolute values are multiplied and angles are added. */
 static tn_tensor *turned(tn_tensor *size, tn_tensor *angle)
 {
     return tn_complex(tn_mul(size, tn_cos(angle)), tn_mul(size, tn_sin(angle)));
@@ -283,7 +289,7 @@ tn_status tn__complex_parts_cumprod(const tn_decompose *call)
 
 OF_PAIRS(bmm, tn_complex(minus(tn_bmm(a, c), tn_bmm(b, d)), plus(tn_bmm(a, d), tn_bmm(b, c))))
 
-/* ---- places ---- */
+/* ---- selection by index or mask ---- */
 
 OF_PARTS(nonzero, tn_nonzero(tn_logical_not(tn_eq(in[0], number(in[0], 0.0)))))
 
@@ -311,7 +317,7 @@ tn_status tn__complex_parts_scatter(const tn_decompose *call)
                    tn_scatter(tn_imag(call->in[0]), call->in[1], tn_imag(call->in[2]), dim)));
 }
 
-/* Truth adds up to truth. */
+/* For bool, adds as int32: a result is true if any summand is. */
 tn_status tn__complex_parts_scatter_add(const tn_decompose *call)
 {
     int64_t dim = ((const tn_scatter_add_options *)call->options)->dim;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions, as products of matrices: each window of x, with all its channels, is a column, and
- * the result is the weight times these columns. The gradient of the input is again a convolution,
- * of gy with zeros between its elements and the flipped weight. */
+ * Convolutions as matrix products: each window of x, with all its channels, becomes a column, and
+ * the result is the weight times these columns. The gradient of the input is again a convolution:
+ * that of gy, with zeros inserted between its elements, with the flipped weight. */
 #include "window.h"
 
-/* What the three operators of the family have in common. */
+/* Geometry that all three operators of the family use. */
 typedef struct layout {
     tn__window slide;
     int64_t images, channels, outputs, groups;
@@ -16,7 +16,8 @@ static tn_ints after(const tn_view *view, int32_t first)
     return (tn_ints){ view->shape + first, view->ndim - first };
 }
 
-/* `size` and `kernel`: the dimensions of x and of the weight after the channels. */
+/* Fills l->slide and checks it. `size` and `kernel` are the dimensions of x and of the weight after
+ * the channels; l->channels and l->outputs must be set. */
 static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride, tn_ints padding,
                          tn_ints dilation, int64_t groups)
 {
@@ -25,8 +26,8 @@ static tn_status lay_out(layout *l, tn_ints size, tn_ints kernel, tn_ints stride
     if (size.count < 1 || size.count > TN__WINDOW_DIMS || kernel.count != size.count)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "kernel: wrong number of dimensions, got images of %s and windows of %s; expected the "
-            "same, 1 to 3",
+            "kernel: wrong number of dimensions, got image size %s and kernel size %s; expected 1 "
+            "to 3 dimensions, the same number in both",
             tn__common_text(text, size), tn__common_text(text_k, kernel));
     l->slide.dims = (int32_t)size.count;
     for (int64_t i = 0; i < size.count; i++) {
@@ -96,7 +97,7 @@ static tn_ints shape_after(const tn_tensor *x, int32_t first)
     return (tn_ints){ shape.at + first, shape.count - first };
 }
 
-/* [N, C, ...] as [groups, C / groups * kernel, N * count] */
+/* Returns the windows of x [N, C, ...] as columns: [groups, C / groups * kernel, N * count] */
 static tn_tensor *columns_of(tn_tensor *x, const layout *l)
 {
     const tn__window *s = &l->slide;
@@ -116,7 +117,8 @@ static tn_tensor *columns_of(tn_tensor *x, const layout *l)
         (tn_ints){ shape, 3 });
 }
 
-/* [N, O, count...] as [groups, O / groups, N * count], and back */
+/* rows_of() reshapes y [N, O, count...] to [groups, O / groups, N * count]; images_of() does the
+ * reverse. */
 static tn_tensor *rows_of(tn_tensor *y, const layout *l)
 {
     return tn_reshape(tn_transpose(y, 0, 1),
@@ -183,7 +185,7 @@ static tn_status convolution_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- its gradients ---- */
+/* ---- gradients of convolution ---- */
 
 static tn_status check_gy(const tn_view *gy, const layout *l)
 {
@@ -193,10 +195,12 @@ static tn_status check_gy(const tn_view *gy, const layout *l)
     for (int32_t i = 0; i < l->slide.dims; i++)
         fits &= gy->shape[2 + i] == l->slide.count[i];
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "gy: wrong shape, got %s; expected [%lld, %lld] and %s",
-                          tn__common_text(text, tn__common_shape(gy)), (long long)l->images,
-                          (long long)l->outputs,
-                          tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
+                : tn_fail(
+                      TN_ERR_RUNTIME,
+                      "gy: wrong shape, got %s; expected [%lld, %lld, ...] with the last sizes %s",
+                      tn__common_text(text, tn__common_shape(gy)), (long long)l->images,
+                      (long long)l->outputs,
+                      tn__common_text(text_c, (tn_ints){ l->slide.count, l->slide.dims }));
 }
 
 static tn_status check_same_dims(const tn_view *gy, const tn_view *other, const char *name)
@@ -235,8 +239,8 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* gy with stride - 1 zeros between its elements, cropped or padded so that a convolution over it
- * has as many windows as x has elements. */
+/* Returns gy with stride - 1 zeros between its elements, cropped or padded so that it has as many
+ * windows as x has elements. */
 static tn_tensor *spread(tn_tensor *gy, const layout *l)
 {
     int64_t shape[2 + TN__WINDOW_DIMS] = { l->images, l->outputs }, sizes[2 * TN__WINDOW_DIMS];
@@ -267,7 +271,8 @@ static tn_tensor *spread(tn_tensor *gy, const layout *l)
     return tn_pad(wide, (tn_ints){ sizes, 2 * s->dims }, NULL);
 }
 
-/* [O, C / groups, ...] as [C, O / groups, ...], flipped along the kernel dimensions */
+/* Returns the weight [O, C / groups, ...] as [C, O / groups, ...], flipped along the kernel
+ * dimensions. */
 static tn_tensor *turned(tn_tensor *weight, const layout *l)
 {
     int64_t shape[3 + TN__WINDOW_DIMS] = { l->groups, l->outputs / l->groups,
@@ -301,7 +306,7 @@ static tn_status convolution_grad_input_decompose(const tn_decompose *call)
                                                       turned(call->in[1], &l), TN_NONE, &plain));
 }
 
-/* The convolution with the options of one of its derivatives, without a bias. */
+/* Returns a convolution without bias, with the options of one of the gradient operators. */
 static tn_tensor *convolved(tn_tensor *x, tn_tensor *weight, tn_ints stride, tn_ints padding,
                             tn_ints dilation, int64_t groups)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The convolutions that programs call, for one to three dimensions: with or without N, with
- * automatic padding, and transposed. All are decomposed into the primitives of conv.c. */
+ * The convolutions that programs call, for one to three dimensions: with or without a batch
+ * dimension N, with automatic padding, and transposed. All are decomposed into the primitives of
+ * conv.c. */
 #include "window.h"
 
-/* The options of conv1d to conv3d, which are alike. */
+/* The options of conv1d, conv2d and conv3d, which are the same. */
 typedef struct forward_options {
     tn_ints stride, padding, dilation;
     int64_t groups;
@@ -145,8 +146,9 @@ static tn_status back(tn_tensor *const *in, int64_t n_in, int32_t dims, const ba
             return tn_fail(TN_ERR_RUNTIME,
                            "result: wrong size, got %lld for x %s; expected at least 1",
                            (long long)size[i], tn__common_text(text, tn_tensor_shape(in[0])));
-        /* With dilation, output_padding may exceed the stride. The convolution that this inverts
-         * has windows there; they contain zeros. */
+        /* With dilation, output_padding may be as large as the stride. The convolution of which
+         * this is the gradient then has more windows than x has elements, so x is padded with zeros
+         * for them. */
         zeros[2 * (dims - 1 - i) + 1] = more[i] / stride[i];
         wider |= more[i] >= stride[i];
     }

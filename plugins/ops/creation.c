@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * New tensors: one value, ranges, unit matrices, one-hot rows; triangles of a matrix. */
+ * New tensors: constants, ranges, identity matrices, one-hot rows; also triangles of a matrix. */
 #include "common.h"
 
 static tn_status fill_infer(tn_infer *infer)
@@ -11,7 +11,8 @@ static tn_status fill_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
-/* The number of integers from start to end, which is not reached, by step: exact. */
+/* Computes the exact number of integers from start to end in steps of `step`; end is not
+ * included. */
 static tn_status whole_count(const tn_arange_options *o, int64_t *out)
 {
     __extension__ typedef __int128 wide;
@@ -107,7 +108,7 @@ static tn_status linspace_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* The second half from the end, so that this is met exactly. */
+/* Computes the second half backwards from `end`, so that the last element is exactly `end`. */
 static tn_status linspace_decompose(const tn_decompose *call)
 {
     const tn_linspace_options *o = call->options;
@@ -164,7 +165,8 @@ static tn_status one_hot_infer(tn_infer *infer)
     if (o->classes < -1 || o->classes == 0)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "classes: out of range, got %lld; expected more than 0, or -1 for as many as occur",
+            "classes: out of range, got %lld; expected at least 1, or -1 for the largest value "
+            "plus 1",
             (long long)o->classes);
     if (o->classes > INT32_MAX)
         return tn_fail(TN_ERR_VALUE, "classes: out of range, got %lld; expected at most %lld",
@@ -215,7 +217,7 @@ static tn_status triangle_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* j - i of every element */
+/* Returns j - i for row i and column j of a matrix */
 static tn_tensor *offsets(tn_tensor *x)
 {
     return tn_sub(range_of(x, tn_tensor_size(x, -1)),
@@ -257,7 +259,7 @@ static tn_status full_infer(tn_infer *infer)
     char text[TN__TEXT];
 
     if ((unsigned)dtype >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d", (int)dtype);
+        return tn_fail(TN_ERR_TYPE, "dtype: unknown, got %d; expected a tn_dtype", (int)dtype);
     if (o->shape.count < 0 || o->shape.count > TN_MAX_DIMS)
         return tn_fail(TN_ERR_VALUE,
                        "shape: wrong number of dimensions, got %lld; expected 0 to %d",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lengths of vectors, and distances and angles between them. */
+ * Lengths of vectors, distances and cosine similarity. */
 #include "formula.h"
 
 static tn_tensor *length_along(tn_tensor *x, double p, int64_t dim, bool keepdim)
@@ -21,7 +21,7 @@ static tn_status normalize_decompose(const tn_decompose *call)
         tn_div(call->in[0], at_least(length_along(call->in[0], o->p, o->dim, true), o->eps), NULL));
 }
 
-/* x with as many dimensions, and as large, as both together have. */
+/* Expands x to the shape to which x and `other` broadcast. */
 static tn_tensor *as_both(tn_tensor *x, tn_tensor *other)
 {
     tn_ints a = tn_tensor_shape(x), b = tn_tensor_shape(other);
@@ -95,7 +95,7 @@ static tn_status cdist_decompose(const tn_decompose *call)
     tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t last = -1;
     sum.dims = (tn_ints){ &last, 1 };
-    if (apart != NULL && tn_tensor_size(apart, -1) == 0) /* also where no extreme is the length */
+    if (apart != NULL && tn_tensor_size(apart, -1) == 0) /* norm would fail here if p is infinite */
         return tn__common_given(call->out, tn_sum(apart, &sum));
     return tn__common_given(call->out, length_along(apart, o->p, -1, false));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dropout of elements and of channels. */
+ * Dropout of single elements and of whole channels. */
 #include "formula.h"
 
 #include <math.h>
@@ -23,7 +23,8 @@ static tn_status image_infer(tn_infer *infer, double p)
     return share_infer(infer, p);
 }
 
-/* 1 with probability 1 - p, else 0: of x's shape, or one for each channel. */
+/* 1 with probability 1 - p, else 0. The shape is that of x; with `channels` there is one number for
+ * each channel. */
 static tn_tensor *kept(tn_tensor *x, double p, bool channels)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -46,7 +47,8 @@ static tn_tensor *dropped(tn_tensor *x, double p, bool training, bool channels)
     return tn_mul(x, tn_mul_scalar(kept(x, p, channels), 1 / (1 - p)));
 }
 
-/* Self-normalizing networks: what is left out becomes the value that SELU saturates at. */
+/* Dropout for self-normalizing networks: dropped elements become the value to which SELU saturates,
+ * and the result is scaled and shifted so that mean and variance stay the same. */
 static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool channels)
 {
     const double low = -1.7580993408473766;

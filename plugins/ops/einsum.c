@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of products that an equation describes: two operands at a time as one batched product of
- * matrices. */
+ * Sums of products that an equation describes. Operands are combined one after another, each time
+ * with one batched matrix product. */
 #include "common.h"
 
-/* A dimension has the number of its letter. Those under "..." come behind the letters, the last one
- * first, so that they are aligned at the right as broadcasting wants it. */
+/* A dimension is identified by the number of its letter. Dimensions under "..." have the numbers
+ * after all letters, counted from the last dimension, so that they are aligned at the right for
+ * broadcasting. */
 enum { LETTERS = 52, NAMES = LETTERS + TN_MAX_DIMS, OPERANDS = 64 };
 
 typedef struct equation {
-    int32_t count[OPERANDS]; /* dimensions of each operand */
+    int32_t count[OPERANDS]; /* number of dimensions of each operand */
     int8_t of[OPERANDS][TN_MAX_DIMS];
-    int32_t dots[OPERANDS]; /* position of "...", -1 if absent */
-    int32_t open;           /* how many dimensions "..." has, in the operand where it has most */
+    int32_t dots[OPERANDS]; /* position of "..." in each operand, -1 if absent */
+    int32_t open;           /* the largest number of dimensions that "..." has in an operand */
     int64_t n;
     int8_t result[TN_MAX_DIMS];
     int32_t n_result;
-    int64_t size[NAMES]; /* -1: does not occur */
+    int64_t size[NAMES]; /* size of each dimension, -1 if its letter does not occur */
 } equation;
 
 static int letter_of(char c)
@@ -59,7 +60,8 @@ static tn_status implied(const char *text, equation *e)
     for (int64_t i = 0; i < e->n; i++)
         for (int32_t d = 0; d < e->count[i]; d++)
             times[e->of[i][d]]++;
-    for (int k = 0; k < LETTERS && status == TN_OK; k++) { /* capitals first, as in PyTorch */
+    /* Capitals come before small letters, as in PyTorch. */
+    for (int k = 0; k < LETTERS && status == TN_OK; k++) {
         int letter = k < 26 ? k + 26 : k - 26;
 
         if (times[letter] == 1)
@@ -68,7 +70,7 @@ static tn_status implied(const char *text, equation *e)
     return status;
 }
 
-/* Names the dimensions under "...": those that an operand has more of than letters. */
+/* Numbers the dimensions under "...": those that an operand has beyond its letters. */
 static void open_dots(equation *e, const int32_t *ndim)
 {
     for (int64_t i = 0; i < e->n; i++) {
@@ -110,7 +112,8 @@ static tn_status parse_result(const char *text, const char *at, bool *seen, equa
     return status;
 }
 
-/* ndim: dimensions of the n operands, of the first 64 at least. */
+/* Parses the equation. `ndim` has the number of dimensions of each operand, at most of the first
+ * 64. */
 static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equation *e)
 {
     const char *at = text != NULL ? text : "";
@@ -154,7 +157,7 @@ static tn_status parse(const char *text, int64_t n, const int32_t *ndim, equatio
     if (*at == '\0')
         return implied(text, e);
     if (at[1] != '>')
-        return malformed(text, "-> is understood");
+        return malformed(text, "'-' without '>'; expected ->");
     return parse_result(text, at + 2, seen, e);
 }
 
@@ -184,7 +187,7 @@ static tn_status measure(const char *text, equation *e, int64_t i, tn_ints shape
         int name = e->of[i][d];
         int64_t *size = &e->size[name];
 
-        for (int32_t k = 0; k < d; k++) /* a diagonal */
+        for (int32_t k = 0; k < d; k++) /* the same letter twice: a diagonal */
             if (e->of[i][k] == name && shape.at[k] != shape.at[d])
                 return differs(text, name, shape.at[k], shape.at[d], i);
         if (*size >= 0 && *size != 1 && shape.at[d] != 1 && *size != shape.at[d])
@@ -210,8 +213,8 @@ static tn_status einsum_infer(tn_infer *infer)
         if (tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "operand %lld: wrong dtype, got %s; expected that of the first one, %s: tn_cast "
-                "one",
+                "operand %lld: wrong dtype, got %s; expected %s as in operand 0: tn_cast one of "
+                "them",
                 (long long)i, tn_dtype_name(tn_view_dtype(infer->in[i])),
                 tn_dtype_name(tn_view_dtype(infer->in[0])));
     }
@@ -222,7 +225,7 @@ static tn_status einsum_infer(tn_infer *infer)
     return status;
 }
 
-/* A tensor and the letters of its dimensions. */
+/* A tensor and, for each dimension, the number of its letter as in struct equation. */
 typedef struct named {
     tn_tensor *x;
     int8_t of[TN_MAX_DIMS];
@@ -237,7 +240,7 @@ static int32_t where_is(const named *x, int letter)
     return -1;
 }
 
-/* Takes the diagonal of letters that occur twice. */
+/* Replaces dimensions with the same letter by their diagonal. */
 static void single(named *x)
 {
     for (int32_t a = 0; a < x->count; a++)
@@ -259,7 +262,7 @@ static void single(named *x)
         }
 }
 
-/* Sums over the letters that are not needed. */
+/* Sums over the dimensions whose letters are not needed. */
 static void forget(named *x, const bool *needed)
 {
     int64_t dims[TN_MAX_DIMS];
@@ -281,7 +284,8 @@ static void forget(named *x, const bool *needed)
     }
 }
 
-/* The dimensions of x in the order of three groups of letters, each as one. */
+/* Permutes the dimensions of x into three groups of letters and merges each group into one
+ * dimension. */
 static tn_tensor *grouped(const named *x, const named *groups, const int64_t *size)
 {
     int64_t order[TN_MAX_DIMS], shape[3] = { 1, 1, 1 };
@@ -300,8 +304,8 @@ static void add_letter(named *to, int8_t letter)
     to->of[to->count++] = letter;
 }
 
-/* a and b as one: letters of both that are needed further are a batch, others of both are summed
- * by a product of matrices. */
+/* Replaces a by the product of a and b. Letters that occur in both become batch dimensions if they
+ * are needed later; if not, the matrix product sums over them. */
 static tn_status together(named *a, const named *b, const bool *needed, const int64_t *size)
 {
     named batch = { .count = 0 }, summed = { .count = 0 }, left = { .count = 0 },
@@ -339,7 +343,7 @@ static tn_status together(named *a, const named *b, const bool *needed, const in
     return a->x != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* Removes dimensions of size 1 that broadcast to larger ones. */
+/* Removes dimensions of size 1 that broadcast to a larger size. */
 static tn_tensor *narrowed(tn_tensor *x, equation *e, int64_t i)
 {
     for (int32_t d = e->count[i]; d-- > 0 && x != NULL;) {
@@ -382,7 +386,8 @@ static tn_status einsum_decompose(const tn_decompose *call)
         next = (named){ .x = operand[i], .count = e.count[i] };
         memcpy(next.of, e.of[i], sizeof next.of);
         single(&next);
-        for (int32_t d = 0; d < all.count; d++) /* letters of both go into the product */
+        /* Letters of both operands are kept until the product. */
+        for (int32_t d = 0; d < all.count; d++)
             needed[all.of[d]] |= where_is(&next, all.of[d]) >= 0 && i > 0;
         forget(&next, needed);
         if (i == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of a table, chosen by index: alone, or reduced per bag (a group
- * of indices). */
+ * Rows of a table, selected by index: single rows, or rows reduced for each bag (a group of
+ * indices). */
 #include "formula.h"
 #include <math.h>
 
@@ -43,6 +43,20 @@ static tn_status embedding_decompose(const tn_decompose *call)
                    (tn_ints){ shape, places.count + 1 }));
 }
 
+/* Divides each row of gy by the number of times that `index` has the row's index. */
+static tn_tensor *by_frequency(tn_tensor *gy, tn_tensor *index, int64_t table)
+{
+    const tn_device *device = tn_tensor_device(index);
+    int64_t n[1] = { tn_tensor_numel(index) };
+    tn_tensor *flat = tn_reshape(index, (tn_ints){ n, 1 });
+    tn_tensor *counts = tn_scatter_add(tn_tensor_full((tn_ints){ &table, 1 }, 0, TN_F32, device),
+                                       flat, tn_tensor_full((tn_ints){ n, 1 }, 1, TN_F32, device),
+                                       0);
+    tn_tensor *each = tn_reshape(tn_index_select(counts, flat, 0), tn_tensor_shape(index));
+
+    return tn_div(gy, tn_unsqueeze(tn_cast(each, tn_tensor_dtype(gy)), -1), NULL);
+}
+
 static tn_status embedding_derive(tn_derive *d)
 {
     const tn_embedding_options *o = d->options;
@@ -61,6 +75,8 @@ static tn_status embedding_derive(tn_derive *d)
 
         gy = tn_where(tn_unsqueeze(mask, -1), tn__scalar_number(gy, 0), gy);
     }
+    if (o->scale_grad_by_freq)
+        gy = by_frequency(gy, index, table.at[0]);
     d->gin[0] = tn__common_scattered(d, tn__common_spread(index, (tn_ints){ rows, 2 }, 0),
                                      tn_reshape(gy, (tn_ints){ rows, 2 }), 0);
     return TN_OK;
@@ -99,10 +115,11 @@ static tn_status embedding_bag_infer(tn_infer *infer)
         return tn_error_last_code();
     for (int32_t d = 0; factors != NULL && d < index->ndim; d++)
         if (factors->ndim != index->ndim || factors->shape[d] != index->shape[d])
-            return tn_fail(TN_ERR_VALUE,
-                           "per_sample_weights: wrong shape, got %s; expected that of index, %s",
-                           tn__common_text(text, tn__common_shape(factors)),
-                           tn__common_text(text_o, tn__common_shape(index)));
+            return tn_fail(
+                TN_ERR_VALUE,
+                "per_sample_weights: wrong shape, got %s; expected the shape of index, %s",
+                tn__common_text(text, tn__common_shape(factors)),
+                tn__common_text(text_o, tn__common_shape(index)));
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx >= weight->shape[0] || o->padding_idx < -weight->shape[0]))
         return tn_fail(
@@ -113,7 +130,7 @@ static tn_status embedding_bag_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* 1 where an index counts, else 0, in the weight's dtype; NULL without an error: all count. */
+/* Returns a bool tensor: true where an index counts, false where it is padding_idx. */
 static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
 {
     if (padding < 0)
@@ -121,7 +138,8 @@ static tn_tensor *counting(tn_tensor *weight, tn_tensor *index, int64_t padding)
     return tn_ne(index, tn__scalar_number(index, (double)padding));
 }
 
-/* offsets, checked on the host: they rise from 0 and stay within n. */
+/* Copies `offsets` to the host and checks that they rise from 0 and are at most n. Returns memory
+ * for tn_free(), or NULL and sets the error. */
 static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
 {
     int64_t *at;
@@ -136,17 +154,19 @@ static int64_t *read_offsets(tn_tensor *offsets, int64_t n, int64_t *count)
     }
     for (int64_t i = 0; i < *count; i++)
         if (at[i] < (i == 0 ? 0 : at[i - 1]) || at[i] > n || (i == 0 && at[0] != 0)) {
-            tn_fail(TN_ERR_VALUE,
-                    "embedding_bag: offsets[%lld]: out of range, got %lld; expected 0 first, no "
-                    "decrease, and at most %lld, the number of indices",
-                    (long long)i, (long long)at[i], (long long)n);
+            tn_fail(
+                TN_ERR_VALUE,
+                "embedding_bag: offsets[%lld]: out of range, got %lld; expected offsets that start "
+                "at 0, never decrease and are at most %lld, the number of indices",
+                (long long)i, (long long)at[i], (long long)n);
             tn_free(at);
             return NULL;
         }
     return at;
 }
 
-/* The bag of every index: the number of offsets at or before it, minus one. */
+/* Returns the number of the bag of each index. The bag of an index is the last one that starts at
+ * or before it. */
 static tn_tensor *bags_of(tn_tensor *like, const int64_t *at, int64_t bags, int64_t n)
 {
     int64_t *bag = tn_malloc((size_t)(n > 0 ? n : 1) * sizeof *bag);
@@ -162,7 +182,8 @@ static tn_tensor *bags_of(tn_tensor *like, const int64_t *at, int64_t bags, int6
     return to;
 }
 
-/* Bags padded to one length: index [B, L], and a mask of the places that count. */
+/* Pads all bags to the length of the longest: returns indices [B, L] and sets *counts to a mask
+ * that is true for real indices. */
 static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_tensor **counts)
 {
     int64_t n = tn_tensor_size(index, 0), longest = 0, *place;
@@ -175,7 +196,7 @@ static tn_tensor *squared(tn_tensor *index, const int64_t *at, int64_t bags, tn_
         longest = length > longest ? length : longest;
     }
     longest = longest > 0 ? longest : 1;
-    if (n == 0) { /* nothing to look up: the places that do not count may take any row */
+    if (n == 0) { /* There are no indices at all: padding may select any row. */
         *counts = tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_BOOL, tn_tensor_device(index));
         return tn_tensor_full(TN_SHAPE(bags, longest), 0, TN_I64, tn_tensor_device(index));
     }
@@ -232,7 +253,7 @@ static tn_tensor *largest(tn_tensor *weight, tn_tensor *index, tn_tensor *counts
     return tn_masked_fill(most, none, 0);
 }
 
-/* [B, L]: every row of the index is a bag. */
+/* Bags of equal length: each row of the index [B, L] is a bag. */
 static tn_tensor *even_bags(const tn_embedding_bag_options *o, tn_tensor *weight, tn_tensor *index,
                             tn_tensor *factors)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Windows of images as columns, and columns back to images. */
+ * im2col (windows of images as columns) and fold (columns added up to images). */
 #include "common.h"
 
-/* Of height and width. */
+/* The geometry of the windows: [0] for the height, [1] for the width. */
 typedef struct windows {
     int64_t kernel[2], dilation[2], padding[2], stride[2];
-    int64_t count[2]; /* of windows */
+    int64_t count[2]; /* number of windows */
 } windows;
 
 static tn_status pair(tn_ints given, int64_t otherwise, int64_t least, const char *name,
@@ -20,8 +20,8 @@ static tn_status pair(tn_ints given, int64_t otherwise, int64_t least, const cha
         out[1] > INT32_MAX)
         return tn_fail(
             TN_ERR_VALUE,
-            "%s: out of range or too many, got %s; expected one or two numbers, %lld to %lld", name,
-            tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
+            "%s: out of range or too many, got %s; expected one or two numbers from %lld to %lld",
+            name, tn__common_text(text, given), (long long)least, (long long)INT32_MAX);
     return TN_OK;
 }
 
@@ -74,7 +74,7 @@ static tn_status im2col_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* [N, C, H, W], padded already, to [N, C * kh * kw, windows]. */
+/* Returns the windows of x [N, C, H, W], already padded, as [N, C * kh * kw, windows]. */
 static tn_tensor *columns(tn_tensor *x, const windows *w)
 {
     static const int64_t order[] = { 0, 1, 4, 5, 2, 3 };
@@ -168,7 +168,7 @@ static tn_status fold_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* Every element goes where im2col would have taken it from. */
+/* Adds every element to the place from which im2col would have taken it. */
 static tn_status fold_decompose(const tn_decompose *call)
 {
     const tn_fold_options *o = call->options;

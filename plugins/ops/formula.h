@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shorthands for derivatives and decompositions, so that these read as formulas. A NULL tensor goes
- * through all of them without a new error. */
+ * Short names for operators, so that derivatives and decompositions read as formulas. If an
+ * argument is NULL, because an earlier step failed, each of them returns NULL without a new
+ * error. */
 #ifndef TN_OPS_FORMULA_H
 #define TN_OPS_FORMULA_H
 
 #include "common.h"
 
-/* ---- of tensors, and of a tensor and a number ---- */
+/* ---- on tensors, or on a tensor and a number ---- */
 
 static inline tn_tensor *number(tn_tensor *like, tn_scalar value)
 {
@@ -30,20 +31,20 @@ static inline tn_tensor *divide(tn_tensor *a, tn_tensor *b)
     return tn_div(a, b, NULL);
 }
 
-/* x + value */
+/* Returns x + value */
 static inline tn_tensor *add_number(tn_tensor *x, double value)
 {
     return tn_add_scalar(x, value);
 }
 
-/* x * factor */
+/* Returns x * factor */
 static inline tn_tensor *times(tn_tensor *x, tn_scalar factor)
 {
     return tn__scalar_is(factor, 1) ? x : tn_mul_scalar(x, factor);
 }
 #define times(x, factor) times(x, TN_SCALAR(factor))
 
-/* x + factor * y */
+/* Returns x + factor * y */
 static inline tn_tensor *plus_times(tn_tensor *x, tn_scalar factor, tn_tensor *y)
 {
     tn_add_options o = TN_ADD_OPTIONS;
@@ -67,7 +68,7 @@ static inline tn_tensor *at_least(tn_tensor *x, double least)
     return tn_clamp(x, &o);
 }
 
-/* min(max(x, min), max); NAN is not a bound */
+/* min(max(x, min), max); a bound that is NaN is ignored */
 static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;
@@ -75,15 +76,6 @@ static inline tn_tensor *clamped(tn_tensor *x, double min, double max)
     o.min = tn_scalar_float(min);
     o.max = tn_scalar_float(max);
     return tn_clamp(x, &o);
-}
-
-/* x with all dimensions from `from` on as one */
-static inline tn_tensor *flattened(tn_tensor *x, int64_t from)
-{
-    tn_flatten_options o = TN_FLATTEN_OPTIONS;
-
-    o.start_dim = from;
-    return tn_flatten(x, &o);
 }
 
 /* ---- masks ---- */
@@ -117,9 +109,10 @@ static inline bool is(const char *text, const char *word)
     return text != NULL && strcmp(text, word) == 0;
 }
 
-/* ---- functions from formulas ---- */
+/* ---- macros that define an operator's functions from a formula ---- */
 
-/* NAME_infer: the status is `result`, in terms of `infer` and the options o. */
+/* Defines NAME_infer, which returns the status `result`, an expression of `infer` and the options
+ * o. */
 #define INFER(name, result)                                                                        \
     static tn_status name##_infer(tn_infer *infer)                                                 \
     {                                                                                              \
@@ -128,8 +121,8 @@ static inline bool is(const char *text, const char *word)
         return result;                                                                             \
     }
 
-/* NAME_derive: gin[0] is `gradient`, in terms of the gradient gy, the input x, the result y (the
- * schema's `save` says which of them exist) and the options o. */
+/* Defines NAME_derive, which sets gin[0] to `gradient`, an expression of the gradient gy, the input
+ * x, the result y and the options o. x and y exist only if the schema's `save` line names them. */
 #define DERIVE(name, gradient)                                                                     \
     static tn_status name##_derive(tn_derive *d)                                                   \
     {                                                                                              \
@@ -140,7 +133,8 @@ static inline bool is(const char *text, const char *word)
         return TN_OK;                                                                              \
     }
 
-/* NAME_decompose: the output is `result`, in terms of in[], the first input x and the options o. */
+/* Defines NAME_decompose, which computes the output as `result`, an expression of the inputs in[],
+ * the first input x and the options o. */
 #define DECOMPOSE(name, result)                                                                    \
     static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
@@ -151,7 +145,7 @@ static inline bool is(const char *text, const char *word)
         return tn__common_given(call->out, result);                                                \
     }
 
-/* The same of an operator that is a derivative: of the gradient gy and the input x. */
+/* Like DECOMPOSE, for an operator whose inputs are a gradient gy and the x of another operator. */
 #define DECOMPOSE_GRAD(name, result)                                                               \
     static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
@@ -162,7 +156,8 @@ static inline bool is(const char *text, const char *word)
         return tn__common_given(call->out, result);                                                \
     }
 
-/* NAME_decompose: the status is `result`, in terms of call, in[], out[] and the options o. */
+/* Defines NAME_decompose, which returns the status `result`, an expression of call, in[], out[] and
+ * the options o that sets out[]. */
 #define DECOMPOSE_INTO(name, result)                                                               \
     static tn_status name##_decompose(const tn_decompose *call)                                    \
     {                                                                                              \
@@ -173,13 +168,13 @@ static inline bool is(const char *text, const char *word)
         return result;                                                                             \
     }
 
-/* An operator that is only inferred and decomposed: both as a status. */
+/* Defines an operator that has only inference and a decomposition, both given as a status. */
 #define COMPOSED(name, infer_, decompose_)                                                         \
     INFER(name, infer_)                                                                            \
     DECOMPOSE_INTO(name, decompose_)                                                               \
     TN__OP(name, .infer = name##_infer, .decompose = name##_decompose)
 
-/* An operator of one input, elementwise, with its decomposition and its derivative. */
+/* Defines an elementwise operator of one input from its decomposition and its derivative. */
 #define UNARY(name, result, gradient)                                                              \
     DECOMPOSE(name, result)                                                                        \
     DERIVE(name, gradient)                                                                         \

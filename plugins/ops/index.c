@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements chosen by index or by mask. */
-#include "common.h"
+ * Elements selected by index or by mask. */
+#include "index.h"
 
 static tn_status sizes_differ(const tn_view *x, const tn_view *index, const char *rule)
 {
     char text_x[TN__TEXT], text_i[TN__TEXT];
 
-    return tn_fail(TN_ERR_RUNTIME, "index: wrong shape, got %s for x %s; expected %s",
+    return tn_fail(TN_ERR_RUNTIME,
+                   "index: wrong shape, got %s for a tensor of shape %s; expected %s",
                    tn__common_text(text_i, tn__common_shape(index)),
                    tn__common_text(text_x, tn__common_shape(x)), rule);
 }
@@ -43,7 +44,7 @@ static tn_status gather_derive(tn_derive *d)
     return TN_OK;
 }
 
-static tn_status into_infer(tn_infer *infer, int64_t dim)
+tn_status index_into_infer(tn_infer *infer, int64_t dim)
 {
     const tn_view *x = infer->in[0], *index = infer->in[1], *src = infer->in[2];
     tn_status status = index_fits(x, index, dim);
@@ -68,16 +69,15 @@ static tn_status into_infer(tn_infer *infer, int64_t dim)
 
 static tn_status scatter_infer(tn_infer *infer)
 {
-    return into_infer(infer, ((const tn_scatter_options *)infer->options)->dim);
+    return index_into_infer(infer, ((const tn_scatter_options *)infer->options)->dim);
 }
 
 static tn_status scatter_add_infer(tn_infer *infer)
 {
-    return into_infer(infer, ((const tn_scatter_add_options *)infer->options)->dim);
+    return index_into_infer(infer, ((const tn_scatter_add_options *)infer->options)->dim);
 }
 
-/* What the used corner of src gets, in all of src's shape. */
-static tn_tensor *corner(tn_tensor *gradient, tn_ints shape)
+tn_tensor *index_corner(tn_tensor *gradient, tn_ints shape)
 {
     for (int64_t d = 0; d < shape.count && gradient != NULL; d++) {
         int64_t sizes[TN_MAX_DIMS];
@@ -101,7 +101,7 @@ static tn_status scatter_derive(tn_derive *d)
     if (tn__needs(d, 0))
         d->gin[0] = tn_scatter(gy, index, tn__common_zeros(gy, tn_tensor_shape(index)), o->dim);
     if (tn__needs(d, 2))
-        d->gin[2] = corner(tn_gather(gy, index, o->dim), tn__common_in_shape(d, 2));
+        d->gin[2] = index_corner(tn_gather(gy, index, o->dim), tn__common_in_shape(d, 2));
     return TN_OK;
 }
 
@@ -111,12 +111,14 @@ static tn_status scatter_add_derive(tn_derive *d)
 
     d->gin[0] = d->gout[0];
     if (tn__needs(d, 2))
-        d->gin[2] = corner(tn_gather(d->gout[0], d->in[1], o->dim), tn__common_in_shape(d, 2));
+        d->gin[2] = index_corner(tn_gather(d->gout[0], d->in[1], o->dim),
+                                 tn__common_in_shape(d, 2));
     return TN_OK;
 }
-/* ---- rows ---- */
 
-static tn_status row_of_indices(const tn_view *index)
+/* ---- index_select, index_add ---- */
+
+tn_status index_row(const tn_view *index)
 {
     if (index->ndim <= 1)
         return TN_OK;
@@ -134,7 +136,7 @@ static tn_status index_select_infer(tn_infer *infer)
     tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
 
     if (status == TN_OK)
-        status = row_of_indices(index);
+        status = index_row(index);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     if (status == TN_OK && x->ndim > 0)
         status = tn__common_index_into(x, dim, index);
@@ -158,17 +160,16 @@ static tn_status index_select_decompose(const tn_decompose *call)
                   dim));
 }
 
-static tn_status index_add_infer(tn_infer *infer)
+tn_status index_slices_infer(tn_infer *infer, int64_t along)
 {
-    const tn_index_add_options *o = infer->options;
     const tn_view *x = infer->in[0], *index = infer->in[1], *src = infer->in[2];
     char text_x[TN__TEXT], text_s[TN__TEXT];
     int32_t dim;
-    tn_status status = tn__common_dim(o->dim, x->ndim, &dim);
+    tn_status status = tn__common_dim(along, x->ndim, &dim);
     bool fits = src->ndim == x->ndim;
 
     if (status == TN_OK)
-        status = row_of_indices(index);
+        status = index_row(index);
     if (status != TN_OK)
         return status;
     if (tn_view_dtype(src) != tn_view_dtype(x))
@@ -182,14 +183,21 @@ static tn_status index_add_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "src: wrong shape, got %s; expected that of x %s, with as many elements along dim %d "
-            "as index has",
+            "src: wrong shape, got %s; expected the shape of x %s, but with one element for each "
+            "index along dim %d",
             tn__common_text(text_s, tn__common_shape(src)),
             tn__common_text(text_x, tn__common_shape(x)), (int)dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
-    if (x->ndim > 0)
-        status = tn__common_index_into(x, dim, index);
-    return status == TN_OK ? tn__scalar_factor(tn_view_dtype(x), o->alpha, "alpha") : status;
+    return x->ndim > 0 ? tn__common_index_into(x, dim, index) : TN_OK;
+}
+
+static tn_status index_add_infer(tn_infer *infer)
+{
+    const tn_index_add_options *o = infer->options;
+    tn_status status = index_slices_infer(infer, o->dim);
+
+    return status == TN_OK ? tn__scalar_factor(tn_view_dtype(infer->in[0]), o->alpha, "alpha")
+                           : status;
 }
 
 static tn_status index_add_decompose(const tn_decompose *call)
@@ -206,7 +214,7 @@ static tn_status index_add_decompose(const tn_decompose *call)
                                   src, dim));
 }
 
-/* ---- by mask ---- */
+/* ---- nonzero, masked_select ---- */
 
 static tn_status nonzero_infer(tn_infer *infer)
 {
@@ -237,9 +245,10 @@ static tn_status masked_select_decompose(const tn_decompose *call)
                             tn_gather(tn_reshape(tn_expand(call->in[0], shape), row), places, 0));
 }
 
-/* ---- places that several indices name ---- */
+/* ---- index_put: several index tensors ---- */
 
-/* The broadcast shape of the indices, then the dimensions of x that they do not index. */
+/* Computes the shape that the indices select: the broadcast shape of the indices, to which the
+ * caller appends the dimensions of x that are not indexed. */
 static tn_status chosen(const tn_view *x, const tn_view *const *indices, int64_t n, tn_meta *meta)
 {
     tn_infer all = { TN_HEAD(tn_infer), .in = indices, .n_in = n, .n_out = 1, .out = meta };
@@ -293,26 +302,27 @@ static tn_status index_put_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* How far into the row-major elements an index goes: gather refuses what is out of range. */
+/* Converts an index along one dimension to offsets in the row-major elements. gather reports
+ * indices that are out of range. */
 static tn_tensor *offsets_of(tn_tensor *index, int64_t size, int64_t step, tn_ints shape)
 {
     int64_t flat[1] = { tn_tensor_numel(index) };
     tn_tensor *at = tn_reshape(index, (tn_ints){ flat, 1 });
     tn_tensor *steps = tn_mul_scalar(tn_arange(index, 0, (double)size, NULL), (double)step);
 
-    at = tn_where(tn_lt(at, tn__scalar_number(index, 0)), tn_add_scalar(at, (double)size), at);
+    at = index_from_end(at, size);
     return tn_expand(tn_reshape(tn_gather(steps, at, 0), tn_tensor_shape(index)), shape);
 }
 
-/* One index, which selects rows of x: scatter with the index expanded, which checks the range. */
+/* index_put with one index, which selects rows of x: a scatter with the expanded index, which
+ * checks the range. */
 static tn_status put_rows(tn_tensor *const *in, bool accumulate, tn_meta *meta, tn_tensor **out)
 {
     const tn_view *x = tn_tensor_view(in[0]);
     int64_t row[1] = { tn_tensor_numel(in[2]) }, shape[TN_MAX_DIMS];
     tn_tensor *at = tn_reshape(in[2], (tn_ints){ row, 1 }), *values;
 
-    at = tn_where(tn_lt(at, tn__scalar_number(in[2], 0)), tn_add_scalar(at, (double)x->shape[0]),
-                  at);
+    at = index_from_end(at, x->shape[0]);
     rest_of(x, 1, meta);
     for (int64_t d = 0; d < x->ndim; d++)
         shape[d] = d == 0 ? row[0] : x->shape[d];
@@ -352,7 +362,7 @@ static tn_status index_put_decompose(const tn_decompose *call)
             return tn_error_last_code();
         step *= x->shape[i];
     }
-    /* every element of what an index names */
+    /* the offsets of all elements in the rows that the indices select */
     row[0] = tn__common_count((tn_ints){ meta.shape, ndim });
     open[0] = row[0];
     open[1] = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products with the weights of a layer: linear, linear with an activation, bilinear. */
+ * Products with weights of layers: linear, linear_activation, bilinear. */
 #include "matmul.h"
 static tn_status linear_infer(tn_infer *infer)
 {
@@ -37,7 +37,8 @@ static tn_status linear_decompose(const tn_decompose *call)
     return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2], NULL) : y);
 }
 
-/* gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over them */
+/* With gz the gradient of x w^T + b: gx = gz . w; gw = gz^T . x over all rows; gb = gz summed over
+ * all rows. */
 static void linear_back(tn_derive *d, tn_tensor *gz)
 {
     const tn_meta *x = &d->in_meta[0], *w = &d->in_meta[1];
@@ -60,9 +61,10 @@ static tn_status linear_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- linear and what follows it ---- */
+/* ---- linear with an activation ---- */
 
-/* How an activation is computed, and its derivative from the result or from the input. */
+/* The activations, and whether their derivative is computed from the result; if not, it is computed
+ * from the input. */
 static const struct follower {
     const char *name;
     bool by_result;
@@ -95,7 +97,8 @@ static tn_tensor *follow(int which, tn_tensor *z)
     }
 }
 
-/* `seen` is the result or the input, as the activation needs it. */
+/* Returns the gradient of the input of activation `which`. `seen` is the activation's result if
+ * followers[which].by_result, else its input. */
 static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
 {
     switch (which) {
@@ -107,8 +110,8 @@ static tn_tensor *follow_back(int which, tn_tensor *gy, tn_tensor *seen)
     }
 }
 
-/* Whether `before` is stored: the derivative needs the input of the activation, or its result is
- * not available because the residual was added. */
+/* Returns whether out[1] stores the input of the activation. It does if the derivative needs this
+ * input, or if the result cannot be recovered because a residual was added to it. */
 static bool keeps_before(int which, bool residual)
 {
     return !followers[which].by_result || (which != NONE && residual);
@@ -138,7 +141,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
         fits = residual->shape[d] == y->shape[d];
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME,
-                       "residual: wrong shape, got %s; expected that of the result, %s",
+                       "residual: wrong shape, got %s; expected the shape of the result, %s",
                        tn__common_text(text, tn__common_shape(residual)),
                        tn__common_text(text_y, (tn_ints){ y->shape, y->ndim }));
     if (keeps_before(which, residual != NULL))
@@ -204,7 +207,8 @@ static tn_status bilinear_infer(tn_infer *infer)
     return tn__matmul_all_same_dtype(infer);
 }
 
-/* [1, N, i] . [o, i, j] = [o, N, j]; times b [N, j], summed over j: [o, N], transposed. */
+/* [1, N, i] . [o, i, j] = [o, N, j]; this times b [N, j], summed over j, is [o, N], which is
+ * transposed. */
 static tn_status bilinear_decompose(const tn_decompose *call)
 {
     int64_t last[1] = { -1 }, rows[2], shape[TN_MAX_DIMS], n = 1;

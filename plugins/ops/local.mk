@@ -4,6 +4,8 @@ TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
 	%D%/activation.c \
 	%D%/arithmetic.c \
+	%D%/arithmetic_float.c \
+	%D%/arithmetic_integer.c \
 	%D%/arithmetic_ternary.c \
 	%D%/attention.c \
 	%D%/attention_multi_head.c \
@@ -20,9 +22,24 @@ plugins_ops_la_SOURCES = \
 	%D%/dropout.c \
 	%D%/einsum.c \
 	%D%/embedding.c \
+	%D%/fft.c \
+	%D%/fft_frequency.c \
+	%D%/fft.h \
+	%D%/fft_steps.c \
 	%D%/fold.c \
 	%D%/formula.h \
 	%D%/index.c \
+	%D%/index.h \
+	%D%/index_copy.c \
+	%D%/index_reduce.c \
+	%D%/index_repeat.c \
+	%D%/linalg.h \
+	%D%/linalg_covariance.c \
+	%D%/linalg_derived.c \
+	%D%/linalg_norm.c \
+	%D%/linalg_orthogonal.c \
+	%D%/linalg_product.c \
+	%D%/linalg_solve.c \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss.h \
@@ -41,9 +58,11 @@ plugins_ops_la_SOURCES = \
 	%D%/pool_fractional.c \
 	%D%/pool_nd.c \
 	%D%/random.c \
+	%D%/random_distribution.c \
 	%D%/reduction.c \
 	%D%/reduction.h \
 	%D%/reduction_extreme.c \
+	%D%/reduction_nan.c \
 	%D%/reduction_norm.c \
 	%D%/resample.c \
 	%D%/resample_grid.c \
@@ -51,12 +70,20 @@ plugins_ops_la_SOURCES = \
 	%D%/scalar.c \
 	%D%/scalar.h \
 	%D%/scan.c \
+	%D%/scan_extreme.c \
+	%D%/search.c \
 	%D%/shape.c \
 	%D%/shape_join.c \
 	%D%/shape_slice.c \
 	%D%/softmax.c \
 	%D%/sort.c \
+	%D%/sort_rank.c \
+	%D%/special.c \
+	%D%/special_bessel.c \
+	%D%/special_gamma.c \
+	%D%/stft.c \
 	%D%/unary.c \
+	%D%/unique.c \
 	%D%/window.c \
 	%D%/window.h
 plugins_ops_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(builddir)/plugins/ops -I$(srcdir)/plugins/ops

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of classes: negative log-likelihood and cross entropy, with weights or without. */
+ * Classification losses: negative log-likelihood and cross entropy, with or without class
+ * weights. */
 #include "loss.h"
 
 static tn_status nll_loss_infer(tn_infer *infer)
@@ -35,7 +36,7 @@ static tn_status nll_loss_derive(tn_derive *d)
     const tn_nll_loss_options *o = d->options;
     tn_nll_loss_grad_options options = TN_NLL_LOSS_GRAD_OPTIONS;
 
-    if (d->gout[0] == TN_NONE) { /* only `total` was used: it is a count */
+    if (d->gout[0] == TN_NONE) { /* only the output `total` was used, a count without a gradient */
         d->gin[0] = TN_NONE;
         return TN_OK;
     }
@@ -61,8 +62,8 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
         tn_view_dtype(total) != tn_view_dtype(gy))
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy, target or total: wrong, got %s (%s), %s and %s; with reduction %s expected %s, "
-            "[N] and [] of gy's dtype",
+            "gy, target or total: wrong shape or dtype, got %s (%s), %s and %s; with reduction %s "
+            "expected %s, [N] and [] of gy's dtype",
             tn__common_text(text, tn__common_shape(gy)), tn_dtype_name(tn_view_dtype(gy)),
             tn__common_text(text_t, tn__common_shape(target)), tn_dtype_name(tn_view_dtype(total)),
             o->reduction, none ? "[N]" : "[]");
@@ -73,7 +74,8 @@ static tn_status nll_loss_grad_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* Linear in gy: what nll_loss does to the gradient that comes. */
+/* nll_loss_grad is linear in gy, so the gradient with respect to gy is nll_loss of the incoming
+ * gradient. */
 static tn_status nll_loss_grad_derive(tn_derive *d)
 {
     const tn_nll_loss_grad_options *o = d->options;
@@ -109,8 +111,8 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x or target: wrong shape, got %s and %s; expected target as x without its class "
-            "dimension (1, or 0 of a vector)",
+            "x or target: wrong shape, got %s and %s; expected a target of x's shape without the "
+            "class dimension (dimension 1, or 0 if x is a vector)",
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_t, tn__common_shape(target)));
     infer->out[0].dtype = tn_view_dtype(x);
@@ -119,7 +121,7 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* [N, d1, ..., C] as rows of classes. */
+/* Returns x [N, C, d1, ...] with the classes last and all other dimensions merged: [rows, C]. */
 static tn_tensor *rows_of(tn_tensor *x, int64_t classes, int64_t rows)
 {
     int64_t order[TN_MAX_DIMS];
@@ -135,7 +137,8 @@ static tn_tensor *rows_of(tn_tensor *x, int64_t classes, int64_t rows)
     return ndim == 2 ? x : tn_reshape(x, TN_SHAPE(rows, classes));
 }
 
-/* (1 - e) x + e / C * sum_c x, which at the target is what label smoothing asks for. */
+/* Label smoothing: returns (1 - e) x + e / C * sum_c x. nll_loss of the result is the smoothed
+ * loss. */
 static tn_tensor *smoothed(tn_tensor *x, double e, int64_t classes)
 {
     tn_sum_options sum = TN_SUM_OPTIONS;
@@ -185,10 +188,10 @@ static tn_status weighted_classes(const tn_infer *infer, bool shares)
                         : d == at || target->shape[d - 1] == x->shape[d];
     if (!fits)
         return tn_fail(TN_ERR_RUNTIME,
-                       "x or target: wrong shape, got %s and %s; expected target %s",
+                       "x or target: wrong shape, got %s and %s; expected a target of x's shape%s",
                        tn__common_text(text, tn__common_shape(x)),
                        tn__common_text(text_t, tn__common_shape(target)),
-                       shares ? "of the same shape" : "the same without the classes");
+                       shares ? "" : " without the class dimension");
     if (weight != NULL && (weight->ndim != 1 || weight->shape[0] != x->shape[at]))
         return tn_fail(TN_ERR_RUNTIME,
                        "weight: wrong shape, got %s; expected [%lld], one for each class",
@@ -201,7 +204,7 @@ static bool is_share(tn_dtype dtype)
     return (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
 }
 
-/* [C] to the shape of x with the classes at `at` */
+/* Returns the weight [C] with a shape that broadcasts to x, with the classes in dimension `at`. */
 static tn_tensor *along_classes(tn_tensor *weight, tn_tensor *x, int64_t at)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -212,8 +215,8 @@ static tn_tensor *along_classes(tn_tensor *weight, tn_tensor *x, int64_t at)
     return tn_reshape(weight, (tn_ints){ shape, ndim });
 }
 
-/* From log-probabilities x: each target with its weight; `smoothing` spreads a share over all
- * classes. */
+/* Returns the loss of log-probabilities x for targets given as class indices, each with the weight
+ * of its class. `smoothing` is the share of the loss that is spread over all classes. */
 static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, int64_t ignore,
                            double smoothing, const char *reduction)
 {
@@ -224,7 +227,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     tn_squeeze_options one = TN_SQUEEZE_OPTIONS;
 
     one.dims = (tn_ints){ &at, 1 };
-    /* ignored targets contribute 0, forward and backward */
+    /* ignored targets contribute 0 to the loss and to the gradient */
     y = tn_masked_fill(tn_neg(tn_squeeze(tn_gather(x, tn_unsqueeze(safe, at), at), &one)), out,
                        0.0);
     if (y == NULL)
@@ -247,7 +250,7 @@ static tn_tensor *by_index(tn_tensor *x, tn_tensor *target, tn_tensor *weight, i
     return reduced(each, reduction);
 }
 
-/* Of log-probabilities x and a share of the target for each class. */
+/* Returns the loss of log-probabilities x for targets given as a probability for each class. */
 static tn_tensor *by_share(tn_tensor *x, tn_tensor *target, tn_tensor *weight, double smoothing,
                            const char *reduction)
 {
@@ -270,7 +273,7 @@ static tn_status cross_entropy_weighted_infer(tn_infer *infer)
     tn_dtype dtype = tn_view_dtype(infer->in[1]);
     tn_status status;
 
-    if (is_share(dtype)) /* probabilities are promoted with the others, indices are not */
+    if (is_share(dtype)) /* probabilities take part in type promotion, indices do not */
         infer->dtype = tn_dtype_promote(infer->dtype, dtype);
     status = check(infer, o->reduction);
     if (status == TN_OK && dtype != TN_I64 && !is_share(dtype))

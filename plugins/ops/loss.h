@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the losses share. */
+ * Helpers for all losses. */
 #ifndef TN_OPS_LOSS_H
 #define TN_OPS_LOSS_H
 
@@ -45,7 +45,7 @@ static inline tn_status check(tn_infer *infer, const char *reduction)
     return status == TN_OK ? tn__common_open(infer) : status;
 }
 
-/* The inputs broadcast together. */
+/* Like check(), for losses whose inputs broadcast together. */
 static inline tn_status check_each(tn_infer *infer, const char *reduction)
 {
     tn_status status = check_word(reduction);
@@ -66,13 +66,13 @@ static inline tn_status check_each(tn_infer *infer, const char *reduction)
         tn_status status = check_(infer, o->reduction);                                            \
         return status == TN_OK ? check_more : status;                                              \
     }
-/* A loss whose elements are `expression`, in terms of the inputs in[] and the options o. */
+/* Defines a loss whose elements are `expression`, in terms of the inputs in[] and the options o. */
 #define LOSS(name, check_more, expression)                                                         \
     LOSS_INFER(name, check, check_more)                                                            \
     DECOMPOSE(name, reduced(expression, o->reduction))                                             \
     TN__OP(name, .infer = name##_infer, .decompose = name##_decompose)
-/* The same where all inputs broadcast together. Devices may have kernels for these, which run while
- * no gradient is wanted, or where there is a derivative. */
+/* Like LOSS, for losses whose inputs broadcast together. Devices may have kernels for these losses.
+ * A kernel runs if no gradient is recorded or if the loss has a derivative. */
 #define EACH(name, check_more, expression, derive_)                                                \
     LOSS_INFER(name, check_each, check_more)                                                       \
     DECOMPOSE(name, reduced(expression, o->reduction))                                             \

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connectionist temporal classification: the forward recursion in logarithms over the target with
- * blanks between its elements, for the whole batch at once. Derivatives follow from the operators
- * that it is made of, except for what with_scores() adds. */
+ * Connectionist temporal classification (CTC): the forward recursion in log space for the whole
+ * batch at once. The recursion runs over each target with blanks between, before and after its
+ * elements. Gradients come from the operators of the decomposition, plus the term that
+ * with_scores() adds. */
 #include "formula.h"
 
 #include <math.h>
 
 struct ctc {
-    int64_t t, n, c, s; /* s: 2 * longest target + 1 */
-    int64_t *label;     /* [N, S] of the stretched target */
-    bool *skip;         /* [N, S]: the blank before may be left out */
-    int64_t *last;      /* [N, 2]: indices of the last element and the last blank */
-    bool *alone;        /* [N]: the target is empty, so there is no last element */
+    int64_t t, n, c, s; /* T, N, C of log_probs; s: 2 * length of the longest target + 1 */
+    int64_t *label;     /* [N, S]: the targets with blanks */
+    bool *skip;         /* [N, S]: true if the blank before this element may be left out */
+    int64_t *last;      /* [N, 2]: positions of the last target element and of the last blank */
+    bool *alone;        /* [N]: true if the target is empty, so that it has no last element */
     int64_t *input, *target;
 };
 
@@ -53,7 +54,8 @@ static tn_status ctc_loss_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* Whole numbers of any dtype, on the host. */
+/* Copies integers of any dtype to the host as int64. Returns memory for tn_free(), or NULL and sets
+ * the error. */
 static int64_t *read(tn_tensor *x)
 {
     int64_t count = tn__common_count(tn_tensor_shape(x));
@@ -79,10 +81,10 @@ static tn_status check(const struct ctc *k, tn_ints targets, const int64_t *labe
             (targets.count == 2 && length > targets.at[1]))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "ctc_loss: sequence %lld has input length %lld of %lld and target length "
-                "%lld%s",
+                "ctc_loss: sequence %lld: wrong length, got input length %lld (expected 0 to "
+                "%lld) and target length %lld (expected 0 or more%s)",
                 (long long)n, (long long)k->input[n], (long long)k->t, (long long)length,
-                targets.count == 2 ? ", more than targets holds, or a negative one" : "");
+                targets.count == 2 ? ", at most the row length of targets" : "");
         for (int64_t i = 0; targets.count == 2 && i < length; i++) {
             int64_t value = label[n * targets.at[1] + i];
 
@@ -155,7 +157,7 @@ static tn_tensor *placed(const void *values, tn_ints shape, tn_dtype dtype, tn_t
     return to;
 }
 
-/* x[n, s - by], minus infinity where that is before the beginning. */
+/* Shifts x by `by` positions: element s is x[n, s - by], or minus infinity if s < by. */
 static tn_tensor *later(tn_tensor *x, int64_t by)
 {
     tn_pad_options o = TN_PAD_OPTIONS;
@@ -169,8 +171,8 @@ static tn_tensor *later(tn_tensor *x, int64_t by)
     return tn_pad(tn_narrow(x, 1, 0, tn_tensor_size(x, 1) - by), TN_SHAPE(by, 0), &o);
 }
 
-/* Log of the sum of exponentials. Where all parts are impossible the sum is too, and has no
- * gradient. */
+/* Returns the logarithm of the sum of exponentials. If all parts are minus infinity (impossible),
+ * the result is, too, and it has no gradient. */
 static tn_tensor *either(tn_tensor *const *parts, int64_t count)
 {
     int64_t first = 0;
@@ -186,7 +188,7 @@ static tn_tensor *either(tn_tensor *const *parts, int64_t count)
                           none, -INFINITY);
 }
 
-/* The logarithm of the probability of each target, [N]. */
+/* Returns the logarithm of the probability of each target, [N]. */
 static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
 {
     tn_tensor *label = placed(k->label, TN_SHAPE(k->n, k->s), TN_I64, x);
@@ -199,7 +201,7 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
     if (label == NULL || barred == NULL || last == NULL || alone == NULL || length == NULL)
         return NULL;
     step = tn_gather(x, tn_expand(label, TN_SHAPE(k->t, k->n, k->s)), 2);
-    /* before the first element: all of the probability in front of the first blank */
+    /* the recursion starts with only the first blank or the first element possible */
     alpha = tn_tensor_full(TN_SHAPE(k->n, k->s), -INFINITY, tn_tensor_dtype(x),
                            tn_tensor_device(x));
     if (alpha == NULL || step == NULL)
@@ -232,14 +234,17 @@ static tn_tensor *recursion(const struct ctc *k, tn_tensor *x)
     parts[1] = tn_select(ends, 1, 1);
     if (parts[0] == NULL || parts[1] == NULL)
         return NULL;
-    /* a sequence of no elements says nothing: certain for an empty target, impossible for others */
+    /* for an input of length 0 alpha stays minus infinity (impossible); loss_of() then sets the
+     * loss of an empty target to 0 */
     return either(parts, 2);
 }
 
-/* The gradient of log_probs is PyTorch's, which includes the step from probabilities to scores even
- * where no log_softmax produced them. It is the gradient of the probabilities' sum, whose value is
- * subtracted again. An impossible target has NaN as its gradient unless `zeros` are wanted: an
- * infinite y times 1 and over 1 gives infinity minus infinity, any other y adds nothing. */
+/* Adds the term by which PyTorch's gradient of log_probs differs from the true gradient: PyTorch
+ * includes the step from log-probabilities to scores even if no log_softmax computed them. The term
+ * is the sum of the probabilities minus the same sum detached, so its value is 0 and only its
+ * gradient counts. If the target is impossible (y is infinite) and `zeros` is false, the gradient
+ * must be NaN as in PyTorch: y * one / one then adds infinity minus infinity to the gradient; for
+ * other y it changes nothing. */
 static tn_tensor *with_scores(const struct ctc *k, tn_tensor *x, tn_tensor *y, bool zeros)
 {
     int64_t dims[] = { 0, 2 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Losses of two tensors, element by element, decomposed into other operators. */
+ * Losses computed element by element from two tensors, decomposed into other operators. */
 #include "loss.h"
 
 #include <math.h>
 
-/* x and target have to have one shape. PyTorch broadcasts with a warning; that is nearly always a
- * mistake. */
+/* Fails unless x and target have the same shape. PyTorch would broadcast with a warning, but
+ * different shapes are nearly always a mistake. */
 static tn_status same_shape(const tn_infer *infer)
 {
     const tn_view *x = infer->in[0], *target = infer->in[1];
@@ -33,7 +33,7 @@ static tn_status positive(double value, const char *name, bool zero)
                          zero ? "0 or more" : "more than 0");
 }
 
-/* d = x - target within its bend. */
+/* d = x - target, clamped to [-bend, bend]. */
 static tn_tensor *within(tn_tensor *d, double bend)
 {
     tn_clamp_options o = TN_CLAMP_OPTIONS;
@@ -43,7 +43,8 @@ static tn_tensor *within(tn_tensor *d, double bend)
     return tn_clamp(d, &o);
 }
 
-/* A square up to the bend, then a line: factor c (d - c / 2), c = d within the bend. */
+/* Quadratic for |d| up to the bend, linear beyond: factor c (d - c / 2) with c = d clamped to the
+ * bend. */
 static tn_tensor *bent(tn_tensor *d, double bend, double factor)
 {
     tn_tensor *c = within(d, bend);
@@ -53,7 +54,7 @@ static tn_tensor *bent(tn_tensor *d, double bend, double factor)
     return times(tn_mul(c, tn_add(d, c, &half)), factor);
 }
 
-/* gx = gy factor c, of which each element gets its share of the mean */
+/* gx = gy factor c, divided by the number of elements if the loss is their mean */
 static tn_status bent_derive(tn_derive *d, const char *reduction, double bend, double factor)
 {
     tn_tensor *apart = minus(d->in[0], d->in[1]), *gy = d->gout[0];
@@ -90,7 +91,7 @@ EACH(smooth_l1_loss, positive(o->beta, "beta", true),
 EACH(huber_loss, positive(o->delta, "delta", false), bent(minus(in[0], in[1]), o->delta, 1),
      huber_loss_derive);
 
-/* ---- two classes ---- */
+/* ---- binary cross entropy ---- */
 
 static tn_status binary_cross_entropy_each_infer(tn_infer *infer)
 {
@@ -160,9 +161,9 @@ LOSS(multilabel_soft_margin_loss, same_shape(infer),
      mean_of_classes(weighted(soft_margin(in[0], in[1]), in[2])));
 EACH(soft_margin_loss, TN_OK, tn_log1p(tn_exp(tn_neg(tn_mul(in[1], in[0])))), NULL);
 
-/* ---- distributions ---- */
+/* ---- losses of distributions ---- */
 
-/* x log x, 0 at 0 */
+/* Returns x log x, 0 at 0 */
 static tn_tensor *x_log_x(tn_tensor *x)
 {
     tn_tensor *none = tn_eq(x, number(x, 0));
@@ -218,8 +219,8 @@ static tn_tensor *poisson(tn_tensor *x, tn_tensor *target, const tn_poisson_nll_
 
 EACH(poisson_nll_loss, TN_OK, poisson(in[0], in[1], o), NULL);
 
-/* PyTorch's rule: var has x's shape, or that with one dimension of size 1, or lacks the last
- * one. */
+/* PyTorch's rule: var has x's shape, or x's shape with one dimension set to 1, or x's shape without
+ * the last dimension. */
 static tn_status gaussian_check(const tn_infer *infer, double eps)
 {
     const tn_view *x = infer->in[0], *var = infer->in[2];
@@ -241,7 +242,7 @@ static tn_status gaussian_check(const tn_infer *infer, double eps)
     return positive(eps, "eps", true);
 }
 
-/* The variance is kept from zero, its gradient goes on as if it were not. */
+/* The variance is at least eps, but its gradient passes as if it were not clamped. */
 static tn_tensor *gaussian(tn_tensor *const *in, const tn_gaussian_nll_loss_options *o)
 {
     tn_tensor *var = in[2], *still, *y;

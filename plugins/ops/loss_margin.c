@@ -84,7 +84,7 @@ static tn_status class_shapes(const tn_infer *infer, bool each)
     if (x->ndim == 2)
         fits = target->ndim == (each ? 2 : 1) && target->shape[0] == x->shape[0] &&
                (!each || target->shape[1] == classes);
-    else if (fits) /* one row: a 0-d tensor is a row of one */
+    else if (fits) /* x is a single sample; a 0-d tensor counts as a vector of one element */
         fits = target->ndim == 0 ? !each || classes == 1
                                  : target->ndim == 1 && target->shape[0] == (each ? classes : 1);
     if (!fits)
@@ -140,8 +140,8 @@ static tn_status multi_margin_check(const tn_infer *infer, int64_t p)
 
 LOSS(multi_margin_loss, multi_margin_check(infer, o->p), multi_margin(in, o));
 
-/* Targets count up to the first negative one; target classes are excluded from the other
- * classes. */
+/* Only the target classes before the first negative number count. The margin is computed against
+ * all classes that are not targets. */
 static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
 {
     int64_t last, classes, second = -1, both[2];
@@ -158,10 +158,10 @@ static tn_tensor *multilabel(tn_tensor *x, tn_tensor *target)
     own = tn_gather(x, safe, last);
     if (counts == NULL || own == NULL)
         return NULL;
-    /* among[n, c]: how often c is a target */
+    /* among[n, c]: how many times c is a target */
     among = tn_scatter_add(tn__common_zeros(x, tn_tensor_shape(x)), safe,
                            tn_cast(counts, tn_tensor_dtype(x)), last);
-    /* y[n, t, c] */
+    /* y[n, t, c]: the margin loss of target t against class c */
     y = at_least(add_number(minus(tn_unsqueeze(x, -2), tn_unsqueeze(own, -1)), 1), 0);
     y = tn_mul(y, tn_cast(tn_unsqueeze(counts, -1), tn_tensor_dtype(x)));
     y = tn_masked_fill(y, tn_unsqueeze(tn_gt(among, number(among, 0)), -2), 0.0);

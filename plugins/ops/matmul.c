@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices and vectors. Devices have kernels for bmm; the others are decomposed into
- * it. */
+ * Products of matrices and vectors. Devices have kernels for bmm; the other products are decomposed
+ * into bmm. */
 #include "matmul.h"
 
 static tn_status shapes_differ(const tn_view *a, const tn_view *b, const char *rule)
@@ -40,10 +40,10 @@ static tn_status bmm_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* How a matmul is laid out: a [batch..., m, k], b [batch..., k, n]. */
+/* The sizes of a matmul: a [batch..., m, k] times b [batch..., k, n]. */
 typedef struct product {
     int64_t m, k, n;
-    int64_t batch[TN_MAX_DIMS]; /* broadcast */
+    int64_t batch[TN_MAX_DIMS]; /* batch dimensions after broadcasting */
     int32_t n_batch;
     bool a_vector, b_vector;
 } product;
@@ -102,8 +102,8 @@ static tn_status matmul_infer(tn_infer *infer)
     return status;
 }
 
-/* [batch, rows, columns] of a factor; broadcast batches are views with stride 0 where the strides
- * allow. */
+/* Returns a factor as [batch, rows, columns]. Broadcast batch dimensions stay views with stride 0
+ * if the strides allow it. */
 static tn_tensor *as_batch(tn_tensor *x, const product *p, int64_t batch, int64_t rows,
                            int64_t columns)
 {
@@ -130,7 +130,7 @@ static tn_status matmul_decompose(const tn_decompose *call)
         return status;
     batch = tn__common_count((tn_ints){ p.batch, p.n_batch });
     if (tn_tensor_ndim(call->in[0]) > 2 &&
-        tn_tensor_ndim(call->in[1]) <= 2) /* one tall matrix instead of many */
+        tn_tensor_ndim(call->in[1]) <= 2) /* multiplies all of a as one tall matrix */
         y = tn_bmm(tn_reshape(call->in[0], TN_SHAPE(1, batch * p.m, p.k)),
                    tn_reshape(call->in[1], TN_SHAPE(1, p.k, p.n)));
     else

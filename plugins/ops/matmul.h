@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors about the operands of products. */
+ * Checks and error messages for the operands of matrix products. */
 #ifndef TN_OPS_MATMUL_H
 #define TN_OPS_MATMUL_H
 
@@ -31,7 +31,7 @@ static inline tn_status tn__matmul_all_same_dtype(const tn_infer *infer)
         if (infer->in[i] != NULL && tn_view_dtype(infer->in[i]) != tn_view_dtype(infer->in[0]))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "inputs: different dtypes, got %s and %s; expected one dtype: tn_cast one",
+                "inputs: different dtypes, got %s and %s; expected the same: tn_cast one of them",
                 tn_dtype_name(tn_view_dtype(infer->in[0])),
                 tn_dtype_name(tn_view_dtype(infer->in[i])));
     return TN_OK;

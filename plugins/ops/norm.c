@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization over the last dimensions: minus the mean, divided by the standard deviation. */
+ * Normalization over the last dimensions: subtracts the mean and divides by the standard
+ * deviation. */
 #include "norm.h"
 #include "reduction.h"
 
@@ -22,7 +23,7 @@ static tn_status moments_infer(const tn_view *x, tn_ints dims, tn_meta *mean, tn
     return TN_OK;
 }
 
-/* Whether `part` broadcasts to x without making it larger. */
+/* Fails unless `part` is absent or broadcasts to x without making the result larger than x. */
 static tn_status check_within(const tn_view *part, const tn_view *x, const char *name)
 {
     char text[TN__TEXT], text_x[TN__TEXT];
@@ -40,7 +41,7 @@ static tn_status check_within(const tn_view *part, const tn_view *x, const char 
                           tn__common_text(text_x, tn__common_shape(x)));
 }
 
-/* The same shape as x, under the name `name`. */
+/* Fails unless `part` has the shape of x; the error calls it `name`. */
 static tn_status check_like(const tn_view *part, const tn_view *x, const char *name)
 {
     char text[TN__TEXT], text_x[TN__TEXT];
@@ -49,8 +50,8 @@ static tn_status check_like(const tn_view *part, const tn_view *x, const char *n
     for (int32_t i = 0; fits && i < x->ndim; i++)
         fits = part->shape[i] == x->shape[i];
     return fits ? TN_OK
-                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected that of x, %s", name,
-                          tn__common_text(text, tn__common_shape(part)),
+                : tn_fail(TN_ERR_RUNTIME, "%s: wrong shape, got %s; expected the shape of x, %s",
+                          name, tn__common_text(text, tn__common_shape(part)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
 
@@ -84,7 +85,7 @@ static tn_status standardize_decompose(const tn_decompose *call)
     return call->out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* What the outputs mean and var add to the gradient of x. */
+/* Adds the contributions of the outputs mean and var to gx, the gradient of x. */
 static tn_tensor *moments_back(tn_derive *d, tn_ints dims, tn_tensor *gx)
 {
     double n = members(tn__common_in_shape(d, 0), dims);
@@ -102,7 +103,7 @@ static tn_tensor *moments_back(tn_derive *d, tn_ints dims, tn_tensor *gx)
     return gx;
 }
 
-/* The shape of weight or bias, whichever wants a gradient; none where neither does. */
+/* Returns the shape of weight or bias, whichever needs a gradient; empty if neither does. */
 static tn_ints affine_shape(const tn_derive *d)
 {
     return tn__needs(d, 1)   ? tn__common_in_shape(d, 1)
@@ -141,8 +142,8 @@ static tn_status standardize_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* Checks gy, the moments and the weight against x for all derivatives. `more`: the number of inputs
- * between gy and x. */
+/* Checks gy, mean, var and weight against x for both gradient operators. `more` is the number of
+ * inputs between gy and x. */
 static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints affine_shape)
 {
     const tn_view *gy = infer->in[0], *const *in = infer->in + more, *x = in[1];
@@ -163,7 +164,8 @@ static tn_status back_infer(tn_infer *infer, int more, tn_ints dims, tn_ints aff
         if (!fits)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "%s: wrong shape, got %s for x %s; expected that of the result of standardize",
+                "%s: wrong shape, got %s for x %s; expected x's shape with 1 for each dimension "
+                "in dims",
                 k == 2 ? "mean" : "var", tn__common_text(text, tn__common_shape(moment)),
                 tn__common_text(text_x, tn__common_shape(x)));
     }
@@ -212,7 +214,7 @@ static tn_status standardize_grad_decompose(const tn_decompose *call)
                : tn_error_last_code();
 }
 
-/* ---- followed by relu ---- */
+/* ---- standardize followed by relu ---- */
 
 static tn_status standardize_relu_infer(tn_infer *infer)
 {
@@ -298,7 +300,7 @@ static tn_status standardize_relu_grad_decompose(const tn_decompose *call)
     return call->out[3] != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* ---- over the last dimensions ---- */
+/* ---- layer_norm, rms_norm, local_response_norm ---- */
 
 static tn_status last_infer(tn_infer *infer, tn_ints normalized)
 {
@@ -311,7 +313,8 @@ static tn_status last_infer(tn_infer *infer, tn_ints normalized)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "normalized_shape: wrong sizes, got %s for x %s; expected the last dimensions of x",
+            "normalized_shape: wrong sizes, got %s for x %s; expected the sizes of x's last "
+            "dimensions",
             tn__common_text(text, normalized), tn__common_text(text_x, tn__common_shape(x)));
     for (int64_t k = 1; k < infer->n_in; k++) {
         const tn_view *part = infer->in[k];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What normalization over last dimensions and by channels share. */
+ * Helpers for normalization over the last dimensions and by channels. */
 #ifndef TN_OPS_NORM_H
 #define TN_OPS_NORM_H
 
 #include "formula.h"
 
-/* The dtype in which moments are computed: float32 at least. */
+/* Returns the dtype in which mean and variance are computed: at least float32. */
 static inline tn_dtype tn__normal_wide(tn_dtype dtype)
 {
     return tn_dtype_size(dtype) < 4 ? TN_F32 : dtype;
@@ -17,7 +17,7 @@ static inline tn_tensor *tn__normal_as_wide(tn_tensor *x)
     return x == NULL || x == TN_NONE ? x : tn_cast(x, tn__normal_wide(tn_tensor_dtype(x)));
 }
 
-/* A moment with the digits that x has, or float32's where that are more. */
+/* Casts a mean or variance to the wider of its own dtype (at least float32) and x's dtype. */
 static inline tn_tensor *tn__normal_moment(tn_tensor *moment, tn_tensor *x)
 {
     if (moment == NULL || moment == TN_NONE || x == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization of images [N, C, ...] by channels, with running moments or without. */
+ * Normalization of images [N, C, ...] by channels, with or without running statistics. */
 #include "norm.h"
 
 static tn_status image_infer(tn_infer *infer)
@@ -24,7 +24,8 @@ static tn_status image_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* The same, with running moments that are only read unless `updates`. */
+/* Like image_infer(), for operators with running statistics, which are only read if `updates` is
+ * false. */
 static tn_status running_infer(tn_infer *infer, bool updates)
 {
     if (!updates && TN_HAS(infer, tn_infer, only_read))
@@ -32,7 +33,7 @@ static tn_status running_infer(tn_infer *infer, bool updates)
     return image_infer(infer);
 }
 
-/* [C] as [1, C, 1, ...] */
+/* Returns the tensor [C] as [1, C, 1, ...]. */
 static tn_tensor *per_channel(tn_tensor *x, int32_t ndim)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -51,7 +52,7 @@ static tn_tensor *affine(tn_tensor *y, tn_tensor *weight, tn_tensor *bias)
     return bias == TN_NONE || y == NULL ? y : tn_add(y, bias, NULL);
 }
 
-/* What the running moments come to, written into them; nothing of it is recorded. */
+/* Updates running statistics in place: running += momentum (now - running). Records no gradient. */
 static tn_status run_along(tn_tensor *running, tn_tensor *now, double momentum)
 {
     tn_status status = TN_OK;
@@ -70,7 +71,7 @@ static tn_status run_along(tn_tensor *running, tn_tensor *now, double momentum)
 
 static tn_tensor *flat_row(tn_tensor *x)
 {
-    return tn_flatten(x, NULL);
+    return tn_flatten(x, 0, -1);
 }
 
 static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
@@ -90,7 +91,7 @@ static tn_tensor *by_running(tn_tensor *x, tn_tensor *const *in, double eps)
                    tn_tensor_dtype(x));
 }
 
-/* batch_norm, or with `relu` that and the sum with in[5] before it. */
+/* batch_norm. With `relu`, adds the residual in[5], if present, and applies relu. */
 static tn_status batch_norm(tn_tensor *const *in, const tn_batch_norm_options *o, bool relu,
                             tn_tensor **out)
 {
@@ -140,7 +141,7 @@ static tn_status batch_norm_decompose(const tn_decompose *call)
     return batch_norm(call->in, call->options, false, call->out);
 }
 
-/* NaN gives NaN, as with PyTorch. */
+/* Fails if eps is not positive. NaN is accepted and gives NaN, as in PyTorch. */
 static tn_status check_eps(double eps)
 {
     return eps <= 0.0 ? tn_fail(TN_ERR_VALUE,
@@ -173,7 +174,8 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
     return fits ? image_infer(&plain)
-                : tn_fail(TN_ERR_RUNTIME, "residual: wrong shape, got %s; expected that of x, %s",
+                : tn_fail(TN_ERR_RUNTIME,
+                          "residual: wrong shape, got %s; expected the shape of x, %s",
                           tn__common_text(text, tn__common_shape(residual)),
                           tn__common_text(text_x, tn__common_shape(x)));
 }
@@ -212,7 +214,7 @@ static tn_status instance_norm_decompose(const tn_decompose *call)
     if (!o->use_input_stats) {
         if (call->in[1] == TN_NONE || call->in[2] == TN_NONE)
             return tn_fail(TN_ERR_RUNTIME, "running_mean or running_var: missing; expected both "
-                                           "without use_input_stats");
+                                           "if use_input_stats is false");
         return tn__common_given(call->out, by_running(call->in[0], call->in, o->eps));
     }
     if (n == 1 || ndim == 2)
@@ -264,7 +266,7 @@ static tn_status group_norm_decompose(const tn_decompose *call)
     tn_ints shape = tn_tensor_shape(call->in[0]);
     int64_t last = 2, each = 1;
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
-    /* weight and bias meet the result before it is rounded */
+    /* with weight or bias, computes in float32 at least, so that the result is rounded only once */
     tn_tensor *x = call->in[1] != TN_NONE || call->in[2] != TN_NONE
                        ? tn__normal_as_wide(call->in[0])
                        : call->in[0];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers for many parameters at once, and the norm of all their gradients: checks of
- * the tensors, and decompositions, one parameter after the other. */
+ * Optimizer steps for many parameters at once, and the norm of all gradients: checks of the
+ * tensors, and decompositions, which handle one parameter after the other. */
 #include "common.h"
 
 #include <math.h>
 
-/* ---- what is given --------------------------------------------------------------------------- */
+/* ---- checks of the inputs -------------------------------------------------------------------- */
 
-/* The inputs of each operator: optional numbers, then the list. */
+/* The inputs of each operator: optional numbers (lr, step) as tensors, then the list of tensors. */
 enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST };
 
 static int64_t sgd_group(const tn_sgd_step_options *o)
@@ -21,7 +21,8 @@ static int64_t adam_group(const tn_adam_step_options *o)
     return o->amsgrad ? 5 : 4;
 }
 
-/* A number is an option, or a tensor that can change without a new call. */
+/* Checks that a number is given either as an option or as a 0-d tensor. A tensor's value can change
+ * without a new call, for example when a graph is replayed. */
 static tn_status check_number(const tn_view *tensor, bool option, const char *name)
 {
     char text[TN__TEXT];
@@ -30,16 +31,16 @@ static tn_status check_number(const tn_view *tensor, bool option, const char *na
         return tn_fail(TN_ERR_VALUE, "%s and %s_tensor: too many, got both; expected one of them",
                        name, name);
     if (tensor == NULL && !option)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: it is missing; expected the option, or the input %s_tensor", name,
-                       name);
+        return tn_fail(TN_ERR_VALUE, "%s: missing; expected this option or the input %s_tensor",
+                       name, name);
     if (tensor != NULL && tensor->ndim != 0)
         return tn_fail(TN_ERR_VALUE, "%s_tensor: wrong shape, got %s; expected no dimensions", name,
                        tn__common_text(text, tn__common_shape(tensor)));
     return TN_OK;
 }
 
-/* Tensors from input `first` on in groups of `size`, all of a group with one shape and dtype. */
+/* Checks the tensors from input `first_input` on. They form groups of `size`, one for each
+ * parameter; all tensors of a group must have the same shape and dtype. */
 static tn_status check_groups(tn_infer *infer, int64_t first_input, int64_t size, const char *words)
 {
     const tn_view *const *list = infer->in + first_input;
@@ -47,7 +48,7 @@ static tn_status check_groups(tn_infer *infer, int64_t first_input, int64_t size
 
     if (TN_HAS(infer, tn_infer, only_read)) {
         infer->group = size;
-        infer->only_read = 1 << 1; /* the gradient */
+        infer->only_read = 1 << 1; /* bit 1: the gradient */
     }
     if (n % size != 0)
         return tn_fail(TN_ERR_VALUE,
@@ -60,14 +61,14 @@ static tn_status check_groups(tn_infer *infer, int64_t first_input, int64_t size
         if (tn_view_dtype(view) != tn_view_dtype(first))
             return tn_fail(
                 TN_ERR_TYPE,
-                "tensor %lld: wrong dtype, got %s; expected that of its parameter %lld, %s",
+                "tensor %lld: wrong dtype, got %s; expected the dtype of its parameter %lld, %s",
                 (long long)i, tn_dtype_name(tn_view_dtype(view)), (long long)(i / size),
                 tn_dtype_name(tn_view_dtype(first)));
         if (view->ndim != first->ndim ||
             memcmp(view->shape, first->shape, (size_t)view->ndim * sizeof *view->shape) != 0)
             return tn_fail(
                 TN_ERR_VALUE,
-                "tensor %lld: wrong shape, got %s; expected that of its parameter %lld, %s",
+                "tensor %lld: wrong shape, got %s; expected the shape of its parameter %lld, %s",
                 (long long)i, tn__common_text(a, tn__common_shape(view)), (long long)(i / size),
                 tn__common_text(b, tn__common_shape(first)));
     }
@@ -83,7 +84,7 @@ static tn_status sgd_step_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     return check_groups(infer, SGD_LIST, size,
-                        size == 3 ? "itself, gradient, buffer" : "itself, gradient");
+                        size == 3 ? "parameter, gradient, buffer" : "parameter, gradient");
 }
 
 static tn_status adam_step_infer(tn_infer *infer)
@@ -99,18 +100,19 @@ static tn_status adam_step_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE, "step: out of range, got %lld; expected 1 or more",
                        (long long)o->step);
     return check_groups(infer, ADAM_LIST, adam_group(o),
-                        o->amsgrad ? "itself, gradient, m, v, w" : "itself, gradient, m, v");
+                        o->amsgrad ? "parameter, gradient, m, v, w" : "parameter, gradient, m, v");
 }
 
-/* ---- decompositions --------------------------------------------------------------------- */
+/* ---- decompositions -------------------------------------------------------------------------- */
 
-/* A factor: `value` or, where it is not NULL, the 0-d `tensor` of float32 or float64. */
+/* A factor: the 0-d `tensor` of float32 or float64, or `value` if `tensor` is NULL. */
 struct factor {
     double value;
     tn_tensor *tensor;
 };
 
-/* x times a tensor, in the type of x, of the narrow ones in float32. NULL passes through. */
+/* x times a 0-d tensor, computed in x's dtype, but in float32 for float16 and bfloat16. Returns
+ * NULL if x is NULL. */
 static tn_tensor *times_tensor(tn_tensor *x, tn_tensor *by)
 {
     if (x == NULL)
@@ -146,7 +148,7 @@ static tn_tensor *add_times(tn_tensor *x, tn_tensor *y, double by)
     return add_scaled(x, y, (struct factor){ by, NULL });
 }
 
-/* The gradient with its sign and the decay in it. */
+/* The gradient, negated for `maximize`, plus the weight decay. */
 static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, bool maximize)
 {
     tn_add_options o = TN_ADD_OPTIONS;
@@ -156,7 +158,7 @@ static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, boo
     return decay == 0 ? gradient : tn_add(gradient, p, &o);
 }
 
-/* What all parameters of a call share. */
+/* Values that all parameters of a call use. */
 struct sgd {
     const tn_sgd_step_options *options;
     struct factor rate; /* -lr */
@@ -200,8 +202,9 @@ static tn_tensor *adam_one(tn_tensor *const *t, const void *shared)
     return add_scaled(t[0], tn_div(m, tn_add_scalar_(root, o->eps), NULL), adam->rate);
 }
 
-/* The type in which numbers that are tensors are combined: float64 where one of the tensors or the
- * parameters show that the device has it. */
+/* Returns the dtype in which step and lr are combined if one of them is a tensor. It is float64
+ * only if step, lr or the parameter has this dtype, because that shows that the device supports it.
+ */
 static tn_dtype number_type(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
 {
     tn_tensor *const all[] = { a, b, parameter };
@@ -212,7 +215,7 @@ static tn_dtype number_type(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
     return TN_F32;
 }
 
-/* beta^step - 1; by expm1, which loses nothing to cancellation in float32. */
+/* beta^step - 1. Uses expm1, which does not lose digits to cancellation in float32. */
 static tn_tensor *power_less_one(double beta, tn_tensor *step)
 {
     if (beta > 0)
@@ -220,7 +223,7 @@ static tn_tensor *power_less_one(double beta, tn_tensor *step)
     return tn_add_scalar(tn_pow(tn__scalar_number(step, beta), step), -1);
 }
 
-/* Tensors for the numbers of a step where step or lr is one. */
+/* Computes the factors of a step as tensors, if step or lr is a tensor. */
 static tn_status adam_numbers(struct adam *adam, tn_tensor *step, tn_tensor *lr,
                               tn_tensor *parameter)
 {
@@ -238,13 +241,13 @@ static tn_status adam_numbers(struct adam *adam, tn_tensor *step, tn_tensor *lr,
     two = tn_neg(power_less_one(o->beta2, step));
     adam->shrink.tensor = tn_add_scalar(tn_mul_scalar(lr, -o->weight_decay), 1);
     adam->root.tensor = tn_reciprocal(tn_sqrt(two));
-    adam->rate.tensor = tn_div(lr, one, NULL); /* `one` has the sign already */
+    adam->rate.tensor = tn_div(lr, one, NULL); /* `one` is negative, lr is not */
     return adam->shrink.tensor != NULL && adam->root.tensor != NULL && adam->rate.tensor != NULL
                ? TN_OK
                : tn_error_last_code();
 }
 
-/* `one` for each group of `size` tensors, whose temporaries end with it. */
+/* Calls `one` for each group of `size` tensors and frees its temporary tensors afterwards. */
 static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
                             tn_tensor *(*one)(tn_tensor *const *, const void *), const void *shared)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Padding at the edges of a tensor. */
+ * Padding at the ends of dimensions. */
 #include "common.h"
 
 static bool is_mode(const char *mode, const char *name)
@@ -8,7 +8,7 @@ static bool is_mode(const char *mode, const char *name)
     return mode != NULL && strcmp(mode, name) == 0;
 }
 
-/* So far sums of sizes can be counted. */
+/* The largest padding at one end; sums of sizes cannot overflow with it. */
 #define FAR (INT64_MAX / 4)
 
 static tn_status pad_infer(tn_infer *infer)
@@ -46,21 +46,23 @@ static tn_status pad_infer(tn_infer *infer)
         if (!constant && ((before > 0 && before > most) || (after > 0 && after > most)))
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "sizes: out of range, got %s with mode %s for dimension %d of x %s; expected no "
-                "more than the mode can fill",
+                "sizes: out of range, got %s with mode %s for dimension %d of x %s; expected less "
+                "than the dimension's size (reflect), at most this size (circular), and no "
+                "empty dimension",
                 tn__common_text(text, o->sizes), o->mode, (int)dim,
                 tn__common_text(text_x, tn__common_shape(x)));
         meta->shape[dim] += before + after;
         if (!constant && !circular && (before != 0 || after != 0) && meta->shape[dim] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "sizes: out of range, got %s; expected to leave an element of dimension %d of x %s",
+                "sizes: out of range, got %s; expected sizes that leave at least one element in "
+                "dimension %d of x %s",
                 tn__common_text(text, o->sizes), (int)dim,
                 tn__common_text(text_x, tn__common_shape(x)));
         if (meta->shape[dim] < 0 || size + before < 0 || size + after < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "sizes: out of range, got %s; expected to remove at most the size of x %s",
+                "sizes: out of range, got %s; expected sizes that remove at most the size of x %s",
                 tn__common_text(text, o->sizes), tn__common_text(text_x, tn__common_shape(x)));
         if (constant && (before > 0 || after > 0) &&
             tn__scalar_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
@@ -74,7 +76,7 @@ static tn_tensor *flipped(tn_tensor *x, int64_t dim)
     return x == NULL ? NULL : tn_flip(x, (tn_ints){ &dim, 1 });
 }
 
-/* The `count` elements that are added at one end of `dim`. `replicate` repeats the edge as it was
+/* Returns the `count` elements that are added at one end of `dim`. For `replicate`, x is the tensor
  * before negative padding cropped it. */
 static tn_tensor *edge(tn_tensor *x, int64_t dim, int64_t count, bool front,
                        const tn_pad_options *o)

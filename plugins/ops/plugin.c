@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The standard operators: their shapes, derivatives and decompositions. The kernels are
- * those of the devices. */
+ * The standard operators: shapes, derivatives and decompositions. Kernels are in the plugins of the
+ * devices. */
 #include "common.h"
 
 #define ROW(name) &tn__op_##name,

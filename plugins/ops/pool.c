@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling: one number from each window of [N, C, ...]. */
+ * Pooling: computes one number from each window of [N, C, ...]. */
 #include "window.h"
 
-/* What the options of pooling come to. */
+/* The options that all pooling operators have. */
 typedef struct pool {
     tn_ints kernel, stride, padding, dilation;
     bool ceil_mode;
@@ -17,7 +17,8 @@ static tn_status lay_out(tn__window *s, tn_ints size, const pool *o)
     if (size.count < 1 || size.count > TN__WINDOW_DIMS)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "x: wrong number of dimensions, got images of %s; expected one to three after [N, C]",
+            "x: wrong number of dimensions, got image size %s; expected one to three dimensions "
+            "after [N, C]",
             tn__common_text(text, size));
     if (o->kernel.count < 1)
         return tn_fail(TN_ERR_VALUE, "kernel: empty, got 0 sizes; expected 1 to 3");
@@ -60,7 +61,7 @@ static tn_ints behind(tn_ints shape)
     return (tn_ints){ shape.at + 2, shape.count - 2 };
 }
 
-/* [N, C, count..., kernel...] with the windows' elements in one dimension */
+/* Merges the kernel dimensions of windows [N, C, count..., kernel...] into one. */
 static tn_tensor *flat_windows(tn_tensor *windows, const tn__window *s)
 {
     int64_t shape[3 + TN__WINDOW_DIMS];
@@ -81,8 +82,8 @@ static tn_tensor *one_each(tn_tensor *x, int64_t dim)
     return x == NULL ? NULL : tn_squeeze(x, &o);
 }
 
-/* The index of the largest of each window: windows [N, C, count..., k], places [1, 1, count...,
- * k]. */
+/* Finds the maximum of each window (out[0]) and its index in the image (out[1]). `windows` is [N,
+ * C, count..., k]; `places` is [1, 1, count..., k]. */
 static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
 {
     tn_max_dim_options o = TN_MAX_DIM_OPTIONS;
@@ -155,23 +156,21 @@ static tn_status max_pool_grad_infer(tn_infer *infer)
     if (!same)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy or indices: wrong shape, got %s and %s; expected the same, [N, C] and as many "
-            "more dimensions as input_size has",
+            "gy or indices: wrong shape, got %s and %s; expected the same shape, [N, C, ...] with "
+            "one more dimension for each size in input_size",
             tn__common_text(text, tn__common_shape(gy)),
             tn__common_text(text_i, tn__common_shape(indices)));
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], o->input_size.at,
                     (int32_t)o->input_size.count);
-    tn__window_keep_order(&infer->out[0], indices); /* the indices have the stride order of x */
+    /* The indices have the stride order that x had. */
+    tn__window_keep_order(&infer->out[0], indices);
     return TN_OK;
 }
 
-/* [N, C, ...] as [N, C, all], and back to `size` */
+/* flat() reshapes [N, C, ...] to [N, C, all]; unflat() reshapes it back to `size`. */
 static tn_tensor *flat(tn_tensor *x)
 {
-    tn_flatten_options o = TN_FLATTEN_OPTIONS;
-
-    o.start_dim = 2;
-    return tn_flatten(x, &o);
+    return tn_flatten(x, 2, -1);
 }
 
 static tn_tensor *unflat(tn_tensor *x, tn_ints size)
@@ -216,7 +215,7 @@ static tn_status max_pool_grad_derive(tn_derive *d)
 typedef struct mean_options {
     pool pool;
     bool with_pad;
-    int64_t divisor; /* INT64_MIN: the count */
+    int64_t divisor; /* divisor_override; INT64_MIN: divide by the number of elements */
 } mean_options;
 
 static mean_options avg_options(const tn_avg_pool_options *o)
@@ -241,7 +240,8 @@ static tn_status check_divisor(const mean_options *o)
                          "divisor_override: out of range, got 0; expected another number");
 }
 
-/* How many elements each window has: a number for all, or [1, 1, count...] where they differ. */
+/* Computes the number of elements in each window. If all windows have the same number, returns NULL
+ * and stores this number in *all; if not, returns the numbers as [1, 1, count...]. */
 static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_options *o, double *all)
 {
     tn_tensor *product = NULL;
@@ -258,7 +258,7 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
     if (even || o->divisor != INT64_MIN)
         return NULL;
     *all = 0;
-    /* Along each dimension: the overlap of the window and the image. */
+    /* the number along one dimension is the overlap of window and image */
     for (int32_t i = 0; i < s->dims; i++) {
         int64_t pad = s->padding[i], low = o->with_pad ? -pad : 0,
                 high = s->size[i] + (o->with_pad ? pad : 0),
@@ -283,7 +283,8 @@ static tn_tensor *counts(tn_tensor *like, const tn__window *s, const mean_option
     return tn_cast(product, tn_tensor_dtype(like));
 }
 
-/* A NULL of counts() with `all` says that one number does. */
+/* Divides x by the number of elements of its windows. counts() returns NULL with a nonzero `all` if
+ * one number is valid for all windows, and with `all` = 0 after an error. */
 static tn_tensor *over_counts(tn_tensor *x, const tn__window *s, const mean_options *o)
 {
     double all;
@@ -318,8 +319,8 @@ static tn_status avg_pool_decompose(const tn_decompose *call)
     tn_sum_options sum = TN_SUM_OPTIONS;
     int64_t dims[TN__WINDOW_DIMS];
     tn__window s;
-    if (tn__common_narrow(
-            call->in[0])) /* a sum may be larger than float16 holds where the mean is not */
+    /* Computes in float32, because the sum may overflow float16 even if the mean does not. */
+    if (tn__common_narrow(call->in[0]))
         return tn__common_given(call->out, tn_cast(tn_avg_pool(tn_cast(call->in[0], TN_F32),
                                                                o.pool.kernel, call->options),
                                                    tn_tensor_dtype(call->in[0])));
@@ -365,7 +366,8 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
     for (int32_t i = 0; fits && i < s.dims; i++)
         fits = gy->shape[2 + i] == s.count[i];
     if (!fits)
-        return tn_fail(TN_ERR_RUNTIME, "gy: wrong shape, got %s; expected [N, C] and %s",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "gy: wrong shape, got %s; expected [N, C, ...] with the last sizes %s",
                        tn__common_text(text, tn__common_shape(gy)),
                        tn__common_text(text_c, (tn_ints){ s.count, s.dims }));
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), gy->shape[0], gy->shape[1], s.size, s.dims);
@@ -373,7 +375,7 @@ static tn_status avg_pool_grad_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* What each window has goes to all of its elements; those in the padding go nowhere. */
+/* Adds the gradient of each window to all of its elements; the part for the padding is dropped. */
 static tn_status avg_pool_grad_decompose(const tn_decompose *call)
 {
     const tn_avg_pool_grad_options *given = call->options;
@@ -381,8 +383,8 @@ static tn_status avg_pool_grad_decompose(const tn_decompose *call)
     int64_t shape[2 + 2 * TN__WINDOW_DIMS], padded[TN__WINDOW_DIMS];
     tn__window s, wide;
     tn_tensor *each, *places, *y;
-    if (tn__common_narrow(call->in[0])) /* sums of overlapping windows, divided by a count that
-                                           may be large, overflow float16 */
+    /* Computes in float32, because sums over overlapping windows may overflow float16. */
+    if (tn__common_narrow(call->in[0]))
         return tn__common_given(call->out,
                                 tn_cast(tn_avg_pool_grad(tn_cast(call->in[0], TN_F32),
                                                          given->input_size, given->kernel, given),

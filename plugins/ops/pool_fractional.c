@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Max pooling over windows whose places are drawn. */
+ * Max pooling with windows at random positions. */
 #include "formula.h"
 enum { MOST = 3 };
 
@@ -31,7 +31,7 @@ static tn_status fractional_infer(tn_infer *infer, int32_t dims, tn_ints kernel,
     return TN_OK;
 }
 
-/* Where the windows of one dimension begin, i64 [N, C, outputs]. */
+/* Returns the first index of each window along one dimension, int64 [N, C, outputs]. */
 static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_t outputs)
 {
     double alpha = outputs > 1 ? (double)(size - kernel) / (double)(outputs - 1) : 0;
@@ -43,9 +43,9 @@ static tn_tensor *begins(tn_tensor *sample, int64_t size, int64_t kernel, int64_
     whole.dtype = TN_I64;
     same.dtype = tn_tensor_dtype(sample);
     i = tn_arange(sample, 0, (double)outputs, &same);
-    last = tn_ge(
-        tn_arange(sample, 0, (double)outputs, &whole), /* the last one ends with the image */
-        tn_tensor_full(TN_SCALAR_SHAPE, outputs - 1, TN_I64, tn_tensor_device(sample)));
+    /* The last window ends at the end of the image. */
+    last = tn_ge(tn_arange(sample, 0, (double)outputs, &whole),
+                 tn_tensor_full(TN_SCALAR_SHAPE, outputs - 1, TN_I64, tn_tensor_device(sample)));
     at = minus(tn_trunc(tn_mul_scalar(plus(i, sample), alpha)),
                tn_trunc(tn_mul_scalar(sample, alpha)));
     return tn_cast(tn_where(last, number(at, (double)(size - kernel)), at), TN_I64);
@@ -63,12 +63,13 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         return tn_error_last_code();
     n = tn_tensor_size(x, 0);
     c = tn_tensor_size(x, 1);
-    /* the index of every element of every window: [N, C, o..., k...], summed over the dimensions */
+    /* The index of every element of every window, [N, C, o..., k...], is the sum over the
+     * dimensions of the index along each. */
     for (int32_t d = 0; d < dims; d++) {
         int64_t size = tn_tensor_size(x, 2 + d);
         tn_arange_options whole = TN_ARANGE_OPTIONS;
-        /* PyTorch draws the width before the height of an image, but depth, height, width of a
-         * volume. */
+        /* For 2-d images PyTorch stores the sample of the width before that of the height; for
+         * volumes the order is depth, height, width. */
         tn_tensor *sample = tn_unsqueeze(tn_select(samples, 2, dims == 2 ? 1 - d : d), 2), *part;
 
         whole.dtype = TN_I64;
@@ -86,7 +87,7 @@ static tn_status fractional(tn_tensor *const *in, int32_t dims, tn_ints kernel, 
         inside *= kernel.at[d];
     }
     at = tn_reshape(at, TN_SHAPE(n, c, windows * inside));
-    flat = flattened(x, 2);
+    flat = tn_flatten(x, 2, -1);
     if (tn_max_dim(tn_reshape(tn_gather(tn_detach(flat), at, 2), TN_SHAPE(n, c, windows, inside)),
                    3,
                    &(tn_max_dim_options){ (uint32_t)sizeof(tn_max_dim_options), .dim = 3,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pooling operators that programs call, for one to three dimensions, with or without N. All are
- * decomposed, most of them into the primitives of pool.c. */
+ * The pooling operators that programs call, for one to three dimensions, with or without a batch
+ * dimension N. All are decomposed, most of them into the primitives of pool.c. */
 #include "window.h"
 
 static tn_status image_open(tn_infer *infer, int32_t dims)
@@ -14,7 +14,7 @@ static tn_status image_open(tn_infer *infer, int32_t dims)
         return status;
     for (int32_t d = x->ndim - dims - 1; d < x->ndim; d++)
         if (x->shape[d] < 1)
-            return tn_fail(TN_ERR_RUNTIME, "x: wrong shape, got %s; expected only N to be 0",
+            return tn_fail(TN_ERR_RUNTIME, "x: wrong shape, got %s; expected no size of 0 except N",
                            tn__common_text(text, tn__common_shape(x)));
     status = tn__common_open(infer);
     if (status == TN_OK && infer->n_out > 1)
@@ -33,7 +33,7 @@ static tn_status two_given(tn_tensor **out, int32_t n_out, tn_tensor **result, i
     return TN_OK;
 }
 
-/* ---- max and average ---- */
+/* ---- max_pool and avg_pool ---- */
 
 static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_pool_options *o,
                             tn_tensor **out, int32_t n_out)
@@ -45,7 +45,7 @@ static tn_status max_pooled(tn_tensor *const *in, int32_t dims, const tn_max_poo
     return status != TN_OK ? status : two_given(out, n_out, both, dims, in[0]);
 }
 
-/* The options that the operators of one, two and three dimensions have in common. */
+/* Options of max_pool from the options `o` of max_pool1d, max_pool2d or max_pool3d. */
 #define MAX_OPTIONS                                                                                \
     &(tn_max_pool_options)                                                                         \
     {                                                                                              \
@@ -80,10 +80,11 @@ COMPOSED(avg_pool1d, image_open(infer, 1), avg_pooled(in, 1, o->kernel, AVG_OPTI
 COMPOSED(avg_pool2d, image_open(infer, 2), avg_pooled(in, 2, o->kernel, AVG_OPTIONS, out));
 COMPOSED(avg_pool3d, image_open(infer, 3), avg_pooled(in, 3, o->kernel, AVG_OPTIONS, out));
 
-/* ---- adaptive ---- */
+/* ---- adaptive pooling ---- */
 
-/* Windows of uneven sizes are gathered by index. This many along one dimension need 2 GiB of
- * indices; a larger size is taken for a mistake. */
+/* Windows of different sizes are gathered by index. This many elements in the windows along one
+ * dimension need 2 GiB of indices; a larger output_size is probably a mistake, so it is an
+ * error. */
 enum { MOST_CHOSEN = 1 << 28 };
 
 static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_t *out)
@@ -93,8 +94,7 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
     char text[TN__TEXT];
 
     if (given.count < 1)
-        return tn_fail(TN_ERR_VALUE,
-                       "output_size: wrong count, got %s; expected one number, or %d of them",
+        return tn_fail(TN_ERR_VALUE, "output_size: wrong count, got %s; expected 1 or %d numbers",
                        tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims && status == TN_OK; i++) {
         int64_t size = tn_tensor_size(x, 2 + i);
@@ -108,8 +108,8 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
         if (out[i] > 0 && size % out[i] != 0 && out[i] > MOST_CHOSEN / ((size - 1) / out[i] + 2))
             return tn_fail(
                 TN_ERR_VALUE,
-                "output_size: too large, got %s: the windows of dimension %d, of %lld, have over "
-                "%lld elements; expected sizes that divide it, or smaller ones",
+                "output_size: too large, got %s: the windows of dimension %d (size %lld) have more "
+                "than %lld elements in all; expected a divisor of this size, or a smaller number",
                 tn__common_text(text, given), (int)i, (long long)size, (long long)MOST_CHOSEN);
         shape[2 + i] = out[i];
     }
@@ -120,7 +120,7 @@ static tn_status adaptive_size(tn_tensor *x, tn_ints given, int32_t dims, int64_
     return status;
 }
 
-/* Window i goes from floor(i * size / count) to ceil((i + 1) * size / count). */
+/* Window i begins at floor(i * size / count) and ends before ceil((i + 1) * size / count). */
 static int64_t begin_of(int64_t i, int64_t size, int64_t count)
 {
     return i * size / count;
@@ -131,7 +131,7 @@ static int64_t end_of(int64_t i, int64_t size, int64_t count)
     return ((i + 1) * size + count - 1) / count;
 }
 
-/* Floors of i * size / count for i = first, ..., first + count - 1, on the device of `like` */
+/* The begin of each window, or the end of each if `ends`, computed on the device of `like` */
 static tn_tensor *bounds(tn_tensor *like, int64_t size, int64_t count, bool ends)
 {
     tn_arange_options whole = TN_ARANGE_OPTIONS;
@@ -163,8 +163,8 @@ static int64_t longest_of(int64_t size, int64_t count)
     return longest;
 }
 
-/* [.., size, ..] to [.., count, longest, ..]: the windows along `dim`. Short ones repeat their last
- * element, which changes no maximum. */
+/* Returns the windows along `dim`: [.., size, ..] to [.., count, longest, ..]. Shorter windows
+ * repeat their last element, which does not change the maximum. */
 static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t count)
 {
     tn_arange_options whole = TN_ARANGE_OPTIONS;
@@ -190,9 +190,10 @@ static tn_tensor *windows_along(tn_tensor *x, int64_t dim, int64_t size, int64_t
     return tn_reshape(x, (tn_ints){ shape, ndim + 1 });
 }
 
-/* The mean along one dimension. Each element is added to the windows that contain it, so that an
- * infinity stays in those. There are at most size + count pairs of element and window: first one
- * per element (or window), then the shared ones. */
+/* Returns the mean of each window along one dimension. Adds each element only to the windows that
+ * contain it, so that an infinity does not affect other windows. There are at most size + count
+ * pairs of element and window. `first` has one pair for each element (or for each window if there
+ * are more windows than elements); `from` and `to` have the remaining pairs. */
 static tn_tensor *mean_along(tn_tensor *x, int64_t dim, int64_t count)
 {
     int64_t size = tn_tensor_size(x, dim), shape[TN_MAX_DIMS], ones[TN_MAX_DIMS], shared = 0;
@@ -257,7 +258,7 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
     }
     if (even)
         x = tn_avg_pool(x, (tn_ints){ kernel, dims }, NULL);
-    else if (narrow) /* sums are those of float32 */
+    else if (narrow) /* sums are computed in float32 */
         x = tn_cast(x, TN_F32);
     for (int32_t i = 0; i < dims && !even && x != NULL; i++)
         x = count[i] > 0 ? mean_along(x, 2 + i, count[i]) : tn_narrow(x, 2 + i, 0, 0);
@@ -267,19 +268,17 @@ static tn_status mean_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given
     return tn__common_given(out, x == in[0] ? tn_copy(x) : x);
 }
 
-/* [n, c, size...] to [n, c, count..., elements of a window] */
+/* Returns the tensor [n, c, size...] as [n, c, count..., elements of a window]. */
 static tn_tensor *adaptive_windows(tn_tensor *x, int32_t dims, const int64_t *count)
 {
     int64_t order[2 + 2 * TN__WINDOW_DIMS] = { 0, 1 };
-    tn_flatten_options last = TN_FLATTEN_OPTIONS;
 
     for (int32_t i = 0; i < dims && x != NULL; i++) {
         x = windows_along(x, 2 + 2 * i, tn_tensor_size(x, 2 + 2 * i), count[i]);
         order[2 + i] = 2 + 2 * i;
         order[2 + dims + i] = 3 + 2 * i;
     }
-    last.start_dim = 2 + dims;
-    return tn_flatten(tn_permute(x, (tn_ints){ order, 2 + 2 * dims }), &last);
+    return tn_flatten(tn_permute(x, (tn_ints){ order, 2 + 2 * dims }), 2 + dims, -1);
 }
 
 static tn_status max_adaptive(tn_tensor *const *in, int32_t dims, tn_ints given, tn_tensor **out,
@@ -345,7 +344,8 @@ COMPOSED(adaptive_max_pool3d_with_indices, image_open(infer, 3),
 
 /* ---- lp_pool ---- */
 
-/* PyTorch's way: the mean of powers, its negative values kept out, times the count. */
+/* PyTorch's formula: (sign(y) relu(|y|) n)^(1 / p), with y the mean of x^p over the n elements of a
+ * window. sign(y) relu(|y|) equals y, but its gradient is 0 where y is 0. */
 static tn_status powers(tn_tensor *const *in, int32_t dims, double p, tn_ints kernel,
                         const tn_avg_pool_options *o, tn_tensor **out)
 {
@@ -386,7 +386,6 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
     tn_tensor *x = tn__window_batched(in[0], dims), *indices = tn__window_batched(in[1], dims);
     int64_t k[TN__WINDOW_DIMS], s[TN__WINDOW_DIMS], p[TN__WINDOW_DIMS], shape[2 + TN__WINDOW_DIMS],
         all = 1;
-    tn_flatten_options flat = TN_FLATTEN_OPTIONS;
     char text[TN__TEXT], text_i[TN__TEXT];
 
     if (x == NULL || indices == NULL || tn__window_row(kernel, dims, 1, 1, "kernel", k) != TN_OK ||
@@ -398,7 +397,7 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
                        "x or indices: wrong shape, got %s and %s; expected the same shape",
                        tn__common_text(text, tn_tensor_shape(in[0])),
                        tn__common_text(text_i, tn_tensor_shape(in[1])));
-    /* The size may be given with N and C in front. */
+    /* output_size may also contain N and C in front. */
     if (wanted.count > dims) {
         wanted.at += wanted.count - dims;
         wanted.count = dims;
@@ -424,9 +423,8 @@ static tn_status unpooled(tn_tensor *const *in, int32_t dims, tn_ints kernel, tn
                 "kernel, stride or output_size: too large, the result has too many elements; "
                 "expected fewer");
     }
-    flat.start_dim = 2;
     x = tn_scatter(tn__common_zeros(x, TN_SHAPE(shape[0], shape[1], all)),
-                   tn_flatten(indices, &flat), tn_flatten(x, &flat), 2);
+                   tn_flatten(indices, 2, -1), tn_flatten(x, 2, -1), 2);
     return tn__common_given(
         out, tn__window_unbatched(tn_reshape(x, (tn_ints){ shape, 2 + dims }), dims, in[0]));
 }

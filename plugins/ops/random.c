@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers, from Philox with a given key or drawn from the generator. */
+ * Random numbers, computed by Philox with a given seed or with numbers reserved from the
+ * generator. */
 #include "common.h"
 
-/* Reserves `words` 32-bit words of the generator for each element, the same number on every
- * device. */
+/* Reserves `words` 32-bit words of the generator for each element of x, twice as many for float64.
+ * The number is the same on every device, so that all devices draw the same numbers. */
 static tn_status take(tn_tensor *x, uint32_t words, int64_t *seed, int64_t *block)
 {
     uint64_t key, first;
@@ -70,7 +71,7 @@ static tn_tensor *uniform(tn_tensor *like, double low, double high)
     return tn_uniform(like, &o);
 }
 
-/* A tensor like x that has a float dtype. */
+/* Returns an uninitialized tensor with x's shape and device and the given dtype. */
 static tn_tensor *room(tn_tensor *x, tn_dtype dtype)
 {
     return tn_tensor_empty(tn_tensor_shape(x), dtype, tn_tensor_device(x));
@@ -111,9 +112,8 @@ static tn_status randint_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* Ranges of a few thousand numbers are drawn from 24 bits, larger ones from 53. A draw times
- * `count` stays below `count`: the largest product is more than half a unit in the last place below
- * it. */
+/* For up to 4096 different numbers draws 24 random bits, for more 53. draw * count is always less
+ * than count, even after rounding, because the largest draw is far enough below 1. */
 static tn_status randint_decompose(const tn_decompose *call)
 {
     const tn_randint_options *o = call->options;
@@ -189,7 +189,7 @@ static tn_status randperm_decompose(const tn_decompose *call)
     if (like == NULL)
         return tn_error_last_code();
     tn_status status = tn_random_take((uint64_t)n, 2, &seed,
-                                      &block); /* as many words as float64 takes */
+                                      &block); /* two words per element, as for float64 */
     if (status != TN_OK)
         return status;
     return tn__common_given(call->out,
@@ -208,7 +208,8 @@ static tn_status truncated_normal_infer(tn_infer *infer)
     return tn__common_unary(infer);
 }
 
-/* By the inverse of the distribution between the bounds. */
+/* Applies the inverse of the distribution function to numbers drawn uniformly between its values at
+ * the bounds. */
 static tn_status truncated_normal_decompose(const tn_decompose *call)
 {
     const tn_truncated_normal_options *o = call->options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums, means, products and truth over some dimensions or over all. */
+ * Sums, means, products, all/any and logsumexp over some or all dimensions. */
 #include "reduction.h"
 
 static tn_status sum_infer(tn_infer *infer)
@@ -36,7 +36,8 @@ static tn_status mean_infer(tn_infer *infer)
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
-/* The sum over n; narrow types add up and divide in float32, where no sum overflows. */
+/* The sum divided by n. For float16 and bfloat16 computed in float32, so that the sum does not
+ * overflow. */
 static tn_status mean_decompose(const tn_decompose *call)
 {
     const tn_mean_options *o = call->options;
@@ -85,9 +86,10 @@ static tn_status sum_to_infer(tn_infer *infer)
 
     for (int64_t d = 0; d < o->shape.count; d++)
         if (lead < 0 || (o->shape.at[d] != x->shape[d + lead] && o->shape.at[d] != 1))
-            return tn_fail(
-                TN_ERR_RUNTIME, "shape: not possible, got %s; expected one that broadcasts to x %s",
-                tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)));
+            return tn_fail(TN_ERR_RUNTIME,
+                           "shape: not possible, got %s; expected a shape that broadcasts to x %s",
+                           tn__common_text(text, o->shape),
+                           tn__common_text(text_x, tn__common_shape(x)));
     tn__common_plain(&infer->out[0], tn_view_dtype(x), o->shape);
     return TN_OK;
 }
@@ -107,7 +109,7 @@ static tn_status sum_to_decompose(const tn_decompose *call)
             dims[sum.dims.count++] = d;
     if (sum.dims.count > 0)
         y = tn_sum(y, &sum);
-    if (y != NULL && tn_tensor_dtype(y) != dtype) /* integers add up in int64 */
+    if (y != NULL && tn_tensor_dtype(y) != dtype) /* sums of integers are int64 */
         y = tn_cast(y, dtype);
     return tn__common_given(call->out, lead > 0 ? tn_reshape(y, o->shape) : y);
 }
@@ -124,7 +126,8 @@ static tn_status prod_infer(tn_infer *infer)
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
-/* The product of all elements before an element and of all after it, with x [..., n]. */
+/* For each element along the last dimension of x [..., n]: the product of all other elements,
+ * computed as the product of those before it times the product of those after it. */
 static tn_tensor *others(tn_tensor *x, tn_ints shape)
 {
     int64_t n = shape.at[shape.count - 1], one[TN_MAX_DIMS], last[1] = { -1 };
@@ -145,8 +148,8 @@ static tn_tensor *others(tn_tensor *x, tn_ints shape)
     return tn_mul(before, behind);
 }
 
-/* The same for any dims: they are moved to the end as one dimension, and back. This form can be
- * differentiated again, also where there are zeros. */
+/* Like others(), for any dims: moves them to the end, merges them into one dimension, and moves the
+ * result back. The result has a correct derivative even if x has zeros. */
 static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
 {
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS], moved[TN_MAX_DIMS], rows[TN_MAX_DIMS + 1];
@@ -178,7 +181,9 @@ static tn_tensor *others_of(tn_tensor *x, tn_ints shape, tn_ints dims)
     return tn_permute(x, (tn_ints){ back, count });
 }
 
-/* The product of the others: without a zero by division; with one, only its own place has any. */
+/* The gradient of an element is gy times the product of the other elements. Without zeros, this is
+ * the product of all elements divided by the element. If there is exactly one zero, only the zero's
+ * own gradient is not 0. */
 static tn_status prod_derive(tn_derive *d)
 {
     const tn_prod_options *o = d->options;
@@ -188,11 +193,12 @@ static tn_status prod_derive(tn_derive *d)
               *none = tn_eq(x, zero);
     tn_tensor *zeros, *product, *share;
 
-    if (shape.count == 0) { /* the only one: there is nothing to divide by */
+    if (shape.count == 0) { /* a single element: there are no other factors */
         d->gin[0] = d->gout[0];
         return TN_OK;
     }
-    if (tn_grad_enabled()) { /* a second derivative may be wanted */
+    /* The gradient may be differentiated again, so it must not divide by elements that may be 0. */
+    if (tn_grad_enabled()) {
         d->gin[0] = tn_mul(others_of(x, shape, o->dims),
                            tn__common_unreduced(d->gout[0], shape, o->dims, o->keepdim));
         return TN_OK;
@@ -210,9 +216,9 @@ static tn_status prod_derive(tn_derive *d)
     return TN_OK;
 }
 
-/* ---- truth ---- */
+/* ---- all, any ---- */
 
-/* PyTorch answers in uint8 when it is asked about uint8. */
+/* For uint8 input the result of all and any is uint8, as in PyTorch; else it is bool. */
 static tn_dtype truth_of(tn_dtype dtype)
 {
     return dtype == TN_U8 ? TN_U8 : TN_BOOL;
@@ -223,7 +229,8 @@ static tn_tensor *truth_like(tn_tensor *truth, tn_tensor *x)
     return tn_tensor_dtype(x) == TN_U8 ? tn_cast(truth, TN_U8) : truth;
 }
 
-/* An empty list of dims, unlike none given: each element is tested alone, as in PyTorch. */
+/* Returns whether `dims` is an empty list, which differs from None: each element is tested on its
+ * own, as in PyTorch. */
 static bool alone(tn_ints dims)
 {
     return dims.count == 0;
@@ -279,7 +286,7 @@ static tn_status any_decompose(const tn_decompose *call)
     return tn__common_given(call->out, truth_like(right, call->in[0]));
 }
 
-/* ---- the logarithm of a sum of exponentials ---- */
+/* ---- logsumexp ---- */
 
 static tn_status logsumexp_infer(tn_infer *infer)
 {
@@ -291,7 +298,8 @@ static tn_status logsumexp_infer(tn_infer *infer)
     return tn__reduce_infer(infer, o->dims, o->keepdim, dtype);
 }
 
-/* From the largest, so that nothing overflows; infinite ones are left where they are. */
+/* Subtracts the maximum first, so that exp does not overflow. An infinite maximum is not
+ * subtracted, because infinity minus infinity is NaN. */
 static tn_status logsumexp_decompose(const tn_decompose *call)
 {
     const tn_logsumexp_options *o = call->options;

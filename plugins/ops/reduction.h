@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the reductions share. */
+ * Helpers for all reductions. */
 #ifndef TN_OPS_REDUCTION_H
 #define TN_OPS_REDUCTION_H
 
@@ -19,7 +19,7 @@ static inline tn_status tn__reduce_infer(tn_infer *infer, tn_ints dims, bool kee
     return TN_OK;
 }
 
-/* How many elements make one result. */
+/* Returns the number of elements that are reduced to one result. */
 static inline double members(tn_ints shape, tn_ints dims)
 {
     bool reduced[TN_MAX_DIMS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The largest and the smallest over dimensions, and where they are. */
+ * Maximum and minimum over dimensions, and their indices. */
 #include "reduction.h"
 
 static tn_status amax_infer(tn_infer *infer)
@@ -10,7 +10,7 @@ static tn_status amax_infer(tn_infer *infer)
     return tn__common_extreme(infer, o->dims, o->keepdim, tn_view_dtype(infer->in[0]));
 }
 
-/* Evenly among the elements that are equal to the result. */
+/* Distributes the gradient evenly among the elements that are equal to the result. */
 static tn_status extreme_derive(tn_derive *d, tn_ints dims, bool keepdim)
 {
     tn_ints shape = tn__common_in_shape(d, 0);
@@ -83,7 +83,8 @@ static tn_status min_dim_infer(tn_infer *infer)
     return pick_infer(infer, o->dim, o->keepdim);
 }
 
-/* The elements at `places`, which kept dimension `dim`. */
+/* Outputs the elements of x at `places` and `places` itself. `places` has dimension `dim` with size
+ * 1, which is removed unless `keepdim`. */
 static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
 {
     tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;

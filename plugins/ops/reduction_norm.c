@@ -3,7 +3,7 @@
  * Variance, standard deviation and norms over dimensions. */
 #include "reduction.h"
 
-/* ---- spread ---- */
+/* ---- variance and standard deviation ---- */
 
 static double spread_factor(tn_ints shape, tn_ints dims, double correction)
 {
@@ -12,7 +12,7 @@ static double spread_factor(tn_ints shape, tn_ints dims, double correction)
     return 1.0 / (n > 0 ? n : 0);
 }
 
-/* |x|^2, real */
+/* Returns |x|^2 as a real tensor. */
 static tn_tensor *square_size(tn_tensor *x)
 {
     tn_tensor *re, *im;
@@ -24,7 +24,8 @@ static tn_tensor *square_size(tn_tensor *x)
     return tn_add(tn_mul(re, re), tn_mul(im, im), NULL);
 }
 
-/* Two passes: the mean, then the squares of what differs from it. Narrow types in float32. */
+/* Two passes: computes the mean, then the sum of squared differences from the mean. Callers cast
+ * float16 and bfloat16 to float32 first. */
 static tn_tensor *variance(tn_tensor *x, tn_ints dims, double correction, bool keepdim)
 {
     tn_tensor *apart = tn_sub(x, mean_of(x, dims, true), NULL);
@@ -152,11 +153,11 @@ static tn_status norm_derive(tn_derive *d)
     } else if (o->p == 1) {
         d->gin[0] = tn_mul(tn_sgn(x), gy);
     } else if (o->p == 2) {
-        /* No division where the norm is 0: the second derivative would be NaN. */
+        /* No division by a norm of 0, because it would make the second derivative NaN. */
         tn_tensor *none = tn_eq(y, zero), *safe = tn_where(none, tn__scalar_number(y, 1.0), y);
 
         d->gin[0] = tn_mul(x, or_zero(none, divide(gy, safe)));
-    } else if (isinf(o->p)) { /* evenly among the extreme ones */
+    } else if (isinf(o->p)) { /* distributed evenly among the elements with this absolute value */
         tn_tensor *mask = like(tn_eq(size, y), gy);
 
         d->gin[0] = tn_mul(tn_mul(tn_sgn(x), mask), divide(gy, sum_of(mask, o->dims, true)));

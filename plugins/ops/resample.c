@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images of other sizes, one dimension after the other. Every new element is a weighted sum of a
- * few old ones; their indices and weights are computed on the host. */
+ * Resizing of images, one dimension after the other. Every new element is a weighted sum of a few
+ * old elements; their indices and weights are computed on the host. */
 #include "common.h"
 
 #include <math.h>
 
-enum { TAPS = 4, MOST = 3 /* dimensions after N and C */ };
+enum { TAPS = 4, MOST = 3 /* largest number of dimensions after N and C */ };
 
 enum mode { NEAREST, EXACT, LINEAR, CUBIC };
 
 static const struct {
     const char *name;
     enum mode mode;
-    int32_t dims; /* after N and C; 0: one to three */
+    int32_t dims; /* required number of dimensions after N and C; 0: one to three */
 } modes[] = {
     { "nearest", NEAREST, 0 }, { "nearest-exact", EXACT, 0 }, { "linear", LINEAR, 1 },
     { "bilinear", LINEAR, 2 }, { "bicubic", CUBIC, 2 },       { "trilinear", LINEAR, 3 }
@@ -39,7 +39,7 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
         name != NULL ? name : "");
 }
 
-/* The factor along dimension d, NAN where the sizes say it. */
+/* Returns the scale factor along dimension d, or NAN if the ratio of the sizes is used instead. */
 static double factor_of(const tn_interpolate_options *o, int64_t d)
 {
     tn_floats given = o->scale_factor;
@@ -49,7 +49,7 @@ static double factor_of(const tn_interpolate_options *o, int64_t d)
     return given.at[given.count == 1 ? 0 : d];
 }
 
-/* The sizes after N and C. */
+/* Computes the new sizes of the dimensions after N and C, and checks them. */
 static tn_status new_sizes(const tn_interpolate_options *o, tn_ints shape, int64_t *sizes)
 {
     int64_t dims = shape.count - 2;
@@ -120,8 +120,9 @@ static tn_status interpolate_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* Whether a dimension that keeps its size is copied although a factor says other places: PyTorch
- * does that on a CPU, bilinear and its like in every case. */
+/* Returns whether a dimension that keeps its size is copied, even if the scale factor asks for
+ * other positions. As in PyTorch on a CPU, linear modes and nearest-exact always do this, nearest
+ * only in two dimensions. */
 static bool keeps(enum mode mode, int64_t dims)
 {
     return mode == LINEAR || mode == EXACT || (mode == NEAREST && dims == 2);
@@ -132,7 +133,7 @@ static int64_t within(int64_t place, int64_t size)
     return place < 0 ? 0 : place >= size ? size - 1 : place;
 }
 
-/* Keys' cubic with the slope -3/4, as PyTorch has it. */
+/* The weights of Keys' cubic convolution with a = -3/4, as in PyTorch. */
 static void cubic_shares(double t, double *share)
 {
     const double a = -0.75;
@@ -145,14 +146,15 @@ static void cubic_shares(double t, double *share)
     }
 }
 
-/* What new element i is made of. */
+/* Computes which old elements (`place`) with which weights (`share`) make up new element i. Returns
+ * their number. */
 static int taps_of(enum mode mode, int64_t i, int64_t from, int64_t to, bool corners, double scale,
                    int64_t *place, double *share)
 {
     double ratio = tn__given_number(scale) ? 1 / scale : (double)from / (double)to, at;
 
     if (mode == NEAREST || mode == EXACT) {
-        /* PyTorch rounds these products to float32. */
+        /* PyTorch computes these products in float32. */
         float product = mode == NEAREST ? (float)i * (float)ratio
                                         : ((float)i + 0.5F) * (float)ratio;
 
@@ -246,13 +248,13 @@ static tn_status interpolate_decompose(const tn_decompose *call)
     return tn__common_given(call->out, half ? tn_cast(y, dtype) : y);
 }
 
-/* ---- channels and size ---- */
+/* ---- pixel_shuffle, pixel_unshuffle, channel_shuffle ---- */
 
 static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
 {
     const tn_view *x = infer->in[0];
     char text[TN__TEXT];
-    bool fits = x->ndim >= 3 && factor > 0 && factor <= INT32_MAX; /* its square can be counted */
+    bool fits = x->ndim >= 3 && factor > 0 && factor <= INT32_MAX; /* its square fits int64 */
 
     if (fits && down)
         fits = x->shape[x->ndim - 1] % factor == 0 && x->shape[x->ndim - 2] % factor == 0;
@@ -261,11 +263,12 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
     return fits ? tn__common_open(infer)
                 : tn_fail(TN_ERR_RUNTIME, "x or factor: wrong size, got %s and %lld; expected %s",
                           tn__common_text(text, tn__common_shape(x)), (long long)factor,
-                          down ? "a divisor of the last two of 3 or more dimensions"
-                               : "its square to divide the third last dimension");
+                          down ? "a divisor of H and W of x [..., C, H, W]"
+                               : "a factor whose square divides C of x [..., C, H, W]");
 }
 
-/* [..., C, H, W], split and put in another order: `order` is of the last dimensions. */
+/* Splits C, H, W of x [..., C, H, W] into the `count` sizes `last`, permutes these by `order`, and
+ * merges them into the three sizes `after`. */
 static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, const int64_t *order,
                             const int64_t *after)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images sampled at the points of a grid. The places are computed with operators, so that gradients
- * reach the grid; elements are gathered from the image with its last dimensions as one. */
+ * Sampling of images at the points of a grid. Positions are computed with operators, so that the
+ * grid gets gradients. Pixels are gathered from the image with all its dimensions after N and C
+ * merged. */
 #include "formula.h"
 #include <math.h>
 
@@ -13,7 +14,8 @@ static tn_tensor *scaled(tn_tensor *x, double factor, double more)
     return more == 0 ? x : tn_add_scalar(x, more);
 }
 
-/* [N, C, places]: elements of an image [N, C, all], by i64 places [N, places]. */
+/* Gathers pixels of an image [N, C, all] at int64 positions [N, places]. The result is [N, C,
+ * places]. */
 static tn_tensor *taken(tn_tensor *flat, tn_tensor *at)
 {
     tn_ints image = flat == NULL ? (tn_ints){ NULL, 0 } : tn_tensor_shape(flat);
@@ -86,8 +88,9 @@ static tn_status affine_grid_decompose(const tn_decompose *call)
 enum padding { ZEROS, BORDER, REFLECTION };
 
 struct sampler {
-    tn_tensor *flat;          /* the image, [N, C, all] */
-    int64_t dims, size[MOST]; /* size[0] is the last dimension, W: grid[..., 0] is x */
+    tn_tensor *flat; /* the image with merged dimensions, [N, C, all] */
+    /* size[0] is the last dimension, W, because grid[..., 0] is the x coordinate. */
+    int64_t dims, size[MOST];
     enum padding padding;
     bool corners;
 };
@@ -131,14 +134,15 @@ static tn_status grid_sample_infer(tn_infer *infer)
     return tn__common_open(infer);
 }
 
-/* x clamped to [0, most]. Clamped elements have no gradient; NaN becomes 0 and has none either. */
+/* Returns x clamped to [0, most]. The gradient of clamped elements is 0. NaN becomes 0 and has no
+ * gradient. */
 static tn_tensor *clipped(tn_tensor *x, double most)
 {
     return tn_where(tn_gt(x, number(x, 0)), tn_where(tn_lt(x, number(x, most)), x, number(x, most)),
                     number(x, 0));
 }
 
-/* Mirrored at low and low + span, to and fro. */
+/* Reflects x back and forth between low and low + span. */
 static tn_tensor *mirrored(tn_tensor *x, double low, double span)
 {
     tn_tensor *away, *flips, *rest, *odd;
@@ -152,7 +156,7 @@ static tn_tensor *mirrored(tn_tensor *x, double low, double span)
     return tn_where(odd, scaled(rest, -1, span + low), scaled(rest, 1, low));
 }
 
-/* A place of dimension d after padding. */
+/* Applies the padding mode to coordinates along dimension d. */
 static tn_tensor *padded(const struct sampler *s, tn_tensor *x, int64_t d)
 {
     double size = (double)s->size[d];
@@ -164,7 +168,8 @@ static tn_tensor *padded(const struct sampler *s, tn_tensor *x, int64_t d)
     return clipped(x, size - 1);
 }
 
-/* Elements at whole places (one row for each dimension): zeros outside. */
+/* Pixels at integer coordinates, given as one tensor for each dimension. With padding mode zeros,
+ * pixels outside the image are 0. */
 static tn_tensor *elements(const struct sampler *s, tn_tensor *const *place)
 {
     tn_nan_to_num_options plain = TN_NAN_TO_NUM_OPTIONS;
@@ -216,7 +221,8 @@ static tn_tensor *linear_sample(const struct sampler *s, tn_tensor *const *place
     return y;
 }
 
-/* Keys' cubic with the slope -3/4 in the share t of the way: what tap k counts. */
+/* Returns the weight of tap k in Keys' cubic convolution with a = -3/4, for a point at the fraction
+ * t between taps 1 and 2. */
 static tn_tensor *cubic_share(tn_tensor *t, int k)
 {
     const double a = -0.75;
@@ -264,14 +270,14 @@ static tn_status grid_sample_decompose(const tn_decompose *call)
     int64_t shape[MOST + 2];
     if (x == NULL || grid == NULL)
         return tn_error_last_code();
-    s.flat = flattened(x, 2);
+    s.flat = tn_flatten(x, 2, -1);
     s.dims = tn_tensor_ndim(x) - 2;
     for (int64_t d = 0; d < s.dims; d++) {
         double size;
 
         s.size[d] = tn_tensor_size(x, -1 - d);
         size = (double)s.size[d];
-        place[d] = flattened(tn_select(grid, -1, d), 1);
+        place[d] = tn_flatten(tn_select(grid, -1, d), 1, -1);
         place[d] = o->align_corners ? scaled(place[d], (size - 1) / 2, (size - 1) / 2)
                                     : scaled(place[d], size / 2, (size - 1) / 2);
         if (!is(o->mode, "bicubic"))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recurrent networks: one step, and one direction of one layer along a sequence. */
+ * Recurrent networks: single steps (cells), and sequences for one direction of one layer. */
 #include "common.h"
 
 /* ---- cells ---- */
 
-/* w_ih, w_hh, b_ih, b_hh: each of `rows`. */
+/* Checks the shapes of w_ih, w_hh, b_ih and b_hh, each of which has `rows` rows. */
 static tn_status weights_infer(const tn_view *const *w, int64_t rows, int64_t inputs,
                                int64_t hidden)
 {
@@ -36,7 +36,8 @@ static bool same_shape(const tn_view *a, const tn_view *b)
     return same;
 }
 
-/* x [N, I] or [I], h [N, H] or [H]; the weights have `gates` rows of H each. */
+/* Checks x [N, I] or [I], h [N, H] or [H], and weights with `gates` * H rows. `memory`: there is an
+ * input c (LSTM). */
 static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
 {
     const tn_view *x = infer->in[0], *h = infer->in[1];
@@ -55,7 +56,7 @@ static tn_status cell_infer(tn_infer *infer, int64_t gates, bool memory)
             tn__common_text(text, tn__common_shape(x)),
             tn__common_text(text_h, tn__common_shape(h)));
     if (memory && !same_shape(infer->in[2], h))
-        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected %s as h",
+        return tn_fail(TN_ERR_RUNTIME, "c: wrong shape, got %s; expected the shape of h, %s",
                        tn__common_text(text, tn__common_shape(infer->in[2])),
                        tn__common_text(text_h, tn__common_shape(h)));
     hidden = h->shape[h->ndim - 1];
@@ -128,13 +129,13 @@ static tn_status gru_cell_decompose(const tn_decompose *call)
 /* ---- sequences ---- */
 
 struct weights {
-    tn_tensor *w_ih, *w_hh, *b_ih, *b_hh, *w_hr, *lengths; /* TN_NONE: not there */
+    tn_tensor *w_ih, *w_hh, *b_ih, *b_hh, *w_hr, *lengths; /* TN_NONE if absent */
     bool reverse;
     enum { TANH, RELU, LSTM, GRU } kind;
 };
 
-/* x [L, N, I], h [N, P] (P is H where nothing projects), c [N, H]; `w`: w_ih, w_hh, b_ih, b_hh,
- * w_hr, lengths. */
+/* Checks x [L, N, I], h [N, P] and c [N, H]; P equals H unless w_hr projects. `w` points to w_ih,
+ * w_hh, b_ih and b_hh. */
 static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c,
                                 const tn_view *const *w, const tn_view *w_hr,
                                 const tn_view *lengths)
@@ -157,7 +158,8 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     out = h->shape[1];
     hidden = c != NULL ? c->shape[1] : out;
     if (w_hr == NULL && hidden != out)
-        return tn_fail(TN_ERR_RUNTIME, "h: wrong shape, got %s; expected that of c without w_hr",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "h: wrong shape, got %s; expected the shape of c if w_hr is absent",
                        tn__common_text(text_h, tn__common_shape(h)));
     if (w_hr != NULL && (w_hr->ndim != 2 || w_hr->shape[0] != out || w_hr->shape[1] != hidden))
         return tn_fail(TN_ERR_RUNTIME, "w_hr: wrong shape, got %s; expected [%lld, %lld]",
@@ -171,7 +173,7 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
                                                                        : tn__common_open(infer);
 }
 
-/* One step: what x gives to the gates is there already. */
+/* Computes one step and updates *h and *c. gx is the part of the gates that depends on x. */
 static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_tensor **c)
 {
     tn_tensor *gh = tn_linear(*h, w->w_hh, w->b_hh), *gates, *r, *z, *n;
@@ -196,8 +198,8 @@ static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_
     return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last_code();
 }
 
-/* Copies the lengths to the host and checks that each is 1 to the length of x. A device without
- * memory has no values to check. */
+/* Copies the lengths to the host and checks that each is from 1 to the length of x. A device
+ * without memory has no values to check. */
 static tn_status lengths_check(const struct weights *w, int64_t length)
 {
     static const char *const names[] = { "rnn", "rnn", "lstm", "gru" };
@@ -221,7 +223,7 @@ static tn_status lengths_check(const struct weights *w, int64_t length)
     return status;
 }
 
-/* [L, N, 1] of bool: the element belongs to its sequence. */
+/* Returns a bool tensor [L, N, 1] that is true while the sequence has not ended. */
 static tn_tensor *belongs(const struct weights *w, int64_t length)
 {
     tn_arange_options whole = TN_ARANGE_OPTIONS;

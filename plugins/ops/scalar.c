@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers among the options of operators. */
+ * Numbers among the options of operators (tn_scalar). */
 #include "common.h"
 
 const char *tn__scalar_text(char *out, tn_scalar scalar)
@@ -35,7 +35,7 @@ tn_status tn__scalar_check(tn_scalar scalar, const char *name)
     return TN_OK;
 }
 
-/* What the types of fewer than 64 bits hold: whole numbers from low to high. */
+/* The range of integers that each dtype shorter than 64 bits holds. */
 static const struct {
     tn_dtype dtype;
     double low, high;
@@ -44,7 +44,7 @@ static const struct {
                { TN_I16, INT16_MIN, INT16_MAX },
                { TN_I32, INT32_MIN, INT32_MAX } };
 
-/* The smallest number that is rounded to infinity. */
+/* Returns the smallest number that would be rounded to infinity. */
 static double too_large(tn_dtype dtype)
 {
     return dtype == TN_F16    ? 65520.0

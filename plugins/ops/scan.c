@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running sums and products along one dimension. */
+ * Cumulative sums and products along one dimension. */
 #include "common.h"
 
 static tn_status scan_infer(tn_infer *infer, int64_t dim, tn_dtype asked)
@@ -46,8 +46,9 @@ static tn_status cumprod_infer(tn_infer *infer)
     return scan_infer(infer, o->dim, o->dtype);
 }
 
-/* Element k of all products that it is in, one after the other: by no division, so that it can be
- * differentiated again also where there are zeros. */
+/* Returns the gradient of cumprod, one element after the other: for element k, sums gy times the
+ * products that contain element k, computed without this factor. Uses no division, so the result
+ * has a correct derivative even if x has zeros. */
 static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
 {
     int64_t n = tn_tensor_size(x, dim), last[1] = { dim };
@@ -69,21 +70,24 @@ static tn_tensor *one_by_one(tn_tensor *x, tn_tensor *gy, int64_t dim)
     return all != NULL ? all : tn_copy(gy);
 }
 
-/* Without a zero: by division. After the first zero the gradient is 0; at it, it is the sum of the
- * products that leave it out. */
+/* The gradient of cumprod. Without zeros, it is computed by division. With zeros: before the first
+ * zero by division as well; at the first zero it is the sum of the products without this zero;
+ * after it 0. */
 static tn_status cumprod_derive(tn_derive *d)
 {
     const tn_cumprod_options *o = d->options;
     tn_tensor *x = tn__common_conj(d->in[0]), *gy = d->gout[0], *zero = tn__scalar_number(x, 0.0);
     tn_tensor *none = tn_eq(x, zero), *zeros, *first, *without, *by_first, *by_rest;
 
-    if (tn_grad_enabled()) { /* a second derivative may be wanted */
+    /* The gradient may be differentiated again, so it must not divide by elements that may be 0. */
+    if (tn_grad_enabled()) {
         d->gin[0] = d->in_meta[0].ndim > 0 ? one_by_one(x, gy, o->dim) : gy;
         return TN_OK;
     }
     if (none == NULL)
         return tn_error_last_code();
-    /* float32 is summed faster than integers, and distinguishes 1 from more. */
+    /* Counts zeros in float32: float32 sums are faster than integer sums and exact enough to
+     * distinguish 1 from more. */
     zeros = tn_cumsum(tn_cast(none, TN_F32), o->dim, NULL);
     first = tn_logical_and(none, tn_eq(zeros, tn__scalar_number(zeros, 1.0)));
     without = tn_where(first, tn__scalar_number(x, 1.0), x);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other views of the same values, and copies where no view is possible. */
+ * Changes of shape: views of the same values, or copies if no view is possible. */
 #include "common.h"
 
-/* The gradient of whatever kept all elements in row-major order. */
+/* The gradient of operators that keep all elements in row-major order. */
 static tn_status same_order_derive(tn_derive *d)
 {
     d->gin[0] = tn_reshape(d->gout[0], tn__common_in_shape(d, 0));
@@ -105,14 +105,13 @@ static tn_status flatten_decompose(const tn_decompose *call)
     tn_status status = flat_shape(tn_tensor_view(call->in[0]), call->options, shape, &ndim);
     if (status != TN_OK)
         return status;
-    if (ndim > 0 &&
-        ndim == tn_tensor_ndim(
-                    call->in[0])) /* one dimension as one: the tensor itself, as in PyTorch */
+    /* If no dimensions are merged, returns the tensor itself, as in PyTorch. */
+    if (ndim > 0 && ndim == tn_tensor_ndim(call->in[0]))
         return tn__common_given(call->out, call->in[0]);
     return tn__common_given(call->out, reshaped(call->in[0], (tn_ints){ shape, ndim }));
 }
 
-/* Dimension d of the output is dimension order[d] of the input. */
+/* Makes the output a view whose dimension d is dimension order[d] of the input. */
 static tn_status reorder(tn_infer *infer, const int32_t *order)
 {
     const tn_view *x = infer->in[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors joined, repeated, flipped and rolled. */
+ * Concatenation, repetition, flip and roll. */
 #include "common.h"
 
-/* ---- one after another ---- */
+/* ---- cat, stack, repeat ---- */
 
 static bool left_out(const tn_view *x)
 {
@@ -173,8 +173,8 @@ static tn_status repeat_infer(tn_infer *infer)
         if (__builtin_mul_overflow(x->shape[d], o->times.at[lead + d], &size))
             return tn_fail(
                 TN_ERR_VALUE,
-                "times: too large, dimension %lld of size %lld got %lld; expected a size that "
-                "does not overflow",
+                "times: too large, got dimension %lld of size %lld repeated %lld times; expected a "
+                "result whose size does not overflow",
                 (long long)d, (long long)x->shape[d], (long long)o->times.at[lead + d]);
     }
     return tn__common_open(infer);
@@ -197,7 +197,7 @@ static tn_status repeat_decompose(const tn_decompose *call)
         narrow[count] = wide[count] = sizes[d];
         count++;
     }
-    if (count <= TN_MAX_DIMS) { /* all at once */
+    if (count <= TN_MAX_DIMS) { /* a single copy does all repetitions */
         for (int64_t d = 0; d < shape.count; d++)
             sizes[d] *= o->times.at[d];
         y = tn_copy(tn_expand(tn_reshape(y, (tn_ints){ narrow, count }), (tn_ints){ wide, count }));
@@ -216,7 +216,7 @@ static tn_status repeat_decompose(const tn_decompose *call)
     return tn__common_given(call->out, y);
 }
 
-/* ---- by index ---- */
+/* ---- flip, roll ---- */
 
 static tn_status flip_infer(tn_infer *infer)
 {

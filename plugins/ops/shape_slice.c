@@ -3,15 +3,14 @@
  * Views of a part of a tensor: narrow, select, slice, diagonal, unfold. */
 #include "common.h"
 
-/* The first index and the dimension of a narrow, checked. */
+/* Checks the arguments of narrow. Sets *at to the dimension and *first to the first index. */
 static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t length, int32_t *at,
                        int64_t *first)
 {
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "it cannot be applied to a 0-dim tensor.");
+        return tn_fail(TN_ERR_RUNTIME, "x: too few dimensions, got 0; expected at least 1");
     status = tn__common_dim(dim, x->ndim, at);
     if (status != TN_OK)
         return status;
@@ -94,7 +93,8 @@ static tn_status narrow_grad_infer(tn_infer *infer)
     if (!fits)
         return tn_fail(
             TN_ERR_RUNTIME,
-            "gy: too large, got %s; expected to fit into %s from %lld along dimension %lld",
+            "gy: wrong shape, got %s; expected a shape that fits into %s from index %lld on along "
+            "dimension %lld",
             tn__common_text(text_g, tn__common_shape(gy)), tn__common_text(text, o->shape),
             (long long)o->start, (long long)o->dim);
     tn__common_plain(&infer->out[0], tn_view_dtype(gy), o->shape);
@@ -157,19 +157,21 @@ static tn_status select_decompose(const tn_decompose *call)
                             tn_squeeze(tn_narrow(call->in[0], dim, o->index, 1), &squeeze));
 }
 
-/* The same where no element is seen twice: gy written through the view, the rest of gx is 0. */
+/* Returns the gradient of a view in which each element occurs at most once: writes gy through
+ * `view`, a view of gx. The rest of gx stays 0. */
 static tn_tensor *put_into(tn_tensor *gx, tn_tensor *view, tn_tensor *gy)
 {
     return tn_copy_(view, gy) != NULL ? gx : NULL;
 }
 
-/* And where other uses gave a gradient already: added through the view of it. */
+/* Like put_into(), if other uses gave a gradient already: adds gy to `sum` through `view`. */
 static tn_tensor *add_into(tn_tensor *sum, tn_tensor *view, tn_tensor *gy)
 {
     return tn_add_(view, gy, NULL) != NULL ? sum : NULL;
 }
 
-/* The gradient of a view: what arrived at each element, found by the same view of their numbers. */
+/* Returns the gradient of a view in which elements may occur several times. `places` is the same
+ * view of the elements' row-major numbers; gy is added at these places. */
 static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
 {
     int64_t all[1] = { tn__common_count(shape) }, seen[1];
@@ -208,8 +210,7 @@ static tn_status slice_infer(tn_infer *infer)
     tn_status status;
 
     if (x->ndim == 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "it cannot be applied to a 0-dim tensor.");
+        return tn_fail(TN_ERR_RUNTIME, "x: too few dimensions, got 0; expected at least 1");
     status = tn__common_dim(o->dim, x->ndim, &dim);
     if (status == TN_OK && o->step <= 0)
         return tn_fail(TN_ERR_VALUE, /* PyTorch's words */ "slice step must be positive, not %lld",
@@ -225,7 +226,7 @@ static tn_status slice_infer(tn_infer *infer)
         meta->strides[d] = x->strides[d];
     }
     meta->shape[dim] = end > start ? (end - start - 1) / o->step + 1 : 0;
-    /* a single element has no next one, whatever the step */
+    /* with a single element the stride is not used, and the product might overflow */
     meta->strides[dim] = meta->shape[dim] > 1 ? x->strides[dim] * o->step : x->strides[dim];
     if (tn__common_count((tn_ints){ meta->shape, meta->ndim }) > 0)
         meta->offset += start * x->strides[dim];
@@ -333,7 +334,7 @@ static tn_status unfold_infer(tn_infer *infer)
     for (int32_t d = 0; d < x->ndim; d++) {
         meta->shape[d] = d == dim ? (size - o->window) / o->step + 1 : x->shape[d];
         meta->strides[d] = x->strides[d];
-        /* Of a single window the stride is never taken, and the product may be too large. */
+        /* With a single window the stride is not used, and the product might overflow. */
         if (d == dim && meta->shape[d] > 1)
             meta->strides[d] *= o->step;
     }
@@ -342,7 +343,8 @@ static tn_status unfold_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* Windows up to this length: gradients are added by one slice for each position in the window. */
+/* The longest window for which gradients are added with one slice for each position in the
+ * window. */
 enum { MOST_SLICES = 64 };
 
 static tn_status unfold_derive(tn_derive *d)
@@ -363,7 +365,7 @@ static tn_status unfold_derive(tn_derive *d)
     gx = tn__common_sum(d);
     ok = gx = gx != NULL ? gx : tn__common_zeros(d->gout[0], shape);
     every.step = o->step;
-    for (int64_t k = 0; k < o->window && ok != NULL; k++) { /* the k-th of all windows */
+    for (int64_t k = 0; k < o->window && ok != NULL; k++) { /* position k of all windows */
         every.start = k;
         every.end = shape.at[dim] - o->window + k + 1;
         ok = tn_add_(tn_slice(gx, dim, &every), tn_select(d->gout[0], -1, k), NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax along one dimension, its logarithm, and their derivatives; Gumbel softmax. */
+ * Softmax along one dimension, log_softmax, and their derivatives; gumbel_softmax. */
 #include "common.h"
 
-/* The struct of softmax is that of the whole family: one argument, dim. */
+/* softmax and log_softmax have option structs of the same layout: one argument, dim. */
 static tn_status dim_infer(tn_infer *infer)
 {
     const tn_softmax_options *o = infer->options;
@@ -123,7 +123,7 @@ static tn_status gumbel_softmax_decompose(const tn_decompose *call)
     tn_uniform_options draw = TN_UNIFORM_OPTIONS;
     tn_argmax_options most = TN_ARGMAX_OPTIONS;
     tn_tensor *g, *soft, *best, *hard;
-    /* -log(-log u); u is kept from 0 */
+    /* Gumbel noise -log(-log u); u is never 0 */
     draw.low = 0x1p-24;
     g = tn_neg(tn_ln(tn_neg(tn_ln(tn_uniform(tn_detach(call->in[0]), &draw)))));
     soft = tn_softmax(tn_mul_scalar(tn_add(call->in[0], g, NULL), 1 / o->tau), o->dim);
@@ -145,6 +145,7 @@ TN__OP(log_softmax, .infer = dim_infer, .derive = log_softmax_derive,
        .decompose = log_softmax_decompose);
 TN__OP(softmax_grad, .infer = log_softmax_grad_infer, .decompose = softmax_grad_decompose);
 TN__OP(log_softmax_grad, .infer = log_softmax_grad_infer, .decompose = log_softmax_grad_decompose);
-/* These two need no derivative: a graph records the operators of their decomposition. */
+/* softmin and gumbel_softmax need no derivative: the operators of their decomposition are
+ * recorded. */
 TN__OP(softmin, .infer = softmin_infer, .decompose = softmin_decompose);
 TN__OP(gumbel_softmax, .infer = gumbel_softmax_infer, .decompose = gumbel_softmax_decompose);

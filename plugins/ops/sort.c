@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order along one dimension: sort, topk. */
+ * Sorting along one dimension: sort, topk. */
 #include "common.h"
 
 static tn_status sort_infer(tn_infer *infer)
@@ -40,7 +40,7 @@ static tn_status topk_infer(tn_infer *infer)
                        (long long)o->k, (long long)(x->ndim > 0 ? x->shape[at] : 1));
     for (int i = 0; i < 2; i++) {
         tn__common_plain(&infer->out[i], i == 0 ? tn_view_dtype(x) : TN_I64, tn__common_shape(x));
-        if (x->ndim > 0) /* a number is all of itself, with k = 0 too */
+        if (x->ndim > 0) /* a 0-d tensor stays as it is, even with k = 0 */
             infer->out[i].shape[at] = o->k;
     }
     return TN_OK;

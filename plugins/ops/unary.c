@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one number: inference, derivatives and decompositions. */
+ * Elementwise functions of one input: inference, derivatives and decompositions. */
 #include "formula.h"
 
 static tn_status exp_derive(tn_derive *d)
@@ -24,7 +24,7 @@ TN__OP(exp, .infer = tn__common_unary, .derive = exp_derive, TN__PARTS(exp));
 TN__OP(log, .infer = tn__common_unary, .derive = log_derive, TN__PARTS(log));
 TN__OP(sqrt, .infer = tn__common_unary, .derive = sqrt_derive, TN__PARTS(sqrt));
 
-/* 1 - x^2, 1 + x^2 */
+/* one_minus_square() returns 1 - x^2, one_plus_square() returns 1 + x^2. */
 static tn_tensor *one_minus_square(tn_tensor *x)
 {
     return add_number(tn_neg(tn_mul(x, x)), 1.0);
@@ -35,7 +35,7 @@ static tn_tensor *one_plus_square(tn_tensor *x)
     return add_number(tn_mul(x, x), 1.0);
 }
 
-/* Of complex numbers x / |x|, 0 at 0. */
+/* Returns the sign of x; for complex x, x / |x|, or 0 if x is 0. */
 static tn_tensor *direction(tn_tensor *x)
 {
     tn_tensor *size;
@@ -53,9 +53,12 @@ static tn_status abs_infer(tn_infer *infer)
 }
 DERIVE(abs, tn_mul(gy, direction(x)))
 TN__OP(abs, .infer = abs_infer, .derive = abs_derive, TN__PARTS(abs));
-/* steps: flat everywhere */
+/* step functions have the gradient 0 */
 DERIVE(sign, tn_fill(gy, 0.0))
-TN__OP(sign, .infer = tn__common_unary, .derive = sign_derive);
+/* The sign of a bool is the bool. */
+DECOMPOSE(sign, tn_copy(x))
+TN__OP(sign, .infer = tn__common_unary, .derive = sign_derive, .decompose = sign_decompose,
+       .decompose_dtypes = TN_BIT(TN_BOOL));
 DERIVE(floor, tn_fill(gy, 0.0))
 TN__OP(floor, .infer = tn__common_unary, .derive = floor_derive);
 DERIVE(ceil, tn_fill(gy, 0.0))
@@ -114,7 +117,7 @@ DERIVE(tanh, tn__is_complex(d->in_meta[0].dtype) ? tn__common_chain(gy, one_minu
                                                  : tn_tanh_grad(gy, y))
 TN__OP(tanh, .infer = tn__common_unary, .derive = tanh_derive, TN__PARTS(tanh));
 
-/* 2 / sqrt(pi) e^-x^2, and what it is over */
+/* The slope of erf is 2 / sqrt(pi) e^-x^2; the slope of erfinv is 1 over that of erf at y. */
 #define TWO_OVER_ROOT_PI 1.12837916709551257390
 DERIVE(erf, tn_mul(gy, times(tn_exp(tn_neg(tn_mul(x, x))), TWO_OVER_ROOT_PI)))
 TN__OP(erf, .infer = tn__common_unary, .derive = erf_derive);
@@ -122,3 +125,85 @@ DERIVE(erfc, tn_mul(gy, times(tn_exp(tn_neg(tn_mul(x, x))), -TWO_OVER_ROOT_PI)))
 TN__OP(erfc, .infer = tn__common_unary, .derive = erfc_derive);
 DERIVE(erfinv, tn_mul(gy, times(tn_exp(tn_mul(y, y)), 1.0 / TWO_OVER_ROOT_PI)))
 TN__OP(erfinv, .infer = tn__common_unary, .derive = erfinv_derive);
+
+/* ---- inverse hyperbolic functions, powers of 2 ---- */
+
+/* From this size on asinh x and acosh x are ln 2x within the precision of float64; below it x^2 is
+ * finite in float32. */
+#define LARGE 1e9
+#define LN_2 0.69314718055994530942
+
+/* Returns formula(x), computed in float32 if x is float16 or bfloat16. */
+static tn_tensor *in_float32(tn_tensor *x, tn_tensor *(*formula)(tn_tensor *))
+{
+    if (x == NULL || !tn__common_narrow(x))
+        return formula(x);
+    return tn_cast(formula(tn_cast(x, TN_F32)), tn_tensor_dtype(x));
+}
+
+/* i z and -i z, by exchanging the parts: a product with i would make NaN of 0 * infinity. */
+static tn_tensor *turned_left(tn_tensor *z)
+{
+    return tn_complex(tn_neg(tn_imag(z)), tn_real(z));
+}
+
+static tn_tensor *turned_right(tn_tensor *z)
+{
+    return tn_complex(tn_imag(z), tn_neg(tn_real(z)));
+}
+
+/* Computes from |x|, with the sign of x afterwards, so that nothing cancels and -0 stays -0. */
+static tn_tensor *asinh_real(tn_tensor *x)
+{
+    tn_tensor *size = tn_abs(x), *square = tn_mul(size, size);
+    tn_tensor *more = divide(square, add_number(tn_sqrt(add_number(square, 1.0)), 1.0));
+    tn_tensor *y = tn_where(is_above(size, LARGE), add_number(tn_ln(size), LN_2),
+                            tn_log1p(plus(size, more)));
+
+    return tn_copysign(y, x);
+}
+
+/* With t = x - 1, which is exact around x = 1: ln(1 + t + sqrt(t (t + 2))). */
+static tn_tensor *acosh_real(tn_tensor *x)
+{
+    tn_tensor *t = add_number(tn_where(is_at_least(x, 1.0), x, number(x, NAN)), -1.0);
+    tn_tensor *root = tn_sqrt(tn_mul(t, add_number(t, 2.0)));
+
+    return tn_where(is_above(x, LARGE), add_number(tn_ln(x), LN_2), tn_log1p(plus(t, root)));
+}
+
+static tn_tensor *atanh_real(tn_tensor *x)
+{
+    tn_tensor *size = tn_abs(x), *ratio = divide(times(size, 2.0), one_minus(size));
+
+    return tn_copysign(times(tn_log1p(ratio), 0.5), x);
+}
+
+/* The real part of acosh z is not negative, and the imaginary part has the sign of z's. */
+static tn_tensor *acosh_complex(tn_tensor *z)
+{
+    tn_tensor *w = tn_acos(z);
+
+    return tn_complex(tn_abs(tn_imag(w)), tn_copysign(tn_real(w), tn_imag(z)));
+}
+
+static tn_tensor *power_of_2(tn_tensor *x)
+{
+    return tn_pow(number(x, 2.0), x);
+}
+
+static bool is_complex(const tn_tensor *x)
+{
+    return x != NULL && tn__is_complex(tn_tensor_dtype(x));
+}
+
+UNARY(asinh, is_complex(x) ? turned_right(tn_asin(turned_left(x))) : in_float32(x, asinh_real),
+      tn__common_chain(gy, tn_rsqrt(one_plus_square(x))));
+/* For complex x the root of the product can differ in sign from the product of the roots. */
+UNARY(acosh, is_complex(x) ? acosh_complex(x) : in_float32(x, acosh_real),
+      tn__common_chain(gy, is_complex(x)
+                               ? tn_mul(tn_rsqrt(add_number(x, 1.0)), tn_rsqrt(add_number(x, -1.0)))
+                               : tn_rsqrt(add_number(tn_mul(x, x), -1.0))));
+UNARY(atanh, is_complex(x) ? turned_right(tn_atan(turned_left(x))) : in_float32(x, atanh_real),
+      divide(gy, tn__common_conj(one_minus_square(x))));
+UNARY(exp2, in_float32(x, power_of_2), times(tn__common_chain(gy, y), LN_2));

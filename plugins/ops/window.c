@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Windows that slide over images. */
+ * Windows that slide over images, for convolutions and pooling. */
 #include "window.h"
 
 tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
@@ -9,8 +9,8 @@ tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t
     char text[TN__TEXT];
 
     if (given.count > 1 && given.count != dims)
-        return tn_fail(TN_ERR_VALUE, "%s: wrong count, got %s; expected one number, or %d of them",
-                       name, tn__common_text(text, given), (int)dims);
+        return tn_fail(TN_ERR_VALUE, "%s: wrong count, got %s; expected 1 or %d numbers", name,
+                       tn__common_text(text, given), (int)dims);
     for (int32_t i = 0; i < dims; i++) {
         out[i] = given.count <= 0 ? otherwise : given.at[given.count == 1 ? 0 : i];
         if (out[i] < least || out[i] > INT32_MAX)
@@ -37,12 +37,12 @@ tn_status tn__window_lay(tn__window *s, tn_ints stride, tn_ints padding, tn_ints
         if (room < 0 || s->kernel[i] < 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "kernel: does not fit, got %s with dilation %lld; expected 1 to the size, %s, "
-                "with padding %lld",
+                "kernel: does not fit, got %s with dilation %lld; expected sizes from 1 to the "
+                "image size %s plus padding of %lld at both ends",
                 tn__common_text(text_k, (tn_ints){ s->kernel, s->dims }), (long long)s->dilation[i],
                 tn__common_text(text, (tn_ints){ s->size, s->dims }), (long long)s->padding[i]);
         s->count[i] = room / s->stride[i] + 1;
-        /* The last window has to begin inside, or in the padding in front. */
+        /* The last window must begin inside the image or in the padding before the image. */
         if (up && (s->count[i] - 1) * s->stride[i] >= s->size[i] + s->padding[i])
             s->count[i]--;
     }
@@ -72,7 +72,7 @@ tn_tensor *tn__window_windows(tn_tensor *x, const tn__window *s, double value, b
         int64_t reach = s->dilation[i] * (s->kernel[i] - 1) + 1;
 
         x = tn_unfold(x, 2 + i, reach, s->stride[i]);
-        /* Where strides skip the padding, there are more windows than requested. */
+        /* There may be more windows than s->count if strides skip the end of the padding. */
         if (x != NULL && tn_tensor_size(x, 2 + i) > s->count[i])
             x = tn_narrow(x, 2 + i, 0, s->count[i]);
         every.step = s->dilation[i];

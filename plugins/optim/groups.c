@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the parameters of a group to calls of an operator that steps many of them: those that are
- * alike (device, dtype, steps taken) go together, each with its gradient and its state. */
+ * Calls an operator that steps many parameters at once for the parameters of a group. Parameters
+ * with the same device, dtype and number of steps go into one call, each with its gradient and its
+ * states. */
 #include "optim.h"
 
 #include <string.h>
 
-/* The strides that an element-wise walk over both would want; of other shapes it is not asked. */
+/* Returns true if both tensors have the same strides, so that an elementwise loop over both is
+ * efficient. Also returns true if their numbers of dimensions differ, because the operator then
+ * reports the error. */
 static bool same_order(const tn_tensor *a, const tn_tensor *b)
 {
     tn_ints shape = tn_tensor_shape(a), x = tn_tensor_strides(a), y = tn_tensor_strides(b);
@@ -30,13 +33,13 @@ static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
     if (same_order(gradient, parameter) ||
         tn_tensor_dtype(gradient) != tn_tensor_dtype(parameter) ||
         tn_tensor_device(gradient) != tn_tensor_device(parameter))
-        return gradient; /* what does not fit is the operator's to refuse */
+        return gradient; /* the operator reports the mismatch */
     copy = like(parameter);
     return copy != NULL ? tn_copy_(copy, gradient) : NULL;
 }
 
-/* State `name` of a parameter, made of zeros at first, in the dtype and the order of the parameter:
- * it follows where that was converted. */
+/* Returns the state `name` of a parameter, creating it with zeros if it does not exist. If the
+ * parameter's dtype or strides have changed, the state is converted to them. */
 static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
                            tn_tensor *parameter)
 {
@@ -52,14 +55,14 @@ static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
     return state;
 }
 
-/* A step of a rule. */
+/* The arguments of one optim_step(). */
 struct walk {
     tn_optimizer *self;
     const tn_step_args *args;
     const struct optim_rule *rule;
 };
 
-/* Puts parameter i with what belongs to it at the end of the list. */
+/* Appends parameter i, its gradient and its states to the list. */
 static tn_status gather(const struct walk *walk, int64_t i, tn_tensor **list, int64_t *n)
 {
     const struct optim_rule *rule = walk->rule;
@@ -94,9 +97,9 @@ static bool alike(const struct walk *walk, int64_t i, int64_t k, bool fresh)
            steps_of(walk, i) == steps_of(walk, k);
 }
 
-/* With `capturable`, the number of the step and the learning rate as tensors. Without it, only
- * keeps a step tensor that exists up to date, so that a later capturable step starts from the right
- * number. */
+/* With `capturable`, sets call->step and call->rate to tensors with the number of the step and the
+ * learning rate. Without it, only updates a step tensor that exists, so that a later capturable
+ * step starts from the right number. */
 static tn_status set_numbers(const struct optim_rule *rule, const struct optim_batch *batch,
                              struct optim_call *call)
 {
@@ -109,7 +112,7 @@ static tn_status set_numbers(const struct optim_rule *rule, const struct optim_b
     return call->rate != NULL && call->step != NULL ? TN_OK : tn_error_last_code();
 }
 
-/* A step that failed is not counted. */
+/* Undoes the increment of the step tensor, because a step that failed does not count. */
 static tn_status uncount(tn_status status, tn_tensor *step)
 {
     uint64_t mark = tn_error_mark();
@@ -120,7 +123,7 @@ static tn_status uncount(tn_status status, tn_tensor *step)
     return status;
 }
 
-/* What the members of a batch have in common, and all that belongs to them. */
+/* Runs the operator for the parameters of one batch. */
 static tn_status run_batch(const struct walk *walk, const int64_t *members, int64_t count,
                            bool fresh, tn_tensor **list)
 {

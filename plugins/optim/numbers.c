@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers of a step that are tensors on the device of the parameters: the number of the step and
- * the learning rate of an optimizer that is `capturable`. A step then passes no number of the host
- * that changes, so that the same calls may be repeated. They are states of the parameters, "step"
- * and "lr", which those that step together share. */
+ * For optimizers that are `capturable`: tensors on the device with the number of the step and the
+ * learning rate. No number that changes is then passed from the host, so that a recorded step can
+ * be replayed. The tensors are states of the parameters, "step" and "lr"; all parameters of a batch
+ * share them. */
 #include "optim.h"
 
 static int64_t place_of(const struct optim_batch *batch, int64_t member)
@@ -11,7 +11,7 @@ static int64_t place_of(const struct optim_batch *batch, int64_t member)
     return batch->args->index[batch->members[member]];
 }
 
-/* How many parameters of the optimizer have this very tensor as a state. */
+/* Returns how many parameters of the optimizer have exactly this tensor as their state `name`. */
 static int64_t holders(tn_optimizer *self, const char *name, const tn_tensor *tensor)
 {
     int64_t count = tn_optimizer_count(self), found = 0;
@@ -21,8 +21,9 @@ static int64_t holders(tn_optimizer *self, const char *name, const tn_tensor *te
     return found;
 }
 
-/* The state `name` of the batch: that of its first member or, where that has none of the right
- * kind, `value`; a tensor that no parameter outside the batch has. */
+/* Returns the state `name` of the batch. It is the state of the first member, converted or copied
+ * if it has another dtype or if parameters outside the batch share it; if there is none, a new
+ * tensor with `value`. All members of the batch get it as their state. */
 static tn_tensor *shared(const struct optim_batch *batch, const char *name, tn_dtype dtype,
                          double value)
 {
@@ -66,7 +67,7 @@ tn_status optim_step_number_set(const struct optim_batch *batch)
     return TN_OK;
 }
 
-/* In float64 where the parameters are; a device may lack it elsewhere. */
+/* The learning rate is float64 only if the parameters are, because a device may lack float64. */
 tn_tensor *optim_rate(const struct optim_batch *batch, double rate)
 {
     tn_tensor *parameter = batch->args->parameters[batch->members[0]];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers and learning-rate schedules: the table. */
+ * The plugin with optimizers and learning-rate schedules. */
 #include "optim.h"
 
 static const void *const contributions[] = {

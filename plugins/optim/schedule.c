@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Learning-rate schedules in their closed forms; lr0 is the rate at the start, t the number of
- * steps. */
+ * Learning-rate schedules in closed form. lr0 is the initial rate, t the number of steps. */
 #include "optim.h"
 
 #include <math.h>
 
-/* Each group's rate by a closed form of its rate at the start. */
+/* Computes the rate of each group from its initial rate. */
 static tn_status set_rates(tn_scheduler *self, tn_schedule_args *args,
                            double (*rate)(const void *data, int64_t t, double initial))
 {
@@ -65,7 +64,7 @@ struct cosine_lr {
 };
 
 static const tn_option cosine_options[] = {
-    TN_OPTION_INT_REQUIRED(struct cosine_lr, T_max, "steps down to eta_min"),
+    TN_OPTION_INT_REQUIRED(struct cosine_lr, T_max, "number of steps until eta_min is reached"),
     TN_OPTION_FLOAT(struct cosine_lr, eta_min, "0.0", "the smallest rate"), TN_OPTION_END
 };
 
@@ -96,7 +95,8 @@ static tn_status cosine_step(tn_scheduler *self, tn_schedule_args *args)
 const tn_scheduler_def schedule_cosine = {
     TN_HEAD(tn_scheduler_def),
     .name = "CosineAnnealingLR",
-    .help = "half a cosine from the rate at the start to eta_min in T_max steps, then up again",
+    .help =
+        "changes the rate along a cosine, from the initial rate to eta_min in T_max steps and back",
     .options = cosine_options,
     .data_size = sizeof(struct cosine_lr),
     .check = cosine_check,
@@ -154,7 +154,7 @@ static tn_status linear_step(tn_scheduler *self, tn_schedule_args *args)
 const tn_scheduler_def schedule_linear = {
     TN_HEAD(tn_scheduler_def),
     .name = "LinearLR",
-    .help = "from start_factor to end_factor times the rate in total_iters steps",
+    .help = "multiplies the rate by a factor that goes linearly from start_factor to end_factor",
     .options = linear_options,
     .data_size = sizeof(struct linear_lr),
     .check = linear_check,

@@ -273,8 +273,9 @@ sub host_h {
     my $text = <<'END';
 /* SPDX-License-Identifier: MIT
  *
- * Generated from the public headers by sdk/api/generate.pl; do not edit. What the host hands to a plugin: one
- * table of functions for each interface, and every TN_API function as an inline call through its table. */
+ * Generated from the public headers by sdk/api/generate.pl; do not edit. The functions of the host as a plugin
+ * sees them: a table of function pointers for each interface, and each TN_API function as an inline function that
+ * calls through its table. */
 #ifndef TENON_PLUGIN_H
 #include <tenon/plugin.h>
 #endif
@@ -285,7 +286,7 @@ TN_BEGIN_DECLS
 
 END
     $text .= "/* $_->{id}, revision $_->{revision} */\n" . table_struct($_) . "\n" for @interfaces;
-    $text .= "/* Set by the first query; TN_PLUGIN defines it, hidden, once for each plugin. */\n";
+    $text .= "/* The tables of the host, set by the first query. TN_PLUGIN defines this variable, hidden, once in each plugin. */\n";
     $text .= "struct tn_host_links {\n    const tn_host_info *host;\n";
     $text .= "    const struct tn_$_->{short}_table *$_->{short};\n" for @interfaces;
     $text .= "};\nextern TN_HIDDEN struct tn_host_links tn_host_links;\n\n";
@@ -297,7 +298,7 @@ END
             my $name = $f->{macro} ? "($f->{name})" : $f->{name};
             my $declared = 'TN_API ' . spaced($f->{result}) . "$name(" . list_of($f) . ($f->{variadic} ? ', ...' : '') . ')';
             my $call = "tn_host_links.$interface->{short}->$f->{name}";
-            $text .= "#if TN_TARGET < $since /* newer than what the plugin is for */\n#pragma GCC poison $f->{name}\n#else\n" if $since;
+            $text .= "#if TN_TARGET < $since /* added after the ABI minor version that the plugin is for */\n#pragma GCC poison $f->{name}\n#else\n" if $since;
             if ($f->{variadic}) {
                 my $last = $f->{parameters}[-1]{name};
                 $text .= "$declared\n{\n    va_list args_;\n";
@@ -311,13 +312,14 @@ END
         }
         $text .= "\n";
     }
-    $text .= "/* What this plugin was compiled against. */\nTN_API const tn_interface_need *tn_plugin_needs(void)\n{\n";
+    $text .= "/* Returns the interfaces that this plugin was compiled against. */\nTN_API const tn_interface_need *tn_plugin_needs(void)\n{\n";
     $text .= "    static const tn_interface_need needs[] = {\n";
     $text .= "        { \"$_->{id}\", $_->{revision}, $_->{revision}, " . needed_size($_) . ", 0 },\n" for @interfaces;
     $text .= "        { NULL, 0, 0, 0, 0 }\n    };\n    return needs;\n}\n";
     $text .= <<'END';
 
-/* Copies words into a record that may be used before there is a host; `more` (may be NULL) ends them. */
+/* Fills an error record with `words`, followed by `more` (may be NULL), and returns `code`. Does not call the host,
+ * so that it can be used before the tables are there. */
 TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *plugin, const char *words,
                                   const char *more)
 {
@@ -337,8 +339,8 @@ TN_API tn_status tn_plugin_refuse(tn_error *error, tn_status code, const char *p
     return code;
 }
 
-/* One table, or words why not. A draft (revision 0) has to have the very size that was compiled in; a released
- * one may have grown at its end. */
+/* Returns the table of an interface. Returns NULL and fills `error` if the host does not offer the interface. A
+ * draft (revision 0) must have exactly the size that was compiled in; a released table may be larger. */
 TN_API const void *tn_plugin_table(const tn_host_info *host, const tn_interface_need *need, const char *plugin,
                                    tn_error *error)
 {
@@ -346,19 +348,19 @@ TN_API const void *tn_plugin_table(const tn_host_info *host, const tn_interface_
     const void *table = host->interface_find(need->id, need->min, need->max, &revision, &size);
     if (!table) {
         tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
-                         "the host does not offer the revision that this plugin was compiled for of interface ",
+                         "the host does not offer the revision that this plugin was compiled for, of interface ",
                          need->id);
         return NULL;
     }
     if (revision == 0 ? size != need->size : size < need->size) {
         tn_plugin_refuse(error, TN_ERR_VERSION, plugin,
-                         "compile it against the headers of the host: it has another draft of interface ", need->id);
+                         "compile the plugin against the headers of this host, which has another draft of interface ", need->id);
         return NULL;
     }
     return table;
 }
 
-/* What TN_PLUGIN's query does: fetches every table, then says what the plugin is. */
+/* The body of the exported query function: fetches all tables from the host, then describes the plugin in `out`. */
 TN_API tn_status tn_plugin_export(const tn_plugin *plugin, const tn_build_facts *build, const tn_host_info *host,
                                   tn_plugin_info *out, tn_error *error)
 {
@@ -457,8 +459,8 @@ sub host_tables_c {
     my $text = <<'END';
 /* SPDX-License-Identifier: MIT
  *
- * Generated from the public headers by sdk/api/generate.pl; do not edit. The tables that plugins get, and their checking
- * twins for TENON_CHECK=1, which look at the arguments before they go in. */
+ * Generated from the public headers by sdk/api/generate.pl; do not edit. The tables of functions that plugins
+ * receive, and the tables for TENON_CHECK=1, whose functions check the arguments first. */
 #include "core/check/check.h"
 #include "core/plugin/internal.h"
 
@@ -534,8 +536,8 @@ sub tags_of {
 }
 
 sub api_md {
-    my $text = "# Functions\n\nGenerated from the public headers. Tags: who may call, who owns the result, which arguments may be NULL; "
-        . "`[program]` is not available to plugins.\n";
+    my $text = "# Functions\n\nGenerated from the public headers. The tags after a function say which threads may call it, who owns the result "
+        . "and which arguments may be NULL; `<tenon/base.h>` explains them. Functions with `[program]` are not available to plugins.\n";
     for my $interface (@interfaces) {
         $text .= "\n## $interface->{id}, revision $interface->{revision}\n\nHeader `<" . ($interface->{header} =~ s{sdk/include/}{}r) . ">`\n";
         my ($heading, $words, $open) = ('', undef, 0);

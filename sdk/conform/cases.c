@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cases of tenon check: text files, one line a word and its values. docs/plugins/conform.md
- * describes the format. */
+ * Reads the cases of tenon check from text files, whose lines are a word and its values
+ * (docs/plugins/conform.md describes the format). */
 #include "conform.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 typedef struct reader {
-    const char *op; /* the requested one */
+    const char *op; /* the operator whose cases are requested */
     const char *file;
     int64_t line;
     char name[128];
@@ -24,10 +24,11 @@ typedef struct reader {
     bool stop;
     char *words;
     size_t size;
-    void **blocks; /* the data of the case, after that of kept cases */
+    void **blocks; /* the memory of kept cases, followed by that of the current case */
     int64_t n_blocks, n_kept, capacity;
 } reader;
 
+/* Writes the message of a failure, with file and line, to r->words; returns false. */
 static bool wrong(reader *r, const char *format, const char *what)
 {
     char own[256];
@@ -40,6 +41,7 @@ static bool wrong(reader *r, const char *format, const char *what)
     return false;
 }
 
+/* Allocates zeroed memory that belongs to the current case. Returns NULL if memory runs out. */
 static void *keep(reader *r, size_t bytes)
 {
     void *block;
@@ -59,6 +61,7 @@ static void *keep(reader *r, size_t bytes)
     return block;
 }
 
+/* Frees the memory of the current case, unless the receiver keeps the case. */
 static void clear(reader *r)
 {
     if (r->one.keep) {
@@ -103,7 +106,7 @@ static bool read_floats(const char *text, double *row, int32_t *count)
     return true;
 }
 
-/* Numbers until the end of the line. */
+/* Reads numbers until the end of the line. Returns NULL if one is malformed or memory runs out. */
 static double *read_values(reader *r, const char *text, int64_t *count)
 {
     int64_t spaces = 1;
@@ -127,7 +130,7 @@ static double *read_values(reader *r, const char *text, int64_t *count)
     return NULL;
 }
 
-/* The same as whole numbers, where they are written so. */
+/* Reads the numbers of a line as int64; those written as floats are converted from `values`. */
 static int64_t *read_whole(reader *r, const char *text, const double *values, int64_t count)
 {
     int64_t *whole = keep(r, (size_t)count * sizeof *whole);
@@ -145,7 +148,9 @@ static int64_t *read_whole(reader *r, const char *text, const double *values, in
     return whole;
 }
 
-/* The file has the memory in order; the case needs the elements in order. */
+/* A file lists the numbers in the order of memory; a case holds the elements in row-major order.
+ * Fills the elements of `t` from the `held` numbers of `memory`, by strides and offset. Returns
+ * false if the numbers are too few. */
 static bool spread(reader *r, conform_tensor *t, const double *memory, const int64_t *whole,
                    int64_t held)
 {
@@ -224,6 +229,25 @@ static bool read_input(reader *r, const char *text)
     return true;
 }
 
+/* Reads a number, which keeps its kind: True, False, 2, 2.0. None is no number. */
+static bool read_scalar(const char *text, tn_scalar *out)
+{
+    int64_t whole;
+    double number = 0;
+
+    if (strcmp(text, "None") == 0)
+        *out = tn_scalar_none();
+    else if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0)
+        *out = tn_scalar_bool(text[0] == 'T');
+    else if (tn_read_int(text, &whole))
+        *out = tn_scalar_int(whole);
+    else if (tn_read_float(text, &number))
+        *out = tn_scalar_float(number);
+    else
+        return false;
+    return true;
+}
+
 static bool set_option(reader *r, char *text)
 {
     char *value = strchr(text, ' ');
@@ -250,14 +274,9 @@ static bool set_option(reader *r, char *text)
     case TN_OPTION_KIND_BOOL: *(bool *)options = strcmp(value, "True") == 0; return true;
     case TN_OPTION_KIND_INT: *(int64_t *)(void *)options = strtoll(value, NULL, 10); return true;
     case TN_OPTION_KIND_FLOAT: *(double *)(void *)options = strtod(value, NULL); return true;
-    case TN_OPTION_KIND_SCALAR: {
-        int64_t whole;
-
-        *(tn_scalar *)(void *)options = tn_read_int(value, &whole)
-                                            ? tn_scalar_int(whole)
-                                            : tn_scalar_float(strtod(value, NULL));
-        return true;
-    }
+    case TN_OPTION_KIND_SCALAR:
+        return read_scalar(value, (tn_scalar *)(void *)options) ||
+               wrong(r, "%s is not a number, True, False or None", value);
     case TN_OPTION_KIND_STRING: {
         char *copy = keep(r, strlen(value));
 
@@ -298,7 +317,7 @@ static bool read_cotangent(reader *r, const char *text)
     return r->one.cotangent.values != NULL || wrong(r, "%s", "the values are not numbers");
 }
 
-/* `out DTYPE SHAPE : VALUES`; those of one result after the other. */
+/* Reads a line `out DTYPE SHAPE : VALUES`, the expected values of the next result. */
 static bool read_given(reader *r, const char *text)
 {
     conform_tensor *t = &r->one.given[r->one.n_given];
@@ -312,7 +331,7 @@ static bool read_given(reader *r, const char *text)
     return true;
 }
 
-/* A case is complete when the next one begins. */
+/* Passes the current case to the receiver. Called when the next case begins. */
 static void hand_out(reader *r)
 {
     if (r->ours && r->one.n_in > 0 && !r->stop) {
@@ -436,155 +455,4 @@ int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user,
     clear(&r);
     free(r.blocks);
     return well ? r.taken : -1;
-}
-
-/* ---- tensors ---- */
-
-static const tn_device *reference(void)
-{
-    return tn_device_find("reference");
-}
-
-void *conform_bytes(tn_tensor *tensor, size_t *size)
-{
-    void *bytes;
-
-    *size = (size_t)tn_tensor_numel(tensor) * tn_dtype_size(tn_tensor_dtype(tensor));
-    bytes = malloc(*size + 1);
-    if (bytes != NULL && tn_tensor_copy_out(tensor, bytes, *size) != TN_OK) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
-static tn_tensor *moved(tn_tensor *from, const tn_device *device)
-{
-    size_t size;
-    void *bytes = conform_bytes(from, &size);
-    tn_tensor *to = bytes == NULL
-                        ? NULL
-                        : tn_tensor_empty(tn_tensor_shape(from), tn_tensor_dtype(from), device);
-
-    if (to != NULL && size > 0 && tn_tensor_copy_in(to, bytes, size) != TN_OK)
-        to = NULL;
-    free(bytes);
-    return to;
-}
-
-double *conform_values(tn_tensor *tensor, int64_t *count)
-{
-    tn_dtype wide = is_complex(tn_tensor_dtype(tensor)) ? TN_C128 : TN_F64;
-    tn_tensor *here = moved(tn_detach(tensor), reference());
-    size_t size;
-    double *values;
-
-    if (here != NULL && tn_tensor_dtype(here) != wide)
-        here = tn_copy_(tn_tensor_empty(tn_tensor_shape(here), wide, reference()), here);
-    if (here == NULL)
-        return NULL;
-    values = conform_bytes(here, &size);
-    *count = (int64_t)(size / sizeof *values);
-    return values;
-}
-
-/* Strides and size of the memory for a layout. */
-static int64_t lay_out(const conform_tensor *from, conform_layout layout, int64_t *strides,
-                       int64_t *offset)
-{
-    int64_t step = layout == CONFORM_APART ? 2 : 1, all = step;
-
-    *offset = layout == CONFORM_APART ? 3 : 0;
-    if (layout == CONFORM_AS_GIVEN) {
-        int64_t end = 1;
-
-        *offset = from->offset;
-        memcpy(strides, from->strides, sizeof from->strides);
-        for (int32_t d = 0; d < from->ndim; d++)
-            end += from->shape[d] > 0 ? (from->shape[d] - 1) * from->strides[d] : 0;
-        return from->offset + end;
-    }
-    for (int32_t i = 0; i < from->ndim; i++) {
-        int32_t d = layout == CONFORM_BACKWARD ? i : from->ndim - 1 - i;
-
-        strides[d] = all;
-        all *= from->shape[d] > 0 ? from->shape[d] : 1;
-    }
-    return all + 2 * *offset;
-}
-
-/* Memory of int64 tensors, with a pattern around the elements. */
-static tn_tensor *whole_memory(const conform_tensor *from, const int64_t *strides, int64_t offset,
-                               int64_t held)
-{
-    int64_t *memory = malloc((size_t)held * sizeof *memory), index[TN_MAX_DIMS] = { 0 };
-    tn_tensor *all = tn_tensor_empty(TN_SHAPE(held), TN_I64, reference());
-
-    for (int64_t i = 0; memory != NULL && i < held; i++)
-        memory[i] = 85;
-    for (int64_t i = 0; memory != NULL && i < from->count; i++) {
-        int64_t place = offset;
-
-        for (int32_t d = 0; d < from->ndim; d++)
-            place += index[d] * strides[d];
-        memory[place] = from->whole[i];
-        for (int32_t d = from->ndim - 1; d >= 0 && ++index[d] == from->shape[d]; d--)
-            index[d] = 0;
-    }
-    if (all == NULL || memory == NULL ||
-        tn_tensor_copy_in(all, memory, (size_t)held * sizeof *memory) != TN_OK)
-        all = NULL;
-    free(memory);
-    return all;
-}
-
-tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
-                               conform_layout layout, tn_tensor **whole)
-{
-    int64_t strides[TN_MAX_DIMS], offset, held = lay_out(from, layout, strides, &offset);
-    int64_t parts = is_complex(from->dtype) ? 2 : 1, index[TN_MAX_DIMS] = { 0 };
-    tn_dtype wide = parts == 2 ? TN_C128 : TN_F64;
-    double *memory = malloc((size_t)(held * parts) * sizeof *memory);
-    tn_tensor *wider = tn_tensor_empty(TN_SHAPE(held), wide, reference()), *all;
-
-    if (memory == NULL || wider == NULL) {
-        free(memory);
-        return NULL;
-    }
-    for (int64_t i = 0; i < held * parts; i++)
-        memory[i] = 85; /* a pattern that is valid for bool, bytes and floats */
-    for (int64_t i = 0; i < from->count; i++) {
-        int64_t place = offset;
-
-        for (int32_t d = 0; d < from->ndim; d++)
-            place += index[d] * strides[d];
-        memcpy(memory + place * parts, from->values + i * parts, (size_t)parts * sizeof *memory);
-        for (int32_t d = from->ndim - 1; d >= 0 && ++index[d] == from->shape[d]; d--)
-            index[d] = 0;
-    }
-    all = tn_tensor_copy_in(wider, memory, (size_t)(held * parts) * sizeof *memory) == TN_OK ? wider
-                                                                                             : NULL;
-    free(memory);
-    if (all != NULL && from->whole != NULL && dtype == TN_I64)
-        all = whole_memory(from, strides, offset, held);
-    else if (all != NULL && dtype != wide)
-        all = tn_copy_(tn_tensor_empty(TN_SHAPE(held), dtype, reference()), all);
-    if (all != NULL && device != reference())
-        all = moved(all, device);
-    if (whole != NULL)
-        *whole = all;
-    return all == NULL ? NULL
-                       : tn_tensor_as_strided(all, (tn_ints){ from->shape, from->ndim },
-                                              (tn_ints){ strides, from->ndim }, offset);
-}
-
-double conform_tolerance(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_F64:
-    case TN_C128: return 1e-10;
-    case TN_F16: return 2e-3;
-    case TN_BF16: return 1.6e-2;
-    default: return (TN_MASK_INT | TN_BIT(TN_BOOL)) & TN_BIT(dtype) ? 0 : 1e-5;
-    }
 }

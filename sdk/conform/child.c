@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process of one test of tenon check: it loads the plugin, finds or creates the subject of the
- * test, runs it, and reports the result. */
+ * The process of one test of tenon check: it loads the plugin, finds what the test is about (an
+ * operator, a layer, ...), runs the test, and reports the outcome. */
 #include "conform.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "reference.h"
 
-/* ---- what a test says ---- */
+/* ---- reporting ---- */
 
 bool conform_fail(conform *c, const char *format, ...)
 {
@@ -60,6 +60,7 @@ void conform_row(conform *c, const char *op, const char *dtype, const char *rout
 
 /* ---- the process of a test ---- */
 
+/* Returns the first device of a type, NULL if there is none. */
 static const tn_device *first_of(const char *type)
 {
     int64_t count = tn_device_count();
@@ -70,7 +71,7 @@ static const tn_device *first_of(const char *type)
     return NULL;
 }
 
-/* The line of the report that belongs to the file. */
+/* Finds the load report of a plugin by its file. Returns false if there is none. */
 static bool find_plugin(const char *file, tn_plugin_report *report)
 {
     int64_t count = tn_plugin_count();
@@ -85,7 +86,8 @@ static bool find_plugin(const char *file, tn_plugin_report *report)
     return false;
 }
 
-/* Loads the plugin and finds its contributions; false after a message. */
+/* Loads the plugin and finds out whether it provides operators. Returns false after reporting a
+ * failure or a skipped test. */
 static bool load(conform *c, conform_plugin *plugin)
 {
     const conform_options *o = plugin->options;
@@ -96,7 +98,7 @@ static bool load(conform *c, conform_plugin *plugin)
         return conform_fail(c, "plugin: does not load: %s", tn_error_text());
     tn_error_clear();
     if (!find_plugin(o->file, &report))
-        return conform_fail(c, "load report: no line for this file");
+        return conform_fail(c, "load report: does not list the file of the plugin");
     if (report.outcome == TN_OUTCOME_NOT_APPLICABLE) {
         conform_skip(c, "%s", report.reason);
         return false;
@@ -113,7 +115,9 @@ static bool load(conform *c, conform_plugin *plugin)
     return true;
 }
 
-/* Only a device that is not there is no failure; the plan has at least the contract then. False. */
+/* Reports that the plugin's device cannot be used. The test is skipped if there is no such device,
+ * and also while the tests are listed, so that the list has at least the contract; otherwise the
+ * test fails. Returns false. */
 static bool no_device(conform *c, const char *type)
 {
     tn_error_clear();
@@ -125,7 +129,9 @@ static bool no_device(conform *c, const char *type)
     return false;
 }
 
-/* The device that operators are called on: the plugin's own type, else the one asked for. */
+/* Chooses the device on which operators are called: the first of the plugin's own type, else that
+ * of
+ * --device, else cpu. Returns false after reporting a failure or a skipped test. */
 static bool find_device(conform *c, conform_plugin *plugin)
 {
     char name[64] = "cpu";
@@ -155,7 +161,7 @@ static bool find_device(conform *c, conform_plugin *plugin)
     return true;
 }
 
-/* Whether guards are cheap: the memory of every device that is tested is the host's. */
+/* Returns true if all tested devices use host memory, where TENON_CHECK=1 costs little. */
 static bool all_on_host(const conform_plugin *plugin)
 {
     const char *names = plugin->options->device;
@@ -170,11 +176,12 @@ static bool all_on_host(const conform_plugin *plugin)
         device = tn_device_find(name);
         host = host && device != NULL && tn_device_is_host(device);
     }
-    tn_error_clear(); /* the tests say which name is none */
+    tn_error_clear(); /* the tests report names of devices that do not exist */
     return host;
 }
 
-/* Tests with a name, one for each contribution of that kind. */
+/* The kinds of contributions that have one test for each contribution, with the folder in its
+ * name. */
 static const struct named_kind {
     uint32_t kind;
     int level;
@@ -198,7 +205,7 @@ static void plan_kind(conform *c, const conform_plugin *plugin, const struct nam
     }
 }
 
-/* Writes the names of all tests that apply. */
+/* Writes the names of all tests for this plugin. */
 static void plan(conform *c, conform_plugin *plugin)
 {
     bool backend = false;

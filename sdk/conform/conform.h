@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Internals of `tenon check`: tests, their outcomes, and the cases for operators. It is a program
- * like any other: it uses the public headers only.
+ * Internals of `tenon check`: tests, their outcomes, and the cases for operators. `tenon check`
+ * uses only the public headers of Tenon.
  *
- * Every test runs in a process of its own (run.c); it reports the outcome through a pipe. */
-#ifndef TENON_CONFORM_CONFORM_H
-#define TENON_CONFORM_CONFORM_H
+ * Every test runs in its own process (run.c) and reports its outcome through a pipe. */
+#ifndef TN_CONFORM_CONFORM_H
+#define TN_CONFORM_CONFORM_H
 
 #include <dirent.h>
 #include <stdio.h>
@@ -16,117 +16,126 @@ enum { CONFORM_CONTRACT, CONFORM_OPS, CONFORM_GRAD, CONFORM_LAYERS, CONFORM_ALL,
 
 typedef enum conform_verdict { CONFORM_PASS, CONFORM_FAIL, CONFORM_SKIP } conform_verdict;
 
-/* What the command line asked for. */
+/* The options of the command line. */
 typedef struct conform_options {
-    const char *file;   /* the plugin */
-    const char *device; /* for plugins without a device: where their operators run; layers are
-                           checked on several: cpu,opencl */
-    const char *cases;  /* a file, or a folder of them */
-    const char *only;   /* globs of test names, with commas between; NULL: all */
-    int level;          /* tests up to this one */
+    const char *file; /* the plugin */
+    /* The device on which the operators of a plugin without a device run. For layers this may be a
+     * list, such as "cpu,opencl". */
+    const char *device;
+    const char *cases; /* a file with cases, or a folder of such files */
+    const char *only;  /* globs of test names, separated by commas; NULL: all tests */
+    int level;         /* CONFORM_CONTRACT to CONFORM_ALL: the highest level to test */
     uint64_t seed;
     int jobs;
-    int seconds; /* that a test may take */
+    int seconds; /* time limit of one test */
     bool list, complete;
     const char *tap, *junit, *json, *capabilities; /* files to write; "-" is standard output */
-    const char *self;                              /* this program, to be run again */
+    const char *self; /* path of the tenon command, which runs again for every test */
 } conform_options;
 
 /* The plugin under test, in the process that has loaded it. */
 typedef struct conform_plugin {
     const conform_options *options;
     const char *id;
-    bool backend, ops; /* what it brings */
-    const tn_device
-        *device; /* where operators are called: the plugin's own, or the one asked for */
+    bool backend, ops; /* the plugin provides a device type; it provides operators */
+    /* The device on which operators are called: the plugin's own, or that of --device. */
+    const tn_device *device;
 } conform_plugin;
 
-/* One test under way. */
+/* The test that is running. */
 typedef struct conform {
     const conform_plugin *plugin;
     const char *name;    /* "ops/add" */
     const char *subject; /* "add" */
-    FILE *to;            /* where the outcome goes */
+    FILE *to;            /* the pipe that receives the outcome */
     conform_verdict verdict;
     int64_t checks;
 } conform;
 
-/* The first failure counts; the test may continue. Returns false, for `return conform_fail(...)`.
- */
+/* Reports a failure of the test; only the first failure of a test is reported, and the test may
+ * continue. Returns false, so that a check can end with `return conform_fail(...)`. */
 bool conform_fail(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
+/* Reports that the test is skipped, unless it has failed or was skipped before. */
 void conform_skip(conform *c, const char *format, ...) TN_ATTR(format(printf, 2, 3));
-/* A line of the operator table: the result for one dtype. `worst` is the largest share of the
- * tolerance that was used. */
+/* Reports a line of the operator table: the result of an operator in one dtype. `worst` is the
+ * largest error found, divided by the tolerance. */
 void conform_row(conform *c, const char *op, const char *dtype, const char *route, int64_t cases,
                  int64_t failed, double worst);
 
-/* Opens a regular file for reading. NULL and the reason otherwise: opening a FIFO, for example,
- * would block. */
+/* Opens a regular file for reading. Refuses other files, because opening a FIFO, for example, would
+ * block. Returns NULL and stores the reason in `why` on failure. */
 FILE *conform_open(const char *path, const char **why);
 
-/* The words that lines of case files begin with: of all files, and of each kind of case. */
+/* The words with which a line may begin: in a case of an operator, a layer or an optimizer, and
+ * (CONFORM_LINES) anywhere in a file of cases. */
 #define CONFORM_OP_LINES "opt in cot out grad loose refused try"
 #define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
 #define CONFORM_OPTIMIZER_LINES "parameter gradient after"
 #define CONFORM_LINES                                                                              \
     "case op layer optimizer " CONFORM_OP_LINES " " CONFORM_LAYER_LINES " " CONFORM_OPTIMIZER_LINES
-/* Whether a line begins with one of the words, or is blank, a comment or `end`; if not, what is
- * wrong. */
+/* Returns true if a line begins with one of `words` (separated by spaces) or is blank, a comment or
+ * `end`. Otherwise returns false and writes to `why` what is wrong. */
 bool conform_line_begins(const char *line, const char *words, char *why, size_t size);
 
 /* ---- tests ---- */
 
 typedef struct conform_test {
     const char *name;
-    bool for_backends; /* needs a device type of the plugin's own */
+    bool for_backends; /* the test needs a device that the plugin itself provides */
     void (*run)(conform *c);
 } conform_test;
-/* Of every plugin, and of those with a device type; a NULL name ends them. */
+/* The tests for every plugin, and the tests for plugins with a device type. An entry with the name
+ * NULL ends each list. */
 extern const conform_test conform_contract_tests[];
 extern const conform_test conform_device_tests[];
-/* How signals are handled before the plugin is loaded. */
+/* Stores the signal handlers, locale, working directory, umask and signal mask of the process. Call
+ * it before the plugin is loaded; a test of the contract compares the process with these values. */
 void conform_remember_process(void);
-/* Of one operator, by c->subject. */
+/* Test the operator named c->subject: its results, and its gradients. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
-/* Of one layer type, optimizer, format, pass, compiler, communicator. */
+/* Test the layer type, optimizer, format, pass, compiler or communicator named c->subject. */
 void conform_layer(conform *c);
 void conform_optimizer(conform *c);
 void conform_format(conform *c);
 void conform_pass(conform *c);
 void conform_compiler(conform *c);
 void conform_comm(conform *c);
-/* Whether an operator concerns the plugin: it defines it, runs it, or runs a kernel for it. */
+/* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines
+ * the operator, or has a kernel for it (conform_runs()). */
 bool conform_concerns(const conform_plugin *plugin, const char *op);
-/* Whether a kernel of the plugin is the first choice for it, in a dtype, on the device. */
+/* Returns true if a kernel of the plugin is the first choice for the operator on plugin->device, in
+ * at least one dtype. */
 bool conform_runs(const conform_plugin *plugin, const char *op);
 
 /* ---- host memory (failing_memory.c) ---- */
 
-/* Makes host memory of this process fail when a test requests it; call it before the first
- * allocation. */
+/* Installs an allocator for host memory whose allocations fail when a test asks for that. Call it
+ * before the first allocation. */
 void conform_scarce_memory(void);
-/* From now on `after` allocations succeed, then one fails, and with `all` every later one. */
+/* From now on, `after` allocations succeed and the next one fails; with `all`, every later one
+ * fails, too. */
 void conform_memory_fails(int64_t after, bool all);
-/* Allocations succeed again; returns how many failed. */
+/* Makes allocations succeed again. Returns how many failed since conform_memory_fails(). */
 int64_t conform_memory_is_back(void);
-/* Allocations since failures were last enabled, and blocks in use. */
+/* Return the number of allocations since conform_memory_fails(), and the number of allocated blocks
+ * that have not been freed. */
 int64_t conform_memory_taken(void);
 int64_t conform_memory_blocks(void);
 
 /* ---- cases ---- */
 
 typedef struct conform_tensor {
-    bool there, grad;
+    bool there, grad; /* false: the optional input is left out; true: a gradient is required */
     tn_dtype dtype;
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], offset;
-    int64_t count;  /* elements, in row-major order */
+    int64_t count;  /* the number of elements; their values are in row-major order */
     double *values; /* two for each complex element */
-    int64_t *whole; /* the same of int64, where doubles do not have all numbers; else NULL */
+    int64_t *whole; /* the values of int64 elements, which may not fit a double; else NULL */
 } conform_tensor;
 
-enum { CONFORM_GIVEN = 4 };
+enum { CONFORM_GIVEN = 4 }; /* the largest number of expected results of a case */
 
 typedef struct conform_case {
     char name[128];
@@ -137,12 +146,12 @@ typedef struct conform_case {
     int64_t n_in, capacity;
     bool has_cotangent;
     conform_tensor cotangent;
-    int32_t n_given; /* expected results; their values in row-major order alone */
+    int32_t n_given; /* expected results; only their values are set, in row-major order */
     conform_tensor given[CONFORM_GIVEN];
-    bool loose;   /* they are not exact */
-    bool refused; /* the call has to fail */
-    bool draws;   /* set by the receiver: the call draws from the generator */
-    bool keep;    /* set by the receiver to keep the case until all cases are delivered */
+    bool loose;   /* the expected results are approximate */
+    bool refused; /* the call must fail */
+    bool draws;   /* set by the receiver: the call draws random numbers from the generator */
+    bool keep;    /* set by the receiver to keep the case until conform_cases() returns */
 } conform_case;
 
 static inline bool is_float(tn_dtype dtype)
@@ -155,54 +164,60 @@ static inline bool is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* For scandir: whether the name of a file ends in .txt. */
+/* A filter for scandir: returns 1 if the name of a file ends in .txt, 0 if not. */
 int conform_is_text(const struct dirent *entry);
 
-/* Reads the cases of an operator and passes them to `take` one by one; `take` returns false to
- * stop. Returns the number of cases, or -1 with an error text in `words` for malformed files. */
+/* Reads the cases of operator `op` from a file or folder and passes them to `take` one by one;
+ * `take` returns false to stop. Returns the number of cases passed; -1, with the reason in `words`,
+ * if a file cannot be read or is malformed. */
 int64_t conform_cases(const char *path, const char *op, bool (*take)(void *user, conform_case *one),
                       void *user, char *words, size_t size);
 
 /* The layout of a tensor in memory. */
 typedef enum conform_layout {
     CONFORM_AS_GIVEN,
-    CONFORM_APART,    /* every second element, from the fourth on, with a pattern in between */
+    CONFORM_APART,    /* elements at offsets 3, 5, 7, ...; the memory between holds a pattern */
     CONFORM_BACKWARD, /* the first dimension is the innermost */
-    CONFORM_LAYOUTS,
-    CONFORM_PLAIN /* row-major; the cases as given are row-major or more general */
+    CONFORM_LAYOUTS,  /* the number of layouts with which every case is called */
+    CONFORM_PLAIN     /* row-major */
 } conform_layout;
-/* A tensor of another dtype on a device; floats are rounded to it. `whole` receives all of its
- * memory. */
+/* Creates a tensor on `device` from the values of a case, converted to `dtype` (floats are
+ * rounded). Unless `whole` is NULL, stores there a tensor of all its memory, gaps included. Returns
+ * NULL on failure. */
 tn_tensor *conform_tensor_make(const conform_tensor *from, tn_dtype dtype, const tn_device *device,
                                conform_layout layout, tn_tensor **whole);
-/* The elements of a tensor on any device as doubles (complex: two each); NULL and an error on
- * failure. */
+/* Returns the elements of a tensor on any device as doubles (two for each complex element), in
+ * row-major order; the caller frees them. Returns NULL on failure. */
 double *conform_values(tn_tensor *tensor, int64_t *count);
-/* The bytes of all elements in row-major order. */
+/* Returns the bytes of all elements in row-major order; the caller frees them. Returns NULL on
+ * failure. */
 void *conform_bytes(tn_tensor *tensor, size_t *size);
 
-/* Whether two values are of one kind and equal; of tensors, dtype, shape and the bits of the
- * elements. */
+/* Returns true if two values have the same kind and are equal. Tensors are equal if their dtypes,
+ * shapes and the bits of their elements are. */
 bool conform_same_value(tn_value a, tn_value b);
 
-/* The allowed distance of one element from the reference. */
+/* Returns the allowed error of an element, before it is multiplied by 1 + the largest absolute
+ * value of the expected result. */
 double conform_tolerance(tn_dtype dtype);
 
 /* ---- running ---- */
 
-/* The whole run: plans, starts a process for every test, reports. The exit status of the command.
- */
+/* Runs the whole check: lists the tests, starts a process for each, and reports. Returns the exit
+ * status of the command. */
 int conform_run(const conform_options *options);
-/* The process of one test: loads the plugin, runs, reports through `fd`. */
+/* Runs in the process of one test: loads the plugin, runs the test and reports through `fd`.
+ * Returns the exit status of the process. */
 int conform_child(const conform_options *options, const char *test, int fd);
 
-/* What came of a test, in the run. */
+/* The outcome of a test, in the process that started it. */
 typedef struct conform_outcome {
     char *name, *words;
     conform_verdict verdict;
     double seconds;
     int64_t checks;
 } conform_outcome;
+/* A line of the operator table; see conform_row(). */
 typedef struct conform_line {
     char op[64], dtype[16], route[96];
     int64_t cases, failed;
@@ -211,20 +226,22 @@ typedef struct conform_line {
 typedef struct conform_report {
     const conform_options *options;
     char id[128], device[64];
-    bool host; /* the devices use host memory: guard zones are cheap */
+    bool host; /* all tested devices use host memory, where TENON_CHECK=1 costs little */
     conform_outcome *outcome;
     int64_t n_outcomes;
     conform_line *line;
     int64_t n_lines;
 } conform_report;
-/* Write the requested report files; false after a message on standard error. */
+/* Writes the requested report files. Returns false, after a message on standard error, if one
+ * cannot be written. */
 bool conform_write_reports(const conform_report *report);
 
 /* ---- json.c ---- */
 
-/* Length in bytes of the UTF-8 character at `at`, 0 when it is not well formed. */
+/* Returns the length in bytes of the UTF-8 character at `at`, 0 if it is malformed. */
 int conform_utf8(const unsigned char *at);
-/* A string of JSON with its quotes; "" for NULL. What is not UTF-8 is replaced by U+FFFD. */
+/* Writes `text` as a JSON string with its quotes; NULL is written as "". A byte that is not part of
+ * valid UTF-8 is replaced by U+FFFD. */
 void conform_json_string(FILE *to, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level contract of tenon check: the requirements of docs/plugins/writing.md for every
- * plugin. Those of device types are in device.c. */
+ * The level contract of tenon check: tests for the requirements of docs/plugins/writing.md on every
+ * plugin. The tests of device types are in device.c. */
 #include "conform.h"
 #include "device.h"
 
@@ -22,6 +22,7 @@
 
 /* ---- every plugin ---- */
 
+/* Finds the load report of a plugin by its id. */
 static bool report_of(const char *id, tn_plugin_report *report)
 {
     int64_t count = tn_plugin_count();
@@ -37,7 +38,7 @@ static void is_complete(conform *c)
     tn_plugin_report report;
 
     if (!report_of(c->plugin->id, &report)) {
-        conform_fail(c, "load report: no line for %s", c->plugin->id);
+        conform_fail(c, "load report: does not list plugin %s", c->plugin->id);
         return;
     }
     if (report.refused > 0)
@@ -50,8 +51,8 @@ static void is_complete(conform *c)
     c->checks += 3;
 }
 
-/* The contributions of a plugin that no registry lists by name are kernels. One of them has to run
- * on some device. */
+/* At least one kernel of the plugin must run on the device. No registry lists kernels by name, so
+ * the number of kernels is the number of contributions that no registry lists. */
 static void has_kernels_that_run(conform *c)
 {
     tn_plugin_report report;
@@ -59,7 +60,7 @@ static void has_kernels_that_run(conform *c)
 
     c->checks++;
     if (!report_of(c->plugin->id, &report)) {
-        conform_fail(c, "load report: no line for %s", c->plugin->id);
+        conform_fail(c, "load report: does not list plugin %s", c->plugin->id);
         return;
     }
     kernels = report.contributions;
@@ -71,7 +72,7 @@ static void has_kernels_that_run(conform *c)
         }
     tn_error_clear();
     if (kernels <= 0) {
-        conform_skip(c, "it provides no kernels");
+        conform_skip(c, "the plugin provides no kernels");
         return;
     }
     for (int64_t i = 0; i < ops; i++)
@@ -109,7 +110,7 @@ static int threads_now(void)
     return count;
 }
 
-/* The plugin has been loaded, not activated, when a test begins. */
+/* When a test begins, the plugin has been loaded but not activated. */
 static void starts_no_thread(conform *c)
 {
     int count = threads_now();
@@ -125,7 +126,7 @@ static void starts_no_thread(conform *c)
 static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGABRT,
                                SIGINT,  SIGTERM, SIGCHLD, SIGALRM, SIGUSR1 };
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
-static struct sigaction at_the_start[SIGNALS]; /* who starts us may have some ignored */
+static struct sigaction at_the_start[SIGNALS]; /* the parent may ignore some signals */
 
 static struct surroundings {
     char locale[512], folder[4096];
@@ -141,7 +142,7 @@ void conform_remember_process(void)
         sigaction(signals[i], NULL, &at_the_start[i]);
 }
 
-/* What the whole process, or the thread that loaded the plugin, has one of. */
+/* Stores the settings of the process and of the calling thread that a plugin must not change. */
 static void remember_surroundings(struct surroundings *now)
 {
     const char *locale = setlocale(LC_ALL, NULL);
@@ -179,7 +180,8 @@ static void leaves_the_process_alone(conform *c)
 {
     struct sigaction action;
 
-    if (tn_plugin_activate(c->plugin->id) != TN_OK) { /* refused by TENON_CHECK=1 */
+    if (tn_plugin_activate(c->plugin->id) !=
+        TN_OK) { /* with TENON_CHECK=1, also if it changed the thread */
         if (strstr(tn_error_text(), "checked boundary") != NULL)
             conform_fail(c, "%s", tn_error_text());
         tn_error_clear();
@@ -200,7 +202,7 @@ static void leaves_the_process_alone(conform *c)
 #endif
 }
 
-/* Symbols that an ELF file exports, except the query. */
+/* Checks that the ELF file of the plugin exports no symbol except tn_plugin_query. */
 static void exports_one_name(conform *c)
 {
     int file = open(c->plugin->options->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -259,18 +261,20 @@ static void exports_one_name(conform *c)
 
 /* ---- host memory that runs out ---- */
 
+/* Lets host memory fail from allocation 0, 1, 2, ... of a sum on, until no allocation is left to
+ * fail: each call must return an error or the correct result. */
 static void bears_scarce_memory(conform *c)
 {
     enum { COUNT = 300, MOST = 400 };
     const tn_device *device = c->plugin->device;
     int64_t failed = 0;
 
-    { /* once without failures, so that one-time allocations are done */
+    { /* a call without failures, so that one-time allocations are done */
         uint64_t scope = tn_scope_begin();
 
         if (tn_add(conform_device_numbers(device, COUNT), conform_device_numbers(device, COUNT),
                    NULL) == NULL)
-            conform_skip(c, "it cannot add: %s", tn_error_text());
+            conform_skip(c, "the device cannot add: %s", tn_error_text());
         tn_error_clear();
         tn_scope_end(scope);
         if (c->verdict != CONFORM_PASS)
@@ -278,7 +282,7 @@ static void bears_scarce_memory(conform *c)
     }
     for (int64_t at = 0; at < MOST; at++, c->checks++) {
         uint64_t scope = tn_scope_begin();
-        int64_t count = COUNT + 1024 * (at + 1); /* of a size that no cache has */
+        int64_t count = COUNT + 1024 * (at + 1); /* a new size, so that no cache has a free block */
         tn_tensor *x, *y = NULL;
         bool broke;
 
@@ -291,18 +295,20 @@ static void bears_scarce_memory(conform *c)
         broke = conform_memory_is_back() > 0;
         failed += broke;
         if (y == NULL && !tn_failed())
-            conform_fail(c, "allocation %lld: failed, and no error was reported", (long long)at);
+            conform_fail(c, "allocation %lld: failed, but the call recorded no error",
+                         (long long)at);
         if (y == NULL && !broke)
-            conform_fail(c, "after an earlier failure: %s", tn_error_text());
+            conform_fail(c, "after an allocation failed: a later call fails: %s", tn_error_text());
         if (y != NULL && !conform_device_doubled(y, count))
-            conform_fail(c, "allocation %lld: failed, and the result is wrong", (long long)at);
+            conform_fail(c, "allocation %lld: failed without an error, and the result is wrong",
+                         (long long)at);
         tn_error_clear();
         tn_scope_end(scope);
         if (!broke || c->verdict != CONFORM_PASS)
             break;
     }
     if (c->verdict == CONFORM_PASS && failed == 0)
-        conform_skip(c, "it allocates no memory with the host's allocator");
+        conform_skip(c, "the call allocates no host memory with tn_malloc");
 }
 
 const conform_test conform_contract_tests[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level contract of tenon check: the requirements of docs/plugins/backends.md for a device
- * type, before operators are computed. */
+ * The level contract of tenon check: tests for the requirements of docs/plugins/backends.md on a
+ * device type, apart from its operators. */
 #include "device.h"
 #include "reference.h"
 
@@ -35,22 +35,22 @@ bool conform_device_doubled(tn_tensor *y, int64_t count)
     return same;
 }
 
-/* Only the memory that is free changes. */
+/* A second description of the device must be the same; only memory_free may change. */
 static void says_the_same_again(conform *c, const tn_device_info *before)
 {
     tn_device_info now = { TN_HEAD(tn_device_info) };
 
     c->checks++;
     if (tn_device_describe(c->plugin->device, &now) != TN_OK)
-        conform_fail(c, "info: the second time: %s", tn_error_text());
+        conform_fail(c, "info: a second call: %s", tn_error_text());
     else if (strcmp(now.name, before->name) != 0 || strcmp(now.driver, before->driver) != 0)
-        conform_fail(c, "info: the second time: another name or driver, got %.60s (%.60s)",
-                     now.name, now.driver);
+        conform_fail(c, "info: a second call: another name or driver, got %.60s (%.60s)", now.name,
+                     now.driver);
     else if (now.memory_total != before->memory_total ||
              now.compute_units != before->compute_units || now.alignment != before->alignment ||
              now.dtypes != before->dtypes || now.memory_kinds != before->memory_kinds)
-        conform_fail(c, "info: the second time: memory_total, compute_units, alignment, dtypes or "
-                        "memory_kinds: another value");
+        conform_fail(c, "info: a second call: another value of memory_total, compute_units, "
+                        "alignment, dtypes or memory_kinds");
 }
 
 static void describes_itself(conform *c)
@@ -71,7 +71,7 @@ static void describes_itself(conform *c)
         conform_fail(c, "info: alignment: wrong, got %lld; expected a power of two",
                      (long long)info.alignment);
     if ((info.dtypes & TN_BIT(TN_F32)) == 0)
-        conform_fail(c, "info: float32 is not among the dtypes; expected it");
+        conform_fail(c, "info: dtypes: float32 is missing; expected at least float32");
     if (info.memory_total < 0 || info.memory_free < -1)
         conform_fail(c, "info: wrong memory, got memory_total %lld, memory_free %lld",
                      (long long)info.memory_total, (long long)info.memory_free);
@@ -91,7 +91,7 @@ static void keeps_the_order_of_work(conform *c)
     float first = -1;
     bool chain;
 
-    /* a long chain, then a copy out: all of it must be complete */
+    /* a long chain of kernels, then a copy to the host, which must wait for all of them */
     for (int i = 0; x != NULL && i < 60; i++)
         x = tn_add_scalar(x, 1);
     chain = x != NULL || tn_error_code() != TN_ERR_NOT_IMPLEMENTED;
@@ -115,11 +115,11 @@ static void keeps_the_order_of_work(conform *c)
         if (tn_event_sync(event) != TN_OK)
             conform_fail(c, "waiting for an event: %s", tn_error_text());
         else if (!tn_event_done(event))
-            conform_fail(c, "event: not done after a wait for it");
+            conform_fail(c, "event: not done after a wait for the event");
         tn_event_drop(event);
     }
     if (!chain)
-        conform_skip(c, "events are in order; it cannot add yet: %s", words);
+        conform_skip(c, "events work; the device cannot add yet: %s", words);
     tn_error_clear();
     tn_scope_end(scope);
 }
@@ -127,7 +127,7 @@ static void keeps_the_order_of_work(conform *c)
 typedef struct worker {
     const tn_device *device;
     int which;
-    bool lacks; /* the device has no kernel for it */
+    bool lacks; /* the device has no kernel for add */
     char words[200];
 } worker;
 
@@ -169,7 +169,7 @@ static void serves_several_threads(conform *c)
     for (int i = 0; i < started; i++) {
         pthread_join(thread[i], NULL);
         if (workers[i].lacks)
-            conform_skip(c, "it cannot add yet: %s", workers[i].words);
+            conform_skip(c, "the device cannot add yet: %s", workers[i].words);
         else if (workers[i].words[0] != '\0')
             conform_fail(c, "%s", workers[i].words);
         c->checks++;
@@ -204,7 +204,7 @@ static void survives_wrong_indices(conform *c)
             if (c->verdict == CONFORM_PASS) {
                 y = tn_add(x, x, NULL);
                 if (y == NULL && tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
-                    conform_skip(c, "it cannot add yet: %s", tn_error_text());
+                    conform_skip(c, "the device cannot add yet: %s", tn_error_text());
                 else if (y == NULL || !conform_device_doubled(y, 6))
                     conform_fail(c, "after a wrong index: no longer works: %s", tn_error_text());
             }
@@ -236,7 +236,8 @@ static void opens_again_and_again(conform *c)
 
 /* ---- what a backend may leave out ---- */
 
-/* Both ways through pinned memory, in an order that only the stream gives. */
+/* Copies from pinned memory to the device and back to other pinned memory. Only the stream orders
+ * the two copies. */
 static void copies_with_pinned_memory(conform *c)
 {
     enum { COUNT = 5000 };
@@ -258,7 +259,7 @@ static void copies_with_pinned_memory(conform *c)
                 conform_fail(c, "copy with TN_COPY_ASYNC: element %d: wrong, got %g; expected %d",
                              i, (double)values[i], i);
         if (c->verdict == CONFORM_PASS && !tn_tensor_is_pinned(in))
-            conform_skip(c, "it has no pinned memory");
+            conform_skip(c, "the device has no pinned memory");
     }
     c->checks++;
     tn_error_clear();
@@ -348,8 +349,8 @@ static void has_properties(conform *c)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The dtypes that a kernel is looked for in: those of a basic one; else float32, int64 for
- * operators of integers alone. */
+/* Returns the dtypes in which a kernel is looked for: those that a basic operator needs; for other
+ * operators float32, or int64 if the operator does not take float32. */
 static uint64_t kernel_dtypes(const tn_op_def *def, uint64_t flag)
 {
     uint64_t dtypes = def->n_inputs > 0 ? def->inputs[0].dtypes : 0;
@@ -359,7 +360,8 @@ static uint64_t kernel_dtypes(const tn_op_def *def, uint64_t flag)
     return dtypes == 0 || dtypes & TN_BIT(TN_F32) ? TN_BIT(TN_F32) : TN_BIT(TN_I64);
 }
 
-/* Whether the device has a kernel in each of the dtypes, of which *missing is the first without. */
+/* Returns true if the device has a kernel in each of the dtypes; if not, stores the first dtype
+ * without a kernel in `missing`. */
 static bool has_kernel(const tn_op *op, const char *type, uint64_t dtypes, tn_dtype *missing)
 {
     char route[200];
@@ -375,8 +377,8 @@ static bool has_kernel(const tn_op *op, const char *type, uint64_t dtypes, tn_dt
     return true;
 }
 
-/* Skipped with the names of the operators that the device has no kernel for, of those with the
- * flag. Nothing is wrong with a device that lacks some. */
+/* Looks for kernels of all operators with the flag. If the device lacks some, the test is skipped
+ * with a message that names them; it does not fail, because a device may lack kernels. */
 static void counts_kernels(conform *c, uint64_t flag, const char *use)
 {
     const char *type = tn_device_type(c->plugin->device);

@@ -6,15 +6,17 @@
 
 #include "conform.h"
 
-/* 0, 0.5, 1 ... 499.5, and again; NULL and an error. */
+/* Creates a float32 tensor of 0, 0.5, 1 ... 499.5, repeated up to `count` elements. Returns NULL on
+ * failure. */
 tn_tensor *conform_device_numbers(const tn_device *device, int64_t count);
-/* Whether it holds twice these numbers. */
+/* Returns true if y holds the numbers of conform_device_numbers() times two. */
 bool conform_device_doubled(tn_tensor *y, int64_t count);
 
-/* Whether the last error says that the plugin broke the contract, not what it refuses. */
+/* Returns true if the last error came from the core, which found that the plugin broke its
+ * contract; false if it is a proper refusal by the plugin. */
 bool conform_device_is_blamed(void);
 
-/* Tests of its memory (device_memory.c). */
+/* Tests of the memory of the device (device_memory.c). */
 void conform_device_own_memory(conform *c);
 void conform_device_keeps_bytes(conform *c);
 void conform_device_copies(conform *c);
@@ -22,7 +24,7 @@ void conform_device_fills(conform *c);
 void conform_device_too_large(conform *c);
 void conform_device_gives_back(conform *c);
 
-/* Of a device that records its work (device_capture.c). */
+/* The test of recorded work (capture) of a device (device_capture.c). */
 void conform_device_captures(conform *c);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon check asks of a device that records its work: nothing is done meanwhile, each launch
- * does it, on every stream, and its memory is its own. */
+ * The test of a device that records its work (capture). Recording must not do the work, each launch
+ * must do it, on any stream, and no launch may write to tensors created after the capture. */
 #include "device.h"
 
 #include <stdlib.h>
 
 enum { COUNT = 3000, OTHERS = 6 };
 
-/* Whether the elements of a tensor are first, first + step, and so on. */
+/* Checks that the elements of a tensor are first, first + step, and so on. */
 static bool counts_from(conform *c, tn_tensor *x, float first, float step, const char *when)
 {
     float *values = malloc(COUNT * sizeof *values);
@@ -29,6 +29,7 @@ static bool counts_from(conform *c, tn_tensor *x, float first, float step, const
     return well && wrong < 0;
 }
 
+/* Sets the elements of a tensor to first, first + step, and so on. */
 static bool count_from(conform *c, tn_tensor *x, float first, float step)
 {
     float *values = malloc(COUNT * sizeof *values);
@@ -49,7 +50,8 @@ static tn_tensor *tensor_of(conform *c)
     return tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, c->plugin->device);
 }
 
-/* Two copies through a tensor that ends with the capture. */
+/* Records a copy from x to a temporary tensor, and from there to y. The temporary tensor is freed
+ * before the capture ends. */
 static tn_device_graph *record(conform *c, tn_stream *stream, tn_tensor *y, tn_tensor *x)
 {
     tn_device_graph *graph;
@@ -58,7 +60,7 @@ static tn_device_graph *record(conform *c, tn_stream *stream, tn_tensor *y, tn_t
 
     if (tn_stream_capture_begin(stream) != TN_OK) {
         if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED)
-            conform_skip(c, "it does not record its work");
+            conform_skip(c, "the device does not record its work");
         else
             conform_fail(c, "capture_begin: %s", tn_error_text());
         return NULL;
@@ -83,7 +85,8 @@ static bool launch(conform *c, tn_device_graph *graph, tn_stream *stream, tn_ten
     return counts_from(c, y, first, step, when);
 }
 
-/* Tensors that are made after the capture are not changed by its launches. */
+/* Checks that a launch does not change tensors that were created after the capture: they must not
+ * use the memory of the temporary tensor. */
 static bool leaves_others_alone(conform *c, tn_device_graph *graph, tn_stream *stream)
 {
     tn_tensor *other[OTHERS];
@@ -96,7 +99,7 @@ static bool leaves_others_alone(conform *c, tn_device_graph *graph, tn_stream *s
     if (well && (tn_device_graph_launch(graph, stream) != TN_OK || tn_stream_sync(stream) != TN_OK))
         well = conform_fail(c, "capture_launch: %s", tn_error_text());
     for (int i = 0; i < OTHERS && well; i++)
-        well = counts_from(c, other[i], (float)i, 1, "a tensor that was made after it");
+        well = counts_from(c, other[i], (float)i, 1, "a tensor created after the capture");
     return well;
 }
 
@@ -126,7 +129,7 @@ void conform_device_captures(conform *c)
     if (stream == NULL || tn_stream_begin(stream) != TN_OK) {
         conform_fail(c, "stream_new: %s", tn_error_text());
     } else {
-        x = tensor_of(c); /* on the stream that is current now */
+        x = tensor_of(c); /* allocated on the current stream */
         y = tensor_of(c);
         if (count_from(c, x, 1, 2) && count_from(c, y, 0, 0))
             graph = record(c, stream, y, x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of a device, for the level contract: each allocation is aligned, is its own and is
- * freed; copies and fills change the bytes that they should and no others. */
+ * Tests of the memory of a device, for the level contract: allocations are aligned, do not overlap
+ * and are freed; copies and fills change exactly the bytes that they should. */
 #include "device.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ bool conform_device_is_blamed(void)
 
 /* ---- bytes ---- */
 
-/* Bytes that tell `seed` and their place. */
+/* Fills `to` with bytes that depend on `seed` and on their index. */
 static void pattern(unsigned char *to, int64_t count, int seed)
 {
     for (int64_t i = 0; i < count; i++)
@@ -32,7 +32,8 @@ static tn_tensor *tensor_of(const tn_device *device, const unsigned char *bytes,
 
 /* ---- allocations ---- */
 
-/* Several at the same time: aligned, where the host sees the address, and apart. */
+/* Several allocations at the same time must not overlap. On a host device, where addresses are
+ * visible, they must be aligned. */
 void conform_device_own_memory(conform *c)
 {
     enum { COUNT = 12, SIZE = 3000 };
@@ -73,7 +74,7 @@ void conform_device_own_memory(conform *c)
     tn_scope_end(scope);
 }
 
-/* Bytes of the address space of this process. */
+/* Returns the size of the address space of this process in bytes, -1 if it is unknown. */
 static int64_t mapped(void)
 {
     const char *why = NULL;
@@ -95,11 +96,14 @@ static int64_t free_on(const tn_device *device)
     return tn_device_describe(device, &info) == TN_OK ? info.memory_free : -1;
 }
 
-/* Whether memory that the core freed is free: by the size of the process for memory of the host,
- * else by what the device says of itself. */
+/* Checks that the backend frees the memory that the core gives back: for host memory by the size of
+ * the process, otherwise by memory_free of the device. */
 static void frees_memory(conform *c)
 {
-    enum { TURNS = 24 };
+    /* Few turns, because a device may write all of the memory (to find uses of freed memory), which
+     * takes seconds for each. More may be missing than AddressSanitizer withholds, 256 MiB. The
+     * size is one that malloc always maps, so the process shrinks. */
+    enum { TURNS = 12 };
     static const int64_t size = INT64_C(32) << 20, most = 8 * (INT64_C(32) << 20);
     const tn_device *device = c->plugin->device;
     bool host = tn_device_is_host(device);
@@ -113,22 +117,23 @@ static void frees_memory(conform *c)
         tn_scope_end(scope);
         if (tn_device_sync(device) != TN_OK || tn_device_trim(device) != TN_OK)
             conform_fail(c, "trim: %s", tn_error_text());
-        if (none) /* too small a device for this */
+        if (none) /* the device is too small for this check */
             return;
-        if (turn == 0) /* what is needed once */
+        if (turn == 0) /* after one-time allocations */
             before = host ? mapped() : free_on(device);
     }
     lost = host ? mapped() - before : before - free_on(device);
     c->checks++;
     if (before > 0 && lost > most)
-        conform_fail(c, "free: memory is not free after it, lost %lld MiB in %d allocations of 32",
-                     (long long)(lost >> 20), TURNS - 1);
+        conform_fail(
+            c, "free: the memory is not available again, lost %lld MiB in %d allocations of 32 MiB",
+            (long long)(lost >> 20), TURNS - 1);
 }
 
 /* ---- copies by the device ---- */
 
-/* A part of one tensor to another place in a second one, on the device or from and to the host's.
- */
+/* Copies `count` bytes from offset `from` of one tensor to offset `to` of another, inside the
+ * device or between device and host. Only those bytes may change. */
 static bool copy_part(conform *c, const tn_device *from_device, const tn_device *to_device,
                       int64_t from, int64_t to, int64_t count, const char *what)
 {
@@ -162,7 +167,8 @@ static bool copy_part(conform *c, const tn_device *from_device, const tn_device 
                      " to offset %" PRId64,
                      what, count, from, to);
     else if (memcmp(now, target, (size_t)size_to) != 0)
-        conform_fail(c, "%s of %" PRId64 " bytes: changes bytes outside them", what, count);
+        conform_fail(c, "%s of %" PRId64 " bytes: changes bytes outside the destination", what,
+                     count);
     else
         well = true;
 end:
@@ -193,7 +199,8 @@ void conform_device_copies(conform *c)
 
 /* ---- fills ---- */
 
-/* By the kernel or by the backend; in a type without numbers of its own, too. */
+/* Fills a tensor and compares it with one on cpu. The device uses its kernel or, in a dtype without
+ * one, the fill function of the backend. */
 static void fill_one(conform *c, tn_dtype dtype, int64_t count)
 {
     double value = dtype == TN_BOOL ? 1 : dtype == TN_U8 || dtype == TN_I8 ? 77 : 1234;
@@ -225,7 +232,7 @@ void conform_device_fills(conform *c)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes && c->verdict == CONFORM_PASS; i++)
             fill_one(c, (tn_dtype)dtype, sizes[i]);
         tn_error_clear();
-        tn_scope_end(scope); /* with TENON_CHECK=1 the core looks at the memory around a tensor */
+        tn_scope_end(scope); /* with TENON_CHECK=1, fails if the memory around a tensor changed */
         if (tn_failed())
             conform_fail(c, "fill of %s: %s", tn_dtype_name((tn_dtype)dtype), tn_error_text());
     }
@@ -253,10 +260,14 @@ void conform_device_keeps_bytes(conform *c)
             if (tn_tensor_copy_out(x, out + 1, (size_t)n) != TN_OK)
                 conform_fail(c, "%lld bytes: %s", (long long)n, tn_error_text());
             else if (memcmp(in, out + 1, (size_t)n) != 0)
-                conform_fail(c, "%lld bytes: changed on the way in and out", (long long)n);
+                conform_fail(c, "%lld bytes: copied to the device and back, they differ",
+                             (long long)n);
             else if (out[0] != 0 || out[n + 1] != 0x5a)
-                conform_fail(c, "copy to the host: %lld bytes: writes beyond them", (long long)n);
-            /* a part: the bytes before and after it stay */
+                conform_fail(c,
+                             "copy to the host of %lld bytes: the backend writes outside the "
+                             "destination",
+                             (long long)n);
+            /* copies to a part of the tensor: the bytes before and after it must not change */
             if (n >= 64) {
                 middle = tn_narrow(x, 0, 5, n - 12);
                 memset(out + 1, 0xEE, (size_t)n);
@@ -265,13 +276,14 @@ void conform_device_keeps_bytes(conform *c)
                     conform_fail(c, "part of %lld bytes: %s", (long long)n, tn_error_text());
                 else if (memcmp(in, out + 1, 5) != 0 || memcmp(in + n - 7, out + 1 + n - 7, 7) != 0)
                     conform_fail(c,
-                                 "copy from the host: part of %lld bytes: changes bytes outside it",
+                                 "copy from the host to a part of a tensor of %lld bytes: the "
+                                 "backend changes bytes outside that part",
                                  (long long)n);
                 else if (out[1 + 5] != 0xEE || out[1 + n - 8] != 0xEE)
                     conform_fail(
                         c,
-                        "copy from the host: part of %lld bytes: does not write its first or last "
-                        "byte",
+                        "copy from the host to a part of a tensor of %lld bytes: does not write "
+                        "the first or last byte of that part",
                         (long long)n);
             }
         }
@@ -301,7 +313,8 @@ void conform_device_too_large(conform *c)
         tn_error_clear();
     }
     if (conform_device_numbers(c->plugin->device, 100) == NULL)
-        conform_fail(c, "allocation after refused ones: fails: %s", tn_error_text());
+        conform_fail(c, "after allocations that were too large: a small one fails: %s",
+                     tn_error_text());
     tn_error_clear();
     tn_scope_end(scope);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Host memory that fails when a test requests it: the allocator of the processes of tenon check,
- * which counts allocations and frees. */
+ * The allocator for host memory in the processes of tenon check. It lets allocations fail when a
+ * test asks for that, and counts allocations and frees. */
 #include "conform.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 static _Atomic int64_t taken, left = INT64_MAX, failures, blocks;
 static _Atomic bool all_behind;
 
-/* Whether this one fails. */
+/* Counts an allocation. Returns true if it must fail. */
 static bool fails(void)
 {
     int64_t rest = atomic_fetch_sub(&left, 1);

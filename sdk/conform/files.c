@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files that the command line names: opening them, and the first words of their lines. */
+ * Opens the files that the command line names, and checks the first words of their lines. */
 #include "conform.h"
 
 #include <errno.h>

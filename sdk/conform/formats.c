@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats for tenon check: a written file is read back completely; a truncated or damaged file is
- * refused with a message or read, without a crash. The functions of the format work on memory here,
- * no file is touched. */
+ * Checks formats, for tenon check. What a format writes must be read back completely; a truncated
+ * or damaged file must be refused with a message or read, without a crash. The "files" are in
+ * memory: nothing is written to disk. */
 #include "conform.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Files of up to EVERY bytes are damaged at every position, longer ones at about SAMPLES
+ * positions. */
 enum { EVERY = 600, SAMPLES = 240, LONGEST = 1 << 22 };
 
-/* A file in memory: what a format reads from and writes to. */
+/* A file in memory, which a format reads or writes. */
 typedef struct image {
     unsigned char *at;
     size_t size, room;
-    size_t limit; /* bytes that can be written; then writing fails */
+    size_t limit; /* after so many bytes, writing fails */
 } image;
 
 static tn_status image_read(void *user, uint64_t offset, void *to, size_t bytes)
@@ -64,7 +66,7 @@ static tn_status save(const tn_format_def *format, const tn_state *state, image 
     return status;
 }
 
-/* NULL when it was refused. */
+/* Loads a state from a file in memory. Returns NULL if the format refuses the file. */
 static tn_state *load(const tn_format_def *format, image *file)
 {
     tn_source source = { file, file->size, "memory", image_read };
@@ -81,7 +83,8 @@ static tn_state *load(const tn_format_def *format, image *file)
 
 /* ---- what is written ---- */
 
-/* Bytes that not every route keeps: the largest and smallest integer; NaN, -0 and infinity. */
+/* Sets the first two elements of an integer tensor to the largest and the smallest integer, which a
+ * format that converts numbers may lose. */
 static void put_extremes(tn_tensor *t, tn_dtype dtype)
 {
     size_t size = tn_dtype_size(dtype);
@@ -95,8 +98,8 @@ static void put_extremes(tn_tensor *t, tn_dtype dtype)
     at[2 * size - 1] = 0x80;
 }
 
-/* Elements that differ, from those of another `place` too; of a row of one byte each, 0 and 1 are
- * all that bools have. */
+/* Creates a tensor whose elements differ from each other and from those of a tensor for another
+ * `place`; bool has only 0 and 1. Floats include NaN, -0 and infinities. */
 static tn_tensor *sample(tn_dtype dtype, tn_ints shape, int place)
 {
     conform_tensor t = { .there = true, .dtype = dtype, .ndim = (int32_t)shape.count, .count = 1 };
@@ -126,8 +129,9 @@ static bool put(tn_state *state, const char *name, tn_tensor *tensor)
     return tensor != NULL && tn_state_set(state, name, tensor) == TN_OK;
 }
 
-/* One tensor of a dtype and a shape, or, with dtype TN_DTYPE_AUTO, all of them; names of several
- * kinds. */
+/* Creates a state of four tensors of a dtype: a matrix, a tensor without dimensions, an empty one
+ * and a transposed one. Their names are short, long, with a blank, and not ASCII. Returns NULL on
+ * failure. */
 static tn_state *shapes_of(tn_dtype dtype)
 {
     static const char *const names[] = {
@@ -146,7 +150,8 @@ static tn_state *shapes_of(tn_dtype dtype)
     return NULL;
 }
 
-/* The entries of `from` from `first` on, `count` of them. */
+/* Returns a new state with `count` entries of `from`, beginning with entry `first`; NULL on
+ * failure. */
 static tn_state *part(const tn_state *from, int64_t first, int64_t count)
 {
     tn_state *state = tn_state_new();
@@ -161,8 +166,8 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
 
 /* ---- comparing ---- */
 
-/* Describes the first difference; false if there is none. A format for one tensor may change its
- * name. */
+/* Returns true if two states differ, and writes the first difference to `words`. In a state of one
+ * tensor, the name may differ, because some formats store no name. */
 static bool differ(const tn_state *got, const tn_state *expected, char *words, size_t size)
 {
     if (tn_state_count(got) != tn_state_count(expected)) {
@@ -201,12 +206,13 @@ static bool differ(const tn_state *got, const tn_state *expected, char *words, s
 typedef struct trial {
     conform *c;
     const tn_format_def *format;
-    image file, largest; /* the one being worked on; the longest that was written */
-    tn_state *of_largest;
+    image file, largest;  /* the current file; the longest file that was written */
+    tn_state *of_largest; /* the state that `largest` contains */
     int64_t written;
 } trial;
 
-/* Writes and reads; skips a state that the format refuses with a message. */
+/* Writes a state, reads it back and compares. The format may refuse to save the state, with a
+ * message. */
 static bool round_trip(trial *t, tn_state *state, const char *what)
 {
     char words[400];
@@ -215,7 +221,7 @@ static bool round_trip(trial *t, tn_state *state, const char *what)
 
     t->c->checks++;
     if (state == NULL)
-        return conform_fail(t->c, "%s: state: cannot be made: %s", what, tn_error_text());
+        return conform_fail(t->c, "%s: state: cannot be created: %s", what, tn_error_text());
     if (save(t->format, state, &t->file, LONGEST) != TN_OK) {
         well = tn_error_text()[0] != '\0' ||
                conform_fail(t->c, "%s: saving fails without a message", what);
@@ -263,7 +269,7 @@ static bool all_dtypes(trial *t)
     return t->written > 0 || conform_fail(t->c, "save: refuses every state: %s", tn_error_text());
 }
 
-/* What the flags declare beyond tensors. */
+/* Saves and loads texts and values other than tensors, if the flags of the format declare them. */
 static bool texts_and_values(trial *t)
 {
     static const tn_value inner[] = { { TN_VALUE_INT, 0, { .i = 3 } },
@@ -284,11 +290,12 @@ static bool texts_and_values(trial *t)
                tn_state_set_version(state, "", 2) == TN_OK;
     t->c->checks++;
     if (!well)
-        conform_fail(t->c, "state: cannot be made: %s", tn_error_text());
+        conform_fail(t->c, "state: cannot be created: %s", tn_error_text());
     else if (save(t->format, state, &t->file, LONGEST) != TN_OK ||
              (got = load(t->format, &t->file)) == NULL)
-        well = conform_fail(t->c, "flags: promise metadata or values, but it fails with some: %s",
-                            tn_error_text());
+        well = conform_fail(
+            t->c, "flags: promise metadata or values, but saving or loading some fails: %s",
+            tn_error_text());
     else if (differ(got, state, words, sizeof words))
         well = conform_fail(t->c, "metadata or values, which its flags promise: %s", words);
     else if ((text = tn_state_meta(state, "note")) != NULL &&
@@ -304,7 +311,8 @@ static bool texts_and_values(trial *t)
     return well;
 }
 
-/* All positions of a short image; of a long one a sample, with both ends. */
+/* Returns the next position to damage: every position of a short file; of a long file every
+ * position near both ends, and a sample in between. */
 static size_t next_position(size_t at, size_t size)
 {
     size_t step = size <= EVERY || at < EVERY / 4 || at + EVERY / 4 > size ? 1 : size / SAMPLES + 1;
@@ -312,7 +320,8 @@ static size_t next_position(size_t at, size_t size)
     return at + step;
 }
 
-/* Refused with a message, or readable completely; with `same`, equal to what was written. */
+/* Checks that a damaged file is either refused with a message, or loaded so that all tensors are
+ * readable. With `same`, a loaded state must also equal the one that was written. */
 static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
 {
     tn_state *got;
@@ -327,14 +336,15 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
                conform_fail(t->c, "%s %zu of %zu: refused without a message", what, at,
                             t->largest.size);
     else if (same && differ(got, t->of_largest, words, sizeof words))
-        well = conform_fail(t->c, "%s %zu of %zu: read, and %s", what, at, t->largest.size, words);
+        well = conform_fail(t->c, "%s %zu of %zu: was read, and %s", what, at, t->largest.size,
+                            words);
     for (int64_t i = 0; well && got != NULL && i < tn_state_count(got); i++) {
         tn_value value = tn_state_value(got, i);
         size_t size = 0;
         void *bytes = value.kind == TN_VALUE_TENSOR ? conform_bytes(value.as.tensor, &size) : NULL;
 
         if (value.kind == TN_VALUE_TENSOR && bytes == NULL)
-            well = conform_fail(t->c, "%s %zu of %zu: entry %lld exists and cannot be read: %s",
+            well = conform_fail(t->c, "%s %zu of %zu: entry %lld exists but cannot be read: %s",
                                 what, at, t->largest.size, (long long)i, tn_error_text());
         free(bytes);
     }
@@ -343,12 +353,14 @@ static bool judge(trial *t, image *file, bool same, const char *what, size_t at)
     return well;
 }
 
+/* Loads files that are cut at each position, and files with one changed byte. */
 static bool damaged(trial *t)
 {
     image cut = t->largest;
     bool well = true;
 
-    /* memory of exact length, so that memory checkers detect reads beyond it */
+    /* memory of the exact length, so that tools such as AddressSanitizer detect reads beyond the
+     * end */
     for (size_t at = 0; well && at < t->largest.size; at = next_position(at, t->largest.size)) {
         cut.size = at;
         cut.at = malloc(at + (at == 0));
@@ -371,6 +383,7 @@ static bool damaged(trial *t)
     return well && judge(t, &cut, true, "after damaged files, the whole file, byte", 0);
 }
 
+/* Lets writing fail after each number of bytes: save() must return an error. */
 static bool notices_that_writing_failed(trial *t)
 {
     image file = { NULL, 0, 0, 0 };
@@ -415,7 +428,7 @@ static bool recognizes(trial *t)
     return true;
 }
 
-/* Random bytes: refused with a message. */
+/* Loads random bytes, which the format may refuse, but only with a message. */
 static bool refuses_noise(trial *t)
 {
     unsigned char bytes[256];
@@ -449,11 +462,11 @@ void conform_format(conform *c)
     if (t.format == NULL)
         conform_fail(c, "%s", tn_error_text());
     else if (t.format->flags & TN_FORMAT_INDEX)
-        conform_skip(c, "it contains names of files, which the core reads and writes");
+        conform_skip(c, "the format stores names of files, which the core reads and writes");
     else if (t.format->load == NULL && t.format->save == NULL && t.format->load_module == NULL &&
              t.format->save_module == NULL)
-        conform_fail(c, "format: neither load nor save, of states or modules; expected one at "
-                        "least");
+        conform_fail(c, "format: no function; expected at least one of load, save, load_module "
+                        "and save_module");
     else if (tn_plugin_activate(c->plugin->id) != TN_OK)
         conform_skip(c, "%s", tn_error_text());
     if (c->verdict == CONFORM_PASS && t.format->load != NULL && refuses_noise(&t) &&

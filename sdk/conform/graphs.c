@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes, compilers of regions and communicators for tenon check. Passes and compilers get small
- * graphs of common operators, and must keep their results; a communicator is tried as a group of
- * one process, where every exchange is a copy. */
+ * Checks passes, compilers of regions and communicators, for tenon check. Passes and compilers get
+ * small graphs of common operators and must not change the results. A communicator is tested in a
+ * group of one process, where every exchange is a copy. */
 #include "conform.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@ static const double tolerance = 2e-5;
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-/* A graph under construction; after a failure nothing more is added. */
+/* A graph under construction. After a failure, put() and slot() add nothing and return NULL. */
 typedef struct sketch {
     tn_graph *graph;
     const tn_device *device;
     bool failed;
 } sketch;
 
-/* Numbers between -1 and 1 that tell tensors and elements apart. */
+/* Creates a tensor of numbers between -1 and 1, which differ between tensors and elements. */
 static tn_tensor *numbers(int which, tn_ints shape, const tn_device *device)
 {
     float values[512];
@@ -39,6 +39,7 @@ static tn_tensor *numbers(int which, tn_ints shape, const tn_device *device)
                : NULL;
 }
 
+/* Adds an operator with one to three inputs; unused inputs are NULL. */
 static tn_node *put(sketch *s, const char *spec, tn_node *a, tn_node *b, tn_node *c)
 {
     tn_node *const in[] = { a, b, c };
@@ -58,7 +59,7 @@ static tn_node *slot(sketch *s, const char *name, int which, tn_ints shape)
     return node;
 }
 
-/* relu(x + 2 w) x, and what is used twice */
+/* relu(x + 2 w) x: a value is used twice */
 static tn_node *products(sketch *s, tn_node *x)
 {
     tn_node *w = slot(s, "w", 1, TN_SHAPE(4, 6));
@@ -104,7 +105,7 @@ static tn_node *diamond(sketch *s, tn_node *x)
                NULL);
 }
 
-/* nodes that nobody uses, the same node twice, operators that do nothing */
+/* unused nodes, two equal nodes, operators that have no effect */
 static tn_node *wasteful(sketch *s, tn_node *x)
 {
     tn_node *a = put(s, "tanh()", x, NULL, NULL), *b = put(s, "tanh()", x, NULL, NULL);
@@ -116,7 +117,7 @@ static tn_node *wasteful(sketch *s, tn_node *x)
                NULL);
 }
 
-/* a constant, and a computation of constants alone */
+/* a constant, and an operator whose inputs are all constant */
 static tn_node *constants(sketch *s, tn_node *x)
 {
     tn_node *c = tn_graph_constant(s->graph, "c", numbers(1, TN_SHAPE(4, 6), s->device));
@@ -136,8 +137,9 @@ static const char *const titles[GRAPHS] = { "mul(relu(x + 2 w), x)",
                                             "unused and repeated nodes",
                                             "a constant" };
 
-/* Whether each element is computed alone. A region's output is row-major where an operator may keep
- * the strides of its input, and a sum then adds in another order. */
+/* Whether each element of the result is computed independently. If not, a compiled graph may differ
+ * by rounding: a region's output is always row-major, while an operator may keep the strides of its
+ * input, so that a later sum adds in another order. */
 static const bool elementwise[GRAPHS] = { true, false, false, true, true, true, true };
 
 static tn_graph *graph_of(conform *c, int which)
@@ -155,7 +157,8 @@ static tn_graph *graph_of(conform *c, int which)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* The result of a graph and the gradients of its input and its slots; the caller's. */
+/* The result of a graph and the gradient of its input. The caller owns both; forget() drops
+ * them. */
 typedef struct results {
     tn_tensor *all[MOST];
     int count;
@@ -168,7 +171,7 @@ static void forget(results *r)
     r->count = 0;
 }
 
-/* The input, contiguous or with its first dimension innermost. */
+/* Creates the input: contiguous or, if `backward`, with the first dimension innermost in memory. */
 static tn_tensor *input_of(conform *c, bool backward)
 {
     tn_tensor *x = numbers(0, TN_SHAPE(4, 6), c->plugin->device), *other;
@@ -179,6 +182,7 @@ static tn_tensor *input_of(conform *c, bool backward)
     return other != NULL ? tn_copy_(other, x) : NULL;
 }
 
+/* Runs a graph and, with `grad`, the backward pass. Returns false and sets the error on failure. */
 static bool run(conform *c, tn_graph *graph, bool backward, bool grad, results *out)
 {
     uint64_t scope = tn_scope_begin();
@@ -199,6 +203,7 @@ static bool run(conform *c, tn_graph *graph, bool backward, bool grad, results *
     return well;
 }
 
+/* Compares the results of two runs: bit by bit if `exact`, else within the tolerance. */
 static bool same(conform *c, const results *got, const results *expected, bool exact,
                  const char *where)
 {
@@ -224,7 +229,8 @@ static bool same(conform *c, const results *got, const results *expected, bool e
     return well;
 }
 
-/* The changed graph computes what the first one does, for inputs of two layouts. */
+/* Checks that the changed graph gives the results of the original graph, for inputs of two layouts,
+ * and that two runs give the same bits. */
 static bool agrees(conform *c, tn_graph *changed, tn_graph *graph, bool exact, bool grad,
                    const char *where)
 {
@@ -234,10 +240,10 @@ static bool agrees(conform *c, tn_graph *changed, tn_graph *graph, bool exact, b
         results expected = { .count = 0 }, got = { .count = 0 }, again = { .count = 0 };
 
         if (!run(c, graph, backward != 0, grad, &expected))
-            well = conform_fail(c, "%s: the graph cannot run: %s", where, tn_error_text());
+            well = conform_fail(c, "%s: the original graph cannot run: %s", where, tn_error_text());
         else if (!run(c, changed, backward != 0, grad, &got) ||
                  !run(c, changed, backward != 0, grad, &again))
-            well = conform_fail(c, "%s: it does not run: %s", where, tn_error_text());
+            well = conform_fail(c, "%s: the changed graph cannot run: %s", where, tn_error_text());
         well = well && same(c, &got, &expected, exact, where) &&
                (same(c, &again, &got, true, where) ||
                 conform_fail(c, "%s: a second run gives another result", where));
@@ -271,7 +277,7 @@ static bool check_pass(conform *c, const tn_pass_def *def, int which)
     return well;
 }
 
-/* Whether it can be built from its name alone. */
+/* Returns true if an option has no default, so that the name alone is not a valid spec. */
 static bool needs_options(const tn_option *options)
 {
     for (; options != NULL && options->kind != TN_OPTION_KIND_END; options++)
@@ -286,7 +292,7 @@ void conform_pass(conform *c)
     bool well = true;
 
     if (needs_options(def->options)) {
-        conform_skip(c, "it has options without a default");
+        conform_skip(c, "the pass has options without a default");
         return;
     }
     for (int i = 0; i < GRAPHS && well; i++)
@@ -313,14 +319,14 @@ static bool check_compiler(conform *c, const tn_compiler_def *def, int which, in
 
     snprintf(where, sizeof where, "graph %s", titles[which]);
     if (well && tn_graph_compile(changed, c->plugin->device, c->subject) != TN_OK)
-        well = conform_fail(c, "%s: it does not compile: %s", where, tn_error_text());
+        well = conform_fail(c, "%s: compiling fails: %s", where, tn_error_text());
     if (well) {
         *regions += regions_of(changed);
         well = agrees(c, changed, graph, exact, false, where) &&
                (!(def->flags & TN_COMPILER_TRAINS) ||
                 agrees(c, changed, graph, exact, true, where));
     }
-    /* a program outlives the graph that it was compiled for */
+    /* a copy of the compiled graph must work after the graph is dropped */
     if (well)
         copy = tn_graph_copy(changed);
     tn_graph_drop(changed);
@@ -340,18 +346,18 @@ void conform_compiler(conform *c)
     bool well = true;
 
     if (strcmp(def->device, tn_device_type(c->plugin->device)) != 0) {
-        conform_skip(c, "it compiles for %s (--device)", def->device);
+        conform_skip(c, "the compiler is for %s (name it with --device)", def->device);
         return;
     }
     for (int i = 0; i < GRAPHS && well; i++)
         well = check_compiler(c, def, i, &regions);
     if (well && regions == 0)
-        conform_skip(c, "it claims nothing of the %d graphs", GRAPHS);
+        conform_skip(c, "the compiler takes over no nodes of the %d graphs", GRAPHS);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
-/* Whether a tensor still has these bytes. */
+/* Checks that a tensor has these bytes. */
 static bool holds(conform *c, tn_tensor *tensor, const void *bytes, size_t size, const char *what)
 {
     size_t n = 0;
@@ -360,14 +366,16 @@ static bool holds(conform *c, tn_tensor *tensor, const void *bytes, size_t size,
 
     c->checks++;
     free(now);
-    return well || conform_fail(c, "%s of %s in a group of one: other values than were given", what,
-                                tn_dtype_name(tn_tensor_dtype(tensor)));
+    return well ||
+           conform_fail(c, "%s of %s in a group of one process: other values than those sent", what,
+                        tn_dtype_name(tn_tensor_dtype(tensor)));
 }
 
+/* Reports a failed exchange; returns whether it succeeded. */
 static bool did(conform *c, tn_status status, const char *what)
 {
     return status == TN_OK ||
-           conform_fail(c, "%s in a group of one: fails: %s", what, tn_error_text());
+           conform_fail(c, "%s in a group of one process: fails: %s", what, tn_error_text());
 }
 
 static bool reduces(conform *c, const tn_comm_def *def, tn_comm *comm, tn_tensor *x, tn_tensor *y,
@@ -420,7 +428,7 @@ static bool check_dtype(conform *c, const tn_comm_def *def, tn_comm *comm, tn_dt
     y = conform_tensor_make(&t, dtype, c->plugin->device, CONFORM_PLAIN, NULL);
     if (x != NULL && y != NULL && tn_fill_(y, 0) != NULL)
         bytes = conform_bytes(x, &size);
-    well = bytes != NULL || conform_fail(c, "a tensor cannot be made: %s", tn_error_text());
+    well = bytes != NULL || conform_fail(c, "a tensor cannot be created: %s", tn_error_text());
     well = well && reduces(c, def, comm, x, y, bytes, size) &&
            moves(c, def, comm, x, y, bytes, size);
     free(bytes);
@@ -438,14 +446,14 @@ void conform_comm(conform *c)
     bool well = true;
 
     if (needs_options(def->options)) {
-        conform_skip(c, "it has options without a default");
+        conform_skip(c, "the communicator has options without a default");
         return;
     }
     comm = tn_comm_new(c->subject, &args);
     if (comm == NULL && tn_error_code() == TN_ERR_UNAVAILABLE)
         conform_skip(c, "%s", tn_error_text());
     else if (comm == NULL)
-        conform_fail(c, "a group of one: does not open: %s", tn_error_text());
+        conform_fail(c, "a group of one process: does not open: %s", tn_error_text());
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes && comm != NULL && well; i++)
         if (def->dtypes & TN_BIT(dtypes[i]))
             well = check_dtype(c, def, comm, dtypes[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings of JSON, for reports and tools. */
+ * JSON strings, for the reports of tenon check and for the output of tools. */
 #include "conform.h"
 
 int conform_utf8(const unsigned char *at)

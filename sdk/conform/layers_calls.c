@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the checks of layers share: building one, calling it, comparing results. */
+ * Functions that the checks of layers share: building a layer, calling it, comparing results. */
 #include "layers.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static tn_module *build_from(const conform_subject *s, const char *text, const c
     tn_module *module = tn_module_parse(text);
 
     if (module == NULL) {
-        conform_layer_say(s, "%s is not built: %s", what, tn_error_text());
+        conform_layer_say(s, "%s cannot be built: %s", what, tn_error_text());
         return NULL;
     }
     tn_module_train(module, !s->one->eval);
@@ -41,7 +41,7 @@ static tn_module *build_from(const conform_subject *s, const char *text, const c
 
 tn_module *conform_layer_build(const conform_subject *s)
 {
-    return build_from(s, s->one->spec, "it");
+    return build_from(s, s->one->spec, "the module");
 }
 
 bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **in)
@@ -52,18 +52,17 @@ bool conform_layer_inputs(const conform_subject *s, tn_dtype dtype, tn_tensor **
         in[i] = conform_tensor_make(from, is_float(from->dtype) ? dtype : from->dtype, s->device,
                                     CONFORM_PLAIN, NULL);
         if (in[i] == NULL)
-            return conform_layer_say(s, "input %d cannot be made: %s", (int)i, tn_error_text());
+            return conform_layer_say(s, "input %d cannot be created: %s", (int)i, tn_error_text());
     }
     return true;
 }
 
-/* Tensors and numbers, those in lists too. */
+/* Appends the tensors and numbers of a value, including those inside lists and dictionaries. */
 static void add_result(conform_results *out, tn_value value)
 {
-    if (value.kind == TN_VALUE_LIST || value.kind == TN_VALUE_TUPLE) {
-        for (uint32_t i = 0; i < value.count; i++)
-            add_result(out, value.as.list[i]);
-    } else if (value.kind == TN_VALUE_TENSOR && value.as.tensor != TN_NONE) {
+    for (uint32_t i = 0; i < tn_value_size(&value); i++)
+        add_result(out, *tn_value_item(&value, i));
+    if (value.kind == TN_VALUE_TENSOR && value.as.tensor != TN_NONE) {
         if (out->count < CONFORM_LAYER_RESULTS)
             out->at[out->count++] = tn_tensor_to_scope(tn_tensor_keep(value.as.tensor));
     } else if (value.kind == TN_VALUE_BOOL || value.kind == TN_VALUE_INT ||
@@ -74,7 +73,6 @@ static void add_result(conform_results *out, tn_value value)
     }
 }
 
-/* Every call draws the same random numbers. */
 tn_status conform_layer_call(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                              conform_results *out)
 {
@@ -101,12 +99,11 @@ bool conform_layer_called(const conform_subject *s, tn_module *module, tn_tensor
     if (conform_layer_call(s, module, in, out) != TN_OK)
         return conform_layer_say(s, "the call fails %s: %s", when, tn_error_text());
     return out->count + out->n_numbers > 0 ||
-           conform_layer_say(s, "it returns neither a tensor nor a number %s", when);
+           conform_layer_say(s, "the call returns neither a tensor nor a number %s", when);
 }
 
 /* ---- comparing ---- */
 
-/* Whether two tensors agree within `tolerance` (0: equal); a message if not. */
 bool conform_layer_near(const conform_subject *s, tn_tensor *got, tn_tensor *expected,
                         double tolerance, const char *what)
 {

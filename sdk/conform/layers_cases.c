@@ -2,12 +2,12 @@
  *
  * Reads cases of layers:
  *   layer SPEC
- *   eval                                in training it is not what is checked
- *   random                              it draws random numbers in eval mode, too
- *   in DTYPE SHAPE [g] [: NUMBERS]      "-" for no dimension; without numbers some are drawn
- *   state NAME DTYPE SHAPE : NUMBERS    a parameter or buffer that the results are computed with
- *   out DTYPE SHAPE : NUMBERS           a result
- * Files in the same folder may contain other cases, whose lines are skipped. */
+ *   eval                                the layer is checked only in eval mode
+ *   random                              the layer draws random numbers in eval mode, too
+ *   in DTYPE SHAPE [g] [: NUMBERS]      "-": no dimensions; without NUMBERS, random numbers
+ *   state NAME DTYPE SHAPE : NUMBERS    a parameter or buffer for computing the results
+ *   out DTYPE SHAPE : NUMBERS           an expected result
+ * The files may also contain cases of operators and optimizers, whose lines are skipped. */
 #include "layers.h"
 
 #include <dirent.h>
@@ -28,13 +28,14 @@ typedef struct reader {
     size_t size;
 } reader;
 
+/* Writes a message with file and line to r->words; returns false. */
 static bool wrong(const reader *r, const char *what)
 {
     snprintf(r->words, r->size, "%s:%d: %s", r->file, r->line, what);
     return false;
 }
 
-/* The same for words that are there already. */
+/* Puts file and line in front of the message that is in r->words; returns false. */
 static bool wrong_line(const reader *r)
 {
     char what[256];
@@ -56,6 +57,7 @@ static void clear(reader *r)
     r->ours = false;
 }
 
+/* Passes the current case to the receiver. Called when the next case begins. */
 static void hand_out(reader *r)
 {
     if (r->ours && !r->stop) {
@@ -82,7 +84,7 @@ static bool read_shape(const char *text, conform_tensor *t)
     return true;
 }
 
-/* Numbers between -2 and 2 that differ; whole ones are 0 and 1. */
+/* Fills a tensor with random numbers: floats between -2 and 2, integers 0 and 1. */
 static void draw(conform_tensor *t)
 {
     uint64_t state = 0x9e3779b97f4a7c15u + (uint64_t)t->count;
@@ -114,7 +116,7 @@ static bool read_numbers(const char *text, conform_tensor *t)
     return text[strspn(text, " \t")] == '\0';
 }
 
-/* DTYPE SHAPE [g] [: NUMBERS], into a tensor whose values are freed with the case. */
+/* Reads DTYPE SHAPE [g] [: NUMBERS] into a tensor, whose values clear() frees. */
 static bool read_tensor(const reader *r, char *text, conform_tensor *t)
 {
     char *numbers = strchr(text, ':'), dtype[16], shape[128], flag[4] = "";
@@ -129,7 +131,7 @@ static bool read_tensor(const reader *r, char *text, conform_tensor *t)
     t->grad = flag[0] == 'g';
     if (tn_dtype_parse(dtype, &t->dtype) != TN_OK || (TN_MASK_COMPLEX & TN_BIT(t->dtype)) != 0) {
         tn_error_clear();
-        return wrong(r, "unknown dtype for a tensor of a layer");
+        return wrong(r, "unknown or complex dtype; layers take other dtypes");
     }
     if (!read_shape(shape, t))
         return wrong(r, "malformed shape; expected 2,3, or - for no dimension");
@@ -255,8 +257,8 @@ int64_t conform_layer_cases(const char *path, const char *type,
         well = wrong(&r, strerror(errno));
     else if (!S_ISDIR(about.st_mode))
         well = read_file(&r, path);
-    else
-        count = scandir(path, &entries, conform_is_text, alphasort);
+    else if ((count = scandir(path, &entries, conform_is_text, alphasort)) <= 0)
+        well = wrong(&r, "no file *.txt is in this folder");
     for (int i = 0; i < count; i++) {
         char full[4096];
 

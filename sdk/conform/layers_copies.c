@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deep copies of layers, for tenon check: a copy has the same properties, computes the same, has
- * the hooks, and is independent. */
+ * Checks deep copies of layers, for tenon check. A copy must have the same properties and hooks,
+ * compute the same results, and share no memory with the original. */
 #include "layers.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 typedef struct pair {
     const conform_subject *s;
     tn_module *module, *copy;
-    tn_state *of, *of_copy; /* their tensors by path, those that are reached twice too */
+    tn_state *of, *of_copy; /* the tensors of each by path; a tied tensor has several paths */
 } pair;
 
 static tn_status compare_module(void *user, const tn_visit *what)
@@ -22,7 +22,8 @@ static tn_status compare_module(void *user, const tn_visit *what)
     if (other == NULL)
         conform_layer_say(p->s, "deep copy: module `%s`: missing", what->path);
     else if (other == what->module)
-        conform_layer_say(p->s, "deep copy: module `%s`: that of the original", what->path);
+        conform_layer_say(p->s, "deep copy: module `%s`: is the module of the original",
+                          what->path);
     else if (strcmp(tn_module_type(other), tn_module_type(what->module)) != 0)
         conform_layer_say(p->s, "`%s` of a deep copy: wrong type, got %s; expected %s", what->path,
                           tn_module_type(other), tn_module_type(what->module));
@@ -55,7 +56,8 @@ static bool compare_tensor(const conform_subject *s, const char *path, tn_tensor
     return true;
 }
 
-/* Names in their order, dtypes, shapes, flags, values, and which names are one tensor. */
+/* Compares the order of the names, dtypes, shapes, flags and values, and checks that two names are
+ * tied in the copy exactly if they are tied in the original. */
 static bool same_tensors(const pair *p)
 {
     bool well = conform_layer_same_state(p->s, p->of_copy, p->of, true, "a deep copy");
@@ -66,15 +68,17 @@ static bool same_tensors(const pair *p)
         well = compare_tensor(p->s, tn_state_name(p->of, i), from, copied);
         for (int64_t j = 0; well && j < i; j++)
             if ((tn_state_tensor(p->of, j) == from) != (tn_state_tensor(p->of_copy, j) == copied))
-                well = conform_layer_say(p->s,
-                                         "`%s` and `%s` of a deep copy are %s; in the original "
-                                         "they are not",
-                                         tn_state_name(p->of, j), tn_state_name(p->of, i),
-                                         tn_state_tensor(p->of, j) == from ? "two" : "one");
+                well = conform_layer_say(
+                    p->s,
+                    "`%s` and `%s` of a deep copy are %s; this differs from the "
+                    "original",
+                    tn_state_name(p->of, j), tn_state_name(p->of, i),
+                    tn_state_tensor(p->of, j) == from ? "two tensors" : "one tensor");
     }
     return well;
 }
 
+/* Compares the specs of module and copy. */
 static bool same_words(const pair *p)
 {
     char *one = conform_layer_printed(p->module, tn_module_spec);
@@ -113,7 +117,7 @@ static bool load(const conform_subject *s, tn_module *module, const tn_state *st
            conform_layer_say(s, "%s does not load a state: %s", what, tn_error_text());
 }
 
-/* A write to one is not visible in the other, in either direction. */
+/* Checks that writing to the copy does not change the original, and the reverse. */
 static bool independent(const pair *p, tn_tensor *const *in, const conform_results *plain)
 {
     const conform_subject *s = p->s;
@@ -132,10 +136,11 @@ static bool independent(const pair *p, tn_tensor *const *in, const conform_resul
            conform_layer_called(s, p->module, in, &two, "") &&
            conform_layer_all_near(s, &two, plain, 0,
                                   "after its deep copy loaded a state, the original") &&
-           load(s, p->module, more, "it") && conform_layer_called(s, p->module, in, &two, "") &&
+           load(s, p->module, more, "the module") &&
+           conform_layer_called(s, p->module, in, &two, "") &&
            conform_layer_all_near(s, &one, &two, 0,
                                   "a deep copy that loaded a state does not compute with it") &&
-           load(s, p->module, before, "it") &&
+           load(s, p->module, before, "the module") &&
            conform_layer_called(s, p->copy, in, &two, "of a deep copy") &&
            conform_layer_all_near(s, &two, &one, 0,
                                   "after the original loaded a state, the deep copy");
@@ -160,7 +165,7 @@ bool conform_layer_copies(const conform_subject *s, tn_module *module)
         p.copy = tn_module_copy(module);
     }
     if (p.copy == NULL)
-        well = conform_layer_say(s, "it is not copied: %s", tn_error_text());
+        well = conform_layer_say(s, "the module cannot be copied: %s", tn_error_text());
     well = well && same(&p) && conform_layer_called(s, module, in, &plain, "") &&
            conform_layer_hooked(s, p.copy, in, &plain, &counts, "a deep copy") &&
            independent(&p, in, &plain);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers that the author of a case expects of a layer, for tenon check: no comparison of a
- * layer with itself can tell that it computes something else than its name promises. */
+ * Compares the results of a layer with the numbers that the author writes in a case. The other
+ * checks compare a layer only with itself, so they cannot find that it computes a wrong formula. */
 #include "layers.h"
 
 #include <stdio.h>
 
-/* The tensor in the dtype of the subject where it has floating numbers. */
+/* Creates a tensor of the case; floats get the dtype under test. Returns NULL after reporting a
+ * failure. */
 static tn_tensor *made(const conform_subject *s, const conform_tensor *from, const char *what)
 {
     tn_dtype dtype = is_float(from->dtype) ? s->dtype : from->dtype;
     tn_tensor *tensor = conform_tensor_make(from, dtype, s->device, CONFORM_PLAIN, NULL);
 
     if (tensor == NULL)
-        conform_layer_say(s, "%s cannot be made: %s", what, tn_error_text());
+        conform_layer_say(s, "%s cannot be created: %s", what, tn_error_text());
     return tensor;
 }
 
+/* Loads the lines `state` of the case into the module. */
 static bool set_state(const conform_subject *s, tn_module *module)
 {
     tn_state *state = tn_module_state(module);
@@ -29,7 +31,7 @@ static bool set_state(const conform_subject *s, tn_module *module)
         tn_tensor *tensor = NULL;
 
         if (tn_state_find(state, given->name) < 0)
-            well = conform_layer_say(s, "state %s: the case names what the layer does not have",
+            well = conform_layer_say(s, "state %s: in the case, but the layer has no such entry",
                                      given->name);
         else
             tensor = made(s, &given->tensor, given->name);
@@ -38,7 +40,8 @@ static bool set_state(const conform_subject *s, tn_module *module)
             well = conform_layer_say(s, "state %s: %s", given->name, tn_error_text());
     }
     if (well && tn_module_load_state(module, state, true) != TN_OK)
-        well = conform_layer_say(s, "it does not load the state of the case: %s", tn_error_text());
+        well = conform_layer_say(s, "the module does not load the state of the case: %s",
+                                 tn_error_text());
     tn_state_drop(state);
     return well;
 }

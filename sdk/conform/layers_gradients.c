@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradients of a layer, of its inputs and of its parameters, against finite differences. */
+ * Compares the gradients of the inputs and parameters of a layer with finite differences. */
 #include "layers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 4 };
+enum { MOST_ELEMENTS = 4 }; /* so many elements of each tensor are compared */
 
-/* The sum of all floating results, each element with a weight of its own. */
+/* Computes the weighted sum of all floating-point results. Weights differ between neighbours, so
+ * that errors do not cancel out. */
 static bool weighted(const conform_subject *s, const conform_results *out, double *sum)
 {
     *sum = 0;
@@ -27,6 +28,7 @@ static bool weighted(const conform_subject *s, const conform_results *out, doubl
     return true;
 }
 
+/* Runs backward from the sum that weighted() computes: the cotangents are the weights. */
 static tn_status backward_weighted(const conform_results *out)
 {
     tn_tensor *roots[CONFORM_LAYER_RESULTS], *weights[CONFORM_LAYER_RESULTS];
@@ -56,7 +58,8 @@ static tn_status backward_weighted(const conform_results *out)
     return count > 0 ? tn_backward_from(roots, weights, count, NULL) : TN_OK;
 }
 
-/* One tensor: `gradient` is the result of backward; a few elements are moved in both directions. */
+/* Compares the gradient of one tensor with central differences, for a few of its elements. `state`,
+ * if not NULL, is loaded before each call. */
 static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const *in,
                   tn_tensor *variable, const tn_state *state, const char *name)
 {
@@ -78,10 +81,10 @@ static bool slope(const conform_subject *s, tn_module *module, tn_tensor *const 
 
             values[k] = before + (side ? step : -step);
             tn_grad_begin(false);
-            /* a call may have changed buffers */
+            /* an earlier call may have changed buffers */
             well = (state == NULL || tn_module_load_state(module, state, true) == TN_OK) &&
                    tn_tensor_copy_in(variable, values, size) == TN_OK &&
-                   conform_layer_called(s, module, in, &out, "at a point close to its input") &&
+                   conform_layer_called(s, module, in, &out, "after one element changed by 1e-6") &&
                    weighted(s, &out, &sums[side]);
             tn_grad_end();
             tn_scope_end(scope);

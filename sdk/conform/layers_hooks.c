@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks of layers, for tenon check: they run once in a call and once in its backward, and change
- * nothing. */
+ * Checks hooks of layers, for tenon check: forward hooks must run once per call, backward hooks
+ * once per backward pass, and hooks that do nothing must not change results. */
 #include "layers.h"
 
 static tn_status count_pre(void *user, tn_module *module, const tn_pack *input,

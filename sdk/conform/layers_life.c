@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of layers, for tenon check: nothing leaks, inputs are not kept, and parameters can be
- * initialised again. */
+ * Checks, for tenon check, that modules do not leak, do not keep their inputs, and can initialise
+ * their parameters again. */
 #include "layers.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static bool live_once(const conform_subject *s)
     tn_module *module = conform_layer_build(s);
     conform_results out;
     bool well = module != NULL && conform_layer_inputs_with_grad(s, in) &&
-                conform_layer_called(s, module, in, &out, "in a module that is dropped then") &&
+                conform_layer_called(s, module, in, &out,
+                                     "in a module that is dropped afterwards") &&
                 conform_layer_called(s, module, in, &out, "the second time");
 
     tn_module_drop(module);
@@ -24,7 +25,8 @@ static bool live_once(const conform_subject *s)
     return well;
 }
 
-/* A queue holds memory until its work is done: blocks are counted when the device is idle. */
+/* Counts blocks of memory in use, after the device is idle: a queue holds memory until its work is
+ * done. */
 static bool count_blocks(const conform_subject *s, tn_memory_stats *device, int64_t *host)
 {
     if (tn_device_sync(s->device) != TN_OK || tn_device_memory(s->device, device) != TN_OK)
@@ -33,7 +35,8 @@ static bool count_blocks(const conform_subject *s, tn_memory_stats *device, int6
     return true;
 }
 
-/* Each round of building, calling and dropping leaves as much as the one before. */
+/* Checks that rounds of building, calling and dropping a module do not increase the memory in use.
+ * The first rounds are not counted, because they may fill caches. */
 static bool leaks(const conform_subject *s)
 {
     enum { ROUNDS = 7, FIRST = 3 };
@@ -66,8 +69,8 @@ static bool leaks(const conform_subject *s)
 /* ---- inputs ---- */
 
 typedef struct watched {
-    tn_dlpack own; /* first */
-    tn_dlpack *real;
+    tn_dlpack own;   /* the first member: note_freed() casts its address to watched */
+    tn_dlpack *real; /* the export of the original tensor */
     bool *freed;
 } watched;
 
@@ -80,7 +83,8 @@ static void note_freed(tn_dlpack *own)
     free(w);
 }
 
-/* The same tensor, whose end is noted; NULL where the device has no DLPack. */
+/* Returns a tensor with the memory of `tensor` that sets `freed` when its last owner drops it.
+ * Returns NULL if the device does not support DLPack. */
 static tn_tensor *watch(tn_tensor *tensor, bool *freed)
 {
     watched *w = calloc(1, sizeof *w);
@@ -105,7 +109,8 @@ static tn_tensor *watch(tn_tensor *tensor, bool *freed)
     return made;
 }
 
-/* After a call without gradients, and when its results are gone, the inputs are gone too. */
+/* Checks that a module does not keep its inputs: when the results of a call without gradients are
+ * dropped, the inputs must be freed. */
 static bool keeps_inputs(const conform_subject *s, tn_module *module)
 {
     bool freed[CONFORM_LAYER_INPUTS] = { false }, seen[CONFORM_LAYER_INPUTS] = { false };
@@ -121,7 +126,7 @@ static bool keeps_inputs(const conform_subject *s, tn_module *module)
         in[i] = one != NULL ? one : in[i];
     }
     tn_grad_begin(false);
-    well = well && conform_layer_called(s, module, in, &out, "with inputs that others own");
+    well = well && conform_layer_called(s, module, in, &out, "with inputs imported through DLPack");
     tn_grad_end();
     tn_scope_end(scope);
     for (int64_t i = 0; well && i < s->one->n_in; i++, s->c->checks++)
@@ -135,6 +140,7 @@ static bool keeps_inputs(const conform_subject *s, tn_module *module)
 
 static const double marked = 12345;
 
+/* Sets all elements of a float tensor to a number that no init produces. */
 static bool put_marks(tn_tensor *t)
 {
     int64_t count = tn_tensor_numel(t);
@@ -169,7 +175,8 @@ static bool has_marks(tn_tensor *t)
     return same;
 }
 
-/* A layer that says that it can initialise its parameters does so with all of them. */
+/* Checks one module of the tree: if it supports reset, then reset must initialise all its
+ * parameters. */
 static tn_status reset_one(void *user, const char *path, tn_module *module)
 {
     const conform_subject *s = user;
@@ -206,7 +213,7 @@ static bool resets(const conform_subject *s)
     return well && s->c->verdict == CONFORM_PASS;
 }
 
-/* The same random numbers make the same parameters. */
+/* Checks that a module built twice with the same random numbers has the same parameters. */
 static bool is_made_again(const conform_subject *s)
 {
     tn_module *both[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of layers, for tenon check: where a case gives an option another value than its default,
- * a third value must have an effect in one of the cases. Bools and floats are tried: there is
- * always another value. */
+ * Checks options of layers, for tenon check. If a case sets an option to a value other than its
+ * default, another value must change the behaviour in at least one case. Only bools and floats are
+ * tried, because another value of them always exists. */
 #include "layers.h"
 
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 enum { MOST = 64, TEXT = 640 };
 
-/* What came of an option in all cases. */
+/* The result for each option over all cases. */
 static struct record {
-    bool tried, counts;
-    char from[32], to[32];
+    bool tried, counts;    /* another value was tried; it had an effect */
+    char from[32], to[32]; /* the value in the case, and the value tried instead */
 } records[MOST];
 
 static const tn_option *options_of(const conform *c)
@@ -23,7 +23,7 @@ static const tn_option *options_of(const conform *c)
     return def != NULL ? def->options : NULL;
 }
 
-/* Another value as text; false where there is none. */
+/* Writes another value of an option as text. Returns false if the kind of option is not tried. */
 static bool other_value(const tn_option *option, const char *value, char *out, size_t size)
 {
     double number;
@@ -49,8 +49,8 @@ static bool is_default(const tn_option *option, const char *value)
            (tn_read_float(option->def, &a) && tn_read_float(value, &b) && a == b);
 }
 
-/* The value of option `which` in a spec, by name or by place; NULL where the spec does not give it.
- */
+/* Finds the value of option `which` in a spec, by its name or its position. Returns NULL if the
+ * spec does not contain it. */
 static const char *find_value(const char *spec, const tn_option *options, int which, size_t *length)
 {
     const char *at = strchr(spec, '('), *end;
@@ -73,8 +73,8 @@ static const char *find_value(const char *spec, const tn_option *options, int wh
     return NULL;
 }
 
-/* `spec` with another value of the option, which is in the record with the one that it has. False
- * where the option has its default or is not tried. */
+/* Writes to `out` the spec with another value of the option, and stores both values in `r`. Returns
+ * false if the option has its default value or is not tried. */
 static bool other_spec(const char *spec, const tn_option *options, int which, struct record *r,
                        char *out)
 {
@@ -109,7 +109,8 @@ static bool same_bits(const conform_results *a, const conform_results *b)
     return same;
 }
 
-/* Quietly: this looks for a difference, and a failure is one. */
+/* Returns true if two modules have equal states. Unlike conform_layer_same_state(), reports
+ * nothing: a difference is what the caller looks for. */
 static bool same_state(tn_module *a, tn_module *b)
 {
     tn_state *x = tn_module_state(a), *y = tn_module_state(b);
@@ -123,7 +124,8 @@ static bool same_state(tn_module *a, tn_module *b)
     return same;
 }
 
-/* Whether another module of the same state does the same in both modes. */
+/* Returns true if `other`, after loading the state of `module`, gives the same results and state in
+ * both modes. */
 static bool same_behaviour(const conform_subject *s, tn_module *module, tn_module *other)
 {
     tn_state *state = tn_module_state(module);
@@ -174,7 +176,7 @@ void conform_layer_try_options(const conform_subject *s)
     tn_error_clear();
 }
 
-/* Of an option by this name there is no effect by intention. */
+/* Returns true for options that must not change results. */
 static bool has_no_effect(const char *name)
 {
     return strcmp(name, "inplace") == 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * States of layers, for tenon check: comparing them, scaling them, and putting the tensors of one
- * module into the slots of another. Entries are tensors or, as extra state, any value. */
+ * Compares and scales states of layers, for tenon check, and puts the tensors of one module into
+ * the slots of another. Entries of a state are tensors; extra state may be any value. */
 #include "layers.h"
 
 #include <string.h>
 
 static const char extra_name[] = "_extra_state";
 
-/* The path of the module that an entry belongs to, "" for the root; what follows it is returned. */
+/* Splits the path of an entry: writes the path of its module to `owner` ("" for the root) and
+ * returns the name within the module. */
 static const char *owner_of(const char *path, char *owner, size_t size)
 {
     const char *dot = strrchr(path, '.');
@@ -17,6 +18,7 @@ static const char *owner_of(const char *path, char *owner, size_t size)
     return dot != NULL ? dot + 1 : path;
 }
 
+/* Returns true if an entry of a state is extra state, not a parameter or buffer. */
 static bool is_extra(const char *path)
 {
     char owner[512];
@@ -26,7 +28,7 @@ static bool is_extra(const char *path)
 
 /* ---- comparing ---- */
 
-/* One entry of a state: tensors where both have one, else values. */
+/* Compares one entry of two states; tensors by their elements, other values as a whole. */
 static bool same_entry(const conform_subject *s, const tn_state *got, const tn_state *expected,
                        int64_t i, bool values, const char *words)
 {
@@ -78,7 +80,8 @@ bool conform_layer_state_is(const conform_subject *s, tn_module *module, const t
 
 /* ---- making ---- */
 
-/* Tensors get memory of their own, in extra state too: a later call must not change the copy. */
+/* Copies an entry to the state `own`. Tensors are cloned, also in extra state, because a later call
+ * must not change the copy. */
 static tn_status put_copy(tn_state *own, const char *name, tn_value value, double factor)
 {
     tn_tensor *t, *copy;
@@ -146,7 +149,7 @@ static bool replace_extra(const conform_subject *s, tn_module *module, const cha
         return true;
     if (tn_error_code() != TN_ERR_NOT_IMPLEMENTED)
         return conform_layer_say(s, "`%s` cannot be set again: %s", path, tn_error_text());
-    tn_error_clear(); /* a layer may give one and take none */
+    tn_error_clear(); /* a layer may return extra state but not accept it */
     return true;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-# The device type that tenon check compares with.
+# The reference: the device type with which tenon check compares other devices.
 TN_CONFORM_REFERENCE = \
 	sdk/conform/reference.h \
 	sdk/conform/reference.c \
@@ -9,6 +9,7 @@ TN_CONFORM_REFERENCE = \
 	sdk/conform/reference_move.c
 TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/conform.h \
+	sdk/conform/case_tensors.c \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
@@ -32,6 +33,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers.c \
 	sdk/conform/layers.h \
 	sdk/conform/optimizers.c \
+	sdk/conform/optimizers.h \
+	sdk/conform/optimizers_cases.c \
 	sdk/conform/ops.c \
 	sdk/conform/ops.h \
 	sdk/conform/ops_compare.c \
@@ -46,14 +49,19 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/failing_memory.c \
 	sdk/conform/value_compare.c
 
-# The cases, which PyTorch made: tests/oracle replays them against its results, the kit against the reference.
+# The cases, made with PyTorch. tests/oracle compares Tenon with PyTorch's results; tenon check compares devices with the reference.
 conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \
 	tests/conform/optimizers.txt \
 	tests/oracle/elementwise.txt \
+	tests/oracle/reduction_order.txt \
 	tests/oracle/reduction_shape_index.txt \
+	tests/oracle/fft.txt \
 	tests/oracle/fused.txt \
+	tests/oracle/index.txt \
+	tests/oracle/linalg.txt \
+	tests/oracle/special.txt \
 	tests/oracle/without_results.txt \
 	tests/oracle/optimizer.txt \
 	tests/oracle/loss.txt \

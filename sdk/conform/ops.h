@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the levels ops and grad share: a case that runs on a device, and how its
- * results are compared. */
+ * Declarations shared by the files of the levels ops and grad: running a case on a device, and
+ * comparing its results. */
 #ifndef TN_CONFORM_OPS_H
 #define TN_CONFORM_OPS_H
 
@@ -13,43 +13,50 @@
 
 enum { OPERANDS = 64 };
 
+/* What was counted for an operator in one dtype. */
 typedef struct tally {
     int64_t cases, failed, missing;
-    int64_t elements; /* that were compared: a call with empty tensors runs nothing */
-    bool repeated;    /* and called from several threads */
-    int64_t kept;     /* cases that were called as kept calls */
-    int64_t starved;  /* cases that were called while memory failed */
-    double worst;
+    int64_t elements; /* compared elements; 0 if all tensors were empty, so that no kernel ran */
+    bool repeated;    /* a case was called again, and from several threads */
+    int64_t kept;     /* cases that were called as prepared calls */
+    int64_t starved;  /* cases that were called while host memory failed */
+    double worst;     /* the largest error, divided by the tolerance */
     char route[96];
 } tally;
 
-/* What the cases of an operator of the plugin did, to compare with its flags (ops_flags.c). */
+/* What the calls of an operator of the plugin did, to be compared with the flags of the operator
+ * (ops_flags.c). */
 struct conform_seen {
     int64_t cases;
+    bool counted; /* a call succeeded on the device that counts reads */
     bool reads, draws, updates;
 };
 
+/* The operator under test. */
 typedef struct subject {
     conform *c;
     const tn_device *device;
-    uint64_t dtypes; /* that the device computes with */
-    bool gradients;
+    uint64_t dtypes;  /* TN_BIT mask of the dtypes with which the device computes */
+    bool gradients;   /* true: level grad; false: level ops */
+    int64_t unjudged; /* number of cases that the reference device cannot run */
     tally row[DTYPES];
     int64_t refused, called;
-    int seconds; /* cases whose second derivatives were checked */
-    clock_t spent;
-    conform_case plain; /* one that passed, for use after a refusal; op is NULL: none yet */
+    int seconds;        /* the number of cases whose second derivatives were checked */
+    clock_t spent;      /* processor time of these checks */
+    conform_case plain; /* a case that passed, called again after a refusal; op == NULL: none */
     tn_dtype plain_dtype;
     struct conform_seen flags;
-    void *plain_bits[OPERANDS]; /* what it gave */
+    void *plain_bits[OPERANDS]; /* the bytes of the outputs of `plain` */
     size_t plain_size[OPERANDS];
 } subject;
 
+/* One call: inputs, the whole memory behind each input, outputs, and the status. */
 typedef struct attempt {
     tn_tensor *in[OPERANDS], *whole[OPERANDS], *out[OPERANDS];
     tn_status status;
 } attempt;
 
+/* Says in messages what was compared. */
 typedef struct where_from {
     const conform_case *one;
     tn_dtype dtype;
@@ -57,64 +64,85 @@ typedef struct where_from {
     int64_t index;
 } where_from;
 
-/* Words for each conform_layout. */
+/* The words for each conform_layout in messages. */
 extern const char *const conform_layout_names[];
 
-/* Inputs in `dtype` where the case has `from`; on the reference in float64 where `wide` says so. */
+/* Creates the inputs of a case on a device, in a->in and a->whole: inputs of dtype `from` are
+ * rounded to `dtype`, other inputs keep their dtype. With `wide`, floats are then converted to
+ * float64 and complex64 to complex128; with `grad`, inputs of which the case requires a gradient
+ * get requires_grad. */
 tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
                          const tn_device *device, conform_layout layout, bool grad, attempt *a);
-/* How many tensors a call returns: of an operator that has no outputs, those that it writes into.
- */
+/* Returns the number of results of a call. The results of an operator without outputs are the
+ * inputs that it writes to. */
 int32_t conform_results(const conform_case *one);
-/* The operator alone; what is written into are copies, so that the inputs can be reused. */
+/* Calls the operator. An operator without outputs writes to copies of its inputs, which become the
+ * results, so that `in` can be used again. */
 tn_status conform_operator(const conform_case *one, tn_tensor *const *in, tn_tensor **out);
-/* With the device chosen, random numbers from `seed`, until it is done. */
+/* Calls the operator with `device` as current device and random numbers from `seed`, and waits
+ * until the device has finished. */
 tn_status conform_call(const conform_case *one, const tn_device *device, uint64_t seed, attempt *a);
+/* Reports a failure at `w`; returns false. */
 bool conform_differ(subject *s, const where_from *w, const char *words);
-/* Compares shapes, then elements, with the reference. */
+/* Compares shape and elements of a result with those of the reference; returns false after a
+ * difference. */
 bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor *expected);
-/* Whether the inputs and the bytes around them are unchanged, but for those that are updated. */
+/* Checks that the inputs and the bytes around them are unchanged since `before`, except inputs that
+ * the operator declares as updated (TN_OPERAND_UPDATED). */
 bool conform_untouched(subject *s, const where_from *w, const attempt *a, void *const *before,
                        const size_t *sizes);
-/* Twice the same call: twice the same bits. */
+/* Checks that two calls with the same inputs returned the same bits. `how` describes the second
+ * call in the message. */
 bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_tensor *second,
                        const char *how);
+/* Checks that threads that call the operator at the same time get the same bits as alone. */
 bool conform_in_threads(subject *s, const where_from *w, tn_dtype from);
-/* Kept calls, and recorded ones where the device records, give what a plain call gave (ops_kept.c);
- * the values of the inputs change. */
+/* Checks that prepared calls (tn_op_prepare) and, if the device can record, recorded calls give the
+ * results of the plain call `a` (ops_kept.c). Changes the values of the inputs. */
 bool conform_kept(subject *s, where_from *w, const attempt *a);
-/* An unsupported call is not a failure if the device reports it. */
+/* Handles a call that failed: TN_ERR_NOT_IMPLEMENTED is counted as `missing`, any other error is
+ * reported as a failure of the test. Returns false. */
 bool conform_missing(subject *s, const conform_case *one, tn_dtype dtype);
+/* Returns true if results are discontinuous or random, so that the reference must compute in the
+ * dtype under test instead of float64. */
 bool conform_jumps(const conform_case *one);
-/* Of an operator of the plugin: the reference runs its decomposition, so its results are compared
- * with those that the case gives, and its table of options with its defaults (ops_own.c). */
+/* Checks of operators that the plugin defines (ops_own.c). The reference runs the plugin's own
+ * decomposition, therefore the results `out` are compared with those written in the case. */
 bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *out);
+/* Checks that the defaults in the table of options are those of def->defaults. */
 bool conform_own_defaults(conform *c, const tn_op_def *def);
+/* Returns true if the plugin under test defines the operator. */
 bool conform_is_own(const conform *c, const char *op);
-/* Whether a case draws from the generator, on the reference. */
+/* Returns true if a call of the case on the reference draws from the random generator. */
 bool conform_draws(const conform_case *one, tn_dtype dtype);
-/* The flags of an operator of the plugin: by a case, by an input that may be updated, and after all
- * cases (ops_flags.c). */
+/* Check the flags of an operator of the plugin (ops_flags.c): with one case; when `changed` says
+ * whether a call changed input `i`, which is declared as updated; and after all cases. */
 bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype);
 bool conform_updated(subject *s, const where_from *w, const attempt *a, int64_t i, bool changed);
 void conform_flags_end(subject *s, const tn_op_def *def);
-/* Cases that no file has, for some operators (ops_long.c); as conform_cases. */
+/* Passes on cases of some operators that are too long for a file (ops_long.c). Returns the number
+ * of cases, 0 on failure. */
 int64_t conform_long_cases(const char *op, bool (*take)(void *user, conform_case *one), void *user,
                            char *words, size_t size);
-/* A cotangent for output `index`. */
+/* Creates the cotangent for output `index`: the numbers of the case if it has some, else fixed
+ * numbers. Returns NULL on failure. */
 tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t index);
+/* Compares the gradients of a case with those of the reference. */
 bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, tn_dtype dtype);
-/* A derivative is right when it is the slope: at the case's own values or, where the function has a
- * corner there, next to them. */
+/* Compares the derivative with finite differences: at the values of the case and, if they disagree
+ * there, at up to two points nearby, because the function may have a corner. */
 bool conform_case_slopes(subject *s, conform_case *one);
-/* Each allocation of a pass fails in turn: an error, no leak, and the repeated call gives the same.
- * `a` is a call that passed; for the backward pass with a graph behind its outputs, which stays. */
+/* Let each allocation of a forward or backward pass fail in turn. The pass must return an error or
+ * the correct result, must not leak, and must give the same results when it is repeated. `a` is a
+ * call that passed; for the backward pass, the graph of its outputs must exist, and is kept. */
 bool conform_scarce_forward(subject *s, const where_from *w, attempt *a);
 bool conform_scarce_backward(subject *s, const where_from *w, attempt *a);
-/* Keeps a case that passed, and its result: after a refusal it must give the same. */
+/* Keeps a case that passed, and its results: after a refused call, the case must give the same
+ * results again. conform_forget() frees the results. */
 void conform_remember(subject *s, conform_case *one, tn_dtype dtype);
 void conform_forget(subject *s);
-/* A case that must be refused: an error with a message, and the device still works. */
+/* Checks a case marked `refused`: the call must fail with a message, and the device must work
+ * afterwards. */
 void conform_refusal(subject *s, const conform_case *one);
 
 #endif

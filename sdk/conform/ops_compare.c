@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of an operator for the levels ops and grad, and the checks of its results: equal to the
- * reference, inputs and the memory around them unchanged, the same bits again and from several
- * threads. */
+ * One call of an operator for the levels ops and grad, and the checks of its results: they must
+ * equal those of the reference; inputs and the memory around them must not change; a second call,
+ * and calls from several threads, must give the same bits. */
 #include "ops.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@
 
 #include "reference.h"
 
-/* The tolerance of a kernel per dtype. Decomposed operators and gradients round at every step. */
+/* The factor of the tolerance: 1 for a kernel. Decompositions and gradients get 4 because each of
+ * their steps rounds. */
 static double allowance(const tally *row, tn_dtype dtype, bool gradients)
 {
     bool steps = gradients || strncmp(row->route, "kernel", 6) != 0;
@@ -20,12 +21,12 @@ static double allowance(const tally *row, tn_dtype dtype, bool gradients)
     return is_float(dtype) && dtype != TN_F64 && steps ? 4 : 1;
 }
 
-/* Results that have one right value, with its sign where it is 0. */
+/* Returns true if an output has exactly one correct value, including the sign of 0. */
 static bool is_exact(const where_from *w, tn_dtype dtype)
 {
     static const char *const exact[] = { "cast", "copy", "neg", "abs", NULL };
 
-    if (is_complex(w->dtype)) /* their size is computed */
+    if (is_complex(w->dtype)) /* the absolute value is computed with rounding */
         return false;
     for (int i = 0; exact[i] != NULL && is_float(dtype) && strcmp(w->what, "output") == 0; i++)
         if (strcmp(w->one->def->name, exact[i]) == 0)
@@ -33,7 +34,7 @@ static bool is_exact(const where_from *w, tn_dtype dtype)
     return false;
 }
 
-/* Doubles do not have all integers of 64 bits. */
+/* Compares the bytes of int64 tensors, because doubles cannot hold all integers of 64 bits. */
 static bool same_integers(tn_tensor *got, tn_tensor *expected)
 {
     size_t n = 0, m = 0;
@@ -78,7 +79,8 @@ tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype,
     return TN_OK;
 }
 
-/* Of an operator that has no outputs: the input from which on it writes. */
+/* For an operator without outputs: the index of the first input that the operator writes to. All
+ * later inputs are written to, too. */
 static int64_t first_written(const conform_case *one)
 {
     int64_t i = 0;
@@ -147,18 +149,19 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
     for (int32_t d = 0; same && d < tn_tensor_ndim(got); d++)
         same = tn_tensor_size(got, d) == tn_tensor_size(expected, d);
     if (!same)
-        return conform_differ(s, w, "its shape is not the reference's");
+        return conform_differ(s, w, "wrong shape; expected the shape of the reference");
     a = conform_values(got, &count_a);
     b = a == NULL ? NULL : conform_values(expected, &count_b);
     if (b == NULL || count_a != count_b) {
         free(a);
         free(b);
-        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) /* reading it takes a copy */
+        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) /* the device cannot copy the result */
             return conform_missing(s, w->one, w->dtype < DTYPES ? w->dtype : TN_F32);
-        return conform_differ(s, w, tn_failed() ? tn_error_text() : "complex and real");
+        return conform_differ(
+            s, w, tn_failed() ? tn_error_text() : "only one of result and reference is complex");
     }
     if (w->dtype < DTYPES && conform_tolerance(w->dtype) > allowed && allowed > 0)
-        allowed = conform_tolerance(w->dtype); /* a wider result of narrow inputs */
+        allowed = conform_tolerance(w->dtype); /* the inputs are narrower than the result */
     for (int64_t i = 0; i < count_b; i++)
         if (isfinite(b[i]) && fabs(b[i]) > scale)
             scale = fabs(b[i]);
@@ -170,7 +173,7 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
             continue;
         if (exact)
             bound = 0;
-        /* what is finite in float64 may be too large for a narrow type */
+        /* a value that is finite in float64 may overflow in a narrower dtype */
         if (isinf(a[i]) && !isnan(b[i]) && (a[i] > 0) == (b[i] > 0) && dtype != TN_F64 &&
             dtype != TN_C128 && fabs(b[i]) > (dtype == TN_F16 ? 65000 : 3e38))
             continue;
@@ -186,7 +189,7 @@ bool conform_compare(subject *s, const where_from *w, tn_tensor *got, tn_tensor 
     free(a);
     free(b);
     if (same && !same_integers(got, expected)) {
-        snprintf(words, sizeof words, "wrong integer: right only as far as a double has it");
+        snprintf(words, sizeof words, "wrong integer: differs in bits that a double cannot hold");
         same = false;
     }
     row->elements += count_b;
@@ -241,6 +244,7 @@ bool conform_same_bits(subject *s, const where_from *w, tn_tensor *first, tn_ten
 
 /* ---- several threads ---- */
 
+/* What one of several threads does. */
 typedef struct side {
     const conform_case *one;
     const tn_device *device;
@@ -253,8 +257,9 @@ typedef struct side {
 } side;
 
 enum { FEWEST = 4 };
-/* Seconds in which threads call an operator again and again, to meet in it; a long case (there are
- * few) also where they share one processor and meet only when it changes over. */
+/* For so many seconds threads call an operator again and again, so that their calls overlap. Long
+ * cases, of which there are few, run for longer: calls then overlap even when the threads share one
+ * processor, which switches between them only every few milliseconds. */
 static const double meeting = 0.004, long_meeting = 0.1;
 
 static double now(void)
@@ -265,6 +270,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Calls the operator repeatedly and compares the result with that of a single thread. */
 static void *beside(void *user)
 {
     side *t = user;
@@ -281,7 +287,7 @@ static void *beside(void *user)
         if (bytes == NULL)
             snprintf(t->words, sizeof t->words, "%.199s", tn_error_text());
         else if (size != t->size || memcmp(bytes, t->expected, size) != 0)
-            snprintf(t->words, sizeof t->words, "other bits than alone");
+            snprintf(t->words, sizeof t->words, "other bits than in a single thread");
         free(bytes);
         tn_device_end();
         tn_scope_end(scope);
@@ -292,8 +298,9 @@ static void *beside(void *user)
 
 enum { THREADS = 3 };
 
-/* The case with its floats made smaller: other numbers for every thread, which an operator accepts
- * as well. */
+/* Prepares the case for one thread: multiplies its floats by `factor` (at most 1), so that every
+ * thread has other numbers that the operator still accepts, and stores the result of a call.
+ * Returns false if this is not possible. */
 static bool prepare(subject *s, conform_case *copy, conform_tensor *tensors,
                     const conform_case *one, double factor, tn_dtype from, tn_dtype dtype,
                     attempt *a, side *to)

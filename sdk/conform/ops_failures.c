@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an operator does when something goes wrong: host memory fails in the middle of its forward
- * or backward pass, or the call is refused. An error with a message, no leak, and the same call
- * without failure gives the same as before. */
+ * Tests operators when something goes wrong: host memory fails in the middle of the forward or
+ * backward pass, or the call is refused. The operator must return an error with a message and must
+ * not leak; afterwards, a call without failures must give the same result as before. */
 #include "ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* So many cases of a dtype, and so many places in each where memory fails. */
+/* Memory fails in so many cases of each dtype, at about so many allocations of each case. */
 enum { CASES = 2, PLACES = 24 };
 
-/* Something that is done again and again while memory fails. */
+/* A forward or backward pass that is repeated while memory fails. */
 typedef struct trial {
     subject *s;
     where_from w;
-    attempt *a; /* its inputs; with a graph behind `out` for the backward pass */
+    attempt *a; /* the inputs; for the backward pass, outputs that have a graph */
     bool gradients;
     tn_tensor *cotangents[OPERANDS], *roots[OPERANDS];
     int64_t n_roots;
-    tn_tensor *peaceful[OPERANDS]; /* what it gives in peace */
+    tn_tensor *peaceful[OPERANDS]; /* the results when memory does not fail */
     int64_t n_results;
-    int64_t at; /* the allocation that fails, and whether all later ones do */
-    bool all;
+    int64_t at; /* the number of the allocation that fails */
+    bool all;   /* all later allocations fail, too */
 } trial;
 
+/* Reports a failure of the test: `what`, which allocation failed, and `words`. Returns false. */
 static bool complain(trial *t, const char *what, const char *words)
 {
     char text[500];
@@ -35,7 +36,8 @@ static bool complain(trial *t, const char *what, const char *words)
     return conform_differ(t->s, &t->w, text);
 }
 
-/* Runs it and stores its results in `results`, absent gradients as TN_NONE. */
+/* Runs the pass once and stores the outputs or gradients in `results`; a missing gradient is
+ * TN_NONE. */
 static tn_status once(trial *t, tn_tensor **results)
 {
     const conform_case *one = t->w.one;
@@ -54,6 +56,7 @@ static tn_status once(trial *t, tn_tensor **results)
     return status;
 }
 
+/* Drops the gradients of the inputs after a backward pass. */
 static void forget(trial *t)
 {
     const conform_case *one = t->w.one;
@@ -63,6 +66,7 @@ static void forget(trial *t)
             tn_tensor_set_grad(t->a->in[i], TN_NONE);
 }
 
+/* Checks results against those without failing memory: bit by bit, or within the tolerance. */
 static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
 {
     const char *what = t->w.what;
@@ -76,7 +80,7 @@ static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
 
         t->w.index = i;
         if ((results[i] == TN_NONE) != (expected == TN_NONE))
-            well = complain(t, "it differs when", "");
+            well = complain(t, "a gradient is missing, or one too many, when", "");
         else if (expected != TN_NONE && to_the_bit)
             well = conform_same_bits(t->s, &t->w, expected, results[i], "after memory failed");
         else if (expected != TN_NONE)
@@ -87,8 +91,8 @@ static bool as_in_peace(trial *t, tn_tensor *const *results, bool to_the_bit)
     return well;
 }
 
-/* Memory fails at one place, then the same call runs without failure. `broke` says whether that
- * place was reached. */
+/* Runs the pass while allocation t->at fails, then once more without failures. Sets `broke` if an
+ * allocation did fail. */
 static bool fail_there(trial *t, bool *broke)
 {
     tn_tensor *results[OPERANDS] = { NULL };
@@ -106,7 +110,7 @@ static bool fail_there(trial *t, bool *broke)
     else if (status != TN_OK && *broke && tn_error_code() != TN_ERR_MEMORY)
         well = complain(t, "the error is not TN_ERR_MEMORY when", tn_error_text());
     else if (status != TN_OK && !*broke)
-        well = complain(t, "it fails without need before", tn_error_text());
+        well = complain(t, "the call returned an error before", tn_error_text());
     else if (status == TN_OK && *broke)
         well = as_in_peace(t, results, false);
     tn_error_clear();
@@ -117,7 +121,7 @@ static bool fail_there(trial *t, bool *broke)
     scope = tn_scope_begin();
     tn_random_seed(7);
     if (once(t, results) != TN_OK)
-        well = complain(t, "it no longer runs after", tn_error_text());
+        well = complain(t, "the call no longer works after", tn_error_text());
     else
         well = as_in_peace(t, results, true);
     tn_error_clear();
@@ -126,7 +130,8 @@ static bool fail_there(trial *t, bool *broke)
     return well;
 }
 
-/* Blocks of host memory and of the device that are in use. */
+/* Blocks of host memory plus bytes of device memory in use: the sum only serves to detect
+ * growth. */
 static int64_t in_use(const subject *s)
 {
     tn_memory_stats stats = { 0 };
@@ -136,7 +141,8 @@ static int64_t in_use(const subject *s)
     return conform_memory_blocks() + stats.live;
 }
 
-/* A cache may grow once; growth every time is a leak. */
+/* Repeats a failing pass up to four times. Memory use may grow at first, when a cache fills; growth
+ * in each repetition is a leak. */
 static bool nothing_lost(trial *t)
 {
     int64_t before = in_use(t->s), after = before;
@@ -150,9 +156,11 @@ static bool nothing_lost(trial *t)
             return true;
         before = after;
     }
-    return complain(t, "a leak: memory stays in use every time", "");
+    return complain(t, "a leak: memory stays in use each time", "");
 }
 
+/* Lets memory fail at allocations spread over the whole pass: only that allocation, then all later
+ * ones, too. */
 static bool everywhere(trial *t)
 {
     tn_tensor *results[OPERANDS] = { NULL };
@@ -164,10 +172,10 @@ static bool everywhere(trial *t)
     if (once(t, t->peaceful) != TN_OK) {
         tn_error_clear();
         forget(t);
-        return true; /* the other checks say what is wrong */
+        return true; /* other checks report this failure */
     }
     for (int64_t i = 0; i < t->n_results && t->gradients && well; i++)
-        if (t->peaceful[i] != TN_NONE) { /* the next gradients accumulate in another tensor */
+        if (t->peaceful[i] != TN_NONE) { /* a copy, because later passes may accumulate in it */
             t->peaceful[i] = tn_clone(tn_detach(t->peaceful[i]));
             well = t->peaceful[i] != NULL || conform_missing(t->s, t->w.one, t->w.dtype);
         }
@@ -229,7 +237,8 @@ bool conform_scarce_backward(subject *s, const where_from *w, attempt *a)
 
 /* ---- refusals ---- */
 
-/* The outputs of the case that was kept, as they were or as they are. */
+/* Calls the case that was kept. If `first`, stores the bytes of its outputs; otherwise sets `same`
+ * to whether they are unchanged. Returns false if the call fails. */
 static bool plain_results(subject *s, bool first, bool *same)
 {
     const conform_case *one = &s->plain;
@@ -275,7 +284,8 @@ void conform_forget(subject *s)
         free(s->plain_bits[i]);
 }
 
-/* The device still computes: an operator's own case where there was one, and sums. */
+/* Checks after a refused call that the device still works: with the case that was kept, if there is
+ * one, and with a sum. */
 static bool still_computes(subject *s, const conform_case *refused)
 {
     static const float numbers[] = { 0.5F, -1, 2, 0.25F, 3, -4 };
@@ -297,12 +307,13 @@ static bool still_computes(subject *s, const conform_case *refused)
             y = x; /* a device that does not implement sums yet */
     }
     if (well && (y == NULL || tn_tensor_copy_out(y, sums, sizeof sums) != TN_OK))
-        well = conform_fail(s->c, "after refused case %s: the device does not compute a sum: %s",
+        well = conform_fail(s->c, "after refused case %s: the device cannot compute a sum: %s",
                             refused->name, tn_error_text());
     for (int i = 0; i < 6 && well && y != x; i++)
         if (sums[i] != 2 * numbers[i])
-            well = conform_fail(s->c, "after refused case %s: %g + %g is %g", refused->name,
-                                (double)numbers[i], (double)numbers[i], (double)sums[i]);
+            well = conform_fail(s->c, "after refused case %s: wrong sum of %g and %g, got %g",
+                                refused->name, (double)numbers[i], (double)numbers[i],
+                                (double)sums[i]);
     s->c->checks++;
     tn_error_clear();
     tn_scope_end(scope);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an operator says of itself by flags, judged by calls of it: TN_OP_POINTWISE, TN_OP_READS,
- * TN_OP_RANDOM, TN_OPERAND_UPDATED. Programs that reorder, merge and capture calls rely on them.
- * The calls run on the reference, whose elements do not depend on their place in a vector, and on
- * its like that counts what the host reads. */
+ * Checks by calls that the flags of an operator are right: TN_OP_POINTWISE, TN_OP_READS,
+ * TN_OP_RANDOM, TN_OPERAND_UPDATED. Programs that reorder, merge and capture calls rely on these
+ * flags. The calls run on the reference, which computes every element in the same way, and on the
+ * device "counted", which counts how often the host reads values. */
 #include "ops.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-/* The derivative of all outputs that have one. */
+/* Runs backward from all outputs that require a gradient. */
 static void go_back(const conform_case *one, tn_tensor *const *out)
 {
     tn_tensor *roots[OPERANDS], *cotangents[OPERANDS];
@@ -32,7 +32,7 @@ static void go_back(const conform_case *one, tn_tensor *const *out)
         (void)tn_backward_from(roots, cotangents, n, NULL);
 }
 
-/* A call and its derivative on a device that counts. */
+/* Runs a call and its backward pass on the device that counts reads by the host. */
 static bool check_reads(subject *s, const conform_case *one, tn_dtype dtype)
 {
     const tn_device *device = reference_counted();
@@ -47,8 +47,10 @@ static bool check_reads(subject *s, const conform_case *one, tn_dtype dtype)
     }
     before = reference_reads();
     tn_device_begin(device);
-    if (conform_operator(one, a.in, a.out) == TN_OK)
+    if (conform_operator(one, a.in, a.out) == TN_OK) {
+        s->flags.counted = true;
         go_back(one, a.out);
+    }
     tn_device_end();
     tn_error_clear();
     s->c->checks++;
@@ -95,19 +97,21 @@ static bool check_random(subject *s, const conform_case *one)
 
 /* ---- pointwise ------------------------------------------------------------------------------- */
 
-/* A call whose inputs have one shape, but for those of no dimensions. */
+/* A call whose inputs are broadcast to one shape, except inputs without dimensions. */
 typedef struct points {
     const conform_case *one;
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim;
     int64_t count;
-    char *bytes[OPERANDS]; /* of the inputs, element after element */
-    size_t size[OPERANDS]; /* of an element; 0: passed as it is */
+    char *bytes[OPERANDS]; /* the elements of each input in row-major order */
+    size_t size[OPERANDS]; /* bytes of an element; 0: this input is passed unchanged */
     tn_tensor *in[OPERANDS];
-    char *out[OPERANDS]; /* bytes of the outputs */
-    size_t out_size[OPERANDS];
+    char *out[OPERANDS];       /* bytes of the outputs */
+    size_t out_size[OPERANDS]; /* bytes of an element of an output */
 } points;
 
+/* Computes the shape to which the inputs are broadcast. Returns false if it has fewer than two
+ * elements. */
 static bool find_shape(points *p, const attempt *a)
 {
     for (int64_t i = 0; i < p->one->n_in; i++)
@@ -128,6 +132,7 @@ static bool find_shape(points *p, const attempt *a)
     return p->count >= 2;
 }
 
+/* Creates a tensor like input i, with these elements, on the reference. */
 static tn_tensor *from_bytes(const points *p, int64_t i, const char *bytes)
 {
     tn_ints shape = { p->shape, p->ndim };
@@ -137,7 +142,8 @@ static tn_tensor *from_bytes(const points *p, int64_t i, const char *bytes)
                     tn_tensor_from(bytes, dtype, shape));
 }
 
-/* The bytes of all outputs of a call, whose shape is that of the inputs together. */
+/* Calls the operator and stores the bytes of its outputs and the size of an element of each. Every
+ * output has p->count elements. */
 static bool call_points(const points *p, tn_tensor *const *in, char **out, size_t *size)
 {
     tn_tensor *results[OPERANDS] = { NULL };
@@ -161,6 +167,7 @@ static void release(char **bytes)
     }
 }
 
+/* Broadcasts the inputs of a call to the common shape. */
 static bool broadcast_inputs(points *p, const attempt *a)
 {
     for (int64_t i = 0; i < p->one->n_in; i++) {
@@ -180,8 +187,8 @@ static bool broadcast_inputs(points *p, const attempt *a)
     return true;
 }
 
-/* Output k of both calls where `to` maps the places of the first to those of the second; `but` may
- * differ. */
+/* Returns true if output k has the same elements in p->out and in `now`: in the opposite order if
+ * `backward`; element `but` may differ. */
 static bool same_points(const points *p, char *const *now, int32_t k, bool backward, int64_t but)
 {
     size_t size = p->out_size[k];
@@ -200,7 +207,7 @@ static bool not_pointwise(subject *s, const points *p, const char *words)
     return conform_fail(s->c, "case %s: TN_OP_POINTWISE: %s", p->one->name, words);
 }
 
-/* The elements in the opposite order give results in that order. */
+/* Inputs with their elements in the opposite order must give the results in the opposite order. */
 static bool check_order(subject *s, const points *p)
 {
     tn_tensor *in[OPERANDS];
@@ -232,7 +239,8 @@ static bool check_order(subject *s, const points *p)
     return well;
 }
 
-/* One element of input i takes the value of another: no other element of the results changes. */
+/* Sets one element of input i to the value of another element. Only that element of the results may
+ * change. */
 static bool check_change(subject *s, const points *p, int64_t i)
 {
     size_t each = p->size[i];
@@ -276,13 +284,15 @@ static bool check_pointwise(subject *s, const conform_case *one, const attempt *
     p->one = one;
     for (int32_t k = 0; k < one->def->n_outputs && find_shape(p, a) && well; k++)
         well = tn_tensor_numel(a->out[k]) == p->count ||
-               not_pointwise(s, p, "an output has another shape than the inputs together");
+               not_pointwise(s, p,
+                             "an output does not have the shape to which the inputs are broadcast");
     if (well && p->count >= 2 && broadcast_inputs(p, a) &&
         call_points(p, p->in, p->out, p->out_size) && call_points(p, a->in, plain, size)) {
         s->c->checks++;
         for (int32_t k = 0; k < one->def->n_outputs && well; k++)
             well = (size[k] == p->out_size[k] && same_points(p, plain, k, false, -1)) ||
-                   not_pointwise(s, p, "inputs that are broadcast before give other results");
+                   not_pointwise(s, p,
+                                 "inputs that were broadcast before the call give other results");
         well = well && check_order(s, p);
         for (int64_t i = 0; i < one->n_in && well; i++)
             well = p->size[i] == 0 || check_change(s, p, i);
@@ -295,7 +305,7 @@ static bool check_pointwise(subject *s, const conform_case *one, const attempt *
     return well;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all flags ------------------------------------------------------------------------------- */
 
 bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype)
 {
@@ -323,7 +333,7 @@ static bool has_updated(const tn_op_def *def)
     return false;
 }
 
-/* Whether inference says that the call only reads input i. */
+/* Returns true if the operator's infer function says that this call only reads input i. */
 static bool is_only_read(const conform_case *one, tn_tensor *const *in, int64_t i)
 {
     const tn_view *views[OPERANDS] = { NULL };
@@ -364,7 +374,7 @@ void conform_flags_end(subject *s, const tn_op_def *def)
 
     if (seen->cases == 0 || s->c->verdict != CONFORM_PASS)
         return;
-    if ((def->flags & TN_OP_READS) && !seen->reads)
+    if ((def->flags & TN_OP_READS) && seen->counted && !seen->reads)
         conform_fail(s->c,
                      "TN_OP_READS: none of the %lld cases reads values on the host; expected "
                      "one that does, or no such flag",

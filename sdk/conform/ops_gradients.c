@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The level grad of tenon check: gradients against those of the reference, and for a plugin's own
- * operators against finite differences, second derivatives too. */
+ * The level grad of tenon check: compares gradients with those of the reference. First and second
+ * derivatives of operators that the plugin defines are also compared with finite differences. */
 #include "ops.h"
 
 #include <math.h>
@@ -10,9 +10,10 @@
 
 #include "reference.h"
 
-/* Second derivatives: of so many cases, while they are likely to take so many seconds of the
- * processor. */
-enum { SECONDS = 12, WORTH = 4 };
+/* For each operator, the second derivatives of at most SECOND_CASES cases are checked, and only
+ * while these checks, with an estimate of the next one, take less than WORTH seconds of processor
+ * time. */
+enum { SECOND_CASES = 12, WORTH = 4 };
 
 /* ---- gradients ---- */
 
@@ -43,10 +44,11 @@ tn_tensor *conform_cotangent(const conform_case *one, tn_tensor *out, int32_t in
     return to;
 }
 
-/* The outputs at which backward starts: one, or all that are differentiable. */
+/* Backward starts at one output, or (ALL) at all differentiable outputs. */
 enum { ALL = -1 };
 
-/* The graph is kept; gradients are those of this backward alone. */
+/* Runs backward after dropping earlier gradients, so that gradients do not accumulate. Keeps the
+ * graph. */
 static tn_status backward(const conform_case *one, attempt *a, int32_t which)
 {
     tn_backward_options options = { .size = sizeof options, .retain_graph = 1 };
@@ -106,7 +108,7 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
                        CONFORM_AS_GIVEN, true, &ref) != TN_OK ||
         conform_call(one, tn_device_find("reference"), 7, &ref) != TN_OK ||
         backward(one, &ref, ALL) != TN_OK) {
-        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) { /* no derivative: nothing to compare */
+        if (tn_error_code() == TN_ERR_NOT_IMPLEMENTED) { /* the operator has no derivative */
             tn_error_clear();
             return true;
         }
@@ -121,7 +123,7 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
     well = same_gradients(s, &w, &ref, &a);
     for (int32_t i = 0; i < conform_results(one); i++)
         outputs += tn_tensor_requires_grad(ref.out[i]);
-    /* and the gradients of one of several outputs alone */
+    /* with several outputs, also the gradients through each output alone */
     for (int32_t i = 0; i < conform_results(one) && outputs > 1 && well; i++) {
         snprintf(what, sizeof what, "gradient through output %d alone, of input", i);
         w.what = what;
@@ -144,10 +146,11 @@ bool conform_case_gradient(subject *s, const conform_case *one, tn_dtype from, t
 
 /* ---- finite differences ---- */
 
+/* The function whose derivatives are compared with finite differences. */
 typedef struct closure {
     const conform_case *one;
-    tn_tensor *const *in;     /* all of them; those with a gradient are replaced */
-    int32_t chosen[OPERANDS]; /* outputs that are looked at */
+    tn_tensor *const *in;     /* all inputs; those with a gradient are replaced in each call */
+    int32_t chosen[OPERANDS]; /* the outputs that the function returns */
     int64_t n_chosen;
 } closure;
 
@@ -168,7 +171,7 @@ static tn_status again_with(void *user, tn_tensor *const *in, tn_tensor **out)
     return status;
 }
 
-/* Where a derivative is not the slope on purpose. */
+/* Operators whose derivative intentionally differs from finite differences. */
 static const struct exception {
     const char *op, *reason;
 } exceptions[] = {
@@ -176,10 +179,13 @@ static const struct exception {
     { "embedding", "the row padding_idx gets no gradient" },
     { "embedding_bag", "the row padding_idx gets no gradient" },
     { "gaussian_nll_loss", "variances below eps get a gradient as if they were not raised to it" },
+    { "linalg_cholesky", "reads one triangle; the gradient is that of a symmetric matrix" },
+    { "linalg_eigh", "reads one triangle; the gradient is that of a symmetric matrix" },
     { NULL, NULL },
 };
 
-/* Small, finite, real, and something to differentiate. */
+/* Returns the number of inputs with a gradient; 0 if finite differences do not suit the case,
+ * because it has large, infinite or complex inputs, or random results. */
 static int64_t differentiable(const conform_case *one)
 {
     int64_t n = 0;
@@ -204,7 +210,7 @@ static int64_t differentiable(const conform_case *one)
     return n;
 }
 
-/* All floats as float64. */
+/* Creates the inputs of a case with all floats as float64. */
 static tn_status make_doubles(const conform_case *one, const tn_device *device, attempt *a)
 {
     for (int64_t i = 0; i < one->n_in; i++) {
@@ -221,7 +227,8 @@ static tn_status make_doubles(const conform_case *one, const tn_device *device, 
     return TN_OK;
 }
 
-/* Second derivatives need a backward for each element: of small cases only. */
+/* Second derivatives need a backward pass for each element, therefore only small cases are
+ * checked. */
 static bool second_too(const conform_case *one)
 {
     int64_t count = 0;
@@ -231,8 +238,8 @@ static bool second_too(const conform_case *one)
     return count <= 24;
 }
 
-/* Whether tn_gradcheck found no slope. A derivative that is not a number where there is a slope is
- * wrong. */
+/* Returns true if tn_gradcheck failed because the finite difference is not a finite number. A
+ * derivative that is NaN where the finite difference is finite is an error. */
 static bool no_slope(const char *words)
 {
     const char *found = strstr(words, "wrong derivative, got ");
@@ -241,7 +248,8 @@ static bool no_slope(const char *words)
     return number != NULL && !isfinite(strtod(number + 11, NULL));
 }
 
-/* Finite differences of all differentiable outputs together, and of each alone. */
+/* Compares with finite differences: all differentiable outputs together, then each alone, then
+ * second derivatives. Writes to `words` which comparison was the last. */
 static tn_status compare_slopes(subject *s, closure *code, tn_tensor *const *in, int64_t n_in,
                                 char *words, size_t size)
 {
@@ -257,8 +265,8 @@ static tn_status compare_slopes(subject *s, closure *code, tn_tensor *const *in,
         snprintf(words, size, "output %d alone: ", code->chosen[i]);
         status = tn_gradcheck(again_with, &alone, in, n_in, 1, 1e-6, 1e-4);
     }
-    if (status == TN_OK && s->seconds < SECONDS && s->spent + 20 * first < WORTH * CLOCKS_PER_SEC &&
-        second_too(code->one)) {
+    if (status == TN_OK && s->seconds < SECOND_CASES &&
+        s->spent + 20 * first < WORTH * CLOCKS_PER_SEC && second_too(code->one)) {
         began = clock();
         s->seconds++;
         snprintf(words, size, "second derivatives: ");
@@ -274,7 +282,7 @@ bool conform_case_slopes(subject *s, conform_case *one)
     int64_t n = differentiable(one);
 
     if (one->def->flags & TN_OP_STRAIGHT_THROUGH)
-        return true; /* its derivative is not that of the values */
+        return true; /* the derivative is intentionally not that of the values */
     for (int turn = 0; turn < 3 && n > 0; turn++) {
         attempt a;
         tn_tensor *in[OPERANDS];
@@ -286,7 +294,7 @@ bool conform_case_slopes(subject *s, conform_case *one)
         if (make_doubles(one, s->device, &a) != TN_OK ||
             conform_call(one, s->device, 7, &a) != TN_OK) {
             tn_error_clear();
-            return true; /* the other half of this level says what is wrong */
+            return true; /* conform_case_gradient() reports this failure */
         }
         for (int32_t i = 0; i < one->def->n_outputs; i++)
             if (tn_tensor_dtype(a.out[i]) == TN_F64 && tn_tensor_requires_grad(a.out[i]))
@@ -304,12 +312,12 @@ bool conform_case_slopes(subject *s, conform_case *one)
             return true;
         if (status == TN_ERR_NOT_IMPLEMENTED || no_slope(tn_error_text())) {
             tn_error_clear();
-            return true; /* no derivative, or none at these values */
+            return true; /* no derivative at all, or none at these values */
         }
         if (words[0] == '\0')
             snprintf(words, sizeof words, "%s%.330s", which, tn_error_text());
         tn_error_clear();
-        for (int64_t i = 0; i < one->n_in; i++) /* elsewhere */
+        for (int64_t i = 0; i < one->n_in; i++) /* tries a point nearby */
             for (int64_t k = 0; one->in[i].there && one->in[i].grad && k < one->in[i].count; k++)
                 one->in[i].values[k] += 0.00713 * (double)((k * 7 + i) % 23 + 1);
     }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept calls and recorded ones: what a kernel prepares must not change what it computes, and a
- * kernel that says that it can be recorded does the same at each launch. */
+ * Prepared calls (tn_op_prepare) and recorded calls. What a kernel prepares must not change its
+ * results, and a kernel with TN_KERNEL_CAPTURE_SAFE must give the same results at each launch of a
+ * recorded call. */
 #include "ops.h"
 
 #include <stdlib.h>
 
-enum { KEPT_CASES = 4 }; /* of a dtype; all where the kernel prepares */
+enum { KEPT_CASES = 4 }; /* cases of each dtype; all cases if the kernel has a prepare function */
 
-/* What the call gives must be what a plain call gave. */
+/* Checks that a call gave the same bits as a plain call. */
 static bool same_results(subject *s, where_from *w, tn_tensor *const *plain, tn_tensor *const *out,
                          const char *how)
 {
@@ -20,6 +21,7 @@ static bool same_results(subject *s, where_from *w, tn_tensor *const *plain, tn_
     return well;
 }
 
+/* Reports a failure of the test with the last error; returns false. */
 static bool failed(subject *s, const where_from *w, const char *what)
 {
     char words[400];
@@ -43,7 +45,8 @@ static bool run_twice(subject *s, where_from *w, tn_prepared *kept, const attemp
     return true;
 }
 
-/* Halves a float32 tensor on the device; false where that cannot be. */
+/* Halves the elements of a float32 tensor on the device. Returns false if the tensor has another
+ * dtype or is empty, or if copying fails. */
 static bool halve(tn_tensor *x)
 {
     int64_t count = tn_tensor_numel(x);
@@ -62,7 +65,8 @@ static bool halve(tn_tensor *x)
     return well;
 }
 
-/* After a constant input was written: what was prepared is of its new values. */
+/* Writes to the constant inputs of a prepared call. The kernel must then prepare again, so that the
+ * results follow the new values. */
 static bool prepares_again(subject *s, where_from *w, tn_prepared *kept, const attempt *a)
 {
     const conform_case *one = w->one;
@@ -74,14 +78,14 @@ static bool prepares_again(subject *s, where_from *w, tn_prepared *kept, const a
     if (!changed)
         return true;
     if (tn_op_call(one->op, a->in, one->n_in, one->options, plain, one->def->n_outputs) != TN_OK) {
-        tn_error_clear(); /* these values may not be allowed */
+        tn_error_clear(); /* the operator may refuse the new values */
         return true;
     }
     return run_twice(s, w, kept, a, plain,
-                     "as a kept call, after its constant inputs were written to,");
+                     "as a prepared call, after its constant inputs were written to,");
 }
 
-/* Recorded on a stream of its own, and launched twice. */
+/* Records a prepared call on a new stream and launches the record twice. */
 static bool is_recorded(subject *s, where_from *w, tn_prepared *kept, const attempt *a)
 {
     const conform_case *one = w->one;
@@ -112,6 +116,7 @@ static bool is_recorded(subject *s, where_from *w, tn_prepared *kept, const atte
     return well;
 }
 
+/* Returns true if x has the dtype and shape of y, and elements. */
 static bool same_form(const tn_tensor *x, const tn_tensor *y)
 {
     bool same = x != TN_NONE && tn_tensor_dtype(x) == tn_tensor_dtype(y) &&
@@ -122,7 +127,8 @@ static bool same_form(const tn_tensor *x, const tn_tensor *y)
     return same;
 }
 
-/* Into a copy of each input that the kernel says it may overwrite. */
+/* Runs a prepared call with a copy of an input as output, for each input that the kernel says it
+ * may overwrite (`inplace`). */
 static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
 {
     const conform_case *one = w->one;
@@ -131,7 +137,8 @@ static bool in_place_of_each(subject *s, where_from *w, const attempt *a)
     bool well = true;
 
     for (int64_t i = 0; i < one->n_in && i < 64 && one->def->n_outputs == 1 && well; i++) {
-        bool known = i == 0 && (one->def->flags & TN_OP_INPLACE) != 0; /* by its in-place form */
+        bool known = i == 0 &&
+                     (one->def->flags & TN_OP_INPLACE) != 0; /* tested by in_place() in ops.c */
 
         if (known || !same_form(a->in[i], a->out[0]))
             continue;
@@ -170,7 +177,7 @@ static bool is_kept(subject *s, where_from *w, const attempt *a)
         tn_prepared *kept = tn_op_prepare(one->op, a->in, one->n_in, one->options,
                                           constant ? UINT64_MAX : 0);
 
-        if (kept == NULL) { /* views, casts, decompositions and random numbers are not kept */
+        if (kept == NULL) { /* views, casts, decompositions and random numbers cannot be kept */
             well = tn_error_code() == TN_ERR_NOT_IMPLEMENTED || tn_error_code() == TN_ERR_TYPE ||
                    failed(s, w, "prepare");
             tn_error_clear();
@@ -178,7 +185,7 @@ static bool is_kept(subject *s, where_from *w, const attempt *a)
         }
         kernel = tn_prepared_kernel(kept);
         if (row->kept < KEPT_CASES || kernel->prepare != NULL)
-            well = run_twice(s, w, kept, a, a->out, "as a kept call");
+            well = run_twice(s, w, kept, a, a->out, "as a prepared call");
         if (well && row->kept < KEPT_CASES && kernel->flags & TN_KERNEL_CAPTURE_SAFE)
             well = is_recorded(s, w, kept, a);
         if (well && !constant && kernel->inplace != 0)
@@ -196,7 +203,7 @@ bool conform_kept(subject *s, where_from *w, const attempt *a)
 {
     bool well;
 
-    tn_device_begin(s->device); /* for operators without inputs */
+    tn_device_begin(s->device); /* operators without inputs need a current device */
     well = is_kept(s, w, a);
     tn_device_end();
     return well;

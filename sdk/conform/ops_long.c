@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cases that no file has, since they are long or beyond what a number in a file can say: reductions
- * over more elements than a narrow accumulator can add, and whole numbers beyond 2^53. */
+ * Cases that are generated, because they are too long for a file: reductions over more elements
+ * than an accumulator of 16 bits can add, elementwise operators on 6004 elements, and integers
+ * beyond 2^53. */
 #include "ops.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static void add_input(FILE *to, const char *dtype, const char *shape, const char
     fputc('\n', to);
 }
 
-/* Rows of 1501 numbers from 1 to 1.6. */
+/* A case that reduces rows of 1501 numbers from 1 to 1.6. */
 static void add_reduction(FILE *to, const char *op, const char *dtype)
 {
     fprintf(to, "case %s/long-%s\nop %s\n%s\n", op, dtype, op,
@@ -26,7 +27,7 @@ static void add_reduction(FILE *to, const char *op, const char *dtype)
     add_input(to, dtype, "4,1501", "1501,1", (int64_t)ROWS * LONG);
 }
 
-/* So long that threads that call it at the same time are in it at the same time. */
+/* A case that is so long that calls from several threads overlap. */
 static void add_elementwise(FILE *to, const char *op, int inputs)
 {
     fprintf(to, "case %s/long\nop %s\n", op, op);
@@ -41,7 +42,7 @@ static void add_product(FILE *to, const char *dtype)
     add_input(to, dtype, "1,1501,2", "3002,2,1", (int64_t)2 * LONG);
 }
 
-/* Each result is odd and beyond 2^53, where doubles are even. */
+/* Each result is odd and beyond 2^53, where all doubles are even numbers. */
 static void add_whole(FILE *to, const char *op)
 {
     fprintf(to,
@@ -51,7 +52,7 @@ static void add_whole(FILE *to, const char *op)
             op, op, strcmp(op, "mul") == 0 ? "1 1 1" : "1 3 5");
 }
 
-/* Odd numbers beyond 2^53, which are other ones once they have been a double. */
+/* Odd numbers beyond 2^53, which change when they are converted to double and back. */
 static void add_moved(FILE *to, const char *op)
 {
     fprintf(to,
@@ -61,7 +62,8 @@ static void add_moved(FILE *to, const char *op)
             op, op);
 }
 
-/* Between two numbers of the narrow type: nearest, and even where both are as near. */
+/* Numbers between two numbers of the narrow dtype. A cast must round to the nearest one, and to the
+ * even one if both are equally near. */
 static void add_rounding(FILE *to, const char *dtype)
 {
     fprintf(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators that the plugin defines: the reference runs their decomposition, so that only their
- * author's numbers show a wrong one. */
+ * Checks of operators that the plugin defines. The reference runs the plugin's decomposition, so
+ * only the numbers that the author writes in a case can show that the decomposition is wrong. */
 #include "ops.h"
 
 #include <math.h>
@@ -47,7 +47,8 @@ bool conform_own_defaults(conform *c, const tn_op_def *def)
     return true;
 }
 
-/* The tolerance of the narrowest type among inputs and result. */
+/* Returns the largest tolerance among the dtypes of inputs and result: that of the narrowest dtype.
+ */
 static double widest(const conform_case *one, tn_tensor *out)
 {
     double allowed = conform_tolerance(tn_tensor_dtype(out));
@@ -74,18 +75,18 @@ bool conform_own_results(subject *s, const conform_case *one, tn_tensor *const *
         double *got = conform_values(out[i], &count);
 
         if (allowed < 1e-6)
-            allowed = 1e-6; /* files have so many digits */
+            allowed = 1e-6; /* numbers in files have about six digits */
         for (int64_t k = 0; got != NULL && k < count && k < given->count; k++)
             if (isfinite(given->values[k]) && fabs(given->values[k]) > scale)
                 scale = fabs(given->values[k]);
         for (int64_t k = 0;
              well && got != NULL && given->there && count == given->count && k < count; k++)
-            /* the reference computes in float64, where less is infinite */
+            /* infinite values are skipped: in float64, the reference may not overflow */
             if (isfinite(given->values[k]) &&
                 !(fabs(got[k] - given->values[k]) <= allowed * (1 + scale)))
                 well = conform_fail(s->c,
                                     "case %s: result %d, element %lld: wrong value, got %.17g; "
-                                    "expected %.17g as the case has it",
+                                    "expected %.17g as in the case",
                                     one->name, (int)i, (long long)k, got[k], given->values[k]);
         s->c->checks++;
         free(got);

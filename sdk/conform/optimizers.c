@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers for tenon check: properties of every update rule. Each rule steps a few parameters
- * with gradients that are known, and is compared with itself: on the reference device in float64, a
- * second time, with its state and its steps moved to another one. Cases with numbers
- * (docs/plugins/conform.md) compare it with what its author computed. */
-#include "conform.h"
+ * Checks what every optimizer must fulfil, for tenon check. An optimizer updates a few parameters
+ * with known gradients; the result is compared with other runs of the optimizer: on the reference
+ * device in float64, a second time, and with its state moved to another instance half way. */
+#include "optimizers.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "reference.h"
 
 enum { PARAMETERS = 4, WITHOUT_GRADIENT = 1, STEPS = 6, HALF = 3, NUMBERS = 16, STATES = 16 };
 
-/* A rule under test and the text that builds it. */
-typedef struct rule {
-    conform *c;
-    const char *spec;
-} rule;
-
-/* An optimizer and what it steps. */
+/* An optimizer and the parameters that it updates. */
 typedef struct trainer {
     tn_tensor *parameter[PARAMETERS];
     tn_optimizer *optimizer;
 } trainer;
 
-static bool say(const rule *r, const char *format, ...) TN_ATTR(format(printf, 2, 3));
-static bool say(const rule *r, const char *format, ...)
+bool conform_rule_fail(const conform_rule *r, const char *format, ...)
 {
     char words[1600];
     va_list args;
@@ -51,7 +41,8 @@ static int64_t count_of(tn_ints shape)
     return count;
 }
 
-/* Numbers between -2 and 2 that tell parameters, elements and steps apart. */
+/* Creates a parameter or gradient of numbers between -2 and 2, which differ between parameters,
+ * elements and steps. */
 static tn_tensor *numbers(int which, int step, tn_dtype dtype, const tn_device *device)
 {
     static const int64_t sizes[PARAMETERS][2] = { { 2, 3 }, { 4 }, { 0 }, { 3, 2 } };
@@ -69,7 +60,8 @@ static tn_tensor *numbers(int which, int step, tn_dtype dtype, const tn_device *
     return conform_tensor_make(&t, dtype, device, CONFORM_PLAIN, NULL);
 }
 
-/* The last parameter has its first dimension innermost. */
+/* Rearranges the last parameter so that its first dimension is innermost in memory; returns the
+ * others unchanged. */
 static tn_tensor *arranged(int which, tn_tensor *made)
 {
     tn_tensor *turned;
@@ -81,8 +73,8 @@ static tn_tensor *arranged(int which, tn_tensor *made)
     return turned != NULL ? tn_copy_(turned, made) : NULL;
 }
 
-static bool start_in_order(const rule *r, tn_dtype dtype, const tn_device *device, bool reversed,
-                           trainer *t)
+static bool start_in_order(const conform_rule *r, tn_dtype dtype, const tn_device *device,
+                           bool reversed, trainer *t)
 {
     tn_tensor *row[PARAMETERS];
 
@@ -90,37 +82,39 @@ static bool start_in_order(const rule *r, tn_dtype dtype, const tn_device *devic
     for (int i = 0; i < PARAMETERS; i++) {
         t->parameter[i] = tn_parameter(arranged(i, numbers(i, 0, dtype, device)), true);
         if (t->parameter[i] == NULL)
-            return say(r, "a parameter cannot be made: %s", tn_error_text());
+            return conform_rule_fail(r, "a parameter cannot be created: %s", tn_error_text());
         row[reversed ? PARAMETERS - 1 - i : i] = t->parameter[i];
     }
     t->optimizer = tn_optimizer_parse(row, PARAMETERS, r->spec);
-    return t->optimizer != NULL || say(r, "it is not built: %s", tn_error_text());
+    return t->optimizer != NULL ||
+           conform_rule_fail(r, "the optimizer cannot be built: %s", tn_error_text());
 }
 
-static bool start(const rule *r, tn_dtype dtype, const tn_device *device, trainer *t)
+static bool start(const conform_rule *r, tn_dtype dtype, const tn_device *device, trainer *t)
 {
     return start_in_order(r, dtype, device, false, t);
 }
 
-static bool step(const rule *r, trainer *t, int number)
+static bool step(const conform_rule *r, trainer *t, int number)
 {
     r->c->checks++;
     tn_random_seed(r->c->plugin->options->seed + (uint64_t)number);
     for (int i = 0; i < PARAMETERS; i++) {
-        /* another one in every step: numbers of parameters are not places in a row */
+        /* In every step another parameter has no gradient, so that the position of a parameter
+         * among those with a gradient changes. */
         tn_tensor *gradient = i == (WITHOUT_GRADIENT + number) % PARAMETERS
                                   ? TN_NONE
                                   : numbers(i, 1 + number, tn_tensor_dtype(t->parameter[i]),
                                             tn_tensor_device(t->parameter[i]));
 
         if (gradient == NULL || tn_tensor_set_grad(t->parameter[i], gradient) != TN_OK)
-            return say(r, "a gradient cannot be set: %s", tn_error_text());
+            return conform_rule_fail(r, "a gradient cannot be set: %s", tn_error_text());
     }
     return tn_optimizer_step(t->optimizer) == TN_OK ||
-           say(r, "step %d fails: %s", number + 1, tn_error_text());
+           conform_rule_fail(r, "step %d fails: %s", number + 1, tn_error_text());
 }
 
-static bool steps(const rule *r, trainer *t, int from, int to)
+static bool steps(const conform_rule *r, trainer *t, int from, int to)
 {
     while (from < to)
         if (!step(r, t, from++))
@@ -141,16 +135,17 @@ static bool same_bits(tn_tensor *a, tn_tensor *b)
     return same;
 }
 
-static bool same_parameters(const rule *r, const trainer *a, const trainer *b, const char *what)
+static bool same_parameters(const conform_rule *r, const trainer *a, const trainer *b,
+                            const char *what)
 {
     for (int i = 0; i < PARAMETERS; i++, r->c->checks++)
         if (!same_bits(a->parameter[i], b->parameter[i]))
-            return say(r, "%s: parameter %d: another tensor", what, i);
+            return conform_rule_fail(r, "%s: parameter %d: other values", what, i);
     return true;
 }
 
-static bool near_tensor(const rule *r, tn_tensor *got, tn_tensor *expected, double tolerance,
-                        const char *what)
+static bool near_tensor(const conform_rule *r, tn_tensor *got, tn_tensor *expected,
+                        double tolerance, const char *what)
 {
     int64_t n = 0, m = 0;
     double *x = conform_values(got, &n), *y = conform_values(expected, &m);
@@ -158,18 +153,18 @@ static bool near_tensor(const rule *r, tn_tensor *got, tn_tensor *expected, doub
 
     r->c->checks++;
     if (!well)
-        say(r, "%s cannot be read: %s", what, tn_error_text());
+        conform_rule_fail(r, "%s cannot be read: %s", what, tn_error_text());
     for (int64_t k = 0; well && k < n; k++)
         if (!(fabs(x[k] - y[k]) <= tolerance * (1 + fabs(y[k]))))
-            well = say(r, "%s, element %lld: wrong value, got %.17g; expected %.17g", what,
-                       (long long)k, x[k], y[k]);
+            well = conform_rule_fail(r, "%s, element %lld: wrong value, got %.17g; expected %.17g",
+                                     what, (long long)k, x[k], y[k]);
     free(x);
     free(y);
     return well;
 }
 
-static bool near_parameters(const rule *r, const trainer *a, const trainer *b, double tolerance,
-                            const char *what)
+static bool near_parameters(const conform_rule *r, const trainer *a, const trainer *b,
+                            double tolerance, const char *what)
 {
     for (int i = 0; i < PARAMETERS; i++) {
         char one[160];
@@ -193,19 +188,19 @@ static char *spec_of(const tn_optimizer *optimizer)
     return text;
 }
 
-/* Its spec builds one with the same spec, also after its learning rate was set; and both take the
- * same steps. */
-static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks that the printed spec, after the learning rate was changed, builds an optimizer with the
+ * same spec and the same steps. */
+static bool prints_itself(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer a, b = { { NULL }, NULL };
     double rate;
     char *text = NULL, *again = NULL;
-    rule printed = *r;
+    conform_rule printed = *r;
     bool well = start(r, dtype, device, &a);
 
     if (well && tn_optimizer_get(a.optimizer, 0, "lr", &rate) == TN_OK &&
         tn_optimizer_set(a.optimizer, 0, "lr", rate / 2) != TN_OK)
-        well = say(r, "its learning rate cannot be halved: %s", tn_error_text());
+        well = conform_rule_fail(r, "its learning rate cannot be halved: %s", tn_error_text());
     tn_error_clear();
     if (well) {
         text = spec_of(a.optimizer);
@@ -214,8 +209,8 @@ static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device
         again = well ? spec_of(b.optimizer) : NULL;
     }
     if (well && (text == NULL || again == NULL || strcmp(text, again) != 0))
-        well = say(r, "its spec %s builds one that prints %s", text != NULL ? text : "",
-                   again != NULL ? again : "nothing");
+        well = conform_rule_fail(r, "its spec %s builds an optimizer that prints %s",
+                                 text != NULL ? text : "", again != NULL ? again : "nothing");
     well = well && steps(r, &a, 0, 2) && steps(&printed, &b, 0, 2) &&
            same_parameters(r, &a, &b, "an optimizer built from its spec, after two steps");
     tn_optimizer_drop(a.optimizer);
@@ -225,8 +220,9 @@ static bool prints_itself(const rule *r, tn_dtype dtype, const tn_device *device
     return well;
 }
 
-/* A step changes the parameters that have a gradient, and nothing else. */
-static bool steps_what_it_should(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks that a step changes parameters that have a gradient, but neither the parameter without a
+ * gradient nor any gradient, and that results are finite. */
+static bool steps_what_it_should(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer t, before;
     bool changed = false, well = start(r, dtype, device, &t);
@@ -242,26 +238,28 @@ static bool steps_what_it_should(const rule *r, tn_dtype dtype, const tn_device 
 
         changed = changed || !same;
         if (i == WITHOUT_GRADIENT && !same)
-            well = say(r, "parameter %d: changed, and it has no gradient", i);
+            well = conform_rule_fail(r, "parameter %d: changed, and it has no gradient", i);
         else if (tn_optimizer_parameter(t.optimizer, i) != p || !tn_tensor_is_leaf(p) ||
                  !tn_tensor_requires_grad(p) || tn_tensor_dtype(p) != dtype)
-            well = say(r, "parameter %d: no longer the leaf of %s", i, tn_dtype_name(dtype));
+            well = conform_rule_fail(
+                r, "parameter %d: no longer a leaf of dtype %s that requires a gradient", i,
+                tn_dtype_name(dtype));
         else if (i != WITHOUT_GRADIENT && !same_bits(gradient, numbers(i, 1, dtype, device)))
-            well = say(r, "gradient of parameter %d: changed", i);
+            well = conform_rule_fail(r, "gradient of parameter %d: changed", i);
         for (int64_t k = 0; well && values != NULL && k < n; k++)
             if (!isfinite(values[k]))
-                well = say(r, "parameter %d, element %lld, is %g after a step", i, (long long)k,
-                           values[k]);
+                well = conform_rule_fail(r, "parameter %d, element %lld, is %g after a step", i,
+                                         (long long)k, values[k]);
         free(values);
     }
     if (well && !changed)
-        well = say(r, "a step changed no parameter");
+        well = conform_rule_fail(r, "a step changed no parameter");
     tn_optimizer_drop(t.optimizer);
     return well;
 }
 
-/* The same steps in float64 on the reference device. */
-static bool as_the_reference(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Compares with the same steps in float64 on the reference device. */
+static bool as_the_reference(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer t, ref = { { NULL }, NULL };
     char what[64];
@@ -276,8 +274,8 @@ static bool as_the_reference(const rule *r, tn_dtype dtype, const tn_device *dev
     return well;
 }
 
-/* The order in which the optimizer got its parameters does not count, but for rounding. */
-static bool in_any_order(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks that the order of the parameters changes the results only by rounding. */
+static bool in_any_order(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer t, other = { { NULL }, NULL };
     bool well = start(r, dtype, device, &t) && start_in_order(r, dtype, device, true, &other) &&
@@ -290,8 +288,9 @@ static bool in_any_order(const rule *r, tn_dtype dtype, const tn_device *device)
     return well;
 }
 
-/* Two at the same time step as one alone does: nothing is shared. */
-static bool stands_alone(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks that two optimizers in alternation give the same results as one alone: instances must not
+ * share state. */
+static bool stands_alone(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer alone, one = { { NULL }, NULL }, two = { { NULL }, NULL };
     bool well = start(r, dtype, device, &alone) && steps(r, &alone, 0, STEPS) &&
@@ -307,8 +306,9 @@ static bool stands_alone(const rule *r, tn_dtype dtype, const tn_device *device)
     return well;
 }
 
-/* The state of one parameter, as a file would have it, into another optimizer. */
-static bool move_state(const rule *r, const trainer *from, trainer *to, int i)
+/* Copies the state of one parameter to another optimizer, through a tn_state, as if it were saved
+ * in a file. */
+static bool move_state(const conform_rule *r, const trainer *from, trainer *to, int i)
 {
     tn_state *kept = tn_state_new();
     int64_t count = tn_optimizer_state_count(from->optimizer, i);
@@ -326,12 +326,13 @@ static bool move_state(const rule *r, const trainer *from, trainer *to, int i)
     well = well && tn_optimizer_set_steps(to->optimizer, i,
                                           tn_optimizer_steps(from->optimizer, i)) == TN_OK;
     tn_state_drop(kept);
-    return well || say(r, "the state of parameter %d cannot be moved: %s", i, tn_error_text());
+    return well || conform_rule_fail(r, "the state of parameter %d cannot be moved: %s", i,
+                                     tn_error_text());
 }
 
-/* A second optimizer that gets the parameters, the state and the steps of the first continues with
- * the same numbers. */
-static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks that a second optimizer that gets parameters, state and step counts of the first continues
+ * with the same bits. */
+static bool goes_on(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     trainer whole, first = { { NULL }, NULL }, second = { { NULL }, NULL };
     bool well = start(r, dtype, device, &whole) && steps(r, &whole, 0, STEPS) &&
@@ -341,23 +342,24 @@ static bool goes_on(const rule *r, tn_dtype dtype, const tn_device *device)
     tn_grad_begin(false);
     for (int i = 0; well && i < PARAMETERS; i++) {
         if (tn_copy_(second.parameter[i], first.parameter[i]) == NULL)
-            well = say(r, "a parameter cannot be copied: %s", tn_error_text());
+            well = conform_rule_fail(r, "a parameter cannot be copied: %s", tn_error_text());
         well = well && move_state(r, &first, &second, i);
     }
     tn_grad_end();
     tn_optimizer_drop(first.optimizer);
     well = well && steps(r, &second, HALF, STEPS) &&
            same_parameters(r, &second, &whole,
-                           "when parameters, state and steps were saved and loaded half way (its "
-                           "whole state must be in tn_optimizer_set_state)");
+                           "when parameters, state and steps were saved and loaded half way "
+                           "(tn_optimizer_set_state must be able to set the whole state)");
     tn_optimizer_drop(whole.optimizer);
     tn_optimizer_drop(second.optimizer);
     return well;
 }
 
-/* A step of both with the same gradients: one has a vector, the other its two pieces. */
-static bool step_pieces(const rule *r, tn_tensor *whole, tn_optimizer *one, tn_tensor **piece,
-                        tn_optimizer *other, int number)
+/* Runs a step of two optimizers with the same gradients: `one` updates a vector, `other` its two
+ * pieces. */
+static bool step_pieces(const conform_rule *r, tn_tensor *whole, tn_optimizer *one,
+                        tn_tensor **piece, tn_optimizer *other, int number)
 {
     tn_tensor *gradient = numbers(0, 1 + number, tn_tensor_dtype(whole), tn_tensor_device(whole));
     int64_t count = tn_tensor_numel(whole), at = 0;
@@ -373,12 +375,13 @@ static bool step_pieces(const rule *r, tn_tensor *whole, tn_optimizer *one, tn_t
     }
     r->c->checks++;
     well = well && tn_optimizer_step(one) == TN_OK && tn_optimizer_step(other) == TN_OK;
-    return well ||
-           say(r, "step %d of a vector, or of its pieces, fails: %s", number + 1, tn_error_text());
+    return well || conform_rule_fail(r, "step %d of a vector, or of its pieces, fails: %s",
+                                     number + 1, tn_error_text());
 }
 
-/* The flag TN_OPTIMIZER_ELEMENTWISE: pieces of a parameter are stepped as the whole is. */
-static bool keeps_elements_apart(const rule *r, tn_dtype dtype, const tn_device *device)
+/* Checks the flag TN_OPTIMIZER_ELEMENTWISE: two pieces of a vector must be updated like the whole
+ * vector. */
+static bool keeps_elements_apart(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
     const tn_optimizer_def *def = (const tn_optimizer_def *)(const void *)tn_registry_find(
         TN_KIND_tn_optimizer_def, r->c->subject);
@@ -401,7 +404,8 @@ static bool keeps_elements_apart(const rule *r, tn_dtype dtype, const tn_device 
         other = tn_optimizer_parse(piece, 2, r->spec);
     }
     well = (one != NULL && other != NULL) ||
-           say(r, "it is not built for pieces of a parameter: %s", tn_error_text());
+           conform_rule_fail(r, "the optimizer cannot be built for pieces of a parameter: %s",
+                             tn_error_text());
     for (int i = 0; well && i < STEPS; i++)
         well = step_pieces(r, whole, one, piece, other, i);
     well = well && near_tensor(r, tn_cat(piece, 2, 0), whole, 2 * conform_tolerance(dtype),
@@ -420,7 +424,7 @@ static bool has_dtype(const tn_device *device, tn_dtype dtype)
     return tn_device_describe(device, &info) == TN_OK && (info.dtypes & TN_BIT(dtype)) != 0;
 }
 
-static bool check_rule(const rule *r)
+bool conform_rule_check(const conform_rule *r)
 {
     static const tn_dtype dtypes[] = { TN_F32, TN_F64 };
     const tn_device *device = r->c->plugin->device;
@@ -438,164 +442,4 @@ static bool check_rule(const rule *r)
         tn_scope_end(scope);
     }
     return well;
-}
-
-/* ---- cases: `optimizer SPEC`, `parameter` and `gradient`, `after` for each step -------------- */
-
-typedef struct numbers_case {
-    char spec[512];
-    double parameter[NUMBERS], gradient[NUMBERS];
-    int64_t n_parameter, n_gradient;
-    int step;
-    tn_tensor *tensor;
-    tn_optimizer *optimizer;
-} numbers_case;
-
-static int64_t read_numbers(const char *text, double *out)
-{
-    int64_t count = 0;
-    char *end;
-
-    for (text += strspn(text, " \t"); *text != '\0'; text = end + strspn(end, " \t\r\n")) {
-        if (count == NUMBERS)
-            return -1;
-        out[count++] = strtod(text, &end);
-        if (end == text)
-            return -1;
-    }
-    return count;
-}
-
-static tn_tensor *row_of(const double *values, int64_t count, const tn_device *device)
-{
-    tn_tensor *t = tn_tensor_empty(TN_SHAPE(count), TN_F64, device);
-
-    return t != NULL && tn_tensor_copy_in(t, values, (size_t)count * sizeof *values) == TN_OK
-               ? t
-               : NULL;
-}
-
-static bool case_after(const rule *r, numbers_case *one, const double *after, int64_t count)
-{
-    const tn_device *device = r->c->plugin->device;
-    int64_t n = 0;
-    double *values;
-    bool well = true;
-
-    if (one->tensor == NULL) {
-        one->tensor = tn_parameter(row_of(one->parameter, one->n_parameter, device), true);
-        one->optimizer = tn_optimizer_parse(&one->tensor, 1, one->spec);
-    }
-    one->step++;
-    r->c->checks++;
-    if (one->optimizer == NULL || count != one->n_parameter || count != one->n_gradient ||
-        tn_tensor_set_grad(one->tensor, row_of(one->gradient, count, device)) != TN_OK ||
-        tn_optimizer_step(one->optimizer) != TN_OK)
-        return say(r, "step %d of the case fails: %s", one->step,
-                   tn_failed() ? tn_error_text()
-                               : "expected parameter, gradient and after of one shape");
-    values = conform_values(one->tensor, &n);
-    for (int64_t i = 0; well && i < count; i++)
-        if (values == NULL || !(fabs(values[i] - after[i]) <= 1e-10 * (1 + fabs(after[i]))))
-            well = say(r, "step %d, element %lld: wrong value, got %.12g; expected %.12g",
-                       one->step, (long long)i, values != NULL ? values[i] : NAN, after[i]);
-    free(values);
-    return well;
-}
-
-static void end_case(numbers_case *one)
-{
-    tn_optimizer_drop(one->optimizer);
-    memset(one, 0, sizeof *one);
-}
-
-/* How many cases of the type a file has; -1 after a failure. */
-static int64_t cases_of_file(conform *c, const char *path)
-{
-    const char *reason;
-    char why[256];
-    FILE *file = conform_open(path, &reason);
-    numbers_case one = { .step = 0 };
-    rule r = { c, one.spec };
-    double after[NUMBERS];
-    char *line = NULL;
-    size_t size = 0, length = strlen(c->subject);
-    int64_t found = 0, number = 0, count;
-    bool well = file != NULL;
-
-    while (well && getline(&line, &size, file) > 0) {
-        line[strcspn(line, "\r\n")] = '\0';
-        number++;
-        if (strncmp(line, "optimizer ", 10) == 0) {
-            bool ours = strncmp(line + 10, c->subject, length) == 0 &&
-                        (line[10 + length] == '(' || line[10 + length] == '\0');
-
-            end_case(&one);
-            if (!ours)
-                continue;
-            snprintf(one.spec, sizeof one.spec, "%s", line + 10);
-            found++;
-            well = check_rule(&r);
-        } else if (one.spec[0] != '\0' && strncmp(line, "parameter ", 10) == 0) {
-            one.n_parameter = read_numbers(line + 10, one.parameter);
-        } else if (one.spec[0] != '\0' && strncmp(line, "gradient ", 9) == 0) {
-            one.n_gradient = read_numbers(line + 9, one.gradient);
-        } else if (one.spec[0] != '\0' && strncmp(line, "after ", 6) == 0) {
-            count = read_numbers(line + 6, after);
-            well = count > 0 && one.n_parameter > 0 && one.n_gradient > 0
-                       ? case_after(&r, &one, after, count)
-                       : conform_fail(c, "%s:%lld: %s", path, (long long)number,
-                                      count > 0 ? "`after` comes after `parameter` and `gradient`"
-                                                : "wrong numbers; expected 1 to 16");
-        } else if (strncmp(line, "op ", 3) == 0 || strncmp(line, "case ", 5) == 0 ||
-                   strncmp(line, "layer ", 6) == 0) {
-            end_case(&one);
-        } else if (!conform_line_begins(
-                       line, one.spec[0] != '\0' ? CONFORM_OPTIMIZER_LINES : CONFORM_LINES, why,
-                       sizeof why)) {
-            well = conform_fail(c, "%s:%lld: %s", path, (long long)number, why);
-        }
-    }
-    end_case(&one);
-    free(line);
-    if (file == NULL)
-        conform_fail(c, "%s: %s; --cases names a file or folder", path, reason);
-    else
-        fclose(file);
-    return well ? found : -1;
-}
-
-void conform_optimizer(conform *c)
-{
-    const char *path = c->plugin->options->cases;
-    struct dirent **entries = NULL;
-    struct stat about;
-    uint64_t scope = tn_scope_begin();
-    int64_t found = 0;
-
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        int count = scandir(path, &entries, conform_is_text, alphasort);
-
-        for (int i = 0; i < count; i++) {
-            char full[4096];
-            int64_t here = 0;
-
-            snprintf(full, sizeof full, "%s/%s", path, entries[i]->d_name);
-            if (c->verdict == CONFORM_PASS)
-                here = cases_of_file(c, full);
-            found += here > 0 ? here : 0;
-            free(entries[i]);
-        }
-        free(entries);
-    } else {
-        found = cases_of_file(c, path);
-    }
-    if (c->verdict == CONFORM_PASS && found == 0) {
-        char spec[256];
-
-        snprintf(spec, sizeof spec, "%.250s()", c->subject);
-        check_rule(&(rule){ c, spec });
-    }
-    tn_error_clear();
-    tn_scope_end(scope);
 }

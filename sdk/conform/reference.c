@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device type "reference": memory, elements in and out, and its registration. */
+ * The device type "reference": reads and writes elements, provides memory, and registers itself. */
 #include "reference.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static uint16_t to_half(double x)
     frexp(x, &exponent);
     if (exponent < -13)
         exponent = -13;
-    steps = nearbyint(ldexp(x, 11 - exponent)); /* in steps of the last place */
+    steps = nearbyint(ldexp(x, 11 - exponent)); /* rounds to units of the last bit */
     if (exponent == -13 && steps < 1024)
         return sign | (uint16_t)steps;
     return (uint16_t)(sign + ((exponent + 13) << 10) + (int)steps);
@@ -69,6 +69,7 @@ static uint16_t to_brain(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* Converts to an integer; INT64_MIN for a value outside the range of int64. */
 static int64_t whole(long double x)
 {
     return x >= -0x1p63L && x < 0x1p63L ? (int64_t)x : INT64_MIN;
@@ -136,7 +137,8 @@ static void write_one(tn_dtype dtype, char *at, reference_number n)
     memcpy(at, &u, tn_dtype_size(dtype));
 }
 
-/* Goes to the next element of `shape` in row-major order; false behind the last. */
+/* Moves `index` to the next element of `shape` in row-major order. Returns false after the last
+ * element. */
 static bool next(int64_t *index, const int64_t *shape, int32_t ndim)
 {
     for (int32_t d = ndim - 1; d >= 0; d--) {
@@ -266,12 +268,12 @@ static tn_status copy(void *device, const tn_copy_args *args)
     return TN_OK;
 }
 
-/* The same device, but for the host: its memory can only be copied. Copies to the host are counted.
- */
+/* The device "counted" is the reference, except that the host cannot address its memory and must
+ * copy. Copies to the host are counted here. */
 static int64_t reads;
 
-/* With TENON_CHECK=1 the host also copies the zones around memory, with that memory between them:
- * they begin with bytes of these values. */
+/* Returns true if a copy begins with a guard zone. With TENON_CHECK=1 the core copies a memory
+ * block together with the guard zones around it; such copies must not be counted. */
 static bool is_zone(const uint8_t *bytes, uint64_t count)
 {
     if (count < 16)
@@ -325,7 +327,7 @@ static const tn_backend_def backend = {
 
 uint64_t conform_basic_dtypes(const char *op)
 {
-    /* For places (pooling, cross entropy) and numbers of batches. */
+    /* These also compute indices (in pooling and cross entropy) and count batches. */
     static const char *const places[] = { "add_scalar", "arange", "copy", "gather", NULL };
 
     for (int i = 0; places[i] != NULL; i++)
@@ -343,6 +345,7 @@ static bool has_flags(const char *op, uint64_t flags)
     return def != NULL && (def->flags & flags) == flags;
 }
 
+/* Registers a kernel for each operator in `names` that has all of `flags`. */
 static tn_status add(const char *type, const char *const *names,
                      tn_status (*run)(const tn_call *call), uint64_t flags)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reference: a device type that computes every primitive in the widest types of the host, one
- * element after the other. It is not fast, and shares no code with a backend. This header has what
- * its kernels share. */
-#ifndef TENON_CONFORM_REFERENCE_H
-#define TENON_CONFORM_REFERENCE_H
+ * element after the other. The reference is slow and shares no code with a backend. This header
+ * declares what its kernels share. */
+#ifndef TN_CONFORM_REFERENCE_H
+#define TN_CONFORM_REFERENCE_H
 
 #include <complex.h>
 
 #include <tenon/tenon.h>
 
-#undef I /* <complex.h>'s */
+#undef I /* defined by <complex.h> */
 
-/* An element of any dtype: whole numbers of 64 bits fit into `re` without loss where long double
+/* An element of any dtype. Integers of 64 bits fit `re` without loss if the mantissa of long double
  * has 64 bits. */
 typedef struct reference_number {
     long double re, im;
@@ -25,14 +25,16 @@ typedef struct reference_row {
     tn_dtype dtype;
 } reference_row;
 
-/* All elements of a view, as if it were broadcast to `shape` (NULL: its own). */
+/* Reads all elements of a view, broadcast to the shape of `shape` unless that is NULL. The caller
+ * frees them with reference_drop(). */
 tn_status reference_load(const tn_view *view, const tn_view *shape, reference_row *out);
 /* Writes all elements of a view, rounded to its dtype. */
 void reference_store(const tn_view *view, const reference_number *from);
 void reference_drop(reference_row *row);
 int64_t reference_count(const tn_view *view);
 
-/* A tensor as outer x size x inner around one dimension. */
+/* The shape of a tensor as three sizes: the product of the dimensions before `dim`, dimension
+ * `dim`, and the product of the dimensions after `dim`. */
 typedef struct reference_cut {
     int64_t outer, size, inner;
 } reference_cut;
@@ -47,23 +49,24 @@ static inline bool reference_is_complex(tn_dtype dtype)
     return (TN_MASK_COMPLEX & TN_BIT(dtype)) != 0;
 }
 
-/* The kernels of the three files. */
-tn_status reference_each(const tn_call *call); /* element by element */
-tn_status reference_fold(const tn_call *call); /* sums and the like */
-tn_status reference_move(const tn_call *call); /* copies, indices, products, random numbers */
+/* The kernels of the three files reference_*.c, and the operators that each implements. */
+tn_status reference_each(const tn_call *call); /* elementwise operators */
+tn_status reference_fold(const tn_call *call); /* sums, sorting, products */
+tn_status reference_move(const tn_call *call); /* copies, indexing, random numbers */
 extern const char *const reference_each_names[], *const reference_fold_names[],
                                                      *const reference_move_names[];
 
-/* TN_BIT mask of the dtypes in which a new device needs a basic kernel, for a network of float32.
- */
+/* Returns the dtypes (TN_BIT mask) in which a device needs the kernel of a basic operator to train
+ * a float32 network. */
 uint64_t conform_basic_dtypes(const char *op);
 /* Registers the device type "reference" in this process, with kernels for the operators that have
- * all of these flags: TN_OP_PRIMITIVE, or TN_OP_BASIC: in no more dtypes than a network needs. */
+ * all of `flags` (TN_OP_PRIMITIVE or TN_OP_BASIC). With TN_OP_BASIC, kernels are registered only
+ * for conform_basic_dtypes(). */
 tn_status conform_reference(uint64_t flags);
-/* The device "counted": the reference as a device whose memory the host cannot address. NULL and an
- * error on failure. */
+/* Returns the device "counted": the reference, but as a device whose memory the host cannot
+ * address. Returns NULL and sets the error on failure. */
 const tn_device *reference_counted(void);
-/* How often the host copied values from it. */
+/* Returns how often the host has copied values from the device "counted". */
 int64_t reference_reads(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference element by element: a table of functions of real, whole and complex numbers. */
+ * The elementwise kernels of the reference: a table of functions on real numbers, integers and
+ * complex numbers. */
 #include "reference.h"
 
 #include <math.h>
@@ -8,12 +9,12 @@
 
 typedef long double real;
 
-/* What an element's function may read in addition to its operands. */
+/* Values that the functions may read besides their operands. */
 struct extra {
-    real value, imaginary; /* of options; the value may be complex */
-    real low, high;        /* NAN: not given */
-    int rounding;          /* of div: 0 none, 't', 'f' */
-    bool single;           /* operands of float32 or narrower */
+    real value, imaginary; /* the scalar option (alpha, value), which may be complex */
+    real low, high;        /* limits of clamp; NAN: no limit */
+    int rounding;          /* rounding_mode of div: 0 (none), 't' (trunc) or 'f' (floor) */
+    bool single;           /* the operands are float32 or narrower */
 };
 
 static const real none = NAN;
@@ -37,8 +38,8 @@ static real floor_mod(real a, real b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Floor of a quotient, as PyTorch takes it: from the remainder, so that it goes with `remainder`.
- */
+/* Returns the floor of a quotient, computed from the remainder as in PyTorch, so that the result
+ * agrees with the operator `remainder`. */
 static real floor_quotient(real a, real b)
 {
     real rest, q;
@@ -54,7 +55,8 @@ static real floor_quotient(real a, real b)
     return q - floorl(q) > 0.5L ? floorl(q) + 1 : floorl(q);
 }
 
-/* Newton's steps on a rough start: erf is flat only where doubles end. */
+/* Returns the inverse of erf: an approximate start value, then four iterations of Halley's method.
+ * erfc is used for |y| of at least 0.5, where erf loses precision. */
 static real inverse_erf(real y)
 {
     real x, w;
@@ -100,8 +102,8 @@ R1(sigmoid, 1 / (1 + expl(-a)))
 R2(add, a + e->value * b)
 R2(sub, a - e->value * b)
 R2(mul, a *b)
-/* Discontinuities at integers occur where the quotient in the operands' own precision is an
- * integer. */
+/* For rounding_mode "trunc", the quotient is computed in the precision of the operands: only then
+ * does it jump at the same operands as in a kernel. */
 static real div_r(real a, real b, const struct extra *e)
 {
     if (e->rounding == 'f')
@@ -159,7 +161,7 @@ R2(lt, a < b)
 R2(le, a <= b)
 R1(fill, e->value)
 
-/* ---- whole: these wrap, as C's unsigned numbers do ---- */
+/* ---- integers: overflow wraps around, as for unsigned integers in C ---- */
 
 #define W2(name, expr)                                                                             \
     static int64_t name##_w(int64_t sa, int64_t sb, const struct extra *e)                         \
@@ -190,7 +192,7 @@ static int64_t pow_w(int64_t a, int64_t b, const struct extra *e)
         return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
     for (; b > 0; b--) {
         y *= x;
-        if (b > 128 && (x == 0 || x == 1)) /* nothing more to come */
+        if (b > 128 && (x == 0 || x == 1)) /* more factors do not change the result */
             return (int64_t)x;
     }
     return (int64_t)y;
@@ -200,7 +202,8 @@ static int64_t pow_w(int64_t a, int64_t b, const struct extra *e)
 
 typedef long double complex imaginary;
 
-/* CMPLXL, which not every compiler has: re + im * i would lose infinities. */
+/* Does what CMPLXL does, which not every compiler has. The expression re + im * I would turn
+ * infinities into NaN. */
 static imaginary of_parts(reference_number n)
 {
     union {
@@ -219,7 +222,8 @@ static imaginary of_parts(reference_number n)
         (void)e;                                                                                   \
         return expr;                                                                               \
     }
-/* Where a number is real: so that no infinity times 0 is NaN. */
+/* The scalar option as a complex number. The functions below use the real number if the imaginary
+ * part is 0, because infinity times 0 would be NaN. */
 #define VALUE of_parts((reference_number){ e->value, e->imaginary })
 C2(add, e->imaginary == 0 ? a + e->value * b : a + VALUE * b)
 C2(sub, e->imaginary == 0 ? a - e->value * b : a - VALUE * b)
@@ -314,7 +318,7 @@ const char *const reference_each_names[] = {
     "bitwise_not", "fill",       NULL
 };
 
-/* A number with all 64 bits of an integer. */
+/* Converts a scalar to long double; integers keep all 64 bits. */
 static real number_of(tn_scalar scalar)
 {
     return scalar.kind == TN_SCALAR_INT || scalar.kind == TN_SCALAR_BOOL ? (real)scalar.as.i
@@ -328,7 +332,7 @@ static void take(struct extra *e, tn_scalar scalar)
     e->imaginary = tn_scalar_imag(scalar);
 }
 
-/* The options that the functions read. */
+/* Collects the options of a call that the functions read. */
 static struct extra extra_of(const tn_call *call)
 {
     struct extra e = { 1, 0, none, none, 0, tn_dtype_size(call->dtype) <= 4 };
@@ -355,6 +359,7 @@ static struct extra extra_of(const tn_call *call)
     return e;
 }
 
+/* Computes one element with the function for the input dtype. */
 static reference_number one(const struct rule *rule, reference_number a, reference_number b,
                             tn_dtype in, const struct extra *e)
 {
@@ -390,7 +395,7 @@ tn_status reference_each(const tn_call *call)
     if (status == TN_OK) {
         bool whole = !reference_is_float(a.dtype) && !reference_is_complex(a.dtype);
 
-        if (a.dtype == TN_BOOL && rule->w == add_w) /* alpha becomes a bool too */
+        if (a.dtype == TN_BOOL && rule->w == add_w) /* alpha is converted to bool, too */
             e.value = e.value != 0;
 
         if (rule->r == div_r && whole && e.rounding != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference over whole dimensions: sums, extremes, scans, sorting, matrix products, negative
- * log-likelihood. */
+ * The kernels of the reference that combine elements along dimensions: sums, extremes, scans,
+ * sorting, matrix products, negative log-likelihood. */
 #include "reference.h"
 
 #include <math.h>
@@ -15,16 +15,18 @@ const char *const reference_fold_names[] = { "sum",    "prod",   "amax",     "am
 
 /* ---- folds ---- */
 
-static bool above(long double a, long double b) /* no number is the largest */
+static bool above(long double a, long double b) /* NaN is larger than all numbers */
 {
     return isnan(a) ? !isnan(b) : a > b;
 }
 
-static bool below(long double a, long double b)
+static bool below(long double a, long double b) /* NaN is smaller than all numbers */
 {
     return isnan(a) ? !isnan(b) : a < b;
 }
 
+/* Combines two elements: '+' sum, '*' product, '>' maximum, '<' minimum. `whole`: as integers, with
+ * wrap-around. */
 static reference_number fold_two(char kind, reference_number all, reference_number x, bool whole)
 {
     reference_number y = all;
@@ -53,7 +55,8 @@ static bool whole_numbers(tn_dtype dtype)
     return !reference_is_float(dtype) && !reference_is_complex(dtype);
 }
 
-/* Which output an element of x belongs to. */
+/* Returns the index of the output to which element i of x contributes. `gone` marks the reduced
+ * dimensions. */
 static int64_t output_of(const tn_view *x, const bool *gone, int64_t i)
 {
     int64_t index[TN_MAX_DIMS], at = 0;
@@ -68,6 +71,8 @@ static int64_t output_of(const tn_view *x, const bool *gone, int64_t i)
     return at;
 }
 
+/* Reduces the dimensions `dims` (none: all). With `argument`, the result is the index of the
+ * extreme element. */
 static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argument)
 {
     const tn_view *x = call->in[0], *y = call->out[0];
@@ -93,7 +98,7 @@ static tn_status fold(const tn_call *call, char kind, tn_ints dims, bool argumen
         int64_t at = output_of(x, gone, i), place = i;
         bool first = where[at] < 0;
 
-        if (argument && dims.count > 0) { /* the place along the dimension */
+        if (argument && dims.count > 0) { /* the index along the dimension */
             reference_cut cut = reference_cut_at(x, dims.at[0]);
 
             place = i / cut.inner % cut.size;
@@ -143,6 +148,7 @@ static tn_status scan(const tn_call *call, char kind, int64_t dim, bool reverse)
     return status;
 }
 
+/* Insertion sort along one dimension, which is stable. */
 static tn_status sort(const tn_call *call)
 {
     const tn_sort_options *o = call->options;

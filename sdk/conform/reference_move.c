@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reference's copies, choices, indices and random numbers. */
+ * The kernels of the reference for copies, selection, indexing and random numbers. */
 #include "reference.h"
 
 #include <math.h>
@@ -92,8 +92,8 @@ static tn_status arange(const tn_call *call)
 
 /* ---- indices ---- */
 
-/* The positions in x of the elements of an index [..] along `dim`: the index's own position with
- * that coordinate. */
+/* Computes the position in x that element i of an index tensor selects: the coordinates of element
+ * i, with coordinate `dim` replaced by `value`. */
 static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *index, int64_t dim,
                           int64_t i, int64_t value, int64_t *out)
 {
@@ -121,7 +121,8 @@ static tn_status place_of(const tn_call *call, const tn_view *x, const tn_view *
     return TN_OK;
 }
 
-/* The position in src, which may be larger, of element i of an index's shape. */
+/* Computes the position in src of the element with the coordinates of element i of the index
+ * tensor. src may be larger than the index tensor. */
 static int64_t in_source(const tn_view *src, const tn_view *index, int64_t i)
 {
     int64_t at[TN_MAX_DIMS], place = 0;
@@ -135,6 +136,7 @@ static int64_t in_source(const tn_view *src, const tn_view *index, int64_t i)
     return place;
 }
 
+/* gather ('g'), scatter ('=') and scatter_add ('+'). */
 static tn_status by_index(const tn_call *call, char kind, int64_t dim)
 {
     const tn_view *x = call->in[0], *index = call->in[1],
@@ -249,7 +251,8 @@ static void words(uint64_t seed, uint64_t block, uint32_t *w)
     memcpy(w, c, sizeof c);
 }
 
-/* A share of 1 from 24 bits of a word, or 53 of two; `one_more` for what must not be 0. */
+/* Converts 24 bits of a word or, if `wide`, 53 bits of two words to a number in [0, 1). With
+ * `one_more` = 1 the number is in (0, 1], as needed for a logarithm. */
 static double share(const uint32_t *w, bool wide, int one_more)
 {
     if (!wide)
@@ -259,8 +262,7 @@ static double share(const uint32_t *w, bool wide, int one_more)
 
 static tn_status draw(const tn_call *call, bool normal)
 {
-    const tn_philox_uniform_options *u =
-        call->options; /* both have the same members in this order */
+    const tn_philox_uniform_options *u = call->options; /* valid if !normal; `n` if normal */
     const tn_philox_normal_options *n = call->options;
     bool wide = tn_view_dtype(call->out[0]) == TN_F64;
     int64_t count = reference_count(call->out[0]), each = (wide ? 2 : 1) * (normal ? 2 : 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tenon check writes for machines: TAP, JUnit, JSON, and the capability file. */
+ * Writes the reports of tenon check for other programs: TAP, JUnit, JSON, and the capability file.
+ */
 #include "conform.h"
 
 #include <errno.h>
@@ -114,7 +115,7 @@ static void json(FILE *to, const conform_report *r)
     fprintf(to, "\n}\n");
 }
 
-/* What the plugin can do, as far as the run showed it. */
+/* Writes the operators that the plugin can run, as far as the tests have shown it. */
 static void capabilities(FILE *to, const conform_report *r)
 {
     fprintf(to, "{\n  \"tenon\": \"%s\",\n  \"plugin\": ", tn_version());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the tests of tenon check, each in a process of its own (child.c): whatever a plugin does to
- * its process, from printing to crashing, fails only that test. */
+ * Runs the tests of tenon check, each in its own process (child.c). Anything that a plugin does to
+ * the process, such as printing or crashing, fails only the test of that process. */
 #include "conform.h"
 
 #include <errno.h>
@@ -25,14 +25,15 @@ typedef struct buffer {
     size_t used, size;
 } buffer;
 
+/* The process of a test. pid == 0: this slot is free. */
 typedef struct running {
     pid_t pid;
-    int told, said;     /* the ends of two pipes: the outcome, and what the plugin printed */
-    double began, died; /* 0: it lives */
+    int told, said;     /* read ends of two pipes: the outcome, and what the plugin printed */
+    double began, died; /* times; died == 0: the process has not ended */
     buffer outcome, prints;
     const char *name;
     int64_t index;
-    bool late, left; /* it took too long; it left a process behind */
+    bool late, left; /* the test took too long; the process left another process behind */
 } running;
 
 static double now(void)
@@ -43,6 +44,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Appends what can be read from `fd` to a buffer; drops it when the buffer has reached `most`
+ * bytes. Returns false at the end of the stream or on failure. */
 static bool collect(buffer *b, int fd, size_t most)
 {
     char piece[4096];
@@ -95,13 +98,13 @@ static bool start(const conform_options *o, const char *test, bool guarded, runn
         const char *arguments[16] = { o->self, "check", "--run", test, "--fd", fd };
         int n = 6;
 
-        setpgid(0, 0); /* what it starts is ended with it */
+        setpgid(0, 0); /* is_stuck() ends the whole process group */
 #ifdef __linux__
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* and it with the run */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the test when tenon check ends */
 #endif
-        if (guarded) /* the core checks the memory around what kernels write */
+        if (guarded) /* the core checks the memory around the outputs of kernels */
             setenv("TENON_CHECK", "1", 1);
-        if (!logs_to_file()) /* what the plugin prints is captured, and is not its log */
+        if (!logs_to_file()) /* keeps the log out of the captured output */
             setenv("TENON_LOG", "off", 1);
         dup2(nothing, 0);
         dup2(said[1], 1);
@@ -137,7 +140,7 @@ static bool start(const conform_options *o, const char *test, bool guarded, runn
     return true;
 }
 
-/* Reads what there is; true when the process has closed both pipes. */
+/* Reads from both pipes, waiting at most `milliseconds`. Returns true when both are closed. */
 static bool listen_to(running *r, int milliseconds)
 {
     struct pollfd fds[2] = { { r->told, POLLIN, 0 }, { r->said, POLLIN, 0 } };
@@ -190,7 +193,7 @@ static void add_line(conform_report *report, const char *text)
     report->line[report->n_lines++] = one;
 }
 
-/* The report of a process and its exit become the outcome of its test. */
+/* Derives the outcome of a test from the report of its process and from the exit status. */
 static void conclude(conform_report *report, running *r, int status, conform_outcome *out)
 {
     bool done = false, ended = false;
@@ -212,7 +215,8 @@ static void conclude(conform_report *report, running *r, int status, conform_out
         ended = ended || strcmp(line, "ended") == 0;
     }
     if (out->verdict != CONFORM_FAIL && r->late)
-        set_words(out, CONFORM_FAIL, "it did not end within %d seconds", report->options->seconds);
+        set_words(out, CONFORM_FAIL, "the test did not end within %d seconds",
+                  report->options->seconds);
     else if (out->verdict != CONFORM_FAIL && WIFSIGNALED(status))
         set_words(out, CONFORM_FAIL, "signal %d (%s) ended the process%s", WTERMSIG(status),
                   strsignal(WTERMSIG(status)),
@@ -231,13 +235,13 @@ static void conclude(conform_report *report, running *r, int status, conform_out
                   WEXITSTATUS(status));
     if (out->verdict != CONFORM_FAIL && r->prints.used > 0) {
         r->prints.at[r->prints.used < 200 ? r->prints.used : 200] = '\0';
-        set_words(out, CONFORM_FAIL, "it printed; a plugin must not (use tn_log): %s",
+        set_words(out, CONFORM_FAIL, "the plugin printed; it must use tn_log instead: %s",
                   r->prints.at);
     }
     if (out->verdict != CONFORM_FAIL && r->left)
-        set_words(out, CONFORM_FAIL, "it left a process running");
+        set_words(out, CONFORM_FAIL, "the plugin left a process running");
     if (out->verdict == CONFORM_PASS && out->checks == 0 && strcmp(out->name, "plan") != 0)
-        set_words(out, CONFORM_FAIL, "nothing was checked");
+        set_words(out, CONFORM_FAIL, "the test checked nothing");
 }
 
 static void finish(conform_report *report, running *r, conform_outcome *out)
@@ -254,8 +258,9 @@ static void finish(conform_report *report, running *r, conform_outcome *out)
     free(r->prints.at);
 }
 
-/* Ends a process that takes too long, with all that it started. True when it has ended and another
- * process holds its pipes; then nothing waits for them. */
+/* Kills a process that takes too long, with all processes that it started. Returns true when the
+ * process ended more than a second ago but another process keeps its pipes open; the caller must
+ * not wait for them. */
 static bool is_stuck(const conform_options *o, running *r)
 {
     siginfo_t about = { 0 };
@@ -281,7 +286,7 @@ static void wait_for(const conform_options *o, running *r)
         ;
 }
 
-/* Whether a test is to run: its name matches one of the globs, which commas separate. */
+/* Returns true if the name of a test matches one of the globs, which are separated by commas. */
 static bool is_wanted(const char *globs, const char *name)
 {
     char glob[256];
@@ -298,7 +303,8 @@ static bool is_wanted(const char *globs, const char *name)
     return false;
 }
 
-/* The plan: names in the order in which the process reported them. */
+/* Starts a process that lists the tests of the plugin and stores their names in the report. Returns
+ * false after a message on standard error. */
 static bool make_plan(conform_report *report)
 {
     const conform_options *o = report->options;
@@ -362,8 +368,8 @@ static void say(const conform_report *report, const conform_outcome *out)
     fflush(stdout);
 }
 
-/* TENON_CHECK=1 for the contract, and for devices with host memory, but not for gradients, which
- * are many calls. */
+/* Returns true if a test runs with TENON_CHECK=1: tests of the contract, and tests on devices with
+ * host memory, except gradients, which need too many calls. */
 static bool is_guarded(const conform_report *report, const char *test)
 {
     return strncmp(test, "contract/", 9) == 0 || (report->host && strncmp(test, "grad/", 5) != 0);

@@ -36,10 +36,12 @@ bool conform_same_value(tn_value a, tn_value b)
     case TN_VALUE_BYTES: return a.count == b.count && memcmp(a.as.s, b.as.s, a.count) == 0;
     case TN_VALUE_LIST:
     case TN_VALUE_TUPLE:
+    case TN_VALUE_DICT:
+    case TN_VALUE_COMPLEX:
         for (uint32_t i = 0; i < a.count && a.count == b.count; i++)
             if (!conform_same_value(a.as.list[i], b.as.list[i]))
                 return false;
         return a.count == b.count;
-    default: return a.as.i == b.as.i; /* of a float, its bits */
+    default: return a.as.i == b.as.i; /* floats are compared by their bits */
     }
 }

@@ -3,12 +3,13 @@
 #
 # Reads the operator schema (sdk/operators/*.ops, described in README.md there) and writes
 #   B/sdk/include/tenon/ops.h    option structs, defaults, wrappers
-#   B/plugins/ops/schema.h       the same as data, and the list of operators, for the definitions
-#   B/plugins/layers/schema.h    the list of the layers that are one operator
+#   B/plugins/ops/schema.h       the schema as data for the definitions, and the list of operators
+#   B/plugins/layers/schema.h    the list of the layers that call a single operator
 #   B/plugins/layers/schema.c    those layers
-#   B/docs/reference/operators.md          for people
+#   B/docs/reference/operators.md          the reference page of the operators
 #   B/sdk/operators.json         for bindings
-# perl generate.pl --srcdir S --outdir B. A malformed line is refused with its file and number.
+# Run as perl generate.pl --srcdir S --outdir B. A malformed line is an error that names file and
+# line.
 use strict;
 use warnings;
 use File::Path qw(make_path);
@@ -41,7 +42,8 @@ my %DTYPE_NAME = (uint8 => 'U8', int8 => 'I8', int16 => 'I16', int32 => 'I32', i
 my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD',
                nopromote => 'TN_OPERAND_NO_PROMOTE', list => 'TN_OPERAND_LIST',
                anydevice => 'TN_OPERAND_ANY_DEVICE', apart => 'TN_OPERAND_APART',
-               written => 'TN_OPERAND_WRITTEN', updated => 'TN_OPERAND_UPDATED');
+               written => 'TN_OPERAND_WRITTEN', updated => 'TN_OPERAND_UPDATED',
+               from_i32 => 'TN_OPERAND_FROM_I32', from_u8 => 'TN_OPERAND_FROM_U8');
 my %FLAG = map { $_ => "TN_OP_\U$_" } 
     qw(primitive basic view promote promote_float inplace into random straight_through
        pointwise reads ordered);
@@ -51,7 +53,7 @@ my ($file, $line_number);
 
 sub refuse { die "$file:$line_number: ", @_, "\n"; }
 
-# The C initializer of a default, and whether None is what it says.
+# Returns the C initializer of a default, and whether the default is None.
 sub default_of
 {
     my ($type, $text) = @_;
@@ -67,30 +69,30 @@ sub default_of
     if ($type eq 'bool') {
         return ('true', 0) if $text eq 'True';
         return ('false', 0) if $text eq 'False';
-        refuse("default \"$text\" of a bool: True or False");
+        refuse("default \"$text\" of a bool: expected True or False");
     }
     if ($type eq 'int') {
-        refuse("default \"$text\" of an int: a whole number") unless $text =~ /^-?[0-9]+$/;
+        refuse("default \"$text\" of an int: expected a whole number") unless $text =~ /^-?[0-9]+$/;
         return ($text, 0);
     }
     if ($type eq 'float') {
-        refuse("default \"$text\" of a float: a number with a point or an exponent")
+        refuse("default \"$text\" of a float: expected a number, such as 0.5 or 1e-5")
             unless $text =~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/;
         return ($text =~ /[.e]/ ? $text : "$text.0", 0);
     }
     if ($type eq 'scalar') {
-        refuse("default \"$text\" of a scalar: None or a number")
+        refuse("default \"$text\" of a scalar: expected None or a number")
             unless $text =~ /^-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/;
         return ($text =~ /[.e]/ ? "TN_SCALAR_INIT_FLOAT($text)" : "TN_SCALAR_INIT_INT($text)", 0);
     }
     if ($type eq 'dtype') {
-        refuse("default \"$text\" of a dtype: None or a name such as float32")
+        refuse("default \"$text\" of a dtype: expected None or a name such as float32")
             unless $DTYPE_NAME{$text};
         return ("TN_$DTYPE_NAME{$text}", 0);
     }
     if ($type eq 'ints' || $type eq 'floats') {
         return ('{ NULL, 0 }', 0) if $text eq '[]';
-        refuse("default \"$text\" of $type: [] or None");
+        refuse("default \"$text\" of $type: expected [] or None");
     }
     return (quote($text), 0);
 }
@@ -108,9 +110,9 @@ sub finish
     return unless $op;
     refuse("operator $op->{name} has no `math` line") unless defined $op->{math};
     my $writes = grep { $_->{words}{written} } @{ $op->{in} };
-    refuse("operator $op->{name} has no output, and writes into no input")
+    refuse("operator $op->{name} has no output and no `written` input")
         unless @{ $op->{out} } || $writes;
-    refuse("operator $op->{name} has no output: `dispatch` has to name an input")
+    refuse("operator $op->{name} has no output: `dispatch` must name an input")
         unless @{ $op->{out} } || defined $op->{dispatch};
     refuse("operator $op->{name} has more than 16 operands")
         if @{ $op->{in} } > 16 || @{ $op->{out} } > 16;
@@ -126,7 +128,7 @@ sub finish
         $index{$name} = [ 'out', $i ];
     }
     for my $option (@{ $op->{options} }) {
-        refuse("operator $op->{name}: $option->{name} is an operand and an option")
+        refuse("operator $op->{name}: $option->{name} is the name of an operand and of an option")
             if $index{ $option->{name} };
     }
     $op->{save_in} = $op->{save_out} = 0;
@@ -159,7 +161,7 @@ sub finish
     }
     $op->{wrapper} //= $op->{name};
     if ($op->{layer}) {
-        refuse("operator $op->{name}: `layer` is for operators of one input and one output, ",
+        refuse("operator $op->{name}: `layer` is for operators of one input and one output ",
                "without options")
             if @{ $op->{in} } != 1 || @{ $op->{out} } != 1 || @{ $op->{options} };
         refuse("operator $op->{name}: `layer ... inplace` needs the flag inplace")
@@ -167,12 +169,12 @@ sub finish
     }
     for my $name ($op->{wrapper},
                   $op->{flags}{inplace} || $op->{flags}{into} ? "$op->{wrapper}_" : ()) {
-        refuse("wrapper tn_$name is there twice") if $wrappers{$name}++;
+        refuse("wrapper tn_$name is defined twice") if $wrappers{$name}++;
     }
 }
 
-# The lines of a file, each with its number. A block `op a b c` is three operators that differ only
-# where a line has {x|y|z}: the first has x there, the second y, the third z.
+# Returns the lines of a file, each with its number. A block `op a b c` defines three operators that
+# differ only where a line has {x|y|z}: the first has x there, the second y, the third z.
 sub lines_of
 {
     my ($path) = @_;
@@ -230,30 +232,30 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         if ($key eq 'op') {
             finish($op);
             $rest =~ /^([a-z][a-z0-9_]*)(?:\s+rev\s+([1-9][0-9]*))?$/
-                or refuse("`op NAME... [rev N]`, not \"$line\"");
+                or refuse("expected `op NAME... [rev N]`, got \"$line\"");
             $op = { name => $1, rev => $2 // 1, in => [], out => [], options => [], save => [],
                     flags => {} };
-            refuse("operator $1 revision $op->{rev} is there twice") if $seen{"$1/$op->{rev}"}++;
+            refuse("operator $1 revision $op->{rev} is defined twice") if $seen{"$1/$op->{rev}"}++;
             push @{ $family->{ops} }, $op;
             next;
         }
         refuse("`$key` before the first `op`") unless $op;
         if ($key eq 'math' || $key eq 'help') {
             refuse("`$key` needs words") if $rest eq '';
-            refuse("`$key` is there twice") if defined $op->{$key};
+            refuse("`$key` is given twice") if defined $op->{$key};
             $op->{$key} = $rest;
         } elsif ($key eq 'wrapper') {
-            $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("`wrapper NAME`, not \"$line\"");
+            $rest =~ /^[a-z][a-z0-9_]*$/ or refuse("expected `wrapper NAME`, got \"$line\"");
             $op->{wrapper} = $rest;
         } elsif ($key eq 'layer') {
             $rest =~ /^([A-Z][A-Za-z0-9]*)( inplace)?$/
-                or refuse("`layer NAME [inplace]`, not \"$line\"");
+                or refuse("expected `layer NAME [inplace]`, got \"$line\"");
             $op->{layer} = { name => $1, inplace => defined $2 };
         } elsif ($key eq 'in' || $key eq 'out') {
             my ($name, @words) = split ' ', $rest;
-            refuse("`$key` needs a name of small letters")
+            refuse("`$key` needs a name in lower case")
                 unless defined $name && $name =~ /^[a-z][a-z0-9_]*$/;
-            refuse("`out NAME` takes nothing more") if $key eq 'out' && @words;
+            refuse("`out NAME` takes no further words") if $key eq 'out' && @words;
             my $operand = { name => $name, words => {}, mask => '0', dtypes => '' };
             for my $word (@words) {
                 if ($OPERAND{$word}) {
@@ -261,12 +263,12 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
                     $operand->{words}{$word} = 1;
                     next;
                 }
-                refuse("`$word` is neither a word about inputs nor dtypes")
+                refuse("`$word` is neither a flag of inputs nor a list of dtypes")
                     if $operand->{dtypes} ne '';
                 my @masks;
                 for my $part (split /,/, $word) {
                     my $mask = $CLASS{$part} // $DTYPE{$part}
-                        or refuse("`$part` is neither a word about inputs (",
+                        or refuse("`$part` is neither a flag of inputs (",
                                   join(' ', sort keys %OPERAND), ") nor a dtype (",
                                   join(' ', sort(keys %CLASS), sort keys %DTYPE), ")");
                     push @masks, $mask;
@@ -274,26 +276,28 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
                 $operand->{mask} = join ' | ', @masks;
                 $operand->{dtypes} = $word;
             }
-            refuse("input $name says no dtypes") if $key eq 'in' && $operand->{dtypes} eq '';
+            refuse("input $name has no dtypes") if $key eq 'in' && $operand->{dtypes} eq '';
             push @{ $op->{$key} }, $operand;
         } elsif ($key eq 'arg') {
             my ($name, $type, $help) = split ' ', $rest, 3;
-            refuse("`arg NAME TYPE HELP`, not \"$line\"")
+            my $def = defined $name && $name =~ s/=(.*)$// ? $1 : undef;
+            refuse("expected `arg NAME[=DEFAULT] TYPE HELP`, got \"$line\"")
                 unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
             refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")")
                 unless $C_TYPE{$type};
-            refuse("`arg` after `opt`") if grep { defined $_->{def} } @{ $op->{options} };
-            refuse("option $name is there twice")
+            refuse("`arg` after `opt`") if grep { !$_->{arg} } @{ $op->{options} };
+            refuse("option $name is given twice")
                 if grep { $_->{name} eq $name } @{ $op->{options} };
             push @{ $op->{options} },
-                { name => $name, type => $type, help => $help, value => $ZERO{$type} };
+                { name => $name, type => $type, help => $help, arg => 1, def => $def,
+                  value => defined $def ? (default_of($type, $def))[0] : $ZERO{$type} };
         } elsif ($key eq 'opt') {
             my ($name, $type, $def, $help) = split ' ', $rest, 4;
-            refuse("`opt NAME TYPE DEFAULT HELP`, not \"$line\"")
+            refuse("expected `opt NAME TYPE DEFAULT HELP`, got \"$line\"")
                 unless defined $help && $name =~ /^[a-z][a-z0-9_]*$/;
             refuse("`$type` is no option type (", join(' ', sort keys %C_TYPE), ")")
                 unless $C_TYPE{$type};
-            refuse("option $name is there twice")
+            refuse("option $name is given twice")
                 if grep { $_->{name} eq $name } @{ $op->{options} };
             my ($value, $none) = default_of($type, $def);
             push @{ $op->{options} },
@@ -315,7 +319,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
     }
     finish($op);
 }
-die "$srcdir/sdk/operators: no *.ops file there\n" unless @families;
+die "$srcdir/sdk/operators: no *.ops file\n" unless @families;
 
 # ---- writing -------------------------------------------------------------------------------------
 
@@ -325,7 +329,7 @@ sub declare
     return $C_TYPE{$type} =~ /\*$/ ? "$C_TYPE{$type}$name" : "$C_TYPE{$type} $name";
 }
 
-# Words of a long comment or of a macro, folded to 100 columns.
+# Folds the words of a long comment or of a macro into lines of at most 100 columns.
 sub fold
 {
     my ($first, $next, $text, $tail) = @_;
@@ -345,7 +349,7 @@ sub write_file
     my ($name, $text) = @_;
     my $path = "$outdir/$name";
     make_path(dirname($path));
-    if (open my $old, '<:encoding(UTF-8)', $path) {     # make rebuilds nothing when nothing changed
+    if (open my $old, '<:encoding(UTF-8)', $path) {     # the same text: only sets the file's time
         local $/;
         my $had = <$old>;
         if (defined $had && $had eq $text) { utime undef, undef, $path; return; }
@@ -356,18 +360,18 @@ sub write_file
     rename "$path.new", $path or die "$path: $!\n";
 }
 
-# Plain numbers of C for the arguments of type scalar: a macro of the same name around the wrapper.
+# Returns a macro with the name of the wrapper that converts C numbers to tn_scalar arguments.
 sub conversion
 {
     my ($op, $inplace) = @_;
-    my @args = grep { !defined $_->{def} } @{ $op->{options} };
+    my @args = grep { $_->{arg} } @{ $op->{options} };
     my ($last) = grep { $args[$_]{type} eq 'scalar' } reverse 0 .. $#args;
     return '' unless defined $last;
     my $name = "tn_$op->{wrapper}" . ($inplace ? '_' : '');
     my @names = map { $_->{words}{list} ? ($_->{name}, "n_$_->{name}") : $_->{name} }
         @{ $op->{in} };
     unshift @names, 'into' if $inplace && $op->{flags}{into};
-    my $more = $last < $#args || grep { defined $_->{def} } @{ $op->{options} };
+    my $more = $last < $#args || grep { !$_->{arg} } @{ $op->{options} };
     $more ||= @{ $op->{out} } > 1;
     my @given = (@names, map { $_->{type} eq 'scalar' ? "TN_SCALAR($_->{name})" : $_->{name} }
                      @args[0 .. $last]);
@@ -393,8 +397,8 @@ sub wrapper
         }
     }
     my $struct = "tn_$op->{name}_options";
-    my @args = grep { !defined $_->{def} } @{ $op->{options} };
-    my @opts = grep { defined $_->{def} } @{ $op->{options} };
+    my @args = grep { $_->{arg} } @{ $op->{options} };
+    my @opts = grep { !$_->{arg} } @{ $op->{options} };
     push @parameters, declare($_->{type}, $_->{name}) for @args;
     push @parameters, "const $struct *options" if @opts;
     my $outs = @{ $op->{out} };
@@ -408,7 +412,7 @@ sub wrapper
     $text .= sprintf("    static tn_op_ref ref = { %s, %d, NULL };\n", quote($op->{name}),
         $op->{rev});
     my ($array, $n) = ('in', $count);
-    my $behind = $list && @fill;    # the list behind the others
+    my $behind = $list && @fill;    # whether the list comes after other inputs
     if ($behind) {
         $n = scalar(@fill) . " + n_$list";
         $text .= sprintf("    tn_tensor *few[%d + TN_MAX_DIMS];\n", scalar @fill);
@@ -458,15 +462,18 @@ sub wrapper
     return $text . "}\n";
 }
 
-my $notice = "Made by sdk/operators/generate.pl from the .ops files beside it: edit those.";
+my $notice = "Generated by sdk/operators/generate.pl from the .ops files there: edit these files.";
 
 my $ops_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * Option structs and wrappers of the standard operators. $notice
- * A wrapper gives a tensor that the innermost scope owns, NULL on failure; NULL for an input makes
- * it fail without a new error, TN_NONE is the absent optional input. NULL for `options`: all
- * defaults; else a struct that began as TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
+ * Option structs and wrappers of the standard operators.
+ * $notice
+ *
+ * A wrapper returns a tensor that the innermost scope owns, or NULL on failure. If an input is NULL
+ * because an earlier call failed, the wrapper fails without a new error. TN_NONE stands for an
+ * absent optional input. `options` may be NULL for all defaults; a struct of options must be
+ * initialized with TN_<NAME>_OPTIONS. [scoped] [null-ok: options] */
 #ifndef TENON_OPS_H
 #define TENON_OPS_H
 
@@ -477,8 +484,9 @@ TN_BEGIN_DECLS
 
 #define TN_OPS_INLINE TN_ATTR(unused) static inline
 
-/* Room for `first` inputs and a list behind them, with the list in it: `few`, which has place for
- * TN_MAX_DIMS of the list, or memory. NULL and an error for a list that cannot be. */
+/* Returns an array with space for `first` inputs, followed by the `n` tensors of `list`. It is
+ * `few`, which has space for a list of TN_MAX_DIMS tensors, or allocated memory for a longer list.
+ * Returns NULL and sets the error if `list` or `n` is invalid. */
 TN_OPS_INLINE tn_tensor **tn_ops_inputs(const char *what, tn_tensor **few, int64_t first,
                                         tn_tensor *const *list, int64_t n)
 {
@@ -486,7 +494,7 @@ TN_OPS_INLINE tn_tensor **tn_ops_inputs(const char *what, tn_tensor **few, int64
 
     if (n < 0 || n > INT32_MAX || (list == NULL && n > 0)) {
         (void)tn_fail(TN_ERR_VALUE,
-                      "%s: wrong list, got %lld tensors%s; expected their number and an array",
+                      "%s: wrong list, got %lld tensors%s; expected an array and its length",
                       what, (long long)n, list == NULL ? " and NULL" : "");
         return NULL;
     }
@@ -507,15 +515,17 @@ END
 my $layers_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that are one operator (`layer` in the schema). $notice */
-#ifndef TENON_PLUGIN_LAYERS_SCHEMA_H
-#define TENON_PLUGIN_LAYERS_SCHEMA_H
+ * The layers that call a single operator (lines `layer` of the schema).
+ * $notice */
+#ifndef TN_LAYERS_SCHEMA_H
+#define TN_LAYERS_SCHEMA_H
 
 END
 my $layers_c = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The layers that are one operator (`layer` in the schema). $notice */
+ * The layers that call a single operator (lines `layer` of the schema).
+ * $notice */
 #include "layers.h"
 
 struct activation {
@@ -541,7 +551,7 @@ END
 my $schema_h = <<"END";
 /* SPDX-License-Identifier: MIT
  *
- * The operator schema as data, for definitions: TN__OP(relu, .infer = ...), and the list of
+ * The operator schema as data for definitions such as TN__OP(relu, .infer = ...), and the list of
  * operators. $notice */
 #ifndef TN_OPS_SCHEMA_H
 #define TN_OPS_SCHEMA_H
@@ -554,9 +564,10 @@ my $doc = <<"END";
 
 $notice
 
-Every operator is called `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`. What
-has no default is an argument. What has one is a member of the struct `tn_NAME_options`; NULL means
-all defaults, and where there is none there is no such parameter:
+Every operator has a function `tn_NAME(inputs, arguments, options)`, declared in `<tenon/ops.h>`.
+Options without a default are arguments. Options with a default are members of the struct
+`tn_NAME_options`; NULL for the struct means all defaults. If no option has a default, the function
+has no parameter `options`:
 
 ```c
 tn_add_options options = TN_ADD_OPTIONS;        /* all defaults */
@@ -565,18 +576,18 @@ y = tn_add(a, b, &options);
 y = tn_sum(x, NULL);
 ```
 
-Where the flags say `inplace`, `tn_NAME_(...)` writes into its first input and returns it:
-`tn_add_(a, b, NULL)`. A kernel finds the whole struct, arguments included, in `call->options`.
-A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int, float and complex; `nograd`
-inputs get no gradient.
+If the flags of an operator include `inplace`, `tn_NAME_(...)` writes into its first input and
+returns it: `tn_add_(a, b, NULL)`. A kernel finds all options, including the arguments, in
+the struct `call->options`. A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int,
+float and complex; `nograd` inputs get no gradient.
 END
 my (@json, @list, @layers);
 my $conversions = <<'END';
 /* ---- plain numbers ------------------------------------------------------------------------- */
 
-/* tn_mul_scalar(x, 2) and tn_mul_scalar(x, 2.5): what an operator takes as a tn_scalar may be any
- * number of C, or a tn_scalar. In C++ numbers convert by themselves. As with every macro, commas in
- * arguments before the number need parentheses. */
+/* With these macros, an argument of type tn_scalar may be any C number or a tn_scalar:
+ * tn_mul_scalar(x, 2), tn_mul_scalar(x, 2.5). C++ converts numbers implicitly. As in every macro,
+ * an argument that contains commas needs parentheses. */
 #ifndef __cplusplus
 END
 
@@ -608,10 +619,12 @@ for my $family (@families) {
         $conversions .= conversion($op, 0);
         $conversions .= conversion($op, 1) if $op->{flags}{into} || $op->{flags}{inplace};
         if ($op->{flags}{into}) {
-            $ops_h .= "/* The same into an existing tensor, which it returns. */\n"
+            $ops_h .= "/* Like tn_$op->{wrapper}(), but writes into the existing tensor `into` and "
+                . "returns it. */\n"
                 . wrapper($op, 1) . "\n";
         } elsif ($op->{flags}{inplace}) {
-            $ops_h .= "/* The same written into `$op->{in}[0]{name}`, which it returns. */\n"
+            $ops_h .= "/* Like tn_$op->{wrapper}(), but writes the result into "
+                . "`$op->{in}[0]{name}` and returns it. */\n"
                 . wrapper($op, 1) . "\n";
         }
 
@@ -628,7 +641,7 @@ for my $family (@families) {
             }
             $schema_h .= "};\n";
         }
-        $schema_h .= "typedef void tn_${name}_options; /* none */\n" unless @options;
+        $schema_h .= "typedef void tn_${name}_options; /* no options */\n" unless @options;
         if (@options) {
             $schema_h .= "TN_ATTR(unused) static const tn_option tn_schema_${name}_options[] = {\n";
             for my $option (@options) {
@@ -678,8 +691,8 @@ for my $family (@families) {
 
         # for people
         my @shown = map { $_->{words}{optional} ? "$_->{name}?" : $_->{name} } @{ $op->{in} };
-        my @args = map { $_->{name} } grep { !defined $_->{def} } @options;
-        my $has_opts = grep { defined $_->{def} } @options;
+        my @args = map { $_->{name} } grep { $_->{arg} } @options;
+        my $has_opts = grep { !$_->{arg} } @options;
         my $given = join(', ', map { $_->{name} } @{ $op->{out} });
         $doc .= sprintf("\n### %s%s\n\n`%stn_%s(%s)`\n\n%s\n", $name,
                         $op->{rev} > 1 ? " (revision $op->{rev})" : '',
@@ -725,7 +738,7 @@ $ops_h .= $conversions . "#endif\n\nTN_END_DECLS\n#endif\n";
 $schema_h .= fold("/* X(name) for every operator */\n#define TN_SCHEMA_OPS(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @list), " \\\n")
     . "\n\n#endif\n";
-$layers_h .= fold("/* X(name) for each of them */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ',
+$layers_h .= fold("/* X(name) for every layer */\n#define LAYERS_SCHEMA(X) \\\n    ", '    ',
     join(' ', map { "X($_)" } @layers), " \\\n")
     . "\n\n#endif\n";
 
@@ -734,7 +747,8 @@ write_file('plugins/ops/schema.h', $schema_h);
 write_file('plugins/layers/schema.h', $layers_h);
 write_file('plugins/layers/schema.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
-# How an option is stored in the struct, after a uint32_t with its size: the type in C, and None.
+# The types of options: the C type of the member, and the value that stands for None. (The first
+# member of an options struct is a uint32_t with the struct's size.)
 my %types = map {
     $_ => { c => $C_TYPE{$_}, none => scalar eval { (default_of($_, 'None'))[0] } }
 } keys %C_TYPE;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-# The templates of tenon new: a project is the files of common and those of its kind.
+# The templates of tenon new. A project is made from the files of `common` and of its kind.
 templatedir = $(pkgdatadir)/template
 templatecommondir = $(templatedir)/common
 dist_templatecommon_DATA = \

@@ -62,13 +62,13 @@ compatible A B || {
     fail "the revisions are the same"
 
 broken member_inserted 'tn_layer_def: a member in the middle' contrib.h \
-    -e "s/^    uint64_t data_size; .* of the layer's struct.*/    int64_t in_the_middle;\n&/"
+    -e "s/^    uint64_t data_size; .* of the data struct.*/    int64_t in_the_middle;\n&/"
 broken member_of_another_type "'tn_kernel_def::priority' changed" contrib.h \
-    -e 's/^    int32_t priority;  .*higher is/    int64_t priority; \/* higher is/'
+    -e 's/^    int32_t priority;$/    int64_t priority;/'
 broken frozen_struct_grown 'tn_option may not change' value.h \
     -e 's/^} tn_option;/    int64_t more;\n&/'
 broken function_inserted 'tn_runtime_table: a member in the middle' runtime.h \
-    -e '0,/^\/\* Line `index`/s//\/* Inserted. *\/\nTN_API int64_t tn_inserted(int64_t x);\n&/'
+    -e '0,/^\/\* Copies line/s//\/* Inserted. *\/\nTN_API int64_t tn_inserted(int64_t x);\n&/'
 broken function_gone 'tn_train_table' train.h -e '/^TN_API int64_t tn_optimizer_count(/d'
 broken parameter_changed 'tn_optimizer_count' train.h \
     -e 's/^\(TN_API int64_t tn_optimizer_count(const tn_optimizer \*optimizer\)/\1, int64_t group/'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of test_cuda share: the plugin and the fake driver. */
-#ifndef TESTS_BACKEND_CUDA_DRIVER_H
-#define TESTS_BACKEND_CUDA_DRIVER_H
+#ifndef TN_TESTS_BACKEND_CUDA_DRIVER_H
+#define TN_TESTS_BACKEND_CUDA_DRIVER_H
 
 #include "tests/fake-cuda/fake.h"
 #include "tests/gpu/optional.h"

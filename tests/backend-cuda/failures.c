@@ -53,7 +53,7 @@ START_TEST(a_lost_device_stays_lost_and_can_be_closed)
     expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST,
            "CUDA_ERROR_ILLEGAL_ADDRESS (700); the device is lost");
     expect(call_into(&d, "add", NULL, in, 2, out, 1), TN_ERR_LOST,
-           "lost since CUDA_ERROR_ILLEGAL_ADDRESS");
+           "lost after the error CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(direct_alloc(d.backend, d.device, 10, &memory), TN_ERR_LOST, "lost");
     expect(direct_copy_in(d.backend, d.device, d.stream, a->memory, 0, "x", 1), TN_ERR_LOST,
            "lost");
@@ -77,7 +77,7 @@ START_TEST(memory_out_of_bounds_loses_the_device)
                      TN_OK);
     expect(direct_copy_out(d.backend, d.device, d.stream, &x, a->memory, 0, sizeof x), TN_ERR_LOST,
            "CUDA_ERROR_ILLEGAL_ADDRESS");
-    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "lost since");
+    expect(d.backend->stream_sync(d.device, d.stream), TN_ERR_LOST, "lost after");
     array_drop(a);
     array_drop(y);
     direct_close(&d);

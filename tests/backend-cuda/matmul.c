@@ -172,7 +172,7 @@ START_TEST(a_cublaslt_that_does_not_start_gives_way_to_the_next_one)
     ck_assert_int_eq(fake->products, 2);
     ck_assert_int_eq(fake->blas_creates, 2);
     close_after_warning("does not start on Fake GPU 0 (fake-cuda.so: "
-                        "CUBLAS_STATUS_NOT_INITIALIZED (1)); products use " DRIVER);
+                        "CUBLAS_STATUS_NOT_INITIALIZED (1)); matrix products use " DRIVER);
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(where_no_cublaslt_starts_our_kernel_does_every_product)
     ck_assert_int_eq(fake->blas_creates, 3); /* called once */
     ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ALLOC_FAILED (3)"));
     ck_assert_ptr_nonnull(strstr(heard, "CUBLAS_STATUS_ARCH_MISMATCH (8)"));
-    close_after_warning("products use our own kernel");
+    close_after_warning("matrix products use Tenon's kernel");
 }
 END_TEST
 
@@ -201,7 +201,7 @@ START_TEST(a_product_that_cublaslt_fails_at_is_done_by_our_kernel_and_said_once)
     fake->blas_matmul = 0;
     product(TN_F64, PLAIN, PLAIN, 3);
     ck_assert_int_eq(fake->products, 1);
-    close_after_warning("CUBLAS_STATUS_EXECUTION_FAILED (13); our own kernel is used");
+    close_after_warning("CUBLAS_STATUS_EXECUTION_FAILED (13); Tenon's kernel is used");
 }
 END_TEST
 

@@ -101,7 +101,7 @@ START_TEST(rule_19_an_absent_driver_is_unavailable_with_its_name)
     *options = (struct options){ "/nowhere/libcuda.so.1", "none", KERNELS };
     expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "/nowhere/libcuda.so.1");
     options->driver = "libm.so.6";
-    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "libm.so.6: function cuInit missing");
+    expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "libm.so.6: function cuInit: missing");
 }
 END_TEST
 

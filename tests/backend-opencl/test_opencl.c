@@ -78,7 +78,7 @@ START_TEST(rule_19_an_absent_loader_is_unavailable_with_its_name)
     expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE, "/nowhere/libOpenCL.so.1");
     options->library = "libm.so.6";
     expect(d.plugin->activate(d.plugin), TN_ERR_UNAVAILABLE,
-           "libm.so.6: function clGetPlatformIDs missing");
+           "libm.so.6: function clGetPlatformIDs: missing");
     *options = before;
     /* what was open stays usable */
     ck_assert_int_eq(d.backend->stream_sync(d.device, d.stream), TN_OK);

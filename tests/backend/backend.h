@@ -4,8 +4,8 @@
  * numbers, numbers back, references in float64. Every test runs over the first
  * device of each type with memory that a plugin provides: cpu, the strict device of examples/
  * (built for the tests), opencl and cuda where they are, and those on TENON_PLUGIN_PATH_ADD. */
-#ifndef TN_TESTS_BACKEND_H
-#define TN_TESTS_BACKEND_H
+#ifndef TN_TESTS_BACKEND_BACKEND_H
+#define TN_TESTS_BACKEND_BACKEND_H
 
 #include "tests/libcheck.h"
 #include <math.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes loss_reference.h: losses and their gradients as PyTorch has them. Run by hand where PyTorch is; the result is committed.
+# Writes loss_reference.h: losses and their gradients as PyTorch has them. Run by hand where PyTorch
+# is; the result is committed.
 import torch
 import torch.nn.functional as F
 
@@ -12,7 +13,11 @@ def row(name, tensor):
     print("static const double %s[] = { %s };" % (name, numbers))
 
 
-print("/* SPDX-License-Identifier: MIT\n *\n * Numbers of PyTorch %s, written by make_loss_reference.py. */" % torch.__version__.split("+")[0])
+print(
+    "/* SPDX-License-Identifier: MIT\n *\n"
+    " * Numbers of PyTorch %s, written by make_loss_reference.py. */"
+    % torch.__version__.split("+")[0]
+)
 x = (torch.randn(5, 4, dtype=torch.float64) * 2).float().double().requires_grad_()
 target = torch.tensor([2, 0, -100, 3, 1])
 row("reference_x", x)

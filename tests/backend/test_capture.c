@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recorded work on the strict device: kernels, decompositions, a step of training, kept calls, and
- * the memory of all of it. */
+ * Recorded work on the strict device: kernels, decompositions, a step of training, prepared calls,
+ * and the memory of all of it. */
 #include "tests/backend/backend.h"
 
 #include "examples/strict-device/strict.h"

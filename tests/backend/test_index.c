@@ -121,7 +121,66 @@ START_TEST(scatter_in_place_adds_to_what_is_there)
 }
 END_TEST
 
-RUN_SUITE("index", scatter_in_place_adds_to_what_is_there, gather_and_scatter_follow_their_index,
+START_TEST(int32_indices_give_the_same_values_and_gradients_as_int64)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *in = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6), DENSE);
+        tn_tensor *at = put(device, TN_I32, TN_SHAPE(2, 2), NUMBERS(2, 2, 0, 1), REVERSED);
+        tn_tensor *row = put(device, TN_I32, TN_SHAPE(2), NUMBERS(1, 1), DENSE);
+        tn_tensor *src = put(device, TN_F32, TN_SHAPE(2, 2), NUMBERS(7, 8, 9, 4), DENSE);
+
+        same("gather", device, TN_F32, tn_gather(in, at, 1), NUMBERS(3, 3, 4, 5), 0, 0);
+        same("scatter", device, TN_F32, tn_scatter(in, at, src, 1), NUMBERS(1, 2, 8, 9, 4, 6), 0,
+             0);
+        same("scatter_add", device, TN_F32, tn_scatter_add(in, at, src, 1),
+             NUMBERS(1, 2, 18, 13, 9, 6), 0, 0);
+        same("index_select", device, TN_F32, tn_index_select(in, row, 0), NUMBERS(4, 5, 6, 4, 5, 6),
+             0, 0);
+        same("index_add", device, TN_F32, tn_index_add(in, row, in, 0, NULL),
+             NUMBERS(1, 2, 3, 9, 12, 15), 0, 0);
+        same("index_put", device, TN_F32,
+             tn_index_put(in, put(device, TN_F32, TN_SHAPE(), NUMBERS(9), DENSE), &row, 1, NULL),
+             NUMBERS(1, 2, 3, 9, 9, 9), 0, 0);
+        there(tn_scatter_add_(in, at, src, 1));
+        same("scatter_add_", device, TN_F32, in, NUMBERS(1, 2, 18, 13, 9, 6), 0, 0);
+        if (strcmp(tn_device_type(device), "strict") == 0)
+            continue; /* the strict device has no kernels for the operators of these derivatives */
+        in = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6), DENSE);
+        ck_assert_int_eq(tn_tensor_set_requires_grad(in, true), TN_OK);
+        ck_assert_int_eq(tn_backward(tn_sum(tn_embedding(in, row, NULL), NULL)), TN_OK);
+        same("embedding, gradient", device, TN_F32, tn_tensor_grad(in), NUMBERS(0, 0, 0, 2, 2, 2),
+             0, 0);
+        ck_assert_int_eq(tn_backward(tn_sum(tn_gather(in, at, 1), NULL)), TN_OK);
+        same("gather, gradient", device, TN_F32, tn_tensor_grad(in), NUMBERS(0, 0, 2, 3, 3, 2), 0,
+             0);
+    }
+}
+END_TEST
+
+START_TEST(targets_of_classes_may_be_uint8)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *in = put(device, TN_F32, TN_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6), DENSE);
+        tn_tensor *target = put(device, TN_U8, TN_SHAPE(2), NUMBERS(2, 0), DENSE);
+
+        same("cross_entropy", device, TN_F32, tn_cross_entropy(tn_mul_scalar(in, 0), target, NULL),
+             NUMBERS(1.0986122886681098), 8, 0);
+        ck_assert_ptr_null(tn_gather(in, tn_reshape(target, TN_SHAPE(2, 1)), 1));
+        ck_assert_int_eq(tn_error_code(), TN_ERR_TYPE);
+        ck_assert_msg(strstr(tn_error_last()->message, "expected one of int32 int64") != NULL, "%s",
+                      tn_error_last()->message);
+        tn_error_clear();
+    }
+}
+END_TEST
+
+RUN_SUITE("index", int32_indices_give_the_same_values_and_gradients_as_int64,
+          targets_of_classes_may_be_uint8, scatter_in_place_adds_to_what_is_there,
+          gather_and_scatter_follow_their_index,
           an_index_out_of_bounds_is_an_error_at_the_latest_at_the_next_copy,
           places_of_what_is_not_zero_come_in_row_major_order,
           many_places_are_put_together_from_pieces)

@@ -338,6 +338,11 @@ START_TEST(long_lines_are_sorted_and_their_first_ones_found)
                 ck_assert_int_eq(tn_tensor_numel(got), firsts[k]);
                 same("topk", cpu(), sorts[t], got, values, 0, 0);
                 same("topk", cpu(), TN_I64, at, places, 0, 0);
+                if (down)
+                    continue;
+                ok(tn_kthvalue(in, firsts[k], NULL, &got, &at));
+                same("kthvalue", cpu(), sorts[t], got, values + firsts[k] - 1, 0, 0);
+                same("kthvalue", cpu(), TN_I64, at, places + firsts[k] - 1, 0, 0);
             }
         }
     }

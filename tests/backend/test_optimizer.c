@@ -483,9 +483,9 @@ START_TEST(numbers_that_do_not_fit_are_refused)
     refused(tn_adam_step(TN_NONE, one, list, 4, &both), TN_ERR_VALUE,
             "lr and lr_tensor: too many, got both");
     refused(tn_sgd_step(one, list, 2, &with_lr), TN_ERR_VALUE, "lr and lr_tensor: too many");
-    refused(tn_adam_step(TN_NONE, one, list, 4, &o), TN_ERR_VALUE, "step: it is missing");
-    refused(tn_adam_step(one, TN_NONE, list, 4, &o), TN_ERR_VALUE, "lr: it is missing");
-    refused(tn_sgd_step(TN_NONE, list, 2, NULL), TN_ERR_VALUE, "lr: it is missing");
+    refused(tn_adam_step(TN_NONE, one, list, 4, &o), TN_ERR_VALUE, "step: missing");
+    refused(tn_adam_step(one, TN_NONE, list, 4, &o), TN_ERR_VALUE, "lr: missing");
+    refused(tn_sgd_step(TN_NONE, list, 2, NULL), TN_ERR_VALUE, "lr: missing");
     refused(tn_adam_step(row, one, list, 4, &o), TN_ERR_VALUE,
             "step_tensor: wrong shape, got [1]; expected no dimensions");
     refused(tn_sgd_step(row, list, 2, NULL), TN_ERR_VALUE, "lr_tensor: wrong shape, got [1]");
@@ -502,7 +502,7 @@ START_TEST(numbers_that_do_not_fit_are_refused)
 }
 END_TEST
 
-/* The wrapper has room for TN_MAX_DIMS tensors behind others, and takes memory for more. */
+/* The wrapper has space for TN_MAX_DIMS tensors behind others, and takes memory for more. */
 START_TEST(a_list_behind_others_may_be_long_or_wrong)
 {
     TN_SCOPE;

@@ -367,7 +367,7 @@ START_TEST(a_state_that_does_not_fit_is_refused)
             "state: wrong shape, got []");
     refused(tn_philox_uniform(x, tn_cast(good, TN_I32), 0, 1, 0, 0), TN_ERR_TYPE, "int32");
     refused(tn_philox_uniform(x, good, 0, 1, 3, 0), TN_ERR_VALUE,
-            "seed and state: too many, got seed 3 and a state");
+            "seed or state: too many, got seed 3 and a state");
     refused(tn_philox_normal(x, good, 0, 1, -1, 0), TN_ERR_VALUE, "got seed -1");
     refused(tn_philox_permutation(places, good, 1, 0), TN_ERR_VALUE, "got seed 1");
     {
@@ -376,7 +376,7 @@ START_TEST(a_state_that_does_not_fit_is_refused)
 
         o.seed = 4;
         ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, good, 1, &o, &y, &sums), TN_ERR_VALUE);
-        refused(NULL, TN_ERR_VALUE, "attend: seed and state: too many, got seed 4");
+        refused(NULL, TN_ERR_VALUE, "attend: seed or state: too many, got seed 4");
         ck_assert_int_eq(tn_attend(q, q, q, TN_NONE, places, 1, NULL, &y, &sums), TN_ERR_VALUE);
         refused(NULL, TN_ERR_VALUE, "attend: state: wrong shape, got [4]");
     }

@@ -106,7 +106,7 @@ START_TEST(a_view_beyond_its_memory_is_refused)
     tn_call call = { TN_HEAD(tn_call), .op = "relu", .in = in,         .out = out,
                      .n_in = 1,        .n_out = 1,   .kernel = &kernel };
     ck_assert_int_eq(api()->enqueue(&call, NULL, NULL), TN_ERR_DEVICE);
-    failed_with(TN_ERR_DEVICE, "expected within its memory");
+    failed_with(TN_ERR_DEVICE, "exceeds its memory");
     goes_on();
 }
 END_TEST

@@ -425,6 +425,43 @@ START_TEST(a_pack_owns_copies_of_what_is_in_it)
 }
 END_TEST
 
+START_TEST(a_dictionary_is_copied_and_searched)
+{
+    tn_tensor *x = tn_ones(TN_SHAPE(2));
+    tn_value inner[] = { tn_value_string("deep"), tn_value_tensor(x) };
+    tn_value entries[] = { tn_value_string("a"),    tn_value_int(1),      tn_value_int(3),
+                           tn_value_dict(inner, 2), tn_value_string("a"), tn_value_int(2) };
+    tn_value wrong[] = { tn_value_tensor(x), tn_value_int(1) }, got;
+    tn_pack *pack = tn_pack_new();
+
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_dict(entries, 6)), TN_OK);
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_dict(NULL, 0)), TN_OK);
+    memset(entries, 0, sizeof entries);
+    got = tn_pack_at(pack, 0);
+    ck_assert_uint_eq(got.count, 6);
+    ck_assert_int_eq(tn_value_get(&got, "a")->as.i, 2); /* the last one */
+    ck_assert_ptr_null(tn_value_get(&got, "b"));
+    ck_assert(!tn_failed());
+    ck_assert_ptr_eq(tn_value_get(&got.as.list[3], "deep")->as.tensor, x);
+    got = tn_pack_at(pack, 1);
+    ck_assert_ptr_null(tn_value_get(&got, "a"));
+    ck_assert(!tn_failed());
+
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_dict(inner, 1)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "dict of 1 values: odd count");
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_dict(NULL, 2)), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "dict of 2 values: it is NULL");
+    ck_assert_int_eq(tn_pack_add(pack, NULL, tn_value_dict(wrong, 2)), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "dict: key 0: wrong kind, got tensor");
+    got = tn_value_list(inner, 2);
+    ck_assert_ptr_null(tn_value_get(&got, "a"));
+    expect_failure(TN_ERR_TYPE, "tn_value_get: dict: wrong kind, got list");
+    ck_assert_int_eq(tn_pack_count(pack), 2);
+    tn_pack_drop(pack);
+    tn_tensor_drop(x);
+}
+END_TEST
+
 START_TEST(a_pack_refuses_with_words)
 {
     tn_pack *pack = tn_pack_new();
@@ -438,8 +475,8 @@ START_TEST(a_pack_refuses_with_words)
     expect_failure(TN_ERR_KEY, "in the pack already, got \"a\"");
     ck_assert_int_eq(tn_pack_add(pack, "", tn_value_int(1)), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "empty");
-    ck_assert_int_eq(tn_pack_add(pack, "b", (tn_value){ .kind = 13 }), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "kind, got 13");
+    ck_assert_int_eq(tn_pack_add(pack, "b", (tn_value){ .kind = 14 }), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "kind, got 14");
     ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_string(NULL)), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "kind string: it is NULL");
     ck_assert_int_eq(tn_pack_add(pack, "b", tn_value_tensor(NULL)), TN_ERR_RUNTIME);
@@ -501,6 +538,7 @@ int main(void)
         typed_values_fill_as_texts_do,
         every_allocation_of_filling_may_fail,
         a_pack_owns_copies_of_what_is_in_it,
+        a_dictionary_is_copied_and_searched,
         a_pack_refuses_with_words,
         a_pack_without_memory_stays_as_it_was,
         NULL,

@@ -105,6 +105,8 @@ START_TEST(every_kind_of_value_is_read)
     reads("f([1, 2], (1, 2), (3,), (), [], [[1], (2, [3.5])], (4), ((5)))", "f",
           "[1, 2], (1, 2), (3,), (), [], [[1], (2, [3.5])], 4, 5");
     reads("f(a=Linear(4, 3), b=[ReLU(), x])", "f", "a=Linear(4, 3), b=[ReLU(), 'x']");
+    reads("f({}, { 'a' : 1, b: [2], 3: (4,), None: {0.5: True}, }, x={'m': Linear(4, 3)})", "f",
+          "{}, {'a': 1, 'b': [2], 3: (4,), None: {0.5: True}}, x={'m': Linear(4, 3)}");
     reads("f(2j, 1+2j, -1.5-2e3j, +1-0j, -0.0+1.0j, (1+2j), [0.5j])", "f",
           "2.0j, 1.0+2.0j, -1.5-2000.0j, 1.0-0.0j, -0.0+1.0j, 1.0+2.0j, [0.5j]");
     reads("f(inf+2j, nan-infj, 1+nanj, -infj, nanj, x=-inf-infj)", "f",
@@ -188,6 +190,20 @@ START_TEST(the_text_of_a_printed_module_is_read)
 }
 END_TEST
 
+START_TEST(a_range_in_a_name_is_as_many_arguments)
+{
+    reads("A(layer_{0..2}=B(1), out=C())", "A",
+          "layer_0=B(1), layer_1=B(1), layer_2=B(1), out=C()");
+    reads("A({3..4}=B(), x{7..7}_y=2)", "A", "3=B(), 4=B(), x7_y=2");
+    reads("A(B(l{0..1}=C()))", "A", "B(l{0..1}=C())"); /* read when B is made */
+    refused("A(l{2..1}=B())", "column 4: ");
+    refused("A(l{0-2}=B())", "column 4: ");
+    refused("A(l{0..}=B())", "column 4: ");
+    refused("A(l{0..99999999999999999999}=B())", "column 4: ");
+    refused("A(l{0..65536}=B())", "too many values; expected at most 65536");
+}
+END_TEST
+
 START_TEST(a_repeated_child_is_as_many_children)
 {
     reads("ModuleList(\n  (0-2): 3 x Linear(in_features=4, out_features=4, bias=True)\n  (3): "
@@ -234,18 +250,25 @@ START_TEST(what_is_wrong_is_said_with_its_column)
     refused("f('\\y')", "column 4: string: unknown escape");
     refused("f('\\x4')", "escape \\x: not enough digits; expected 2 hexadecimal digits");
     refused("f('\\u123g')", "escape \\u: not enough digits; expected 4 hexadecimal digits");
-    refused("f('\\x00')", "a character that strings cannot contain");
+    refused("f('\\x00')", "a character that strings cannot contain (zero or half a surrogate");
     refused("f('\\ud800')", "a character that strings cannot contain");
     refused("f([1, 2)", "column 8: expected a comma or ]");
     refused("f([1, 2", "column 3: bracket [: not closed; expected ]");
     refused("f((1, 2", "column 3: bracket (: not closed; expected )");
+    refused("f({'a' 1})", "column 8: expected a colon after the key of a dictionary");
+    refused("f({'a'})", "column 7: expected a colon after the key");
+    refused("f({'a':})", "column 8: expected a value after the colon");
+    refused("f({'a': 1, 'b': 2", "column 3: bracket {: not closed; expected }");
+    refused("f({'a': 1 'b': 2})", "column 11: expected a comma or }");
+    refused("f({[1]: 1})", "column 3: dictionary: wrong key; expected strings, numbers, True");
+    refused("f({g(1): 1})", "column 3: dictionary: wrong key");
     refused("", "column 1: the text ends; expected a value");
     refused("   ", "the text ends; expected a value");
     refused("%s", "column 1: expected a value");
     refused("f(%n)", "f(%n): column 3: expected a value");
     refused("f(x\x01)", "expected a comma or )");
     refused("f(a)(b)", "column 5: text after the end");
-    refused("A((x): 't')", "column 8: not a child; expected a module, Type(...), a parameter");
+    refused("A((x): 't')", "column 8: not a child; expected a module such as Type(...), a param");
     refused("A((x): b)", "column 8: not a child; expected a module");
     refused("f(\xc3\xa4)", "column 3: expected a value");
     refused("f('\xc3\xa4', ?)", "column 8: expected a value");
@@ -295,7 +318,7 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     text[500401] = '"';
     memset(text + 500402, ')', 200);
     text[500602] = 0;
-    refused(text, "spec: too long for its depth of nesting");
+    refused(text, "spec: too many long calls inside each other");
     memcpy(text, "f([", 3);
     for (int i = 0; i < 70000; i++)
         memcpy(text + 3 + 2 * i, "1,", 2);
@@ -457,6 +480,7 @@ int main(void)
         strings_have_two_quotes_and_escapes,
         a_text_that_is_no_call_is_one_value,
         the_text_of_a_printed_module_is_read,
+        a_range_in_a_name_is_as_many_arguments,
         a_repeated_child_is_as_many_children,
         what_is_wrong_is_said_with_its_column,
         a_place_in_long_and_in_many_lines_is_named,

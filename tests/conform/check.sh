@@ -70,15 +70,15 @@ finds beyond BEYOND ops/relu "bytes after its end"
 finds nan NUMBERLESS ops/relu "wrong value, got 0; expected nan"
 finds drifts DRIFTS ops/relu "returned other bits"
 finds shares SHARES ops/relu "called from 3 threads at once"
-finds prints PRINTS ops/relu "it printed"
+finds prints PRINTS ops/relu "the plugin printed"
 finds exits EXITS ops/relu "a plugin never calls exit"
 finds crashes CRASHES ops/relu "signal 11"
-finds picky PICKY ops/relu "but not with inputs with gaps: "
+finds picky PICKY ops/relu "but fails with this layout of the inputs: with gaps: "
 finds lazy LAZY ops/relu "; expected 0 within"
-finds leaves LEAVES ops/relu "it left a process running"
+finds leaves LEAVES ops/relu "the plugin left a process running"
 finds elsewhere ELSEWHERE contract/kernels-run "--device names the device that they are for"
 seconds=2
-finds hangs HANGS ops/relu "it did not end within 2 seconds"
+finds hangs HANGS ops/relu "the test did not end within 2 seconds"
 seconds=60
 finds thread THREAD contract/no-threads-at-load "loading: started 1 thread"
 finds handler HANDLER contract/process-left-alone "): handler installed; expected none"
@@ -94,12 +94,12 @@ finds thread_early THREAD_EARLY contract/process-left-alone "activate started a 
 finds exports EXPORTS contract/one-exported-name "got helper_of_mine"
 finds greedy GREEDY contract/scarce-memory "signal 11"
 finds starves STARVES ops/relu "no error was reported when memory failed, and output 0: element"
-finds leaks LEAKS ops/relu "a leak: memory stays in use every time allocation"
-finds broods BROODS ops/relu "it no longer runs after allocation"
+finds leaks LEAKS ops/relu "a leak: memory stays in use each time allocation"
+finds broods BROODS ops/relu "the call no longer works after allocation"
 cases_of=$top/tests/conform/cube.txt
-finds unfed UNFED grad/cube "it differs when allocation"
+finds unfed UNFED grad/cube "a gradient is missing, or one too many, when allocation"
 finds hushed HUSHED grad/cube "the error is not TN_ERR_MEMORY when allocation"
-finds forgets FORGETS grad/cube "a leak: memory stays in use every time allocation"
+finds forgets FORGETS grad/cube "a leak: memory stays in use each time allocation"
 finds gradient GRADIENT grad/cube \
     "finite differences: tn_gradcheck: input 0, element 0: wrong derivative, got"
 finds no_slope NO_SLOPE grad/cube "wrong derivative, got nan"
@@ -156,8 +156,8 @@ test $code -eq 1 && grep -q 'device "nowhere": does not exist' "$place/out" ||
 finds_layer caches CACHES "forward must read them at every call"
 finds_layer hides HIDES "an instance that loaded the state returns another result"
 finds_layer forgets FORGETS \
-    "Scaled(factor=4.0, dtype=float64) builds one that prints Scaled(factor=5.0, dtype=float64)"
-finds_layer misprints MISPRINTS "its repr Scaled(4) builds one that prints Scaled(5)"
+    "(factor=4.0, dtype=float64) builds a module that prints Scaled(factor=5.0, dtype=float64)"
+finds_layer misprints MISPRINTS "its repr Scaled(4) builds a module that prints Scaled(5)"
 finds_layer counts COUNTS "a call in eval mode changed the state: \`calls\`"
 finds_layer widens WIDENS "the result is"
 finds_layer cuts CUTS "gradient of input 0, element 0: wrong value, got 0; expected 4.5"
@@ -167,7 +167,7 @@ finds_layer borrows BORROWS \
     "does not compute with it: element 0: wrong value, got 2.25; expected 2.8125"
 finds_layer alters ALTERS \
     "a deep copy of Scaled(factor=3.0, dtype=float64) prints Scaled(factor=4.0, dtype=float64)"
-finds_layer stays STAYS "it is not copied: "
+finds_layer stays STAYS "the module cannot be copied: "
 finds_layer fails FAILS "the call fails in training mode: in Scaled: not in this mode"
 finds_layer keeps KEEPS "an instance that loaded the state: \`_extra_state\`: another value"
 finds_layer ticks TICKS "a call in eval mode changed the state: \`_extra_state\`: another value"
@@ -202,7 +202,7 @@ layer_cases=$place/other.txt
 finds_layer other_result RIGHT \
     'result 0 of the case: element 5: wrong value, got -12; expected -12.5'
 printf 'layer Scaled(3)\nstate height f64 1 : 1\nin f64 2,3\nout f64 - : 1\n' >"$layer_cases"
-finds_layer other_state RIGHT 'state height: the case names what the layer does not have'
+finds_layer other_state RIGHT 'state height: in the case, but the layer has no such entry'
 printf 'layer Scaled(3)\nin f64 2,3\nout f64 3,2 : 1 2 3 4 5 6\n' >"$layer_cases"
 finds_layer other_shape RIGHT 'result 0 of the case: wrong shape'
 layer_cases=$place/layers.txt

@@ -2,8 +2,8 @@
  *
  * Plugins with one error each: the environment variable MUTANT chooses it, so that one file has
  * many. Without it the plugin is right. mutants.txt lists them. */
-#ifndef TENON_TESTS_CONFORM_MUTANT_H
-#define TENON_TESTS_CONFORM_MUTANT_H
+#ifndef TN_TESTS_CONFORM_MUTANT_H
+#define TN_TESTS_CONFORM_MUTANT_H
 
 #include <stdlib.h>
 #include <string.h>

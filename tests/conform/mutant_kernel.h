@@ -2,8 +2,8 @@
  *
  * Kernels of the device of mutant_device.c, and what can be wrong in kernels. They compute in long
  * double, which has all integers of 64 bits on the machines that we test. */
-#ifndef TENON_TESTS_CONFORM_MUTANT_KERNEL_H
-#define TENON_TESTS_CONFORM_MUTANT_KERNEL_H
+#ifndef TN_TESTS_CONFORM_MUTANT_KERNEL_H
+#define TN_TESTS_CONFORM_MUTANT_KERNEL_H
 
 #include <math.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * What the files of the fake driver share: driver.c (contexts, modules, launches),
  * memory.c, streams.c. Every function of the driver begins with BEGIN and ends with fake_leave,
  * which hold one lock. */
-#ifndef FAKE_CUDA_DRIVER_H
-#define FAKE_CUDA_DRIVER_H
+#ifndef TN_TESTS_FAKE_CUDA_DRIVER_H
+#define TN_TESTS_FAKE_CUDA_DRIVER_H
 
 #include "plugins/backend-cuda/cu_api.h"
 #include "tests/fake-cuda/fake.h"

@@ -4,8 +4,8 @@
  * like the real one, and exports this struct as `fake_cuda`. Kernels are the real text, compiled
  * as C and run one work item after the other. Work is queued and only done when something waits
  * for it, so that code fails which relies on work being done at once. */
-#ifndef FAKE_CUDA_H
-#define FAKE_CUDA_H
+#ifndef TN_TESTS_FAKE_CUDA_FAKE_H
+#define TN_TESTS_FAKE_CUDA_FAKE_H
 
 #include <stddef.h>
 #include <stdint.h>

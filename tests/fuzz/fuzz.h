@@ -9,8 +9,8 @@
  * Any other build links it to fuzz_main.c instead, which runs the files and folders that it is
  * given; `make check` does so with the corpus. To add a target: the file, the folder, rows in
  * local.mk. */
-#ifndef TN_TESTS_FUZZ_H
-#define TN_TESTS_FUZZ_H
+#ifndef TN_TESTS_FUZZ_FUZZ_H
+#define TN_TESTS_FUZZ_FUZZ_H
 
 #include <stdint.h>
 #include <stdio.h>

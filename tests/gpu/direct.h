@@ -2,8 +2,8 @@
  *
  * A backend without the core: loads the plugin's file and calls its kernels with a tn_call of the
  * test. So the test decides exactly what a kernel gets: strides, offsets, aliases. */
-#ifndef TESTS_GPU_DIRECT_H
-#define TESTS_GPU_DIRECT_H
+#ifndef TN_TESTS_GPU_DIRECT_H
+#define TN_TESTS_GPU_DIRECT_H
 
 #include "tests/libcheck.h"
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  *
  * What the files of test_kernels share: the device under test, arrays of small numbers, and how
  * close a result must be. */
-#ifndef TESTS_GPU_KERNELS_H
-#define TESTS_GPU_KERNELS_H
+#ifndef TN_TESTS_GPU_KERNELS_H
+#define TN_TESTS_GPU_KERNELS_H
 
 #include "tests/gpu/direct.h"
 

@@ -2,8 +2,8 @@
  *
  * What a backend may leave out, and both backends for GPUs have: pinned memory with copies that
  * may run on, streams of the program, fills. */
-#ifndef TESTS_GPU_OPTIONAL_H
-#define TESTS_GPU_OPTIONAL_H
+#ifndef TN_TESTS_GPU_OPTIONAL_H
+#define TN_TESTS_GPU_OPTIONAL_H
 
 #include "direct.h"
 
@@ -43,7 +43,7 @@ static inline void copies_with_pinned_memory(struct direct *d)
     d->backend->free(d->device, &there);
     in.kind = TN_MEMORY_SHARED;
     ck_assert_int_eq(d->backend->alloc(d->device, &in), TN_ERR_NOT_IMPLEMENTED);
-    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "kind 3"));
+    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "kind, got 3"));
 }
 
 /* Patterns of every size, between bytes that stay. */

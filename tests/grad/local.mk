@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/suite.h
@@ -10,7 +10,7 @@ tests_grad_test_anomaly_LDADD = $(TN_LINK_TEST)
 tests_grad_test_check_SOURCES = %D%/test_check.c tests/op/suite.h
 tests_grad_test_check_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_check_LDADD = $(TN_LINK_TEST_CORE)
-tests_grad_test_elementwise_SOURCES = %D%/test_elementwise.c tests/op/suite.h
+tests_grad_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/elementwise_cases.h tests/op/suite.h
 tests_grad_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_elementwise_LDADD = $(TN_LINK_TEST)
 tests_grad_test_differential_SOURCES = %D%/test_differential.c tests/op/suite.h
@@ -25,6 +25,12 @@ tests_grad_test_hooks_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_inplace_SOURCES = %D%/test_inplace.c tests/op/suite.h
 tests_grad_test_inplace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_inplace_LDADD = $(TN_LINK_TEST)
+tests_grad_test_fft_SOURCES = %D%/test_fft.c %D%/fft_cases.h tests/op/suite.h
+tests_grad_test_fft_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_fft_LDADD = $(TN_LINK_TEST)
+tests_grad_test_linalg_SOURCES = %D%/test_linalg.c %D%/linalg_cases.h tests/op/suite.h
+tests_grad_test_linalg_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_linalg_LDADD = $(TN_LINK_TEST)
 tests_grad_test_inplace_forms_SOURCES = %D%/test_inplace_forms.c tests/op/suite.h
 tests_grad_test_inplace_forms_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_inplace_forms_LDADD = $(TN_LINK_TEST)

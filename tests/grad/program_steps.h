@@ -82,10 +82,7 @@ static tn_tensor *make_reshape(tn_tensor *x, uint64_t *state)
 
 static tn_tensor *make_flatten(tn_tensor *x, uint64_t *state)
 {
-    tn_flatten_options o = TN_FLATTEN_OPTIONS;
-
-    o.start_dim = some_dim(state, x);
-    return tn_flatten(x, &o);
+    return tn_flatten(x, some_dim(state, x), -1);
 }
 
 static tn_tensor *make_permute(tn_tensor *x, uint64_t *state)

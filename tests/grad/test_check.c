@@ -112,7 +112,7 @@ CODE(linear, tn_linear(in[0], in[1], tn_select(tn_matmul(in[0], tn_transpose(in[
 CODE(view, tn_view_to(in[0], TN_SHAPE(9)))
 CODE(reshape,
      tn_mul(tn_reshape(tn_transpose(in[0], 0, 1), TN_SHAPE(9)), tn_view_to(in[0], TN_SHAPE(9))))
-CODE(flatten, tn_flatten(tn_unsqueeze(in[0], 1), NULL))
+CODE(flatten, tn_flatten(tn_unsqueeze(in[0], 1), 0, -1))
 CODE(permute, tn_permute(in[0], TN_INTS(1, 0)))
 CODE(expand, tn_expand(in[0], TN_SHAPE(2, 3, 3)))
 CODE(squeeze, tn_squeeze(tn_unsqueeze(in[0], -1), NULL))

@@ -37,6 +37,17 @@ START_TEST(backward_of_more_than_a_number_needs_a_cotangent)
     ck_assert_int_eq(tn_backward_from(&y, &c, 1, NULL), TN_OK);
     HAS(tn_tensor_grad(x), 20, 40);
     HAS(c, 10, 20);
+    y = tn_square(x);
+    ck_assert_int_eq(tn_backward_with(y, wrong, false), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "Mismatch in shape");
+    ck_assert_int_eq(tn_backward_with(y, c, true), TN_OK);
+    ck_assert_int_eq(tn_backward_with(y, c, false), TN_OK);
+    HAS(tn_tensor_grad(x), 60, 200);                                 /* 20, 40 and twice 2 x c */
+    ck_assert_int_eq(tn_backward_with(y, c, false), TN_ERR_RUNTIME); /* the graph is freed */
+    tn_error_clear();
+    ck_assert_int_ne(tn_backward_with(y, NULL, false), TN_OK);
+    ck_assert_int_ne(tn_error_code(), TN_OK);
+    tn_error_clear();
     TN_PROVES("AUT-002");
 }
 END_TEST

@@ -115,6 +115,26 @@ START_TEST(flags_of_a_function_that_are_unknown_are_refused)
 }
 END_TEST
 
+START_TEST(a_call_that_fails_releases_what_it_was_given)
+{
+    TN_SCOPE;
+    int count = 0;
+    scaling s = { .factor = 3, .released = &count };
+    tn_tensor *in[2] = { LEAF(1, 2), TN_NONE }, *y;
+
+    ck_assert_int_eq(tn_function_call(&scale_function, &s, NULL, 2, &y, 1), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_function_call: in");
+    ck_assert_int_eq(count, 1);
+    ck_assert_int_eq(tn_function_call(&scale_function, &s, in, 2, NULL, 1), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "tn_function_call: out");
+    ck_assert_int_eq(count, 2);
+    in[0] = NULL;
+    ck_assert_int_eq(tn_function_call(&scale_function, &s, in, 2, &y, 1), TN_ERR_RUNTIME);
+    FAILED(TN_ERR_RUNTIME, "scale: input 0: it is NULL");
+    ck_assert_int_eq(count, 3);
+}
+END_TEST
+
 static tn_status scaled(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     return tn_function_call(&scale_function, user, in, 2, out, 1);
@@ -301,6 +321,7 @@ int main(void)
     tcase_add_test(all, arguments_that_are_no_tensors_stand_in_user_and_go_with_the_graph);
     tcase_add_test(all, what_a_function_saved_is_checked_for_changes);
     tcase_add_test(all, flags_of_a_function_that_are_unknown_are_refused);
+    tcase_add_test(all, a_call_that_fails_releases_what_it_was_given);
     tcase_add_test(all, a_function_can_be_differentiated_twice);
     tcase_add_test(all, an_output_marked_so_requires_no_gradient);
     tcase_add_test(all, a_function_that_changes_an_input_is_its_maker);

@@ -266,7 +266,7 @@ START_TEST(wrong_claims_fail_with_the_name_of_the_compiler)
           { 3 },
           TN_ERR_VALUE,
           "claim: not convex: node exp, which was not claimed, "
-          "lies on a path to node mul" },
+          "depends on a claimed node, and claimed node mul uses it" },
         { { -1 }, { 0 }, { 0 }, TN_ERR_VALUE, "claim: no nodes, got 2" },
     };
     TN_SCOPE;

@@ -6,6 +6,7 @@ cd "$abs_srcdir" || exit 99
 scripts="bootstrap build-aux/embed build-aux/static-plugins build-aux/summary"
 scripts="$scripts sdk/operators/generate.pl"
 scripts="$scripts $(find bench bindings examples tests -name '*.sh' -type f)"
+scripts="$scripts $(find bench bindings plugins tests -name '*.py' -type f)"
 # shellcheck disable=SC2086
 long=$(LC_ALL=C.UTF-8 awk 'length($0) > 100 { print FILENAME ":" FNR }' $scripts) || exit 99
 if test -n "$long"; then

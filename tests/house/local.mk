@@ -7,6 +7,7 @@ TN_HOUSE_TESTS = \
 	tests/house/bootstrap.sh \
 	tests/house/columns.sh \
 	tests/house/configure.sh \
+	tests/house/guards.sh \
 	tests/house/laws.sh \
 	tests/house/core_folders.sh \
 	tests/house/names.sh \

@@ -30,6 +30,6 @@ grep -q "begins with these $((basic))," "$work/basic" || {
     echo "docs/plugins/backends.md does not say that there are $((basic)) basic kernels"
     exit 1
 }
-grep -q "must have these $((count));" "$work/part" || {
+grep -q "kernels for these $((count)) operators" "$page" || {
     echo "docs/plugins/backends.md does not say that there are $((count)) primitives"; exit 1; }
 echo "$((count)) primitives, $((basic)) basic"

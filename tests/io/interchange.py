@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Files and networks both ways, live: what PyTorch, safetensors and NumPy write is read by Tenon, what Tenon writes is read by them, for
-# every type of element that both sides have; ResNet-18 with PyTorch's weights gives PyTorch's logits and prints as it does; `tenon
-# summary` counts what PyTorch's own counter counts.
+# Files and networks both ways, live: what PyTorch, safetensors and NumPy write is read by Tenon,
+# what Tenon writes is read by them, for every type of element that both sides have; ResNet-18 with
+# PyTorch's weights gives PyTorch's logits and prints as it does; `tenon summary` counts what
+# PyTorch's own counter counts.
 #   make interchange PYTHON=...         or: interchange.py SOURCE BUILD
 # Ends with 77 where PyTorch, safetensors or NumPy is not installed.
 import collections
@@ -40,27 +41,57 @@ def run(*arguments):
 
 
 def bits(tensor):
-    return tensor.detach().contiguous().flatten().view(torch.uint8).tolist() if tensor.numel() else []
+    return (
+        tensor.detach().contiguous().flatten().view(torch.uint8).tolist() if tensor.numel() else []
+    )
 
 
 def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and bits(a) == bits(b)
 
 
-# ---- every type of element -----------------------------------------------------------------------------------
-types = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.float16,
-         torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.float8_e5m2]
+# ---- every type of element -----------------------------------------------------------------------
+types = [
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+    torch.complex128,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+]
 torch.manual_seed(0)
 tensors = collections.OrderedDict()
 for dtype in types:
     name = str(dtype).replace("torch.", "")
-    raw = torch.randint(0, 2 if dtype is torch.bool else 256, (4 * dtype.itemsize if dtype is not torch.bool else 4,), dtype=torch.uint8)
+    raw = torch.randint(
+        0,
+        2 if dtype is torch.bool else 256,
+        (4 * dtype.itemsize if dtype is not torch.bool else 4,),
+        dtype=torch.uint8,
+    )
     tensors[name] = raw.view(dtype).reshape(2, 2)
     tensors[name + ".scalar"] = raw.view(dtype)[0].clone()
     tensors[name + ".empty"] = torch.zeros(0, 3).to(dtype)
     tensors[name + ".turned"] = raw.view(dtype).reshape(2, 2).t()
-for_safetensors = {k: v.contiguous().clone() for k, v in tensors.items() if v.dtype is not torch.complex128}
-for_numpy = {k: v for k, v in tensors.items() if v.dtype not in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)}
+for_safetensors = {
+    k: v.contiguous().clone() for k, v in tensors.items() if v.dtype is not torch.complex128
+}
+for_numpy = {
+    k: v
+    for k, v in tensors.items()
+    if v.dtype not in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
+}
 
 
 def convert(origin, target):
@@ -83,7 +114,10 @@ def interchange():
             with numpy.load(form + ".npz", allow_pickle=False) as read:
                 check(form + ": names, npz", sorted(read.files) == sorted(for_numpy))
                 for name, tensor in for_numpy.items():
-                    check("%s.pt, npz: %s" % (form, name), same(torch.from_numpy(read[name].copy()), tensor))
+                    check(
+                        "%s.pt, npz: %s" % (form, name),
+                        same(torch.from_numpy(read[name].copy()), tensor),
+                    )
     save_file(for_safetensors, "python.safetensors")
     if convert("python.safetensors", "again.safetensors"):
         read = load_file("again.safetensors")
@@ -94,10 +128,13 @@ def interchange():
         if convert("python.npz", "again.npz"):
             with numpy.load("again.npz", allow_pickle=False) as read:
                 for name, tensor in for_numpy.items():
-                    check("npz%s: %s" % (" deflated" if packed else "", name), same(torch.from_numpy(read[name].copy()), tensor))
+                    check(
+                        "npz%s: %s" % (" deflated" if packed else "", name),
+                        same(torch.from_numpy(read[name].copy()), tensor),
+                    )
 
 
-# ---- ResNet-18 -----------------------------------------------------------------------------------------------
+# ---- ResNet-18 -----------------------------------------------------------------------------------
 class BasicBlock(torch.nn.Module):
     def __init__(self, inner, outer, stride):
         super().__init__()
@@ -107,7 +144,9 @@ class BasicBlock(torch.nn.Module):
         self.conv2 = torch.nn.Conv2d(outer, outer, 3, 1, 1, bias=False)
         self.bn2 = torch.nn.BatchNorm2d(outer)
         if inner != outer:
-            self.downsample = torch.nn.Sequential(torch.nn.Conv2d(inner, outer, 1, stride, bias=False), torch.nn.BatchNorm2d(outer))
+            self.downsample = torch.nn.Sequential(
+                torch.nn.Conv2d(inner, outer, 1, stride, bias=False), torch.nn.BatchNorm2d(outer)
+            )
 
     def forward(self, x):
         y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
@@ -122,13 +161,21 @@ class ResNet(torch.nn.Module):
         self.relu = torch.nn.ReLU(inplace=True)
         self.maxpool = torch.nn.MaxPool2d(3, 2, 1)
         for i, (inner, outer) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512))):
-            setattr(self, "layer%d" % (i + 1), torch.nn.Sequential(BasicBlock(inner, outer, 2 if i else 1), BasicBlock(outer, outer, 1)))
+            setattr(
+                self,
+                "layer%d" % (i + 1),
+                torch.nn.Sequential(
+                    BasicBlock(inner, outer, 2 if i else 1), BasicBlock(outer, outer, 1)
+                ),
+            )
         self.avgpool = torch.nn.AdaptiveAvgPool2d((1, 1))
         self.fc = torch.nn.Linear(512, 1000)
 
     def forward(self, x):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        return self.fc(self.avgpool(self.layer4(self.layer3(self.layer2(self.layer1(x))))).flatten(1))
+        return self.fc(
+            self.avgpool(self.layer4(self.layer3(self.layer2(self.layer1(x))))).flatten(1)
+        )
 
 
 def resnet():
@@ -139,7 +186,9 @@ def resnet():
     torch.save(net.state_dict(), "resnet18.pth")
     image = torch.randn(1, 3, 224, 224)
     numpy.save("image.npy", image.numpy())
-    code, out, err = run(os.path.join(build, "examples", "resnet18"), "resnet18.pth", "image.npy", "logits.npy")
+    code, out, err = run(
+        os.path.join(build, "examples", "resnet18"), "resnet18.pth", "image.npy", "logits.npy"
+    )
     check("resnet18 runs", code == 0, err)
     if code == 0:
         with torch.no_grad():
@@ -149,14 +198,32 @@ def resnet():
         check("resnet18: printed form", out.strip() == str(net))
         with open("printed.txt", "w") as file:
             file.write(str(net))
+        code, out, err = run(
+            os.path.join(build, "examples", "printed_model"),
+            "printed.txt",
+            "resnet18.pth",
+            "image.npy",
+            "logits.npy",
+        )
+        check("printed_model runs", code == 0, err)
+        with torch.no_grad():
+            distance = float((net(image) - torch.from_numpy(numpy.load("logits.npy"))).abs().max())
+        check("printed_model: logits", distance < 1e-4, "largest difference %g" % distance)
+        print("printed_model: largest difference of a logit %.2g" % distance)
     return net
 
 
-# ---- what tenon summary counts -------------------------------------------------------------------------------
-# The last is the number of FLOPs: 0 says to ask PyTorch's counter, which does not see recurrent layers and Bilinear.
+# ---- what tenon summary counts -------------------------------------------------------------------
+# The last is the number of FLOPs: 0 says to ask PyTorch's counter, which does not see recurrent
+# layers and Bilinear.
 summaries = [
-    ("Sequential(Conv2d(3, 8, 3, stride=2, padding=1, groups=1), BatchNorm2d(8), ReLU(), Conv2d(8, 8, 3, groups=4), ConvTranspose2d(8, 4, 3, stride=2), "
-     "AdaptiveAvgPool2d(2), Flatten(), Linear(16, 5))", (2, 3, 20, 20), 0),
+    (
+        "Sequential(Conv2d(3, 8, 3, stride=2, padding=1, groups=1), BatchNorm2d(8), ReLU(), "
+        "Conv2d(8, 8, 3, groups=4), ConvTranspose2d(8, 4, 3, stride=2), "
+        "AdaptiveAvgPool2d(2), Flatten(), Linear(16, 5))",
+        (2, 3, 20, 20),
+        0,
+    ),
     ("TransformerEncoderLayer(16, 4, dim_feedforward=32, batch_first=True)", (2, 7, 16), 0),
     ("LSTM(8, 16, num_layers=2)", (5, 3, 8), 2 * 5 * 3 * 4 * 16 * (8 + 16 + 16 + 16)),
     ("Bilinear(3, 4, 5)", (6, 3), (6, 4), None),
@@ -166,7 +233,11 @@ summaries = [
 def summary():
     for spec, *shapes, flops in summaries:
         net = eval("torch.nn." + spec, {"torch": torch, **vars(torch.nn)}).eval()
-        with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        with FlopCounterMode(
+            display=False
+        ) as counter, torch.no_grad(), torch.nn.attention.sdpa_kernel(
+            torch.nn.attention.SDPBackend.MATH
+        ):
             torch.backends.mha.set_fastpath_enabled(False)
             net(*(torch.randn(shape) for shape in shapes))
         arguments = []
@@ -177,9 +248,17 @@ def summary():
         if code:
             continue
         told = json.loads(out)
-        check("parameters of " + spec, told["parameters"] == sum(p.numel() for p in net.parameters()), told["parameters"])
+        check(
+            "parameters of " + spec,
+            told["parameters"] == sum(p.numel() for p in net.parameters()),
+            told["parameters"],
+        )
         if flops is not None:
-            check("FLOPs of " + spec, told["flops"] == (flops or counter.get_total_flops()), told["flops"])
+            check(
+                "FLOPs of " + spec,
+                told["flops"] == (flops or counter.get_total_flops()),
+                told["flops"],
+            )
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes files/python.safetensors with the reference library and files/*.npy with NumPy, for the tests to read, and checks that
-# files/tenon.safetensors and files/tenon-*.npy, which Tenon wrote (TENON_TEST_WRITE_FILES=1), read back as they should.
+# Writes files/python.safetensors with the reference library and files/*.npy with NumPy, for the
+# tests to read, and checks that files/tenon.safetensors and files/tenon-*.npy, which Tenon wrote
+# (TENON_TEST_WRITE_FILES=1), read back as they should.
 #   python make_files.py            both
-#   python make_files.py --check    the second alone; ends with 77 where the library is not installed
+#   python make_files.py --check    only the second; ends with 77 if the library is not installed
 import os
 import sys
 
@@ -17,14 +18,14 @@ except ImportError as missing:
     sys.exit(77)
 
 here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
-odd = torch.tensor([1.5, -0.0, float("inf"), 2.0 ** -149, float("nan")])
+odd = torch.tensor([1.5, -0.0, float("inf"), 2.0**-149, float("nan")])
 tensors = {
     "0.weight": torch.arange(6, dtype=torch.float32).reshape(2, 3) / 4,
     "0.bias": torch.tensor([-1.0, 1.0]),
     "double": torch.tensor([[0.1], [1e300]], dtype=torch.float64),
     "half": torch.tensor([1.0, -0.5, 65504.0], dtype=torch.float16),
     "brain": torch.tensor([1.0, -0.5, 3e38], dtype=torch.bfloat16),
-    "long": torch.tensor([-(2 ** 63), 2 ** 63 - 1]),
+    "long": torch.tensor([-(2**63), 2**63 - 1]),
     "int": torch.tensor([-5, 7], dtype=torch.int32),
     "short": torch.tensor([-300], dtype=torch.int16),
     "byte": torch.tensor([0, 255], dtype=torch.uint8),
@@ -54,7 +55,11 @@ if "--check" not in sys.argv:
         numpy.save(os.path.join(here, name + ".npy"), array)
     with open(os.path.join(here, "version2.npy"), "wb") as file:
         numpy.lib.format.write_array(file, second, version=(2, 0))
-    save_file(tensors, os.path.join(here, "python.safetensors"), metadata={"format": "pt", "note": "a b\n%d"})
+    save_file(
+        tensors,
+        os.path.join(here, "python.safetensors"),
+        metadata={"format": "pt", "note": "a b\n%d"},
+    )
 
 path = os.path.join(here, "tenon.safetensors")
 read = load_file(path)

@@ -61,7 +61,8 @@ static inline void expect_same_value(const char *name, tn_value a, tn_value b)
     } else if (a.kind == TN_VALUE_BYTES) {
         ck_assert_uint_eq(a.count, b.count);
         ck_assert(memcmp(a.as.s, b.as.s, a.count) == 0);
-    } else if (a.kind == TN_VALUE_LIST || a.kind == TN_VALUE_TUPLE) {
+    } else if (a.kind == TN_VALUE_LIST || a.kind == TN_VALUE_TUPLE || a.kind == TN_VALUE_DICT ||
+               a.kind == TN_VALUE_COMPLEX) {
         ck_assert_uint_eq(a.count, b.count);
         for (uint32_t i = 0; i < a.count; i++)
             expect_same_value(name, a.as.list[i], b.as.list[i]);
@@ -109,6 +110,12 @@ static inline tn_state *sample(bool rich)
     tn_tensor *tied = tn_tensor_full(TN_SHAPE(2, 3), 0.5, TN_F32, NULL);
     tn_value inner[] = { tn_value_int(INT64_MIN), tn_value_tensor(bits(TN_F32, odd, 2)),
                          tn_value_string("a\\b\n\"c\" ä") };
+    tn_value parts[] = { tn_value_float(0.1), tn_value_float(-0.0) };
+    tn_value entries[] = {
+        tn_value_string("a\nb"), tn_value_tensor(tied),
+        tn_value_int(3),         { .kind = TN_VALUE_COMPLEX, .count = 2, .as = { .list = parts } },
+        tn_value_none(),         tn_value_dict(NULL, 0)
+    };
     tn_value outer[] = { { .kind = TN_VALUE_TUPLE, .count = 3, .as = { .list = inner } },
                          { .kind = TN_VALUE_NONE },
                          tn_value_tensor(tied) };
@@ -124,6 +131,7 @@ static inline tn_state *sample(bool rich)
         tn_state_set_value(state, "float", tn_value_float(0.1));
         tn_state_set_value(state, "true", tn_value_bool(true));
         tn_state_set_value(state, "empty list", (tn_value){ .kind = TN_VALUE_LIST });
+        tn_state_set_value(state, "dict", tn_value_dict(entries, 6));
     }
     tn_state_set(state, "truth", bits(TN_BOOL, truths, 3));
     tn_state_set(state, "half", bits(TN_F16, halves, 3));

@@ -397,7 +397,7 @@ START_TEST(what_is_no_regular_file_is_left_alone)
     ck_assert_int_eq(tn_state_save(state, sub), TN_ERR_IO);
     expect_failure(TN_ERR_IO, "Is a directory");
     ck_assert_ptr_null(tn_state_load(sub));
-    expect_failure(TN_ERR_IO, "Is a directory");
+    expect_failure(TN_ERR_IO, "no file of tensors");
     ck_assert_int_eq(tn_state_save(state, "no-such-folder/x.tst"), TN_ERR_IO);
     ck_assert_int_eq(tn_error_last()->native, ENOENT);
     expect_failure(

@@ -92,7 +92,7 @@ START_TEST(what_npy_cannot_hold_is_refused_and_nothing_is_written)
         "not.npy: tensor \"a\": wrong dtype, got bfloat16; expected one that npy can store");
     tn_state_set(state, "a", tn_tensor_empty(TN_SHAPE(1), TN_F32, tn_device_find("meta")));
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "\"a\": no values to save, got one on meta:0");
+    expect_failure(TN_ERR_VALUE, "\"a\": no values to save, got a tensor on meta:0");
     tn_state_set(state, "b", tn_tensor_full(TN_SHAPE(1), 1, TN_F32, NULL));
     ck_assert_int_eq(tn_state_save(state, "not.npy"), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "npy: wrong number of tensors, got 2");
@@ -163,7 +163,7 @@ START_TEST(hostile_headers_are_refused_with_words)
     header("{'descr':'<f4','shape':(2,)}", 8, "descr, fortran_order or shape: missing");
     header("{'descr' '<f4'}", 8, "colon: missing");
     header("{'descr':'<f4','fortran_order':0,'shape':(2,)}", 8, "expected True or False");
-    header("{'descr':<f4}", 8, "string: missing; expected one in quotes");
+    header("{'descr':<f4}", 8, "string: missing; expected a string in quotes");
     header("{'descr':'<f4}", 8, "string: not terminated");
     header("{'de\\'scr':'<f4'}", 8, "a backslash");
     header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8,

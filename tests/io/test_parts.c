@@ -143,9 +143,10 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
         const char *text, *words;
     } cases[] = {
         { "{\"weight_map\": {\"t0\": \"../x.safetensors\"}}",
-          "expected a file in the same folder" },
-        { "{\"weight_map\": {\"t0\": \"/etc/passwd\"}}", "expected a file in the same folder" },
-        { "{\"weight_map\": {\"t0\": \"\"}}", "expected a file in the same folder" },
+          "expected the name of a file in the same folder" },
+        { "{\"weight_map\": {\"t0\": \"/etc/passwd\"}}",
+          "expected the name of a file in the same folder" },
+        { "{\"weight_map\": {\"t0\": \"\"}}", "expected the name of a file in the same folder" },
         { "{\"weight_map\": {\"t0\": \"gone.safetensors\"}}", "cannot open" },
         { "{\"weight_map\": {\"t0\": 7}}", "expected a string" },
         { "{\"weight_map\": {\"t0\": \"model.safetensors.index.json\"}}",
@@ -159,7 +160,7 @@ START_TEST(an_index_that_cannot_be_right_is_refused)
         { "{", "index, byte" },
         { "{\"weight_map\": {\"t0\": \"a\\u0000.safetensors\"}}", "index, byte" },
         { "{\"weight_map\": {\"t0\": \"a\\nb\"}}", "cannot open" },
-        { "{\"weight_map\": {\"t0\": \"..\"}}", "expected a file in the same folder" },
+        { "{\"weight_map\": {\"t0\": \"..\"}}", "expected the name of a file in the same folder" },
         { "{\"weight_map\": {\"t0\": \"fifo\"}}", "not a regular file" },
         { "{\"weight_map\": {\"t0\": \"sub\"}}", "Is a directory" },
         { "{\"weight_map\": {\"t0\": \"loop\"}}", "cannot open" },

@@ -270,8 +270,9 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE_TENSOR("K\0", "K\2\x85", "K\1\x85", NULL);
     JUDGE_TENSOR("K\1", "K\1\x85", "K\7\x85", NULL);
     JUDGE_TENSOR("K\2", "K\0\x85", "K\1\x85", NULL);
-    JUDGE_TENSOR("K\1", "K\2\x85", "K\1\x85",
-                 "beyond its storage; expected sizes, strides and offset within its 2 elements");
+    JUDGE_TENSOR(
+        "K\1", "K\2\x85", "K\1\x85",
+        "beyond its storage; expected sizes, strides and offset within the storage's 2 elements");
     JUDGE_TENSOR("K\0", "K\2\x85", "K\2\x85", "beyond its storage");
     JUDGE_TENSOR("K\3", "K\0\x85", "K\1\x85", "beyond its storage");
     JUDGE_TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85", "tensor: wrong arguments");
@@ -305,8 +306,8 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE("I1\n.].", "opcode INT of protocol 0: not supported");
     JUDGE("\xff.].", "unknown opcode, got ff");
     JUDGE(".].", "stack: too few values");
-    JUDGE("K\1K\2.].", "values: several left");
-    JUDGE("(K\1.].", "mark: left");
+    JUDGE("K\1K\2.].", "stack: several values at the end");
+    JUDGE("(K\1.].", "stack: a mark is left");
     JUDGE("t.].", "mark: missing");
     JUDGE("K\1(\x85.].", "stack: too few values"); /* what is below a mark is out of reach */
     JUDGE("K\1K\1a.].", "append: wrong type; expected a list");
@@ -318,7 +319,8 @@ START_TEST(hostile_pickles_are_refused_with_words)
     JUDGE("Nr\xff\xff\xff\xff.].", "index of the memo: too large");
     JUDGE("K\1)R.].", "call: wrong type; expected a name");
     JUDGE("ccollections\nOrderedDict\n]R.].", "call: wrong type; expected a name");
-    JUDGE("ccollections\nOrderedDict\nK\1\x85R.].", "OrderedDict: wrong arguments; expected pairs");
+    JUDGE("ccollections\nOrderedDict\nK\1\x85R.].",
+          "OrderedDict: wrong arguments; expected a list");
     JUDGE("ctorch\nFloatStorage\n)R.].", "torch.FloatStorage: wrong arguments");
     JUDGE("]}b.].", "attributes: wrong type");
     JUDGE("K\1Q.].", "external object: wrong arguments; expected a storage");

@@ -230,7 +230,7 @@ START_TEST(what_the_format_cannot_hold_is_refused_with_the_name)
     state = tn_state_new();
     tn_state_set(state, "nothing", tn_tensor_empty(TN_SHAPE(1), TN_F32, tn_device_find("meta")));
     ck_assert_int_eq(tn_state_save(state, "not.safetensors"), TN_ERR_VALUE);
-    expect_failure(TN_ERR_VALUE, "\"nothing\": no values to save, got one on meta:0");
+    expect_failure(TN_ERR_VALUE, "\"nothing\": no values to save, got a tensor on meta:0");
     ck_assert_int_ne(access("not.safetensors", F_OK), 0);
     tn_state_drop(state);
 }
@@ -273,7 +273,7 @@ START_TEST(hostile_headers_are_refused_with_words)
            "tensors: wrong size, got 8 bytes; expected all 9 bytes");
     refuse("{}", 3, "tensors: wrong size, got 0 bytes; expected all 3 bytes");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}", 12,
-           "data: gap before them");
+           "data: gap before the data");
     refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
            "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}",
            6, "overlap");

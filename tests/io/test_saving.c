@@ -28,7 +28,7 @@ static const struct {
     { "a file that cannot be made", 1u << CALL_OPEN, EMFILE, true, false },
     { "a sync that fails", 1u << CALL_SYNC, EIO, false, false },
     { "a sync that fails, with names", 1u << CALL_SYNC, EIO, false, true },
-    { "a disk without room for a name", 1u << CALL_LINK, ENOSPC, true, false },
+    { "a disk without space for a name", 1u << CALL_LINK, ENOSPC, true, false },
     { "a rename that fails", 1u << CALL_RENAME, EBUSY, true, false },
     { "a rename that fails, with names", 1u << CALL_RENAME, EBUSY, true, true },
 };

@@ -280,9 +280,9 @@ static const struct {
     { "..", "it is a folder" },
     { "", "it is empty" },
     { "net.mod", "it is in use" },
-    { "link.bin", "a link; it is not replaced" },
-    { "sub", "a folder; it is not replaced" },
-    { "pipe", "not a regular file; it is not replaced" },
+    { "link.bin", "a link; only a regular file can be replaced" },
+    { "sub", "a folder; only a regular file can be replaced" },
+    { "pipe", "not a regular file; only a regular file can be replaced" },
 };
 
 START_TEST(names_that_lead_elsewhere_are_refused_when_written)

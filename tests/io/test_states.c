@@ -192,7 +192,7 @@ START_TEST(texts_that_nobody_wrote_are_refused_with_their_line)
         fclose(file);
         tn_state_drop(state);
         ck_assert_msg(tn_state_load("x.safetensors") == NULL, "%d", i);
-        expect_failure(TN_ERR_FORMAT, "x.safetensors: text tenon.values, line ");
+        expect_failure(TN_ERR_FORMAT, "x.safetensors: metadata tenon.values, line ");
     }
     leave_folder();
 }

@@ -2,8 +2,10 @@
 #
 # Networks and files compared with PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
+# networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines.
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-EXTRA_DIST += %D%/make_models.py %D%/files
+EXTRA_DIST += %D%/make_models.py %D%/networks.py %D%/network_lines.sh %D%/files
+TESTS += %D%/network_lines.sh
 .PHONY: models
 
 if HAVE_CHECK
@@ -14,7 +16,8 @@ TESTS += %D%/test_models
 %C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_models_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
-models: all tests/models/test_models
+models: all tests/models/test_models $(TN_NETWORKS)
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/networks.py $(builddir) || test $$? -eq 77
 endif
 endif

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Four networks as PyTorch computes them, for tests/models/test_models.c: weights, input, target, result, loss, and after backward
-# the gradient of the input and of every parameter and what became of the buffers.
+# Four networks as PyTorch computes them, for tests/models/test_models.c: weights, input, target,
+# result, loss, and after backward the gradient of the input and of every parameter and what became
+# of the buffers.
 #   make_models.py FOLDER [SEED]          writes NAME.safetensors for each
-#   make_models.py --live SOURCE BUILD    (make models) makes them anew: what is committed is what PyTorch says, within rounding; then
-#                                         the test with the weights and inputs of another seed
-# PyTorch computes in float64 with weights and inputs that are float32 numbers; what is written is rounded to float32. The names of the
-# parameters are those that the specs in test_models.c give. --live ends with 77 where PyTorch or safetensors is not installed.
+#   make_models.py --live SOURCE BUILD    (make models) makes them anew and compares them with the
+#                                         committed files, within rounding; then runs the test with
+#                                         the weights and inputs of another seed
+# PyTorch computes in float64 with weights and inputs that are float32 numbers; what is written is
+# rounded to float32. The names of the parameters are those that the specs in test_models.c give.
+# --live ends with 77 where PyTorch or safetensors is not installed.
 import os
 import subprocess
 import sys
@@ -32,7 +35,9 @@ class Residual(nn.Module):  # as Tenon's: the branch in order, then the shortcut
         self.conv2 = nn.Conv2d(outer, outer, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(outer)
         if inner != outer:
-            self.shortcut = nn.Sequential(nn.Conv2d(inner, outer, 1, stride, bias=False), nn.BatchNorm2d(outer))
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inner, outer, 1, stride, bias=False), nn.BatchNorm2d(outer)
+            )
 
     def forward(self, x):
         y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
@@ -51,22 +56,51 @@ class Tagger(nn.Module):
 
 
 def lenet5():
-    net = nn.Sequential(nn.Conv2d(1, 6, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
-                        nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10))
+    net = nn.Sequential(
+        nn.Conv2d(1, 6, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.Tanh(),
+        nn.Linear(120, 84),
+        nn.Tanh(),
+        nn.Linear(84, 10),
+    )
     return net, torch.randn(3, 1, 32, 32), torch.randint(10, (3,))
 
 
 def resnet18():
-    parts = OrderedDict(conv1=nn.Conv2d(3, 4, 7, 2, 3, bias=False), bn1=nn.BatchNorm2d(4), relu=nn.ReLU(), maxpool=nn.MaxPool2d(3, 2, 1))
+    parts = OrderedDict(
+        conv1=nn.Conv2d(3, 4, 7, 2, 3, bias=False),
+        bn1=nn.BatchNorm2d(4),
+        relu=nn.ReLU(),
+        maxpool=nn.MaxPool2d(3, 2, 1),
+    )
     for i, (inner, outer) in enumerate(((4, 4), (4, 8), (8, 16), (16, 32))):
-        parts["layer%d" % (i + 1)] = nn.Sequential(Residual(inner, outer, 2 if i else 1), Residual(outer, outer, 1))
-    parts["avgpool"], parts["flatten"], parts["fc"] = nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(), nn.Linear(32, 10)
+        parts["layer%d" % (i + 1)] = nn.Sequential(
+            Residual(inner, outer, 2 if i else 1), Residual(outer, outer, 1)
+        )
+    parts["avgpool"], parts["flatten"], parts["fc"] = (
+        nn.AdaptiveAvgPool2d((1, 1)),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
     return nn.Sequential(parts), torch.randn(4, 3, 48, 48), torch.randint(10, (4,))
 
 
 def transformer():
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, dim_feedforward=32, dropout=0.0, batch_first=True), 2)
-    return nn.Sequential(nn.Embedding(20, 16), encoder, nn.Flatten(0, 1), nn.Linear(16, 20)), torch.randint(20, (3, 7)), torch.randint(20, (21,))
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(16, 4, dim_feedforward=32, dropout=0.0, batch_first=True), 2
+    )
+    return (
+        nn.Sequential(nn.Embedding(20, 16), encoder, nn.Flatten(0, 1), nn.Linear(16, 20)),
+        torch.randint(20, (3, 7)),
+        torch.randint(20, (21,)),
+    )
 
 
 def lstm():
@@ -77,13 +111,22 @@ MODELS = (lenet5, resnet18, transformer, lstm)
 
 
 def narrow(t):
-    return t.detach().float().contiguous().clone() if t.is_floating_point() else t.detach().contiguous().clone()
+    return (
+        t.detach().float().contiguous().clone()
+        if t.is_floating_point()
+        else t.detach().contiguous().clone()
+    )
 
 
 def made(model, seed):
     torch.manual_seed(seed)
     net, x, target = model()
-    for name, p in net.named_parameters():  # copies of a layer, biases and norms are all alike when they are new
+    for (
+        name,
+        p,
+    ) in (
+        net.named_parameters()
+    ):  # copies of a layer, biases and norms are all alike when they are new
         with torch.no_grad():
             p.add_(torch.randn_like(p) * 0.1)
     net.double().train()
@@ -108,17 +151,29 @@ def write(folder, seed):
 
 def live(source, build):
     for model in MODELS:
-        fresh, held = made(model, 0), load_file(os.path.join(source, "tests/models/files", model.__name__ + ".safetensors"))
+        fresh, held = made(model, 0), load_file(
+            os.path.join(source, "tests/models/files", model.__name__ + ".safetensors")
+        )
         if sorted(fresh) != sorted(held):
             sys.exit("%s: other names than the committed file" % model.__name__)
         for name, t in fresh.items():
             difference = float((t.double() - held[name].double()).abs().max())
             if not difference <= 1e-6 * (1 + float(t.double().abs().max())):
-                sys.exit("%s: %s is %g away from the committed file" % (model.__name__, name, difference))
+                sys.exit(
+                    "%s: %s is %g away from the committed file" % (model.__name__, name, difference)
+                )
     with tempfile.TemporaryDirectory() as folder:
         write(folder, 1)
-        sys.exit(subprocess.run([os.path.join(build, "tests/models/test_models")], env=dict(os.environ, TN_TEST_MODELS=folder,
-                                TENON_PLUGIN_PATH=os.path.join(os.path.abspath(build), "plugins/.libs"))).returncode)
+        sys.exit(
+            subprocess.run(
+                [os.path.join(build, "tests/models/test_models")],
+                env=dict(
+                    os.environ,
+                    TN_TEST_MODELS=folder,
+                    TENON_PLUGIN_PATH=os.path.join(os.path.abspath(build), "plugins/.libs"),
+                ),
+            ).returncode
+        )
 
 
 if sys.argv[1] == "--live":

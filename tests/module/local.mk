@@ -21,10 +21,13 @@ TN_MODULE_TESTS = \
 	%D%/test_container \
 	%D%/test_layers \
 	%D%/test_lazy \
+	%D%/test_loss_weights \
 	%D%/test_make \
 	%D%/test_memory \
 	%D%/test_mode \
 	%D%/test_names \
+	%D%/test_options \
+	%D%/test_own_forward \
 	%D%/test_parameters \
 	%D%/test_paths \
 	%D%/test_pytorch \
@@ -35,6 +38,7 @@ TN_MODULE_TESTS = \
 	%D%/test_state_in \
 	%D%/test_state_out \
 	%D%/test_surroundings \
+	%D%/test_vision \
 	%D%/test_walks
 check_PROGRAMS += $(TN_MODULE_TESTS)
 TESTS += $(TN_MODULE_TESTS)
@@ -64,8 +68,14 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_lazy_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_make_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_make_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_loss_weights_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_loss_weights_LDADD = $(TN_LINK_TEST)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_options_LDADD = $(TN_LINK_TEST)
+%C%_test_own_forward_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_own_forward_LDADD = $(TN_LINK_TEST)
 %C%_test_paths_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -92,6 +102,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_mode_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_names_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_names_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_vision_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_vision_LDADD = $(TN_LINK_TEST)
 %C%_test_walks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_walks_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_parameters_CPPFLAGS = $(TN_TEST_CPPFLAGS)

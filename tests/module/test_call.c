@@ -149,7 +149,7 @@ START_TEST(a_failure_says_where_in_the_tree_once)
     ck_assert_str_eq(
         tn_error_text(),
         "in CircularPad1d: input: wrong number of dimensions, got 1; expected 2, or 3 with a "
-        "batch");
+        "batch dimension");
     tn_module_drop(pad);
     tn_error_clear();
     tn_module_drop(alone);

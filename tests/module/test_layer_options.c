@@ -28,16 +28,16 @@ static difference differences[] = {
     { "Unflatten", "unflattened_size", "-1", "one number is a row of one", 0 },
     { "GaussianNLLLoss", "eps", "*", "a variance is not raised to a negative number", 0 },
     { "Triplet*", "margin", "nan", "NaN is not greater than 0", 0 },
-    { "*CrossEntropyLoss", "label_smoothing", "*", "a share lies between 0 and 1", 0 },
+    { "*CrossEntropyLoss", "label_smoothing", "*", "a share is between 0 and 1", 0 },
     { "ZeroPad*", "padding", "()", "an empty row is a mistake", 0 },
     { "ConstantPad*", "padding", "()", "as above", 0 },
     { "CircularPad*", "padding", "-92*", "PyTorch's sum overflows", 0 },
     { "MaxUnpool*", "kernel_size", "0", "a window has an element", 0 },
     { "MaxUnpool*", "stride", "-1", "windows go forward", 0 },
     { "MaxUnpool*", "padding", "-1", "no padding is less than none", 0 },
-    { "Upsample", "scale_factor", "0.0", "PyTorch takes 0 beside a size for None", 0 },
+    { "Upsample", "scale_factor", "0.0", "PyTorch takes 0 together with a size for None", 0 },
     { "UpsamplingBilinear2d", "scale_factor", "0.0", "as above", 0 },
-    { "MultiheadAttention", "dropout", "*", "a probability lies between 0 and 1", 0 },
+    { "MultiheadAttention", "dropout", "*", "a probability is between 0 and 1", 0 },
     { "FractionalMaxPool*", "output_size", "0", "a result has an element", 0 },
     { "AdaptiveLog*", "div_value", "1e+308", "PyTorch's power overflows; clusters get 0 features",
       0 },
@@ -46,11 +46,16 @@ static difference differences[] = {
 
 /* Layers without a counterpart in PyTorch, and options that it has under no such name. */
 static const char *const unasked[] = {
+    "*Loss.pos_weight", /* tensors in PyTorch: tests/module/test_loss_weights.c */
+    "*Loss.weight",
     "CTCLoss.*",
     "ChannelShuffle.*",
+    "LayerNorm2d.*",
     "Lazy*.num_features",
     "LazyLinear.in_features",
     "NonDynamicallyQuantizableLinear.*",
+    "Permute.*",
+    "StochasticDepth.*",
     NULL,
 };
 

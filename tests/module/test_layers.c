@@ -280,7 +280,10 @@ START_TEST(recurrent_layers_respect_lengths)
         ck_assert_msg(tn_module_call_pack(net, in, out) == TN_OK, "%s: %s", specs[i],
                       tn_error_text());
         ck_assert_int_eq(tn_tensor_copy_out(tn_pack_tensor(out, 0), y, sizeof y), TN_OK);
-        ck_assert_int_eq(tn_tensor_copy_out(tn_pack_tensor(out, 1), h, sizeof h), TN_OK);
+        tn_value states = tn_pack_at(out, 1);
+        if (states.kind == TN_VALUE_TUPLE)
+            states = states.as.list[0];
+        ck_assert_int_eq(tn_tensor_copy_out(states.as.tensor, h, sizeof h), TN_OK);
         for (int k = 0; k < 3; k++) {
             ck_assert(y[2 * 6 + 3 + k] == 0 && y[3 * 6 + 3 + k] == 0); /* behind the end */
             ck_assert(y[6 + 3 + k] != 0 && h[3 + k] == y[6 + 3 + k]);
@@ -290,6 +293,59 @@ START_TEST(recurrent_layers_respect_lengths)
         tn_pack_drop(out);
         tn_module_drop(net);
     }
+}
+END_TEST
+
+static tn_status note_arities(void *user, tn_module *module, const tn_pack *input,
+                              const tn_pack *output, tn_pack *replacement, tn_hook_outcome *outcome)
+{
+    int64_t *arities = user;
+
+    (void)module, (void)replacement, (void)outcome;
+    arities[0] = tn_pack_count(input);
+    arities[1] = tn_pack_count(output);
+    arities[2] = tn_pack_at(output, tn_pack_count(output) - 1).kind;
+    return TN_OK;
+}
+
+/* A hook sees what a hook in PyTorch sees: x, (h, c) and output, (h, c). */
+START_TEST(an_lstm_takes_and_returns_its_states_as_a_tuple)
+{
+    TN_SCOPE;
+    tn_module *net = parsed("LSTM(2, 3)"), *cell = parsed("LSTMCell(2, 3)");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(4, 2, 2), 0.5, TN_F32, NULL), *flat[3], *out[3];
+    tn_tensor *state = tn_tensor_full(TN_SHAPE(1, 2, 3), 0.25, TN_F32, NULL);
+    tn_value states[3] = { tn_value_tensor(state), tn_value_tensor(state), tn_value_int(1) };
+    tn_pack *in = tn_pack_new(), *results = tn_pack_new();
+    int64_t arities[3] = { 0 };
+
+    tn_module_hook_forward(net, note_arities, 0, arities, NULL);
+    ck_assert_int_eq(tn_pack_add(in, NULL, tn_value_tensor(x)), TN_OK);
+    ck_assert_int_eq(tn_pack_add(in, NULL, tn_value_tuple(states, 2)), TN_OK);
+    ck_assert_msg(tn_module_call_pack(net, in, results) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(arities[0], 2);
+    ck_assert_int_eq(arities[1], 2);
+    ck_assert_int_eq(arities[2], TN_VALUE_TUPLE);
+    flat[0] = x;
+    flat[1] = flat[2] = state;
+    ck_assert_msg(tn_module_call_many(net, flat, 3, out, 3) == TN_OK, "%s", tn_error_text());
+    ck_assert_double_eq(tn_item(tn_sum(out[2], NULL)),
+                        tn_item(tn_sum(tn_pack_at(results, 1).as.list[1].as.tensor, NULL)));
+    flat[1] = flat[2] = TN_NONE; /* as if they were absent */
+    ck_assert_msg(tn_module_call_many(net, flat, 3, out, 1) == TN_OK, "%s", tn_error_text());
+    tn_pack_drop(results);
+    results = tn_pack_new();
+    ck_assert_int_eq(tn_pack_set(in, 1, tn_value_tuple(states, 3)), TN_OK);
+    ck_assert_int_eq(tn_module_call_pack(net, in, results), TN_ERR_TYPE);
+    ck_assert(strstr(tn_error_text(), "LSTM: hx: wrong type; expected a tuple of two") != NULL);
+    tn_error_clear();
+    ck_assert_int_eq(tn_pack_set(in, 1, tn_value_tensor(state)), TN_OK);
+    ck_assert_int_eq(tn_module_call_pack(cell, in, results), TN_ERR_TYPE);
+    tn_error_clear();
+    tn_pack_drop(in);
+    tn_pack_drop(results);
+    tn_module_drop(net);
+    tn_module_drop(cell);
 }
 END_TEST
 
@@ -305,6 +361,7 @@ int main(void)
         inits_refuse_what_pytorch_refuses_ini_010,
         an_init_of_a_parameter_is_not_recorded_ini_006,
         recurrent_layers_respect_lengths,
+        an_lstm_takes_and_returns_its_states_as_a_tuple,
         NULL,
     };
     return suite_run("layers", tests);

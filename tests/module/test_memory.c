@@ -5,6 +5,7 @@
  * old one or the new one. */
 #include "tests/module/toy_layers.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -302,6 +303,51 @@ START_TEST(each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4)
 }
 END_TEST
 
+/* Returns the loss of AdaptiveLogSoftmaxWithLoss, whose forward pass loops over clusters; NaN after
+ * a failure. */
+static double adaptive_loss(tn_module *layer, tn_tensor *x, tn_tensor *target)
+{
+    tn_pack *input = tn_pack_new(), *output = tn_pack_new();
+    double loss = NAN;
+    if (input != NULL && output != NULL && tn_pack_add(input, NULL, tn_value_tensor(x)) == TN_OK &&
+        tn_pack_add(input, NULL, tn_value_tensor(target)) == TN_OK &&
+        tn_module_call_pack(layer, input, output) == TN_OK)
+        loss = tn_item(tn_pack_tensor(output, 1));
+    tn_pack_drop(input);
+    tn_pack_drop(output);
+    return loss;
+}
+
+START_TEST(a_failure_of_memory_in_a_loop_over_clusters_is_no_other_loss)
+{
+    TN_SCOPE;
+    const int64_t classes[] = { 0, 2, 4, 5, 7, 3 };
+    tn_module *layer = tn_module_new("AdaptiveLogSoftmaxWithLoss(4, 8, (2, 4, 6))");
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(6, 4), 0.1, TN_F32, NULL);
+    tn_tensor *target = tn_tensor_from(classes, TN_I64, TN_SHAPE(6));
+    int failures = 0;
+    bool reached = true;
+    x = tn_cumsum(x, 0, NULL);
+    double expected = adaptive_loss(layer, x, target);
+    ck_assert_msg(!tn_failed() && expected > 0, "%s", tn_error_text());
+    for (uint64_t n = 1; reached; n++) {
+        TN_SCOPE;
+        ck_assert_uint_lt(n, 10000);
+        tn__memory_fail(n);
+        double loss = adaptive_loss(layer, x, target);
+        reached = tn__memory_fail(0) >= n;
+        ck_assert_msg(!tn_failed() || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
+                      tn_error_text());
+        ck_assert_msg(isnan(loss) ? tn_failed() : loss == expected,
+                      "allocation %d: loss %g, expected %g", (int)n, loss, expected);
+        failures += tn_failed();
+        tn_error_clear();
+    }
+    ck_assert_int_gt(failures, 20);
+    tn_module_drop(layer);
+}
+END_TEST
+
 /* More channels than the smallest piece of scratch memory can hold. */
 START_TEST(a_convolution_of_many_channels_writes_only_into_its_memory)
 {
@@ -331,6 +377,7 @@ int main(void)
                                    what_is_refused_half_way_loses_nothing_law_4,
                                    a_value_of_a_state_that_is_replaced_is_given_back,
                                    each_allocation_of_an_init_of_a_matrix_fails_in_turn_law_4,
+                                   a_failure_of_memory_in_a_loop_over_clusters_is_no_other_loss,
                                    a_convolution_of_many_channels_writes_only_into_its_memory,
                                    NULL };
     if (tn_set_allocator(&own) != TN_OK)

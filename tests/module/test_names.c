@@ -541,7 +541,7 @@ START_TEST(a_computed_slot_fails_with_words)
     expect_failure(TN_ERR_ATTR, "computed slot 'x' of Sequential: cannot be set");
     ck_assert_int_eq(tn_module_add_computed(m, "x", &mute, NULL), TN_OK);
     ck_assert_ptr_null(tn_module_get(m, "x"));
-    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential: returned nothing");
+    expect_failure(TN_ERR_RUNTIME, "'x' of Sequential: get: returned NULL");
     tn_module_drop(m);
 }
 END_TEST

@@ -107,6 +107,29 @@ static void load(struct run *r)
     ck_assert_int_eq(tn_module_train(r->module, r->train), TN_OK);
 }
 
+/* The tensors of a result, those within tuples in their order. */
+static void take_results(struct run *r, tn_value value)
+{
+    if (value.kind == TN_VALUE_TENSOR)
+        r->out[r->n_out++] = tn_keep(value.as.tensor);
+    for (uint32_t i = 0; value.kind == TN_VALUE_TUPLE && i < value.count; i++)
+        take_results(r, value.as.list[i]);
+}
+
+/* The arguments; those of an LSTM with states are two, as in PyTorch: x, (h, c). */
+static void add_inputs(struct run *r, tn_pack *input)
+{
+    bool states = strncmp(name, "LSTM", 4) == 0 && r->n_in == 3;
+    tn_value values[MOST];
+
+    for (int64_t i = 0; i < r->n_in; i++)
+        values[i] = tn_value_tensor(r->in[i]);
+    for (int64_t i = 0; i < (states ? 1 : r->n_in); i++)
+        ck_assert_int_eq(tn_pack_add(input, NULL, values[i]), TN_OK);
+    if (states)
+        ck_assert_int_eq(tn_pack_add(input, NULL, tn_value_tuple(values + 1, 2)), TN_OK);
+}
+
 static void call(struct run *r)
 {
     tn_pack *input, *output;
@@ -119,13 +142,11 @@ static void call(struct run *r)
         with_grad(r->in[0]);
     input = tn_pack_new();
     output = tn_pack_new();
-    for (int64_t i = 0; i < r->n_in; i++)
-        ck_assert_int_eq(tn_pack_add(input, NULL, tn_value_tensor(r->in[i])), TN_OK);
+    add_inputs(r, input);
     ck_assert_msg(tn_module_call_pack(r->module, input, output) == TN_OK, "%s: %s", name,
                   tn_error_text());
-    r->n_out = tn_pack_count(output);
-    for (int64_t i = 0; i < r->n_out; i++)
-        r->out[i] = tn_keep(tn_pack_tensor(output, i));
+    for (int64_t i = 0; i < tn_pack_count(output); i++)
+        take_results(r, tn_pack_at(output, i));
     tn_pack_drop(input);
     tn_pack_drop(output);
 }
@@ -243,10 +264,10 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
     refused("Conv2d(4, 4, 3, stride=2, padding='same')", TN_ERR_VALUE,
             "stride: not possible with padding='same', got 2");
     refused("Conv2d(4, 4, (3, 3, 3))", TN_ERR_VALUE,
-            "kernel_size: wrong count, got 3; expected one number, or 2 of them");
+            "kernel_size: wrong count, got 3; expected 1 or 2 numbers");
     refused("Conv2d(4, 4, 0)", TN_ERR_VALUE, "kernel_size: out of range, got 0");
     refused("ConvTranspose2d(4, 4, 3, padding='same')", TN_ERR_VALUE,
-            "padding: wrong value; expected one number");
+            "padding: wrong value; expected 1 or 2 numbers");
     refused("GroupNorm(3, 4)", TN_ERR_VALUE, "num_channels 4 must be divisible by num_groups 3");
     refused("Dropout(1.5)", TN_ERR_VALUE, "between 0 and 1, but got 1.5");
     refused("Embedding(3, 2, padding_idx=3)", TN_ERR_VALUE, "padding_idx 3");
@@ -261,7 +282,7 @@ START_TEST(layers_refuse_what_pytorchs_refuse)
             "output_size or output_ratio: wrong number, got none");
     refused("FractionalMaxPool2d(2, 3, 0.5)", TN_ERR_VALUE, "got both");
     refused("FractionalMaxPool2d(0, 3)", TN_ERR_VALUE, "kernel_size: out of range, got 0");
-    refused("FractionalMaxPool3d((2, 2), 3)", TN_ERR_VALUE, "one number, or 3 of them");
+    refused("FractionalMaxPool3d((2, 2), 3)", TN_ERR_VALUE, "1 or 3 numbers");
     refused("FractionalMaxPool3d(2, output_ratio=1.5)", TN_ERR_VALUE, "between 0 and 1");
     refused("TransformerEncoderLayer(4, 3)", TN_ERR_VALUE, "divisible by num_heads");
     refused("TransformerEncoderLayer(4, 2, activation='tanh')", TN_ERR_RUNTIME,

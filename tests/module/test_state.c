@@ -19,6 +19,15 @@ START_TEST(a_state_keeps_order_replaces_in_place_and_has_text_beside)
     tn_tensor *other = tn_tensor_full(TN_SHAPE(3), 1, TN_F32, NULL);
     tn_state_set(state, "t57", other);
     ck_assert_ptr_eq(tn_state_tensor(state, 57), other);
+    ck_assert_ptr_eq(tn_state_get(state, "t57"), other);
+    ck_assert_ptr_null(tn_state_get(state, "encoder"));
+    expect_failure(TN_ERR_KEY, "state: no entry \"encoder\"; it has 100 entries, the first \"t0\"");
+    ck_assert_ptr_null(tn_state_get(state, "t99x"));
+    expect_failure(TN_ERR_KEY, "state: no entry \"t99x\"; did you mean \"t99\"?");
+    ck_assert_int_eq(tn_state_set_value(state, "word", tn_value_string("v")), TN_OK);
+    ck_assert_ptr_null(tn_state_get(state, "word"));
+    expect_failure(TN_ERR_TYPE, "state entry \"word\": wrong kind, got string");
+    ck_assert_int_eq(tn_state_remove(state, "word"), TN_OK);
     ck_assert_int_eq(tn_state_count(state), 100);
     ck_assert_int_eq(tn_state_set(state, "x", TN_NONE), TN_ERR_TYPE);
     tn_error_clear();

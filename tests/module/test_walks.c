@@ -280,6 +280,30 @@ START_TEST(walks_refuse_what_they_do_not_know_and_end_with_a_failing_visit)
 }
 END_TEST
 
+START_TEST(a_walk_may_be_a_loop)
+{
+    tn_module *m = parsed("Sequential(Linear(2, 3), ReLU(), Linear(3, 1))");
+    const tn_walk_options options = { sizeof options, 0, "net", NULL };
+    tn_walk *walk = tn_walk_begin(m, TN_SLOT_PARAMETER, &options);
+    char text[256] = "";
+    for (const tn_visit *at = tn_walk_next(walk); at != NULL; at = tn_walk_next(walk)) {
+        ck_assert_int_eq(at->kind, TN_SLOT_PARAMETER);
+        strcat(strcat(text, at->path), " ");
+        if (strcmp(at->path, "net.0.weight") == 0) /* the walk keeps what it has yet to visit */
+            ck_assert_int_eq(tn_module_remove(m, "2"), TN_OK);
+    }
+    ck_assert_str_eq(text, "net.0.weight net.0.bias net.2.weight net.2.bias ");
+    ck_assert_ptr_null(tn_walk_next(walk));
+    tn_walk_end(walk);
+    walk = tn_walk_begin(NULL, TN_SLOT_PARAMETER, NULL);
+    ck_assert_ptr_null(walk);
+    expect_failure(TN_ERR_RUNTIME, "tn_walk_begin: module");
+    ck_assert_ptr_null(tn_walk_next(walk));
+    tn_walk_end(walk);
+    tn_module_drop(m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -292,6 +316,7 @@ int main(void)
         buffers_are_walked_as_parameters_are_trv_016,
         apply_goes_to_children_first_and_may_change_parameters_trv_018_trv_019_trv_020,
         walks_refuse_what_they_do_not_know_and_end_with_a_failing_visit,
+        a_walk_may_be_a_loop,
         NULL,
     };
     return suite_run("walks", tests);

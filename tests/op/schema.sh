@@ -30,14 +30,14 @@ refuses() {
 refuses 'before the first `op`' 'in x float'
 refuses 'is no keyword' 'op a' 'math y = x' 'inn x float'
 refuses 'op NAME' 'op Upper'
-refuses 'says no dtypes' 'op a' 'in x'
+refuses 'has no dtypes' 'op a' 'in x'
 refuses '`floats` is neither' 'op a' 'in x floats'
 refuses 'is no flag' 'op a' 'flags primitve'
 refuses 'is no option type' 'op a' 'opt p real 1.0 help'
 refuses 'default "x" of an int' 'op a' 'opt p int x help'
 refuses 'default "yes" of a bool' 'op a' 'opt p bool yes help'
 refuses '`arg` after `opt`' 'op a' 'opt p int 1 help' 'arg q int help'
-refuses 'is there twice' 'op a' 'math y = x' 'math y = x'
+refuses 'is given twice' 'op a' 'math y = x' 'math y = x'
 refuses 'has no `math` line' 'op a' 'in x float' 'out y'
 refuses 'has no output' 'op a' 'math y = x' 'in x float'
 refuses 'names no operand' 'op a' 'math y = x' 'in x float' 'out y' 'save z'
@@ -46,7 +46,7 @@ refuses 'has 3 alternatives for 2 operators' 'op a b' 'math y = {1|2|3}'
 refuses 'is for operators of one input' 'op a' 'layer A' 'math y = x' 'in x float' 'out y' \
     'opt p int 1 help'
 refuses 'needs the flag inplace' 'op a' 'layer A inplace' 'math y = x' 'in x float' 'out y'
-refuses 'revision 1 is there twice' 'op a' 'math y = x' 'out y' 'op b' 'math y = x' 'out y' 'op a'
+refuses 'revision 1 is defined twice' 'op a' 'math y = x' 'out y' 'op b' 'math y = x' 'out y' 'op a'
 
 for language in "${CC:-cc} -std=c11 -x c" "${CXX_CHECK:-} -std=c++17 -x c++"; do
     case $language in ' '*) echo "no C++ compiler: as C only"; continue ;; esac

@@ -5,22 +5,10 @@
 #include "core/op/internal.h"
 #include "tests/op/toy_device.h"
 #include "tests/op/suite.h"
+#include "tests/op/toy_op.h"
 
 /* ---- an operator of the test: y = x, marked by the kernel that ran -------------- */
 
-static tn_status like_infer(tn_infer *infer)
-{
-    const tn_view *x = infer->in[0];
-
-    infer->out[0].dtype = tn_view_dtype(x);
-    infer->out[0].ndim = x->ndim;
-    for (int32_t d = 0; d < x->ndim; d++)
-        infer->out[0].shape[d] = x->shape[d];
-    return TN_OK;
-}
-
-static const tn_operand one_in[] = { { "x", 0, TN_MASK_FLOAT } };
-static const tn_operand one_out[] = { { "y", 0, 0 } };
 #define TEST_OP(name_)                                                                             \
     TN_HEAD(tn_op_def), .name = name_, .math = "y = x", .help = "", .revision = 1,                 \
                         .inputs = one_in, .outputs = one_out, .n_inputs = 1, .n_outputs = 1,       \
@@ -381,16 +369,13 @@ static tn_status add_to_first(const tn_call *call)
     return TN_OK;
 }
 
-/* What an operator only reads may have been saved for a derivative, and is still good there. */
-START_TEST(only_inputs_that_are_written_count_as_changed)
+/* An operator without outputs that adds its second input to the first, and its kernel. */
+static void register_accumulate(const char *name)
 {
-    TN_SCOPE;
     static const tn_operand operands[] = { { "sum", TN_OPERAND_WRITTEN, TN_MASK_FLOAT },
                                            { "x", 0, TN_MASK_FLOAT } };
-    tn_op_def def = { TEST_OP("test_accumulate") };
-    tn_kernel_def kernel = MARK("test_accumulate", "cpu", "accumulate", 0);
-    tn_tensor *in[2] = { VEC(1, 2), VEC(3, 4) }, *w = LEAF(5, 6);
-    tn_tensor *read = tn_sum(tn_mul(w, in[1]), NULL), *written = tn_sum(tn_mul(w, in[0]), NULL);
+    tn_op_def def = { TEST_OP(name) };
+    tn_kernel_def kernel = MARK(name, "cpu", name, 0);
 
     def.inputs = operands;
     def.n_inputs = 2;
@@ -400,6 +385,16 @@ START_TEST(only_inputs_that_are_written_count_as_changed)
     kernel.run = add_to_first;
     ck_assert_int_eq(tn_register(&def), TN_OK);
     ck_assert_int_eq(tn_register(&kernel), TN_OK);
+}
+
+/* What an operator only reads may have been saved for a derivative, and is still good there. */
+START_TEST(only_inputs_that_are_written_count_as_changed)
+{
+    TN_SCOPE;
+    tn_tensor *in[2] = { VEC(1, 2), VEC(3, 4) }, *w = LEAF(5, 6);
+    tn_tensor *read = tn_sum(tn_mul(w, in[1]), NULL), *written = tn_sum(tn_mul(w, in[0]), NULL);
+
+    register_accumulate("test_accumulate");
     ck_assert_int_eq(tn_op_call(tn_op_find("test_accumulate", 0), in, 2, NULL, NULL, 0), TN_OK);
     HAS(in[0], 4, 6);
     HAS(in[1], 3, 4);
@@ -488,21 +483,10 @@ static void saw_end(void *user, uint64_t token, const tn_op_event *event)
 START_TEST(what_an_operator_writes_elsewhere_comes_back)
 {
     TN_SCOPE;
-    static const tn_operand operands[] = { { "sum", TN_OPERAND_WRITTEN, TN_MASK_FLOAT },
-                                           { "x", 0, TN_MASK_FLOAT } };
-    tn_op_def def = { TEST_OP("test_away") };
-    tn_kernel_def kernel = MARK("test_away", "cpu", "away", 0);
     tn_tensor *in[2];
     const float values[2] = { 1, -2 };
 
-    def.inputs = operands;
-    def.n_inputs = 2;
-    def.n_outputs = 0;
-    def.dispatch_input = 0;
-    def.infer = nothing_to_infer;
-    kernel.run = add_to_first;
-    ck_assert_int_eq(tn_register(&def), TN_OK);
-    ck_assert_int_eq(tn_register(&kernel), TN_OK);
+    register_accumulate("test_away");
     for (int i = 0; i < 2; i++) {
         in[i] = tn_tensor_empty(TN_SHAPE(2), TN_F32, toy_device());
         ck_assert_int_eq(tn_tensor_copy_in(in[i], values, sizeof values), TN_OK);

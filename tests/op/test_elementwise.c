@@ -109,8 +109,10 @@ START_TEST(targets_of_ctc_are_classes_and_not_the_blank)
             TN_ERR_RUNTIME, "target 0 of sequence 0: out of range, got -1");
     REFUSED(tn_ctc_loss(chances, tn_reshape(INTS(0, 2), TN_SHAPE(1, 2)), four, two, &o),
             TN_ERR_RUNTIME, "other than the blank 0");
-    REFUSED(tn_ctc_loss(chances, fits, INTS(5), two, &o), TN_ERR_RUNTIME, "input length 5 of 4");
-    REFUSED(tn_ctc_loss(chances, fits, INTS(-1), two, &o), TN_ERR_RUNTIME, "input length -1 of 4");
+    REFUSED(tn_ctc_loss(chances, fits, INTS(5), two, &o), TN_ERR_RUNTIME,
+            "got input length 5 (expected 0 to 4)");
+    REFUSED(tn_ctc_loss(chances, fits, INTS(-1), two, &o), TN_ERR_RUNTIME,
+            "got input length -1 (expected 0 to 4)");
     REFUSED(tn_ctc_loss(chances, fits, four, INTS(-1), &o), TN_ERR_RUNTIME, "target length -1");
     REFUSED(tn_ctc_loss(chances, fits, four, INTS(3), &o), TN_ERR_RUNTIME, "target length 3");
 }
@@ -224,6 +226,26 @@ START_TEST(parts_of_complex_numbers_are_views)
 }
 END_TEST
 
+/* Below eps the value is eps, above 1 - eps it is 1 - eps. If both hold, it is eps, as in PyTorch.
+ */
+START_TEST(logit_with_limits_that_cross)
+{
+    TN_SCOPE;
+    const double values[] = { 0.3, 0.5, 0.7, 0.9, NAN };
+    tn_logit_options options = TN_LOGIT_OPTIONS;
+    tn_tensor *x = tn_tensor_from(values, TN_F64, TN_SHAPE(5)), *y;
+
+    options.eps = 0.6;
+    y = tn_logit(x, &options);
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_double_eq_tol(at(y, 0), log(0.6 / 0.4), 1e-14);
+    ck_assert_double_eq_tol(at(y, 1), log(0.6 / 0.4), 1e-14);
+    ck_assert_double_eq_tol(at(y, 2), log(0.4 / 0.6), 1e-14);
+    ck_assert_double_eq_tol(at(y, 3), log(0.4 / 0.6), 1e-14);
+    ck_assert(isnan(at(y, 4)));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elementwise");
@@ -237,6 +259,7 @@ int main(void)
     tcase_add_test(tests, in_place_forms_write_into_their_input);
     tcase_add_test(tests, an_activation_in_place_keeps_the_gradient_right);
     tcase_add_test(tests, parts_of_complex_numbers_are_views);
+    tcase_add_test(tests, logit_with_limits_that_cross);
     tcase_add_test(tests, comparisons_record_nothing_and_logic_takes_any_dtype);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -3,22 +3,10 @@
  * Flags of operators and of their inputs: what the core does with inputs that are updated, which
  * combinations it refuses, and that those that programs read are there. */
 #include "tests/op/suite.h"
+#include "tests/op/toy_op.h"
 
 #include <tenon/contrib.h>
 
-static tn_status like_infer(tn_infer *infer)
-{
-    const tn_view *x = infer->in[0];
-
-    infer->out[0].dtype = tn_view_dtype(x);
-    infer->out[0].ndim = x->ndim;
-    for (int32_t d = 0; d < x->ndim; d++)
-        infer->out[0].shape[d] = x->shape[d];
-    return TN_OK;
-}
-
-static const tn_operand one_in[] = { { "x", 0, TN_MASK_FLOAT } };
-static const tn_operand one_out[] = { { "y", 0, 0 } };
 static const tn_operand two_in[] = {
     { "x", 0, TN_MASK_FLOAT },
     { "total", TN_OPERAND_NO_GRAD | TN_OPERAND_NO_PROMOTE | TN_OPERAND_UPDATED, TN_MASK_FLOAT }
@@ -148,13 +136,24 @@ START_TEST(flags_that_contradict_each_other_are_refused)
                                          TN_MASK_FLOAT } };
     static const tn_operand promoted[] = { { "x", TN_OPERAND_UPDATED | TN_OPERAND_NO_GRAD,
                                              TN_MASK_FLOAT } };
+    static const tn_operand index_type[] = { { "x", TN_OPERAND_FROM_I32, TN_MASK_FLOAT } };
+    static const tn_operand index_promoted[] = { { "x", TN_OPERAND_FROM_U8, TN_BIT(TN_I64) } };
+    static const tn_operand index_written[] = {
+        { "x", TN_OPERAND_FROM_I32 | TN_OPERAND_UPDATED | TN_OPERAND_NO_GRAD, TN_BIT(TN_I64) }
+    };
     tn_op_def def = operator_of("test_wrong", grad, 1, 0);
 
-    refused(&def, "expected TN_OPERAND_NO_GRAD with that");
+    refused(&def, "expected TN_OPERAND_NO_GRAD, and");
+    def = operator_of("test_wrong", index_type, 1, 0);
+    refused(&def, "expected dtypes TN_BIT(TN_I64)");
+    def = operator_of("test_wrong", index_promoted, 1, TN_OP_PROMOTE);
+    refused(&def, "inputs: TN_OPERAND_FROM_*; expected TN_OPERAND_NO_PROMOTE with it");
+    def = operator_of("test_wrong", index_written, 1, 0);
+    refused(&def, "expected an input that is only read");
     def = operator_of("test_wrong", both, 2, 0);
     refused(&def, "some are written and some updated");
     def = operator_of("test_wrong", promoted, 1, TN_OP_PROMOTE);
-    refused(&def, "TN_OPERAND_NO_PROMOTE where inputs are promoted");
+    refused(&def, "TN_OPERAND_NO_PROMOTE if the operator promotes");
     def = operator_of("test_wrong", promoted, 1, TN_OP_INPLACE);
     refused(&def, "cannot be a view or have an in-place form");
     def = operator_of("test_wrong", one_in, 1, TN_OP_POINTWISE | TN_OP_VIEW);

@@ -393,7 +393,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("numbers beside tensors");
+    Suite *suite = suite_create("numbers and tensors");
     TCase *t = tcase_create("numbers");
 
     tcase_add_test(t, a_number_that_the_type_cannot_hold_is_refused);

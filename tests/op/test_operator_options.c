@@ -22,7 +22,7 @@ static difference differences[] = {
     { "conv*", "stride", "*", "kernels count strides in 32 bits", 0 },
     { "max_pool1d", "stride", "*", "as above", 0 },
     { "conv1d", "auto_padding", "''", "PyTorch has it in padding", 0 },
-    { "cross_entropy", "label_smoothing", "*", "a share lies between 0 and 1", 0 },
+    { "cross_entropy", "label_smoothing", "*", "a share is between 0 and 1", 0 },
     { "gaussian_nll_loss", "eps", "*", "a variance is not raised to a negative number", 0 },
     { "normalize", "eps", "nan", "a length cannot be kept above NaN", 0 },
     { "im2col", "padding", "0", "one number stands for both dimensions", 0 },
@@ -33,8 +33,10 @@ static difference differences[] = {
     { "adaptive_*", "output_size", "0", "one number stands for all dimensions", 0 },
     { "max_unpool1d", "kernel", "0", "a window has an element", 0 },
     { "max_unpool1d", "padding", "-1", "no padding is less than none", 0 },
-    { "scaled_dot*", "dropout_p", "*", "a probability lies between 0 and 1", 0 },
+    { "scaled_dot*", "dropout_p", "*", "a probability is between 0 and 1", 0 },
     { "roll", "shifts", "-92*", "a shift counts modulo the size", 0 },
+    { "fft_rfftfreq", "n", "-1", "a number of samples is not negative", 0 },
+    { "polygamma", "n", "*", "factorials of larger orders are out of range", 0 },
     { NULL, NULL, NULL, NULL, 0 },
 };
 
@@ -318,7 +320,7 @@ static const char *kind_name(uint32_t kind)
         [TN_OPTION_KIND_INT] = "int",     [TN_OPTION_KIND_FLOAT] = "float",
         [TN_OPTION_KIND_INTS] = "ints",   [TN_OPTION_KIND_FLOATS] = "floats",
         [TN_OPTION_KIND_STRING] = "text", [TN_OPTION_KIND_BOOL] = "bool",
-        [TN_OPTION_KIND_DTYPE] = "dtype",
+        [TN_OPTION_KIND_DTYPE] = "dtype", [TN_OPTION_KIND_SCALAR] = "float"
     };
 
     return kind < sizeof names / sizeof *names ? names[kind] : NULL;

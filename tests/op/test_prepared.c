@@ -73,7 +73,7 @@ static tn_status weigh_prepare(const tn_call *call, tn_prepared_data *out)
     ck_assert_ptr_null(call->prepared);
     ck_assert_int_eq(toy_count(call->out[0]), toy_count(call->in[0]));
     if (seen.fail)
-        return tn_fail(TN_ERR_MEMORY, "no room for packed weights");
+        return tn_fail(TN_ERR_MEMORY, "no memory for packed weights");
     seen.constant = call->constant;
     if (seen.nothing || (call->constant & 2) == 0)
         return TN_OK;
@@ -227,7 +227,7 @@ START_TEST(a_constant_input_that_is_written_is_prepared_again)
     seen.fail = true;
     ck_assert_ptr_nonnull(tn_add_scalar_(w, 1));
     ck_assert_ptr_null(run(kept, x, w));
-    FAILED(TN_ERR_MEMORY, "test_weigh: prepare of kernel weigh: no room for packed weights");
+    FAILED(TN_ERR_MEMORY, "test_weigh: prepare of kernel weigh: no memory for packed weights");
     seen.fail = false;
     HAS(run(kept, x, w), 7, 8); /* the next run tries again */
     ck_assert_ptr_null(run(kept, x, VEC(7, 8)));
@@ -306,7 +306,7 @@ START_TEST(calls_that_cannot_be_kept_are_refused_with_words)
     ck_assert_ptr_null(tn_op_prepare(op, leaf, 2, NULL, 0));
     FAILED(TN_ERR_RUNTIME, "tn_op_prepare: test_weigh: an input requires grad");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("add", 0), mixed, 2, NULL, 0));
-    FAILED(TN_ERR_TYPE, "cast them to float32 first");
+    FAILED(TN_ERR_TYPE, "cast the inputs to float32 first");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("permute", 0), in, 1, NULL, 0));
     FAILED(TN_ERR_NOT_IMPLEMENTED, "it returns a view");
     ck_assert_ptr_null(tn_op_prepare(tn_op_find("square", 0), in, 2, NULL, 0));

@@ -3,7 +3,8 @@
 #
 # What PyTorch's modules say to each option at its extremes, for tests/module/test_layer_options.c:
 #
-#   test_layer_options --list | PYTHON-WITH-TORCH make_layer_options.py [TYPE]... > layer_options.txt
+#   test_layer_options --list |
+#       PYTHON-WITH-TORCH make_layer_options.py [TYPE]... > layer_options.txt
 #
 #   layer SPEC        built and called with the inputs that layers.txt has for it
 #   try OPTION VALUE VERDICT : SPEC        (the verdicts are those of option_values.py)
@@ -38,23 +39,32 @@ def read_layers():
             dtype, sizes = head.split()
             sizes = [] if sizes == "-" else [int(n) for n in sizes.split(",")]
             values = [float(v) for v in numbers.split()]
-            layers[-1][1].append(torch.tensor(values, dtype=torch.float64).to(NAMES[dtype]).reshape(sizes))
+            layers[-1][1].append(
+                torch.tensor(values, dtype=torch.float64).to(NAMES[dtype]).reshape(sizes)
+            )
     return layers
 
 
 def replaced(spec, option, value):
-    """The spec with one argument of the outermost call exchanged; None where the signature has no such name."""
+    """The spec with one argument of the outermost call exchanged.
+
+    None if the signature has no such name.
+    """
     call = ast.parse(spec, mode="eval").body
     names = list(inspect.signature(SCOPE[call.func.id].__init__).parameters)[1:]
     if call.func.id in ("RNN", "LSTM", "GRU"):
-        names = list(inspect.signature(nn.RNNBase.__init__).parameters)[2:10] + ["nonlinearity"] * (call.func.id == "RNN")
+        names = list(inspect.signature(nn.RNNBase.__init__).parameters)[2:10] + ["nonlinearity"] * (
+            call.func.id == "RNN"
+        )
     parts, there = [], False
     for i, argument in enumerate(call.args):
         there = there or names[i] == option
         parts.append(value if names[i] == option else ast.unparse(argument))
     for keyword in call.keywords:
         there = there or keyword.arg == option
-        parts.append("%s=%s" % (keyword.arg, value if keyword.arg == option else ast.unparse(keyword.value)))
+        parts.append(
+            "%s=%s" % (keyword.arg, value if keyword.arg == option else ast.unparse(keyword.value))
+        )
     if not there:
         parts.append("%s=%s" % (option, value))
     return "%s(%s)" % (call.func.id, ", ".join(parts)) if option in names else None
@@ -75,7 +85,9 @@ def main():
         word, kind, option, type_ = line.split()[:4]
         if word == "layer":
             options.setdefault(kind, []).append((option, type_))
-    print("# Written by make_layer_options.py with PyTorch %s." % torch.__version__.partition("+")[0])
+    print(
+        "# Written by make_layer_options.py with PyTorch %s." % torch.__version__.partition("+")[0]
+    )
     for spec, inputs in read_layers():
         torch.manual_seed(1)
         if sys.argv[1:] and spec.partition("(")[0] not in sys.argv[1:]:
@@ -86,7 +98,10 @@ def main():
             for value in EXTREMES[kind]:
                 text = replaced(spec, option, value)
                 if text is not None:
-                    print("try %s %s %s : %s" % (option, value, verdict(lambda: called(text, inputs)), text))
+                    print(
+                        "try %s %s %s : %s"
+                        % (option, value, verdict(lambda: called(text, inputs)), text)
+                    )
                     sys.stdout.flush()
 
 

@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What no function of PyTorch has a name for, and what the other scripts have few of:  PYTHON-WITH-TORCH make_primitives.py > primitives.txt
+# What no function of PyTorch has a name for, and what the other scripts have few of:
+#   PYTHON-WITH-TORCH make_primitives.py > primitives.txt
 from cases import *
 
-INF, NAN = float("inf"), float("nan")
-FLOATS = (F32, F64, F16, BF16)
-SHAPES = [("plain", (2, 3), {}), ("transposed", (3, 4), dict(order=(1, 0))), ("expanded", (1, 3), dict(expand=(4, 3))),
-          ("narrowed", (3, 5), dict(narrow=(1, 1, 3))), ("empty", (0, 3), {}), ("scalar", (), {})]
+SHAPES = [
+    ("plain", (2, 3), {}),
+    ("transposed", (3, 4), dict(order=(1, 0))),
+    ("expanded", (1, 3), dict(expand=(4, 3))),
+    ("narrowed", (3, 5), dict(narrow=(1, 1, 3))),
+    ("empty", (0, 3), {}),
+    ("scalar", (), {}),
+]
 
 
 def each(op, call, grad=True, floats=FLOATS, scalar=True, **options):
     for d in floats:
         for name, shape, more in SHAPES:
             if scalar or shape:
-                Case("%s/%s-%s" % (op, name, NAMES[d]), op, call, [x(*shape, dtype=d, grad=grad, **more)], **options)
+                Case(
+                    "%s/%s-%s" % (op, name, NAMES[d]),
+                    op,
+                    call,
+                    [x(*shape, dtype=d, grad=grad, **more)],
+                    **options
+                )
 
 
 for value in (2.5, -1.0):
@@ -27,7 +38,12 @@ for op in ("isnan", "isinf", "isfinite"):
     call = getattr(torch, op)
     each(op, call, grad=False)
     for d in FLOATS:
-        Case("%s/edges-%s" % (op, NAMES[d]), op, call, [n(data=[NAN, INF, -INF, 0.0, -0.0, 1.0], dtype=d)])
+        Case(
+            "%s/edges-%s" % (op, NAMES[d]),
+            op,
+            call,
+            [n(data=[NAN, INF, -INF, 0.0, -0.0, 1.0], dtype=d)],
+        )
 each("nonzero", torch.nonzero, grad=False)
 each("erfinv", lambda t: torch.erfinv(t), floats=())
 for op, call in (("imag", torch.imag), ("view_as_real", torch.view_as_real)):
@@ -44,37 +60,104 @@ def log_softmax_grad(dim):
 
 for d in (F32, F64):
     for name, shape, more in SHAPES:
-        Case("relu_grad/%s-%s" % (name, NAMES[d]), "relu_grad", relu_grad, [x(*shape, dtype=d, **more), n(*shape, dtype=d, **more)])
+        Case(
+            "relu_grad/%s-%s" % (name, NAMES[d]),
+            "relu_grad",
+            relu_grad,
+            [x(*shape, dtype=d, **more), n(*shape, dtype=d, **more)],
+        )
         if shape:
-            Case("log_softmax_grad/%s-%s" % (name, NAMES[d]), "log_softmax_grad", log_softmax_grad(-1), [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)], dim=-1)
-        Case("where/first-%s-%s" % (name, NAMES[d]), "where", torch.where, [n(*shape, dtype=BOOL, **more), x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)])
-    for shape, dim, start, piece in (((4, 3), 0, 1, (2, 3)), ((4, 3), 1, 0, (4, 2)), ((2, 3, 4), -1, 2, (2, 3, 2)), ((5,), 0, 4, (1,)), ((3, 2), 0, 1, (0, 2)), ((3,), 0, 0, (3,))):
-        def spread(gy):
-            return torch.narrow_copy(torch.zeros(shape, dtype=gy.dtype), 0, 0, shape[0]).slice_scatter(gy, dim, start, start + piece[dim])
-        Case("narrow_grad/%s-%d-%s" % (row(shape), start, NAMES[d]), "narrow_grad", spread, [x(*piece, dtype=d)], shape=shape, dim=dim, start=start)
+            Case(
+                "log_softmax_grad/%s-%s" % (name, NAMES[d]),
+                "log_softmax_grad",
+                log_softmax_grad(-1),
+                [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)],
+                dim=-1,
+            )
+        Case(
+            "where/first-%s-%s" % (name, NAMES[d]),
+            "where",
+            torch.where,
+            [n(*shape, dtype=BOOL, **more), x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)],
+        )
+    for shape, dim, start, piece in (
+        ((4, 3), 0, 1, (2, 3)),
+        ((4, 3), 1, 0, (4, 2)),
+        ((2, 3, 4), -1, 2, (2, 3, 2)),
+        ((5,), 0, 4, (1,)),
+        ((3, 2), 0, 1, (0, 2)),
+        ((3,), 0, 0, (3,)),
+    ):
 
-    for name, rows, classes, reduction in (("none", 3, 4, "none"), ("sum", 3, 4, "sum"), ("mean", 3, 4, "mean"), ("one", 1, 2, "mean"), ("single-class", 2, 1, "sum"), ("many", 9, 5, "none")):
+        def spread(gy):
+            return torch.narrow_copy(
+                torch.zeros(shape, dtype=gy.dtype), 0, 0, shape[0]
+            ).slice_scatter(gy, dim, start, start + piece[dim])
+
+        Case(
+            "narrow_grad/%s-%d-%s" % (row(shape), start, NAMES[d]),
+            "narrow_grad",
+            spread,
+            [x(*piece, dtype=d)],
+            shape=shape,
+            dim=dim,
+            start=start,
+        )
+
+    for name, rows, classes, reduction in (
+        ("none", 3, 4, "none"),
+        ("sum", 3, 4, "sum"),
+        ("mean", 3, 4, "mean"),
+        ("one", 1, 2, "mean"),
+        ("single-class", 2, 1, "sum"),
+        ("many", 9, 5, "none"),
+    ):
+
         def back(gy, target, total):
             gx = torch.zeros(rows, classes, dtype=gy.dtype)
             share = (gy / total if reduction == "mean" else gy).expand(rows)
             return gx.scatter(1, target[:, None], -share[:, None])
-        Case("nll_loss_grad/%s-%s" % (name, NAMES[d]), "nll_loss_grad", back,
-             [x(*((rows,) if reduction == "none" else ()), dtype=d), n(rows, dtype=I64, low=0, high=classes), n(data=float(rows), dtype=d)], classes=classes, reduction=reduction)
-    Case("outer/transposed-" + NAMES[d], "outer", torch.outer, [x(6, dtype=d, narrow=(0, 1, 3)), x(1, dtype=d, expand=(2,))])
-    Case("mv/narrowed-" + NAMES[d], "mv", torch.mv, [x(3, 5, dtype=d, narrow=(1, 1, 3)), x(1, dtype=d, expand=(3,))])
 
-# ---- derivatives of activations: autograd's derivative of the activation, or the formula where it has corners -----
+        Case(
+            "nll_loss_grad/%s-%s" % (name, NAMES[d]),
+            "nll_loss_grad",
+            back,
+            [
+                x(*((rows,) if reduction == "none" else ()), dtype=d),
+                n(rows, dtype=I64, low=0, high=classes),
+                n(data=float(rows), dtype=d),
+            ],
+            classes=classes,
+            reduction=reduction,
+        )
+    Case(
+        "outer/transposed-" + NAMES[d],
+        "outer",
+        torch.outer,
+        [x(6, dtype=d, narrow=(0, 1, 3)), x(1, dtype=d, expand=(2,))],
+    )
+    Case(
+        "mv/narrowed-" + NAMES[d],
+        "mv",
+        torch.mv,
+        [x(3, 5, dtype=d, narrow=(1, 1, 3)), x(1, dtype=d, expand=(3,))],
+    )
+
+# ---- derivatives of activations ----
+# Autograd's derivative of the activation, or the formula if the activation has corners.
 
 
 def derived(f):
     def call(gy, a):
         a = a if a.requires_grad else a.detach().requires_grad_()
         return torch.autograd.grad(f(a), a, gy, create_graph=True)[0]
+
     return call
 
 
 def gradient(op, function, smooth=True, kinks=(), **options):
     """In float64, rounded to the inputs' dtype."""
+
     def call(gy, a):
         return function(gy.double(), a.double()).to(gy.dtype)
 
@@ -87,7 +170,13 @@ def gradient(op, function, smooth=True, kinks=(), **options):
     Case(op + "/expanded", op, call, [x(1, 3, expand=(4, 3)), b(4, 3)], **options)
     Case(op + "/larger", op, call, [x(5, 27), b(5, 27)], **options)
     if kinks:
-        Case(op + "/kinks", op, call, [n(len(kinks), dtype=F64), n(data=list(kinks), dtype=F64)], **options)
+        Case(
+            op + "/kinks",
+            op,
+            call,
+            [n(len(kinks), dtype=F64), n(data=list(kinks), dtype=F64)],
+            **options
+        )
 
 
 def zero_unless(condition):
@@ -97,25 +186,76 @@ def zero_unless(condition):
 softplus = lambda a: (1 + a.exp()).log()
 gradient("sigmoid_grad", lambda gy, y: gy * y * (1 - y))
 gradient("tanh_grad", lambda gy, y: gy * (1 - y * y))
-gradient("hardtanh_grad", zero_unless(lambda a: (a > -1) & (a < 2)), False, (-1.0, 2.0, 0.0), min_val=-1.0, max_val=2.0)
-gradient("leaky_relu_grad", lambda gy, a: torch.where(a > 0, gy, 0.25 * gy), False, (0.0, 1.0, -1.0), negative_slope=0.25)
+gradient(
+    "hardtanh_grad",
+    zero_unless(lambda a: (a > -1) & (a < 2)),
+    False,
+    (-1.0, 2.0, 0.0),
+    min_val=-1.0,
+    max_val=2.0,
+)
+gradient(
+    "leaky_relu_grad",
+    lambda gy, a: torch.where(a > 0, gy, 0.25 * gy),
+    False,
+    (0.0, 1.0, -1.0),
+    negative_slope=0.25,
+)
 gradient("threshold_grad", zero_unless(lambda a: a > 0.5), False, (0.5, 1.0, 0.0), threshold=0.5)
-gradient("hardsigmoid_grad", lambda gy, a: torch.where((a > -3) & (a < 3), gy / 6, 0 * gy), False, (-3.0, 3.0, 0.0))
-gradient("hardswish_grad", lambda gy, a: torch.where(a >= 3, gy, torch.where(a > -3, gy * (a / 3 + 0.5), 0 * gy)), True, (4.0, -4.0, 0.0))
-gradient("hardshrink_grad", zero_unless(lambda a: a.abs() > 0.5), False, (0.5, -0.5, 1.0), lambd=0.5)
-gradient("elu_grad", lambda gy, a: gy * torch.where(a > 0, 1.5 * torch.ones_like(a), 2.0 * 0.75 * (0.75 * a.clamp(max=0)).exp()), True, (0.0, 30.0, -30.0),
-         positive=1.5, negative=2.0, inner=0.75)
-gradient("softplus_grad", derived(lambda a: torch.nn.functional.softplus(a, 2.0, 20.0)), True, (30.0, -30.0), beta=2.0, threshold=20.0)
+gradient(
+    "hardsigmoid_grad",
+    lambda gy, a: torch.where((a > -3) & (a < 3), gy / 6, 0 * gy),
+    False,
+    (-3.0, 3.0, 0.0),
+)
+gradient(
+    "hardswish_grad",
+    lambda gy, a: torch.where(a >= 3, gy, torch.where(a > -3, gy * (a / 3 + 0.5), 0 * gy)),
+    True,
+    (4.0, -4.0, 0.0),
+)
+gradient(
+    "hardshrink_grad", zero_unless(lambda a: a.abs() > 0.5), False, (0.5, -0.5, 1.0), lambd=0.5
+)
+gradient(
+    "elu_grad",
+    lambda gy, a: gy
+    * torch.where(a > 0, 1.5 * torch.ones_like(a), 2.0 * 0.75 * (0.75 * a.clamp(max=0)).exp()),
+    True,
+    (0.0, 30.0, -30.0),
+    positive=1.5,
+    negative=2.0,
+    inner=0.75,
+)
+gradient(
+    "softplus_grad",
+    derived(lambda a: torch.nn.functional.softplus(a, 2.0, 20.0)),
+    True,
+    (30.0, -30.0),
+    beta=2.0,
+    threshold=20.0,
+)
 gradient("silu_grad", derived(lambda a: a * a.sigmoid()), True, (30.0, -30.0, 0.0))
 gradient("mish_grad", derived(lambda a: a * softplus(a).tanh()), True, (30.0, -30.0, 0.0))
 for form in ("none", "tanh"):
-    gradient("gelu_grad", derived(lambda a: torch.nn.functional.gelu(a, approximate=form)), True, (30.0, -30.0, 0.0), approximate=form)
+    gradient(
+        "gelu_grad",
+        derived(lambda a: torch.nn.functional.gelu(a, approximate=form)),
+        True,
+        (30.0, -30.0, 0.0),
+        approximate=form,
+    )
 # the product of one number has nothing to divide by
 for value in (INF, 0.0, 2.0):
     Case("prod/one-%g" % value, "prod", torch.prod, [x(data=value, dtype=F64)])
 for d in (F32, F64):
     for name, shape, more in SHAPES:
         if shape:
-            Case("softmax_grad/%s-%s" % (name, NAMES[d]), "softmax_grad", lambda gy, y: y * (gy - (gy * y).sum(-1, keepdim=True)),
-                 [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)], dim=-1)
+            Case(
+                "softmax_grad/%s-%s" % (name, NAMES[d]),
+                "softmax_grad",
+                lambda gy, y: y * (gy - (gy * y).sum(-1, keepdim=True)),
+                [x(*shape, dtype=d, **more), x(*shape, dtype=d, **more)],
+                dim=-1,
+            )
 print("end")

@@ -29,7 +29,7 @@ typedef struct difference {
 
 static char current[1024]; /* the row that runs, for a crash */
 static bool each_alone;    /* --each: a process for each row, so that a crash is one failure */
-static int rows_run, rows_wrong;
+static int rows_run, rows_wrong, rows_without_lapack;
 
 /* ---- bounds ---- */
 
@@ -130,6 +130,10 @@ static void judge(const char *verdict, tn_tensor *y, const char *subject, const 
 {
     char shape[256];
 
+    if (y == NULL && strstr(tn_error_text(), "needs LAPACK") != NULL) {
+        rows_without_lapack++; /* only the cpu has these kernels, and only with OpenBLAS */
+        return;
+    }
     if (y == NULL && (tn_error_code() == TN_OK || tn_error_text()[0] == '\0'))
         wrong_row("%s", "refused without words");
     else if (y == NULL && strstr(tn_error_text(), "a bug of the plugin") != NULL)
@@ -199,6 +203,8 @@ static void expect_all_right(const difference *list, int least)
                     d->value);
             rows_wrong++;
         }
+    if (rows_without_lapack > 0)
+        printf("%d rows were not judged: LAPACK was not found\n", rows_without_lapack);
     ck_assert_msg(rows_wrong == 0, "%d of %d rows are wrong; they are named above", rows_wrong,
                   rows_run);
     ck_assert_int_gt(rows_run, least);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# What PyTorch says to options at their extremes. One call a row, in a process of its own with bounded memory and time:
+# What PyTorch says to options at their extremes. Each call runs in its own process, with bounded
+# memory and time:
 #
 #   taken SHAPE    it ran; the shape of the first result
 #   refused        an exception
@@ -18,8 +19,16 @@ torch.set_num_threads(1)
 
 INTS = ["0", "-1", "2147483648", "4611686018427387904", "-9223372036854775808"]
 FLOATS = ["0.0", "-1.0", "nan", "inf", "-inf", "1e+308"]
-EXTREMES = {"int": INTS, "ints": INTS + ["()"], "float": FLOATS, "floats": FLOATS + ["()"], "text": ["''"],
-            "value": ["0", "-1", "2147483648", "4611686018427387904", "nan", "()", "''"], "bool": [], "dtype": []}
+EXTREMES = {
+    "int": INTS,
+    "ints": INTS + ["()"],
+    "float": FLOATS,
+    "floats": FLOATS + ["()"],
+    "text": ["''"],
+    "value": ["0", "-1", "2147483648", "4611686018427387904", "nan", "()", "''"],
+    "bool": [],
+    "dtype": [],
+}
 SECONDS, BYTES = 10, 768 << 20
 
 

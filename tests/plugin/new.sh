@@ -94,7 +94,8 @@ refused 2 'unknown option, or one without its value, got "--fast"' layer x --fas
 refused 2 'too many arguments, got "z"' layer x y z
 refused 1 'My_op: exists already; expected the name of a new folder' op My_op
 refused 1 'My_op/README.md: exists already' op x My_op/README.md
-refused 1 'nowhere/op: no templates; expected those of an installed Tenon' op x --templates nowhere
+refused 1 'nowhere/op: no templates; expected the templates of an installed Tenon' op x \
+    --templates nowhere
 mkdir templates templates/op
 echo 'int @name@;' >templates/op/NAME.c.in
 refused 1 'templates/common: no templates' op x --templates templates

@@ -135,7 +135,7 @@ END_TEST
 START_TEST(an_option_of_an_unknown_kind_or_flag_is_refused)
 {
     REFUSED("option \"beta\": unknown kind, got 77", ROW("beta", "1", 77, 0, 8));
-    REFUSED("option \"beta\": unknown flags or reserved words, got 0x8000",
+    REFUSED("option \"beta\": unknown flags or nonzero reserved words, got 0x8000",
             ROW("beta", "1", TN_OPTION_KIND_FLOAT, 0x8000, 8));
     REFUSED("option \"beta\": TN_OPTION_MANY at the wrong place",
             ROW("beta", NULL, TN_OPTION_KIND_VALUE, TN_OPTION_MANY, 24), BETA);

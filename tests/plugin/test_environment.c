@@ -169,9 +169,9 @@ START_TEST(a_device_that_nothing_gives_is_warned_about_when_another_is_taken)
     ck_assert_ptr_nonnull(
         strstr(logged, "device \"bord\": does not exist; did you mean \"board\"?"));
     ck_assert_ptr_nonnull(strstr(logged, "wrong name, got \"board:x\""));
-    ck_assert_ptr_nonnull(strstr(logged,
-                                 "device \"board:7\": does not exist; the 2 of type \"board\" are "
-                                 "\"board:0\" to "));
+    ck_assert_ptr_nonnull(
+        strstr(logged, "device \"board:7\": does not exist; the 2 devices of type \"board\" are "
+                       "\"board:0\" to "));
     /* That one is there, and does not work: the next is what the list is for. */
     char *first = strstr(logged, "in the list ");
     *strchr(first, '\n') = 0;

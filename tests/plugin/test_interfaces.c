@@ -27,8 +27,8 @@ START_TEST(one_that_does_not_require_the_giver_is_refused)
     place("takes_unasked", "gives", NULL);
     ck_assert_int_ne(tn_plugin_activate("org.tenon.test.unasked"), TN_OK);
     expect("takes_unasked.so", REFUSED, TN_STAGE_ACTIVATE,
-           "given by \"org.tenon.test.gives\", which is not among the requirements of the plugin "
-           "\"org.tenon.test.unasked\"");
+           "provided by \"org.tenon.test.gives\", which is not among the requirements of the "
+           "plugin \"org.tenon.test.unasked\"");
 }
 END_TEST
 
@@ -60,7 +60,7 @@ START_TEST(a_program_finds_the_newest_revision_that_fits)
     need.id = "org.tenon.test.absent";
     ck_assert_ptr_null(tn_interface_find(NULL, &need, NULL));
     expect_failure(TN_ERR_KEY, TN_ERR_KEY,
-                   "interface \"org.tenon.test.absent\": no plugin gives it");
+                   "interface \"org.tenon.test.absent\": no plugin provides it");
     need.reserved = 1;
     ck_assert_ptr_null(tn_interface_find(NULL, &need, NULL));
     expect_failure(TN_ERR_VALUE, TN_ERR_VALUE, "need: reserved: got 1; expected 0");
@@ -77,10 +77,10 @@ START_TEST(ids_and_tables_that_are_wrong_refuse_the_plugin)
     expect("gives_of_other.so", REFUSED, TN_STAGE_VERSION,
            "interface \"org.tenon.test.gives.rules\": wrong id; expected one that begins with the "
            "id of the plugin (\"org.tenon.test.of_other.name\")");
-    expect("gives_twice.so", REFUSED, TN_STAGE_VERSION, "revision 1 is given twice");
+    expect("gives_twice.so", REFUSED, TN_STAGE_VERSION, "revision 1 is declared twice");
     expect("gives_nothing.so", REFUSED, TN_STAGE_VERSION, "wrong table, got 16 bytes and NULL");
     expect("gives_reserved.so", REFUSED, TN_STAGE_VERSION, "reserved: reserved in Tenon");
-    expect("gives_clash.so", REFUSED, TN_STAGE_VERSION, "given by org.tenon.test.gives (");
+    expect("gives_clash.so", REFUSED, TN_STAGE_VERSION, "provided by org.tenon.test.gives (");
 }
 END_TEST
 

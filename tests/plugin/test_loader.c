@@ -69,7 +69,7 @@ START_TEST(a_symbol_that_is_data_is_told_so_rule_1)
 {
     place("good", "query_is_data", NULL);
     expect("query_is_data.so", FAILED, TN_STAGE_SYMBOL,
-           "symbol tn_plugin_query: data; expected a function");
+           "symbol tn_plugin_query: it is data; expected a function");
     expect_good_beside();
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(numbers_of_contributions_that_cannot_be_are_told)
     expect("too_many.so", FAILED, TN_STAGE_QUERY,
            "tn_plugin: wrong, got 1099511627776 contributions; expected 0 to 65536");
     expect("some_too_many.so", FAILED, TN_STAGE_QUERY,
-           "tn_plugin: wrong, got 60000 contributions; its memory is shorter");
+           "tn_plugin: wrong, got 60000 contributions; the memory at the pointer is shorter");
     expect("fewer_than_none.so", FAILED, TN_STAGE_QUERY,
            "tn_plugin: wrong, got -1 contributions; expected 0 to 65536");
     expect("null_list.so", FAILED, TN_STAGE_QUERY,
@@ -153,7 +153,7 @@ START_TEST(a_short_struct_is_refused_rule_4)
 {
     place("good", "short", "long", "no_plugin", NULL);
     expect("short.so", REFUSED, TN_STAGE_VERSION, "expected at least");
-    expect("long.so", REFUSED, TN_STAGE_VERSION, "expected in its ABI");
+    expect("long.so", REFUSED, TN_STAGE_VERSION, "expected in ABI");
     expect("no_plugin.so", FAILED, TN_STAGE_QUERY, "TN_HEAD(tn_plugin)");
     expect_good_beside();
 }

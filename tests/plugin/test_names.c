@@ -96,7 +96,7 @@ START_TEST(a_name_that_is_a_value_in_specs_is_refused)
                                       TN_KIND_tn_pass_def,      TN_KIND_tn_comm_def };
     for (int k = 0; k < 6; k++)
         for (int i = 0; i < 5; i++)
-            expect_failure(with_name(types[k], values[i]), TN_ERR_VALUE, "a value in specs");
+            expect_failure(with_name(types[k], values[i]), TN_ERR_VALUE, "this word is a value");
 }
 END_TEST
 

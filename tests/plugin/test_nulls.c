@@ -33,6 +33,7 @@ static _Alignas(64) char given_bytes[4096];
 static const int64_t two[] = { 2, 2 };
 static const tn_ints given_shape = { two, 2 };
 static const char *const given_names[] = { "a", "b" };
+static const tn_value given_dict = { .kind = TN_VALUE_DICT };
 static const tn_value given_values[2] = { { .kind = TN_VALUE_INT }, { .kind = TN_VALUE_INT } };
 static tn_op_ref given_ref = { "relu", 0, NULL };
 static const tn_backward_options given_backward = { .size = sizeof given_backward };

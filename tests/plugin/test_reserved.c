@@ -183,14 +183,14 @@ START_TEST(operands_of_operators_are_looked_at)
     any spoiled = { .op = op };
     spoiled.op.inputs = rows;
     spoiled.op.n_inputs = 2;
-    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 255,
+    bits_refused(&spoiled, &rows[1].flags, sizeof rows[1].flags, 1023,
                  "tn_op_def reserved_op: input 2: flags");
     bits_refused(&spoiled, &rows[0].dtypes, sizeof rows[0].dtypes, dtypes,
                  "tn_op_def reserved_op: input 1: dtypes");
     spoiled.op.inputs = NULL;
     spoiled.op.n_inputs = 0;
     spoiled.op.outputs = rows;
-    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 255,
+    bits_refused(&spoiled, &rows[0].flags, sizeof rows[0].flags, 1023,
                  "tn_op_def reserved_op: output 1: flags");
 }
 END_TEST

@@ -100,9 +100,9 @@ START_TEST(two_activations_that_wait_for_each_other_fail_instead_of_hanging_law_
     ck_assert_int_eq((int)(intptr_t)first, TN_ERR_RUNTIME);
     ck_assert_int_eq((int)(intptr_t)second, TN_ERR_RUNTIME);
     expect("cross_a.so", TN_OUTCOME_FAILED, TN_STAGE_ACTIVATE,
-           "another thread activates it and waits for this one");
+           "another thread activates the plugin and waits for this thread");
     expect("cross_b.so", TN_OUTCOME_FAILED, TN_STAGE_ACTIVATE,
-           "another thread activates it and waits for this one");
+           "another thread activates the plugin and waits for this thread");
 }
 END_TEST
 

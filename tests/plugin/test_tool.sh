@@ -52,7 +52,7 @@ is_json() {
 check 2 "" '^usage: tenon COMMAND'
 check 2 "dance" 'unknown command "dance"'
 check 2 "plugins extra" 'too many arguments: extra'
-check 2 "why" 'it takes NAME'
+check 2 "why" 'too few arguments; expected NAME'
 check 2 "env --fast" 'unknown option --fast'
 check 0 "help" 'plugins ' 'why NAME' 'Exit status'
 check 0 "--help" 'plugins '
@@ -166,15 +166,21 @@ is_json
 check 0 "info options" '^VARIABLE +VALUE +ORIGIN +HELP$' \
     '^TENON_OPTIONS_DEPTH +- +default +how deep \(default: 3\)$'
 check 1 "info GoodLair" 'unknown name "GoodLair"' 'did you mean "GoodLayer"' \
-    'plugin .*/needs_absent\.so, which may provide it, did not load completely: REFUSED at version'
+    'plugin .*/needs_absent\.so, which may provide this name, did not load .*: REFUSED at version'
 check 0 "info" '^layers +FailsLater, GoodLayer, ' '^optimizers +none$' '^formats +none$' \
     '^operators +0; `tenon ops` lists them$'
 check 0 "info --json" '"layers": \[' '"GoodLayer"' '"schedulers": \['
 is_json
 
 # inspect, convert: files of tensors, where the plugin is there
-check 2 "inspect" 'it takes FILE'
-check 2 "convert a" 'it takes FROM TO'
+check 2 "inspect" 'too few arguments; expected FILE'
+check 2 "convert a" 'too few arguments; expected FROM TO'
+check 2 "convert a b --rename" 'a value is missing after --rename'
+check 2 "convert a b --rename x" 'wrong value: x'
+check 2 "convert a b --prefix=" 'wrong value: --prefix='
+check 2 "convert a b --dtype int32" 'wrong value: int32'
+check 2 "convert a b --dtypes float16" 'unknown option --dtypes'
+check 2 "inspect a --stats=1" 'unknown option --stats=1'
 files=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/io/files
 TENON_PLUGIN_PATH=$abs_builddir/plugins/.libs
 if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1; then
@@ -202,6 +208,27 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
     if grep -E 'pytorch|index' err; then
         echo "formats are offered that cannot be written"; bad=1; fi
     cmp made.npy "$files/tenon-columns.npy" || { echo "made.npy was harmed"; bad=1; }
+    check 0 "inspect columns.npy --stats" \
+        '^NAME +DTYPE +SHAPE +MIN +MAX +MEAN +NAN +HISTOGRAM$' \
+        '^arr_0 +int16 +\[2, 3, 2\] +0 +11 +5\.5 +0 +█'
+    check 0 "inspect columns.npy --stats --values=arr* --json" '"min": 0.0,' '"max": 11.0,' \
+        '"mean": 5.5,' '"nan": 0,' '"infinite": 0,' '"high": 11.0,' '"text": "\[\[\[ 0  1\]'
+    is_json
+    check 0 "inspect columns.npy --values arr_0" '^arr_0 +int16\[2, 3, 2\]$' '^  \[10 11\]\]\]'
+    check 1 "inspect columns.npy --values x" 'columns\.npy: no entry has a name like x'
+    check 0 "convert weights.safetensors renamed.safetensors --prefix 0.=body.0. \
+        --rename=scalar=number --dtype float64" '^15 tensors'
+    check 0 "inspect renamed.safetensors" '^body\.0\.weight +float64 +\[2, 3\] +48 B$' \
+        '^number +float64 +\[\] +8 B$' '^format +pt$'
+    check 0 "convert renamed.safetensors plain.safetensors --prefix body. --prefix =net." '^15 '
+    check 0 "inspect plain.safetensors" '^net\.0\.weight +float64' '^net\.number +float64'
+    check 1 "convert weights.safetensors no.safetensors --prefix module." \
+        'prefix module\.: no entry has this prefix; nothing was written'
+    check 1 "convert weights.safetensors no.safetensors --rename scalar=0.weight" \
+        'two entries would have the name "0\.weight"; nothing was written'
+    test ! -e no.safetensors || { echo "no.safetensors was written"; bad=1; }
+    mkdir folder && cp weights.safetensors folder/model.safetensors
+    check 0 "inspect folder" '^folder +15 tensors, 34 elements, 120 B$'
     cp "$files/pytorch.pt" pytorch.pt # a whole path is shortened where it is long
     check 0 "inspect pytorch.pt" '^pytorch\.pt +26 tensors, 88 elements, 360 B$' \
         '^base\.transposed +float32 +\[4, 3\] +48 B$'
@@ -217,14 +244,17 @@ fi
 # summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216
 # products, and so on
 check 2 "summary" 'expected a spec'
-check 2 "summary Linear(4,2)" 'expected the shape of the input'
 check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
 check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
-check 2 "summary Linear(4,2) --input 4 --dtype f99" 'no dtype: f99'
+check 2 "summary Linear(4,2) --input 4 --dtype f99" '--dtype: unknown dtype, got f99'
 if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&1; then
+    check 0 "summary Sequential(Linear(4,2),ReLU())" '^LAYER +PARAMETERS +COUNT$' \
+        '^  \(0\): Linear +weight \[2, 4\], bias \[2\] +10$' '^parameters +10, of them 10 trainable'
+    check 0 "summary Linear(4,2) --json" '"parameter_shapes": "weight' '"parameters": 10'
+    is_json
     check 1 "summary Linear(4,2) --input 4,," '--input: not a shape, got "4,,"'
     check 0 "info" '^layers +AdaptiveAvgPool1d, ' '^operators +[1-9][0-9]*; '
-    check 0 "info LSTM" 'output, h_n and c_n \(PyTorch puts the last two into a tuple\)'
+    check 0 "info LSTM" 'output, \(h_n, c_n\) = module\(input, \(h_0, c_0\)\)'
     check 0 "ops add" '^operator add, revision 1, a primitive' '^inputs +a, b$' '^DTYPE +.*cpu' \
         '^float32 +.*kernel'
     check 0 "ops add --json" '"name": "add"' '"routes": \{'
@@ -252,11 +282,11 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 1 "summary @mine.txt --input 2,4" '^LAYER +PARAMETERS +COUNT$' '^MyNet +- +-$' \
         '^  \(fc\): Linear +weight \[3, 4\], bias \[3\] +15$' '^  \(act\): MyAct +- +-$' \
         '^parameters +21, of them 21 trainable; buffers: -$' \
-        'it cannot be called, .*Module \[MyNet\] is missing the required "forward" function'
+        'the network cannot be called, .*Module \[MyNet\] is missing the required "forward"'
     printf '%s\n' 'Sequential(' '  (0): Linear(in_features=4, out_features=3, bias=True)' \
         '  (1): MyAct(alpha=2.0)' ')' >leaf.txt
     check 1 "summary @leaf.txt --input 2,4" '^  \(1\): MyAct +- +-$' '^parameters +15, ' \
-        'Module \[MyAct\] is missing .*load a plugin that provides layer MyAct'
+        'Module \[MyAct\] is missing .*load a plugin that provides this layer'
     check 1 "summary @leaf.txt --input 2,4 --json" '"parameters": 15,' '"error": \{' 'MyAct' \
         '"parameter_shapes": "weight \[3, 4\], bias \[3\]"'
     check 1 "summary Sequential(Linear(4,3),MyAct(alpha=2.0)) --input 2,4" 'MyAct'

@@ -67,7 +67,7 @@ END_TEST
 START_TEST(what_is_not_the_programs_stays)
 {
     ck_assert_int_eq(tn_unregister(TN_KIND_tn_layer_def, "Linear"), TN_ERR_REFUSED);
-    expect_failure(TN_ERR_REFUSED, "layer \"Linear\" is of the plugin \"tenon.layers\"");
+    expect_failure(TN_ERR_REFUSED, "layer \"Linear\" belongs to the plugin \"tenon.layers\"");
     ck_assert_int_eq(tn_unregister(TN_KIND_tn_op_def, "relu"), TN_ERR_NOT_IMPLEMENTED);
     expect_failure(TN_ERR_NOT_IMPLEMENTED,
                    "operators, kernels and backends stay until the process ends");

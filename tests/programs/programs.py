@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Random programs of tensors with PyTorch's results, for tests/programs/replay_programs.c: views, changes in
-# place, broadcasting, modes, hooks, backward; values, gradients and refusals.
+# Random programs of tensors with PyTorch's results, for tests/programs/replay_programs.c: views,
+# changes in place, broadcasting, modes, hooks, backward; values, gradients and refusals.
 #
 #   PYTHON-WITH-TORCH programs.py FIRST COUNT
 #
@@ -38,13 +38,13 @@ class Program:
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.seed = seed
-        self.t = {}         # registers
+        self.t = {}  # registers
         self.next = 0
         self.lines = ["program %d" % seed]
         self.modes = []
         self.partial = False
-        self.used = set()   # what an operator has read
-        self.seen = set()   # what a view looks at: PyTorch makes it require what its base does
+        self.used = set()  # what an operator has read
+        self.seen = set()  # what a view looks at: PyTorch makes it require what its base does
 
     def say(self, line, run, to=None):
         """Runs one instruction, writes it down with its verdict."""
@@ -52,11 +52,11 @@ class Program:
             value = run()
         except (RuntimeError, IndexError, NotImplementedError, ValueError, TypeError) as why:
             if line.startswith("backward"):
-                self.partial = True     # which gradients have come by then is anybody's choice
+                self.partial = True  # which gradients have come by then is anybody's choice
                 if "second time" in str(why) or "modified by an inplace" in str(why):
-                    return None         # so is what a graph keeps
+                    return None  # so is what a graph keeps
             if line.startswith("op view") and "view size is not compatible" in str(why):
-                return None             # the order of strides in what an operator returns is free
+                return None  # the order of strides in what an operator returns is free
             self.lines.append(line + " refused")
             return None
         if to is not None:
@@ -132,7 +132,7 @@ class Program:
 
     def product(self):
         i, j = self.pick(), self.pick()
-        if self.t[i].dim() < 3 and self.t[j].dim() < 3:     # PyTorch may keep copies of batches
+        if self.t[i].dim() < 3 and self.t[j].dim() < 3:  # PyTorch may keep copies of batches
             self.op("matmul", [i, j], {}, torch.matmul)
 
     def reduce(self):

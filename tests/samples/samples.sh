@@ -53,6 +53,12 @@ grep -q '(0): BasicBlock($' "$work/log" &&
     grep -q '(fc): Linear(in_features=512, out_features=1000, bias=True)$' "$work/log" ||
     fail "resnet18 does not print itself"
 
+# ---- the same from printed text ----
+expect 2 'usage: printed_model' printed_model
+run resnet18 none.pth none.npy >"$work/resnet18.txt" 2>/dev/null
+expect 1 'none.pth: cannot open' printed_model resnet18.txt none.pth none.npy
+expect 1 'none.txt: No such file' printed_model none.txt none.pth none.npy
+
 # ---- the demo ----
 data=$abs_srcdir/examples/data/digits.csv.gz
 gzip -dc "$data" >"$work/digits.csv" || fail "gzip"
@@ -62,7 +68,7 @@ grep -q 'epoch *6/6 *loss 0\.[01]' "$work/log" || fail "the demo does not learn"
 grep -q 'training loss on cpu:0' "$work/log" || fail "the demo draws no curve"
 grep -q ' $' "$work/log" && fail "the demo draws blanks at the ends of lines"
 test $formats = no ||
-    grep -q 'saved digits-cpu-0.safetensors; loaded into a fresh network its accuracy is 0\.9' \
+    grep -q 'saved digits-cpu-0.safetensors; loaded into a new network, accuracy 0\.9' \
     "$work/log" ||
     fail "the demo does not save"
 grep -q '</svg>' "$work/digits-loss.svg" &&
@@ -76,5 +82,5 @@ expect 1 'Linaer' digits --net 'Linaer(64, 10)' digits.csv cpu
 expect 2 'digits --help' digits
 expect 2 '--epochs' digits --epochs x digits.csv
 printf '1,2,3\n' >"$work/short.csv"
-expect 1 'short.csv, line 1: not 64 pixels' digits short.csv cpu
+expect 1 'short.csv, line 1: malformed' digits short.csv cpu
 exit $status

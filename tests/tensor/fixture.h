@@ -9,8 +9,8 @@
  * - ghost: no memory
  *
  * Every access of vault and brick is checked against its allocation. */
-#ifndef TESTS_TENSOR_FIXTURE_H
-#define TESTS_TENSOR_FIXTURE_H
+#ifndef TN_TESTS_TENSOR_FIXTURE_H
+#define TN_TESTS_TENSOR_FIXTURE_H
 
 #include "core/op/internal.h"
 #include "core/op/needed.h"

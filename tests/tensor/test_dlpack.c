@@ -204,7 +204,7 @@ START_TEST(what_is_refused_stays_the_callers)
     tn_error_clear();
     ck_assert_ptr_null(
         tn_tensor_to_dlpack(tn_tensor_full(TN_SHAPE(2), 1, TN_F32, device("brick")), NULL));
-    said("no code for device type \"brick\"");
+    said("device type \"brick\": it has no number in DLPack");
     ck_assert_int_eq(deleted, 0);
     room_close();
 }

@@ -108,9 +108,9 @@ START_TEST(out_of_memory_is_explained_here_too)
     ck_assert_ptr_null(tn_tensor_empty(TN_SHAPE(100000), TN_U8, device("brick")));
     ck_assert_int_eq(tn_error_code(), TN_ERR_MEMORY);
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "out of memory on brick:0"));
-    ck_assert_ptr_nonnull(strstr(tn_error_text(), "97.7 KiB asked for"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "97.7 KiB requested"));
     ck_assert_ptr_nonnull(strstr(tn_error_text(), "(the device reports: "));
-    said("held by 1 x 976.6 KiB");
+    said("the largest sizes: 1 x 976.6 KiB");
     room_close();
 }
 END_TEST

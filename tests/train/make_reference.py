@@ -16,21 +16,39 @@ OPTIMIZERS = [
     ("SGD()", torch.optim.SGD, {}),
     ("SGD(lr=0.1)", torch.optim.SGD, dict(lr=0.1)),
     ("SGD(lr=0.1, momentum=0.9)", torch.optim.SGD, dict(lr=0.1, momentum=0.9)),
-    ("SGD(lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01)", torch.optim.SGD,
-     dict(lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01)),
-    ("SGD(0.1, 0.8, nesterov=True, weight_decay=0.1)", torch.optim.SGD,
-     dict(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.1)),
-    ("SGD(lr=0.1, momentum=0.5, weight_decay=0.2, maximize=True)", torch.optim.SGD,
-     dict(lr=0.1, momentum=0.5, weight_decay=0.2, maximize=True)),
+    (
+        "SGD(lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01)",
+        torch.optim.SGD,
+        dict(lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01),
+    ),
+    (
+        "SGD(0.1, 0.8, nesterov=True, weight_decay=0.1)",
+        torch.optim.SGD,
+        dict(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.1),
+    ),
+    (
+        "SGD(lr=0.1, momentum=0.5, weight_decay=0.2, maximize=True)",
+        torch.optim.SGD,
+        dict(lr=0.1, momentum=0.5, weight_decay=0.2, maximize=True),
+    ),
     ("Adam()", torch.optim.Adam, {}),
-    ("Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1)", torch.optim.Adam,
-     dict(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1)),
+    (
+        "Adam(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1)",
+        torch.optim.Adam,
+        dict(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1),
+    ),
     ("Adam(lr=0.05, amsgrad=True)", torch.optim.Adam, dict(lr=0.05, amsgrad=True)),
-    ("Adam(lr=0.05, weight_decay=0.1, maximize=True)", torch.optim.Adam,
-     dict(lr=0.05, weight_decay=0.1, maximize=True)),
+    (
+        "Adam(lr=0.05, weight_decay=0.1, maximize=True)",
+        torch.optim.Adam,
+        dict(lr=0.05, weight_decay=0.1, maximize=True),
+    ),
     ("AdamW(lr=0.05)", torch.optim.AdamW, dict(lr=0.05)),
-    ("AdamW(lr=0.05, weight_decay=0.3, amsgrad=True, maximize=True)", torch.optim.AdamW,
-     dict(lr=0.05, weight_decay=0.3, amsgrad=True, maximize=True)),
+    (
+        "AdamW(lr=0.05, weight_decay=0.3, amsgrad=True, maximize=True)",
+        torch.optim.AdamW,
+        dict(lr=0.05, weight_decay=0.3, amsgrad=True, maximize=True),
+    ),
 ]
 
 S = torch.optim.lr_scheduler
@@ -41,8 +59,10 @@ SCHEDULES = [
     ("CosineAnnealingLR(T_max=10)", lambda o: S.CosineAnnealingLR(o, 10)),
     ("CosineAnnealingLR(T_max=7, eta_min=0.01)", lambda o: S.CosineAnnealingLR(o, 7, eta_min=0.01)),
     ("LinearLR()", lambda o: S.LinearLR(o)),
-    ("LinearLR(start_factor=0.5, end_factor=0.1, total_iters=8)",
-     lambda o: S.LinearLR(o, start_factor=0.5, end_factor=0.1, total_iters=8)),
+    (
+        "LinearLR(start_factor=0.5, end_factor=0.1, total_iters=8)",
+        lambda o: S.LinearLR(o, start_factor=0.5, end_factor=0.1, total_iters=8),
+    ),
     ("ExponentialLR(gamma=0.9)", lambda o: S.ExponentialLR(o, 0.9)),
 ]
 
@@ -80,17 +100,28 @@ def rates(make):
     return out
 
 
-write("/* SPDX-License-Identifier: MIT\n *\n * Made by make_reference.py with PyTorch %s; not edited by hand. */" %
-      torch.__version__.split("+")[0])
-write("#define STEPS %d\n#define SIZE %d\n#define SCHEDULE_STEPS %d\n" % (STEPS, SIZE, SCHEDULE_STEPS))
+write(
+    "/* SPDX-License-Identifier: MIT\n *\n"
+    " * Made by make_reference.py with PyTorch %s; not edited by hand. */"
+    % torch.__version__.split("+")[0]
+)
+write(
+    "#define STEPS %d\n#define SIZE %d\n#define SCHEDULE_STEPS %d\n" % (STEPS, SIZE, SCHEDULE_STEPS)
+)
 write("static const double start[SIZE] =\n    %s;" % row(start))
 write("static const double gradients[STEPS][SIZE] = {")
 write("".join("    %s,\n" % row(g) for g in gradients) + "};\n")
-write("static const struct {\n    const char *spec;\n    double values[STEPS][SIZE];\n} trajectories[] = {")
+write(
+    "static const struct {\n    const char *spec;\n    double values[STEPS][SIZE];\n"
+    "} trajectories[] = {"
+)
 for spec, kind, options in OPTIMIZERS:
     write('    { "%s",\n      {' % spec)
     write("".join("        %s,\n" % r for r in trajectory(kind, options)) + "      } },")
-write("};\n\nstatic const struct {\n    const char *spec;\n    double rates[SCHEDULE_STEPS + 1];\n} schedules[] = {")
+write(
+    "};\n\nstatic const struct {\n    const char *spec;\n"
+    "    double rates[SCHEDULE_STEPS + 1];\n} schedules[] = {"
+)
 for spec, make in SCHEDULES:
     write('    { "%s",\n      %s },' % (spec, row(rates(make))))
 write("};")

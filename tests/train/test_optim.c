@@ -167,7 +167,7 @@ START_TEST(options_are_read_changed_checked_and_printed)
     ck_assert_double_eq(value, 0.125);
     ck_assert_int_eq(tn_optimizer_set(optimizer, 0, "lr", 0.5), TN_OK);
     ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "beta", &value), TN_ERR_KEY);
-    expect_failure(TN_ERR_KEY, "no option \"beta\"; numbers it has: lr, momentum, ");
+    expect_failure(TN_ERR_KEY, "no option \"beta\"; its numeric options: lr, momentum, ");
     ck_assert_int_gt(tn_optimizer_spec(optimizer, text, sizeof text), 0);
     tn_optimizer *again = tn_optimizer_parse(&parameter, 1, text);
     ck_assert_msg(again != NULL, "%s: %s", text, tn_error_text());

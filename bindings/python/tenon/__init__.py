@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tenon, a neural-network runtime, from Python. docs/guides/python.md shows how to use it.
+"""The neural-network runtime Tenon for Python. docs/guides/python.md shows how to use it.
 
-Operators are functions here and methods of tensors: tenon.relu(x), x.relu(). nn has the layers,
-optim the optimizers and schedules."""
+Operators are functions of this module and methods of tensors: tenon.relu(x), x.relu(). The layers
+are in nn, the optimizers and schedules in optim."""
 
 from ._library import ERRORS as _ERRORS, TenonError
 from ._tensor import Hook, Tensor
@@ -21,13 +21,13 @@ from . import _ops, nn, optim
 
 globals().update(_ERRORS)
 globals().update({name: name for name in _DTYPES.values()})  # tenon.float32 is "float32"
-globals().pop("bool", None)  # Python's own stays
+globals().pop("bool", None)  # do not shadow Python's bool
 
 
 def __getattr__(name):
     found = None if name.startswith("__") else _ops.function(name)
     if found is None:
-        raise AttributeError(f"tenon has no {name}, and there is no such operator")
+        raise AttributeError(f"tenon has no attribute {name}, and no operator has this name")
     return found
 
 

@@ -8,7 +8,7 @@ from ._library import check, checked, encode, lib
 
 
 class _Context:
-    """A pair of begin and end; also a decorator."""
+    """A context manager over a begin and an end function of the library; also a decorator."""
 
     def __enter__(self):
         check(self._begin())
@@ -27,7 +27,7 @@ class _Context:
 
 
 class no_grad(_Context):
-    """Records nothing for backward."""
+    """Inside, operators are not recorded for backward."""
 
     def _begin(self):
         return lib.tn_grad_begin(False)
@@ -37,14 +37,14 @@ class no_grad(_Context):
 
 
 class enable_grad(no_grad):
-    """Records again inside of no_grad."""
+    """Inside, operators are recorded again: for use within no_grad."""
 
     def _begin(self):
         return lib.tn_grad_begin(True)
 
 
 class inference_mode(_Context):
-    """Records nothing, and what is made cannot take part in a recording later."""
+    """Inside, operators are not recorded, and new tensors can never be part of a recording."""
 
     def _begin(self):
         return lib.tn_inference_begin(True)
@@ -54,7 +54,7 @@ class inference_mode(_Context):
 
 
 class device(_Context):
-    """New tensors go to the device of this name."""
+    """Inside, new tensors are created on the device with this name."""
 
     def __init__(self, name):
         self.name = name
@@ -63,7 +63,7 @@ class device(_Context):
     def _begin(self):
         status = lib.tn_device_begin(self._device)
         if status:
-            lib.tn_device_end()  # it is owed even then
+            lib.tn_device_end()  # every begin needs an end, even one that failed
         return status
 
     def _end(self):
@@ -74,7 +74,7 @@ on_device = device
 
 
 def set_default_device(names):
-    """A name, or names in the order of preference: "cuda,cpu"."""
+    """Sets the device of new tensors: a name, or names in order of preference, "cuda,cpu"."""
     check(lib.tn_set_default_device(encode(names)))
 
 
@@ -83,7 +83,7 @@ def is_grad_enabled():
 
 
 def devices():
-    """The names of all devices."""
+    """Returns the names of all devices."""
     return [lib.tn_device_name(lib.tn_device_at(i)).decode()
             for i in range(lib.tn_device_count())]
 

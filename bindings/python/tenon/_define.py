@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What Python contributes: layers, operators, kernels, optimizers, observers. A class becomes a
-descriptor that is registered once; its `user` is a number by which one function of ours, for all
-classes, finds it."""
+"""Layers and optimizers that are written in Python, and options of all classes that Python
+registers. Each class becomes a descriptor, which is registered once. All descriptors of a kind have
+the same callbacks; the member `user` of the descriptor is a number that identifies the class."""
 
 import copy
 import ctypes as c
@@ -17,9 +17,9 @@ from ._values import OPTION_KINDS, Pack
 
 
 class option:
-    """An option of a layer, operator or optimizer, as an attribute of its class:
-    `beta = option(1.0, "slope")`; option(int) has no default and is required;
-    option(None, kind=int) may be None."""
+    """An option of a layer, operator or optimizer, declared as an attribute of its class:
+    `beta = option(1.0, "slope")`. option(int) has no default and is required;
+    option(None, kind=int) may be None, which is its default."""
 
     def __init__(self, default, help="", kind=None):
         self.required = isinstance(default, type)
@@ -28,18 +28,18 @@ class option:
         self.help = help
         self.kind = next((k for k in OPTION_KINDS if python in k.python), None)
         if self.kind is None:
-            raise TypeError(f"an option of {python.__name__}: expected one of bool, int, float, "
-                            "str, list")
+            raise TypeError(f"option: wrong type, got {python.__name__}; expected bool, int, "
+                            "float, complex, str, list or tuple")
 
     def written(self):
-        """The default as specs have it."""
+        """Returns the default in the syntax of specs."""
         from ._train import _written
 
         return None if self.required else _written(self.default).encode()
 
 
 class Options:
-    """The options of a class: their table, and the struct that it describes."""
+    """The options of a class: their table for the library, and the struct that it describes."""
 
     def __init__(self, class_, with_size=False):
         self.rows = {name: value for base in reversed(class_.__mro__)
@@ -62,7 +62,7 @@ class Options:
         return c.cast(self.table, c.POINTER(_api.tn_option)) if self.rows else None
 
     def read(self, address):
-        """Names and values of a struct of the library's."""
+        """Reads a struct of options in the library's memory; returns names and values."""
         if not self.rows:
             return {}
         if not address:
@@ -94,8 +94,8 @@ def _text(words):
 
 
 class Layer(Module):
-    """A module type that is written in Python. Its subclasses are registered under their names, so
-    specs, files and copies know them:
+    """A layer that is written in Python. Each subclass is registered under its name, so that specs,
+    files and copies can use it:
 
         class Scaled(tenon.Layer):
             features = tenon.option(int, "size of the last dimension")
@@ -106,8 +106,8 @@ class Layer(Module):
             def forward(self, x):
                 return x * self.scale
 
-    Scaled(3) makes one. Options are attributes. Parameters, buffers and children belong to the
-    module; other attributes live as long as it."""
+    Scaled(3) makes a module. Its options are attributes. Parameters, buffers and children belong to
+    the library's module; other attributes live as long as that module."""
 
     def __init_subclass__(cls, name=None, register=True, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -121,13 +121,14 @@ class Layer(Module):
         """Makes parameters, buffers and children from the options."""
 
     def forward(self, *args, **kwargs):
-        raise NotImplementedError(f"{type(self).__name__} has no forward")
+        raise NotImplementedError(f"{type(self).__name__}: the class does not define forward")
 
     def reset(self):
-        """Fills parameters and buffers by their initialisation, in place."""
+        """Fills parameters and buffers with their initial values, in place."""
 
     def extra_repr(self):
-        """The text in the parentheses of repr; None: the options."""
+        """Returns the text between the parentheses of repr. If a class does not define it, repr
+        shows the options."""
 
 
 def _register_layer(class_, name):
@@ -199,7 +200,7 @@ def _repr(pointer, out, size):
 
 
 class OptimizerRule:
-    """An optimizer that is written in Python; its subclasses are registered under their names:
+    """An optimizer that is written in Python. Each subclass is registered under its name:
 
         class SignSGD(tenon.OptimizerRule):
             lr = tenon.option(1e-3)
@@ -207,7 +208,8 @@ class OptimizerRule:
             def step(self, parameter, gradient, state):
                 parameter -= gradient.sign() * self.lr
 
-    `state` keeps tensors for a parameter, by name. optim.SignSGD(net, lr=0.1) makes one."""
+    `state` holds the tensors that the optimizer keeps for a parameter, by name (ParameterState).
+    optim.SignSGD(net, lr=0.1) makes an optimizer."""
 
     def __init_subclass__(cls, name=None, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -220,18 +222,19 @@ class OptimizerRule:
         register(def_)
 
     def step(self, parameter, gradient, state):
-        raise NotImplementedError(f"{type(self).__name__} has no step")
+        raise NotImplementedError(f"{type(self).__name__}: the class does not define step")
 
 
 class ParameterState:
-    """The tensors that an optimizer keeps for a parameter, and how many steps it has taken."""
+    """The tensors that an optimizer keeps for a parameter, and the number of the parameter's
+    steps, `steps`."""
 
     def __init__(self, optimizer, index):
         self._optimizer, self._index = optimizer, index
         self.steps = lib.tn_optimizer_steps(optimizer, index)
 
     def __getitem__(self, name):
-        """None before the first time it is set."""
+        """Returns the tensor with that name, None if it was never set."""
         found = lib.tn_optimizer_state(self._optimizer, self._index, name.encode())
         return borrow(found) if found else None
 

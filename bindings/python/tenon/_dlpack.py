@@ -1,40 +1,52 @@
 # SPDX-License-Identifier: MIT
-"""DLPack: tensors of other libraries and ours, over the same memory."""
+"""DLPack: exchange of tensors with other libraries without copies; both share the memory."""
 
 import ctypes as c
+import sys
+import threading
 
 from . import _api
-from ._library import Scope, checked, closing, failure, forever, lib
+from ._library import Scope, checked, failure, lib
 
-# Prototypes of our own: those of ctypes.pythonapi are shared by the whole process.
+# Separate prototypes, because the whole process shares the functions of ctypes.pythonapi.
 _new = c.PYFUNCTYPE(c.py_object, c.c_void_p, c.c_char_p, c.c_void_p)(
     ("PyCapsule_New", c.pythonapi))
 _is_valid = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_IsValid", c.pythonapi))
 _pointer = c.PYFUNCTYPE(c.c_void_p, c.py_object, c.c_char_p)(
     ("PyCapsule_GetPointer", c.pythonapi))
 _rename = c.PYFUNCTYPE(c.c_int, c.py_object, c.c_char_p)(("PyCapsule_SetName", c.pythonapi))
-# The same on a capsule that is being freed, to which no reference can be made.
-_freed_is_valid = c.PYFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)(
-    ("PyCapsule_IsValid", c.pythonapi))
-_freed_pointer = c.PYFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(
-    ("PyCapsule_GetPointer", c.pythonapi))
 
 _OLD, _NEW = b"dltensor", b"dltensor_versioned"
 _USED = {_OLD: b"used_dltensor", _NEW: b"used_dltensor_versioned"}
 _STRUCT = {_OLD: _api.tn_dlpack, _NEW: _api.tn_dlpack_versioned}
 _CUDA = 2
 
+# Capsules that were exported, which are freed by _offer(). They have no destructor, because Python
+# may free a capsule while an exception propagates. A destructor that is written in Python would
+# then lose the exception, and the interpreter would abort.
+_exported = []
+_exporting = threading.Lock()
 
-@forever
-@c.PYFUNCTYPE(None, c.c_void_p)
-def _unused(capsule):
-    """The destructor of a capsule: the consumer has taken its content, or nobody has."""
-    if closing:
-        return
-    for name, struct in _STRUCT.items():
-        if _freed_is_valid(capsule, name):
-            where = _freed_pointer(capsule, name)
-            struct.from_address(where).deleter(c.cast(where, c.POINTER(struct)))
+
+def _offer(where, name):
+    """Returns a new capsule. First frees the content of earlier capsules that nobody references
+    any more and whose content nobody has taken."""
+    capsule = _new(where, name, None)
+    with _exporting:
+        rows = [(capsule, name, where)] + _exported
+        del _exported[:]
+        unused = []
+        mine = 0  # references to the new capsule, which nobody but this function holds
+        for row in rows:
+            count = sys.getrefcount(row[0])
+            mine = mine or count
+            if not _is_valid(row[0], row[1]):
+                continue  # the consumer has taken its content
+            (_exported if count >= mine else unused).append(row)
+    for _, name, where in unused:
+        struct = _STRUCT[name]
+        struct.from_address(where).deleter(c.cast(where, c.POINTER(struct)))
+    return capsule
 
 
 def export(tensor, stream, max_version, dl_device, copy):
@@ -44,14 +56,15 @@ def export(tensor, stream, max_version, dl_device, copy):
     if copy:
         tensor = tensor.detach().clone()
     if tensor.requires_grad:
-        raise BufferError("a tensor that requires a gradient is not exported; use x.detach()")
-    # 1 and 2 are CUDA's default streams, -1 says not to wait: 0 is waited for, which is right.
+        raise BufferError("a tensor that requires a gradient cannot be exported; use x.detach()")
+    # 1 and 2 stand for CUDA's default streams, and -1 says that no wait is needed. None is passed
+    # for these: the library then waits until the work is done, which is always correct.
     native = stream if isinstance(stream, int) and stream > 2 else None
     if max_version is not None and max_version[0] >= 1:
         made, name = lib.tn_tensor_to_dlpack_versioned(tensor._ptr, native), _NEW
     else:
         made, name = lib.tn_tensor_to_dlpack(tensor._ptr, native), _OLD
-    return _new(c.addressof(checked(made).contents), name, c.cast(_unused, c.c_void_p))
+    return _offer(c.addressof(checked(made).contents), name)
 
 
 def _capsule_of(source):
@@ -67,7 +80,8 @@ def _capsule_of(source):
 
 
 def from_dlpack(source):
-    """A tensor over the memory of another library's, which has __dlpack__; or of a capsule."""
+    """Returns a tensor that shares the memory of another library's tensor, given as an object with
+    __dlpack__ or as a capsule."""
     from ._tensor import borrow
 
     capsule = _capsule_of(source)
@@ -82,4 +96,5 @@ def from_dlpack(source):
                     raise failure()
                 _rename(capsule, _USED[name])
                 return borrow(found)
-    raise TypeError("expected an object with __dlpack__, or a capsule that was not used yet")
+    raise TypeError(f"source: wrong, got {type(source).__name__}; expected an object with "
+                    "__dlpack__, or a capsule that was not used yet")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libtenon as ctypes sees it, and what comes of its failures."""
+"""The functions of libtenon by ctypes, exceptions for its failures, and callbacks from it."""
 
 import atexit
 import builtins
@@ -14,7 +14,7 @@ NONE = _api.TN_NONE
 
 
 def _open():
-    """$TENON_LIBRARY, else what the loader finds."""
+    """Opens the file that $TENON_LIBRARY names, or else the library that the loader finds."""
     named = os.environ.get("TENON_LIBRARY")
     names = [named] if named else [f"libtenon.so.{_api.ABI_MAJOR}", "libtenon.so"]
     reasons = []
@@ -23,12 +23,12 @@ def _open():
             return c.CDLL(name)
         except OSError as error:
             reasons.append(str(error))
-    raise ImportError("libtenon cannot be loaded (TENON_LIBRARY names a file): "
+    raise ImportError("libtenon cannot be loaded (TENON_LIBRARY can name its file): "
                       + "; ".join(reasons))
 
 
 class _Functions:
-    """Every function of api.json, with its types."""
+    """Has every function of the library (api.json) as an attribute, with its types."""
 
 
 def _bind(library):
@@ -37,8 +37,8 @@ def _bind(library):
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise ImportError(f"{library._name} has no {name}: it is another version of Tenon "
-                              "than this module was generated for") from None
+            raise ImportError(f"{library._name} has no function {name}; this module was generated "
+                              "for another version of Tenon") from None
         function.restype = result
         function.argtypes = parameters
         setattr(functions, name, function)
@@ -47,23 +47,25 @@ def _bind(library):
 
 lib = _bind(_open())
 
-# Not empty once Python ends: what is freed then stays with the process, and nothing is called back,
-# as the order in which Python clears its modules is not known.
+# Not empty once Python begins to end. From then on no reference is given back and no callback runs,
+# because the order in which Python clears its modules is not defined.
 closing = []
-_busy = []  # an entry for each thread that is in a call of the library which may call back, or
-            # that gives a reference back
+# One entry for each thread that is in a call of the library which may call back, or that is giving
+# a reference back.
+_busy = []
 
 
 class _Nested(threading.local):
-    depth = 0  # of scopes
+    depth = 0  # the number of nested Scope blocks
 
 
 _nested = _Nested()
 
 
 def _end():
-    """Python ends a daemon thread where it next takes the lock, which must not be in a callback:
-    that would leave the library in the middle of a call."""
+    """Waits at most 5 seconds until no thread is in a call of the library. Afterwards Python ends
+    daemon threads when they next take its lock; in a callback, that would leave the library in the
+    middle of a call."""
     closing.append(threading.get_ident())
     limit = time.monotonic() + 5
     while _busy and time.monotonic() < limit:
@@ -71,7 +73,7 @@ def _end():
 
 
 def _park():
-    """Where daemon threads wait for the end of the process."""
+    """Lets a daemon thread wait for the end of the process."""
     while closing and closing[0] != threading.get_ident():
         time.sleep(3600)
 
@@ -79,28 +81,55 @@ def _park():
 atexit.register(_end)
 
 
-def dropper(drop):
-    """A __del__ that gives back the reference of an object."""
+def owner(drop):
+    """Returns a class whose objects own a reference of the library (an address) and give it back by
+    calling `drop`.
 
-    def __del__(self, drop=drop, closing=closing, _busy=_busy):
-        pointer = getattr(self, "_ptr", None)
-        if pointer and not closing:
-            _busy.append(None)  # Python's end waits for it: the library must not end meanwhile
-            try:
-                if not closing:
-                    drop(pointer)
-            finally:
-                _busy.pop()
+    The user's object, such as a Tensor, has an Owner in a slot. The user's object ends first, so
+    weak references to it are cleared before the library frees the memory. Otherwise, an object that
+    another thread creates at the same address could be mistaken for it.
 
-    return __del__
+    There are two classes because of reference cycles. Python's collector calls every __del__ of a
+    cycle before it frees any part of the cycle, and a __del__ of the user may still read its
+    tensors or store one elsewhere. Therefore Owner.__del__ does not give the reference back, but
+    makes an object of the class Last, which the collector does not know yet. Last.__del__ runs when
+    the memory of the Owner is freed, and gives the reference back."""
+
+    class Last(int):
+        __slots__ = ()
+
+        def __del__(self, drop=drop, closing=closing, _busy=_busy):
+            if not closing:
+                _busy.append(None)  # _end() waits, so the library does not end during drop()
+                try:
+                    if not closing:
+                        drop(self)
+                finally:
+                    _busy.pop()
+
+    class Owner:
+        __slots__ = ("pointer", "last")
+
+        def __init__(self, pointer):
+            self.pointer = pointer
+
+        def __del__(self, Last=Last):
+            self.last = Last(self.pointer)
+
+    return Owner
+
+
+# Held while the object for an address is looked up or made, so that there is one object for each
+# address. Recursive, because the garbage collector may run meanwhile and need the lock, too.
+adopting = threading.RLock()
 
 
 # ---- failures --------------------------------------------------------------------------------
 
 
 class TenonError(Exception):
-    """A call failed. `code` is its status, `plugin` the plugin that failed ("" for the library),
-    `native` the code of a lower library (errno, CUresult)."""
+    """A call of the library failed. `code` is the status, `plugin` the plugin that failed ("" for
+    the library itself), `native` the error code of a lower library (errno, CUresult)."""
 
     code = _api.TN_ERR_RUNTIME
 
@@ -113,7 +142,8 @@ class TenonError(Exception):
             self.code = code
 
 
-# One class for each status; each is also what Python calls such a failure, where it has a word.
+# There is one exception class for each status. It is also a subclass of the corresponding built-in
+# exception, if there is one.
 _BUILTIN = {
     "TYPE": TypeError, "KEY": KeyError, "ATTR": AttributeError, "VALUE": ValueError,
     "RUNTIME": RuntimeError, "INDEX": IndexError, "NOT_IMPLEMENTED": NotImplementedError,
@@ -137,12 +167,12 @@ def _make_classes():
 _make_classes()
 ERRORS = {found.__name__: found for found in _classes.values()}
 
-# What a callback raised, until the call that led to it returns.
+# The exception that a callback raised, until the call of the library that ran the callback returns.
 _raised = threading.local()
 
 
 def record(exception):
-    """Makes a failure of this thread from an exception in a callback; returns its code."""
+    """Records an exception in a callback as a failure of this thread; returns the status."""
     if isinstance(exception, TenonError):
         code, text = exception.code, exception.message
     else:
@@ -155,7 +185,7 @@ def record(exception):
 
 
 def failure():
-    """The exception for the failure that a call has just reported."""
+    """Returns the exception for the failure that a call has just reported."""
     found = lib.tn_error_last().contents
     code, native = found.code, found.native
     plugin = found.plugin.decode(errors="replace")
@@ -176,14 +206,14 @@ def check(status):
 
 
 def checked(pointer):
-    """The result of a function that returns NULL where it fails."""
+    """Returns `pointer`, the result of a function that returns NULL if it fails; raises then."""
     if not pointer:
         raise failure()
     return pointer
 
 
 def text_of(function, *arguments):
-    """The text that a function writes as tn_snprint does."""
+    """Returns the text of a function that writes to a buffer as tn_snprint does."""
     size = 512
     while True:
         buffer = c.create_string_buffer(size)
@@ -196,13 +226,16 @@ def text_of(function, *arguments):
 
 
 class Scope:
-    """What calls leave to the innermost scope ends with the block, but for what was kept."""
+    """A scope of the library: tensors that calls in the block create are dropped at its end, unless
+    someone has kept a reference."""
 
     __slots__ = ("number",)
 
     def __enter__(self):
         if not _nested.depth:
-            _busy.append(None)  # before the look at `closing`, which is set before the look at this
+            # This thread writes _busy before it reads `closing`; _end() writes `closing` before it
+            # reads _busy. So at least one of the two sees the other.
+            _busy.append(None)
             if closing:
                 _busy.pop()
                 _park()
@@ -228,7 +261,7 @@ _users_lock = threading.Lock()
 
 
 def hold(value):
-    """A number for `value`, as the `user` of a callback; it lives until `release`."""
+    """Stores `value` until release() and returns a number for it: the `user` of a callback."""
     with _users_lock:
         number = _next_user[0]
         _next_user[0] = number + 1
@@ -244,13 +277,14 @@ _immortal = c.PYFUNCTYPE(None, c.py_object)(("Py_IncRef", c.pythonapi))
 
 
 def forever(pointer):
-    """What C was given stays until the process ends."""
+    """Keeps an object that C code refers to until the process ends; returns the object."""
     _immortal(pointer)
     return pointer
 
 
 def callback(type_, failed=None):
-    """A function for C. What it raises becomes a failure: its status, or `failed`."""
+    """A decorator that makes a C callback of a function. If the function raises an exception, the
+    callback records a failure and returns its status, or `failed` if that is given."""
 
     ended = _api.TN_ERR_CANCELLED if failed is None else failed
 
@@ -260,7 +294,7 @@ def callback(type_, failed=None):
                 return ended
             try:
                 result = function(*arguments)
-            except BaseException as exception:  # it cannot pass through C
+            except BaseException as exception:  # exceptions cannot propagate through C code
                 code = record(exception)
                 return code if failed is None else failed
             return _api.TN_OK if result is None and failed is None else result
@@ -276,18 +310,18 @@ def release(number):
 
 
 def member(struct, name):
-    """The type of a callback that is a member of a struct."""
+    """Returns the type of the member `name` of a struct, such as a callback."""
     return dict(struct._fields_)[name]
 
 
 def head(struct):
-    """The head of a descriptor."""
+    """Returns the head of a descriptor, a tn_head."""
     kind = getattr(_api, "TN_KIND_" + struct.__name__)
     return _api.tn_head(c.sizeof(struct), kind, 0, _api.ABI_MAJOR, _api.ABI_MINOR, 0)
 
 
 def register(descriptor):
-    """Contributes a descriptor, which must live as long as the process."""
+    """Registers a descriptor with the library, and keeps it as long as the process lives."""
     check(lib.tn_register_contribution(c.byref(descriptor)))
     _registered.append(descriptor)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors from values, from memory of others, and filled ones."""
+"""Functions that make tensors: from values, from memory of other libraries, filled; gradients."""
 
 import ctypes as c
 
@@ -23,17 +23,17 @@ def _shape_of(data):
 def _flatten(data, shape, out):
     if not shape:
         if isinstance(data, (list, tuple)):
-            raise ValueError("the lists have different lengths")
+            raise ValueError("data: lists on one level have different lengths; expected equal ones")
         out.append(data.item() if isinstance(data, Tensor) else data)
         return
     if not isinstance(data, (list, tuple)) or len(data) != shape[0]:
-        raise ValueError("the lists have different lengths")
+        raise ValueError("data: lists on one level have different lengths; expected equal ones")
     for part in data:
         _flatten(part, shape[1:], out)
 
 
 def _array_of(values):
-    """A ctypes array of numbers, and their dtype."""
+    """Returns a ctypes array of numbers, its dtype, and the dtype that the tensor will have."""
     if any(isinstance(v, complex) for v in values):
         parts = [p for v in values for p in (complex(v).real, complex(v).imag)]
         return (c.c_double * max(len(parts), 1))(*parts), _api.TN_C128, _api.TN_C64
@@ -45,13 +45,13 @@ def _array_of(values):
 
 
 def tensor(data, dtype=None, device=None, requires_grad=False):
-    """A new tensor with a copy of numbers, nested lists, or an array."""
+    """Returns a new tensor with a copy of a number, of nested lists of numbers, or of an array."""
     from ._context import on_device
 
     if isinstance(data, Tensor):
         made = data.detach().clone().to(device=device, dtype=dtype)
     elif hasattr(data, "__array_interface__") or hasattr(data, "__dlpack__"):
-        source = from_numpy(data) if hasattr(data, "__array_interface__") else from_dlpack(data)
+        source = _shared(data) if hasattr(data, "__array_interface__") else from_dlpack(data)
         made = source.clone().to(device=device or _default_device(), dtype=dtype)
     else:
         shape, values = _shape_of(data), []
@@ -66,11 +66,22 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
     return made.requires_grad_() if requires_grad else made
 
 
+def _shared(array):
+    """Returns a tensor that shares the memory of an array, or of a copy if that memory is read-only
+    or its strides are negative."""
+    try:
+        return from_numpy(array)
+    except ValueError:
+        if not hasattr(array, "copy"):
+            raise
+        return from_numpy(array.copy())
+
+
 def _default_device():
     return lib.tn_device_name(checked(lib.tn_default_device())).decode()
 
 
-# ---- memory of others --------------------------------------------------------------------------
+# ---- memory of other libraries -----------------------------------------------------------------
 
 
 @callback(c.CFUNCTYPE(None, c.c_void_p, c.c_void_p), failed=False)
@@ -79,8 +90,8 @@ def _released(user, data):
 
 
 def from_memory(owner, where, shape, dtype, strides=None):
-    """A tensor over memory of the host at an address; `owner` is kept as long as it is used.
-    Strides count elements."""
+    """Returns a tensor that uses host memory at the address `where`. The object `owner` is kept as
+    long as the memory is in use. Strides count elements."""
     shape = ints(shape)
     number = hold(owner)
     steps = None if strides is None else (c.c_int64 * max(len(strides), 1))(*strides)
@@ -97,26 +108,26 @@ _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def from_numpy(array):
-    """A tensor over the memory of a NumPy array, or of anything with __array_interface__. Writing
-    to one changes the other."""
+    """Returns a tensor that shares the memory of a NumPy array, or of any object with
+    __array_interface__: writing to one changes the other."""
     found = array.__array_interface__
     kind, size = found["typestr"][1], int(found["typestr"][2:])
     if found["typestr"][0] == ">" or kind not in _KINDS:
-        raise TypeError(f"an array of type {found['typestr']} cannot be a tensor")
+        raise TypeError(f"array: its type {found['typestr']} has no corresponding dtype")
     where, read_only = found["data"]
     if read_only:
-        raise ValueError("the array is read only; tenon.tensor(array) copies it")
+        raise ValueError("array: it is read-only; use a copy, array.copy()")
     dtype = _KINDS[kind] + ("" if kind == "b" else str(size * 8))
     strides = found.get("strides")
     if strides is not None:
         if any(s % size or s < 0 for s in strides):
-            raise ValueError("strides that are negative, or no multiple of an element, cannot be "
-                             "a tensor's; tenon.tensor(array) copies it")
+            raise ValueError(f"array: wrong strides, got {strides} bytes; expected multiples of "
+                             f"{size} that are not negative; use a copy, array.copy()")
         strides = [s // size for s in strides]
     return from_memory((array, found), where or 64, found["shape"], dtype, strides)
 
 
-# ---- filled ones -------------------------------------------------------------------------------
+# ---- filled tensors ----------------------------------------------------------------------------
 
 
 def empty(*shape, dtype=None, device=None, requires_grad=False):
@@ -151,13 +162,13 @@ def ones_like(x):
 
 
 def randn(*shape, requires_grad=False, **how):
-    """From the normal distribution, mean 0, deviation 1."""
+    """Returns a tensor with values of the normal distribution with mean 0 and deviation 1."""
     made = empty(*shape, **how).normal_()
     return made.requires_grad_() if requires_grad else made
 
 
 def rand(*shape, requires_grad=False, **how):
-    """Even in [0, 1)."""
+    """Returns a tensor with values that are uniformly distributed in [0, 1)."""
     made = empty(*shape, **how).uniform_()
     return made.requires_grad_() if requires_grad else made
 
@@ -177,14 +188,15 @@ def manual_seed(seed):
 
 
 def parameter(x, requires_grad=True):
-    """A parameter: what a parameter slot of a module takes."""
+    """Returns a parameter that shares the memory of `x`: a leaf tensor that becomes a parameter of
+    a module when it is assigned to an attribute of the module."""
     with Scope():
         return borrow(lib.tn_parameter(x._ptr, requires_grad))
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=False, create_graph=False,
          allow_unused=False):
-    """Gradients of `inputs`, which are returned rather than added to the leaves."""
+    """Returns the gradients of `inputs`; does not accumulate them in the leaves."""
     from ._tensor import addresses
 
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
@@ -208,14 +220,15 @@ def _checked_code(user, inputs, outputs):
     results = code(*[borrow(inputs[i]) for i in range(n_in)])
     results = [results] if isinstance(results, Tensor) else list(results)
     if len(results) != n_out:
-        raise ValueError(f"the function returned {len(results)} tensors, then {n_out}")
+        raise ValueError(f"gradcheck: code: the first call returned {n_out} tensors, a later one "
+                         f"{len(results)}; expected the same number")
     for i, result in enumerate(results):
         outputs[i] = to_scope(result)
 
 
 def gradcheck(code, inputs, step=1e-6, tolerance=1e-4, second=False):
-    """Compares the gradients of code(*inputs), of float64, with central differences; raises an
-    error that names the element. `second`: of the second derivatives."""
+    """Compares the gradients of code(*inputs) with central differences. The inputs must be float64.
+    Raises an error that names the element if one differs. `second`: checks second derivatives."""
     from ._tensor import addresses
 
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)

@@ -1,36 +1,39 @@
 # SPDX-License-Identifier: MIT
-"""Modules: a tree of parameters, buffers and children with a forward."""
+"""Modules: trees of parameters, buffers and children with a forward function."""
 
 import ctypes as c
 import os
 import weakref
 
 from . import _api
-from ._library import (NONE, Scope, callback, check, checked, dropper, encode, failure, held,
-                       hold, lib, release, text_of)
+from ._library import (NONE, Scope, adopting, callback, check, checked, encode, failure, held, hold,
+                       lib, owner, release, text_of)
 from ._tensor import Hook, Tensor, borrow, device_of
 from ._values import Pack, dtype_number, value_of
 
 _alive = weakref.WeakValueDictionary()
-layers = {}  # classes of layers written in Python, by the `user` of their descriptors
-IN_COPY = "tenon: attributes of a module are being copied"
-states = {}  # attributes of their modules, by address: they live as long as the module
+_Owner = owner(lib.tn_module_drop)
+layers = {}  # classes of layers that are written in Python, by the `user` of their descriptors
+IN_COPY = "tenon: attributes of a module are being copied"  # key of the memo of such a deepcopy
+states = {}  # attributes of modules of these classes, by address; they live as long as the module
 
 
 def adopt_module(pointer):
-    """The object of a module, of which one reference is the caller's."""
-    found = _alive.get(pointer)
-    if found is not None:
-        lib.tn_module_drop(pointer)
-        return found
-    class_ = Module
-    if pointer in states:
-        class_ = layers[lib.tn_module_user(pointer)]
-    found = object.__new__(class_)
-    object.__setattr__(found, "_ptr", pointer)
-    if pointer in states:
-        object.__setattr__(found, "__dict__", states[pointer])
-    _alive[pointer] = found
+    """Returns the Python object for a module. Takes over one reference of the caller."""
+    with adopting:
+        found = _alive.get(pointer)
+        if found is None:
+            class_ = Module
+            if pointer in states:
+                class_ = layers[lib.tn_module_user(pointer)]
+            found = object.__new__(class_)
+            object.__setattr__(found, "_ptr", pointer)
+            object.__setattr__(found, "_owner", _Owner(pointer))
+            if pointer in states:
+                object.__setattr__(found, "__dict__", states[pointer])
+            _alive[pointer] = found
+            return found
+    lib.tn_module_drop(pointer)
     return found
 
 
@@ -39,7 +42,7 @@ def borrow_module(pointer):
 
 
 def make(type_, args, kwargs):
-    """A module of a type, from options."""
+    """Makes a module of a layer type from its options."""
     keep = []
     values = [value_of(v, keep) for v in list(args) + list(kwargs.values())]
     names = [None] * len(args) + [name.encode() for name in kwargs]
@@ -80,20 +83,19 @@ def _forward_hook(user, module, inputs, outputs, replacement, outcome):
 
 
 class Module:
-    """A module of any type: Module("Sequential(Linear(4, 8), ReLU())"), or nn.Linear(4, 8)."""
+    """A module of any type. Module("Sequential(Linear(4, 8), ReLU())") makes one from a spec;
+    nn.Linear(4, 8) makes one of a given type."""
 
-    __slots__ = ("_ptr", "__weakref__")
+    __slots__ = ("_ptr", "_owner", "__weakref__")
 
     def __new__(cls, spec=None, *args, **kwargs):
         if not isinstance(spec, str) or args or kwargs:
-            raise TypeError("Module(text): expected the text of a spec; "
-                            "nn.Linear(4, 3) makes a module of a type")
+            raise TypeError("Module: spec: expected one argument, the text of a spec; "
+                            "nn.Linear(4, 3) makes a module of a given type")
         return adopt_module(checked(lib.tn_module_parse(spec.encode())))
 
     def __init__(self, *args, **kwargs):
         pass
-
-    __del__ = dropper(lib.tn_module_drop)
 
     # ---- calls -----------------------------------------------------------------------------
 
@@ -104,8 +106,8 @@ class Module:
             return found.result()
 
     def register_forward_hook(self, function):
-        """Calls function(module, args, result) after forward; what it returns replaces the
-        result."""
+        """Calls function(module, args, result) after forward. If it returns something other than
+        None, that replaces the result."""
         number = hold(function)
         handle = lib.tn_module_hook_forward(self._ptr, _forward_hook, 0, number, release)
         if not handle:
@@ -113,7 +115,7 @@ class Module:
             raise failure()
         return Hook(handle)
 
-    # ---- what it is ------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------
 
     @property
     def type(self):
@@ -121,7 +123,7 @@ class Module:
 
     @property
     def spec(self):
-        """Text that makes the same module again."""
+        """The spec of the module: text that makes an equal module."""
         return text_of(lib.tn_module_spec, self._ptr)
 
     def __repr__(self):
@@ -148,10 +150,20 @@ class Module:
         with Scope():
             return borrow(lib.tn_module_get(self._ptr, name.encode()))
 
+    def _option(self, name):
+        """The value of an option of the layer, in a list; an empty list if there is none."""
+        with Pack() as pack:
+            if lib.tn_module_option_get(self._ptr, name.encode(), pack.pointer) != _api.TN_OK:
+                lib.tn_error_clear()
+            return list(pack.read()[1].values())
+
     def __getattr__(self, name):
-        if name.startswith("__") or not lib.tn_module_slot_kind(self._ptr, name.encode()):
-            raise AttributeError(f"a {self.type} has no {name}")
-        return self._slot(name)
+        if not name.startswith("__"):
+            if lib.tn_module_slot_kind(self._ptr, name.encode()):
+                return self._slot(name)
+            for value in self._option(name):
+                return value
+        raise AttributeError(f"{self.type}: {name}: no such parameter, buffer, child or option")
 
     def __setattr__(self, name, value):
         pointer, key = self._ptr, name.encode()
@@ -162,6 +174,9 @@ class Module:
             check(lib.tn_module_add_child(pointer, key, value._ptr))
         elif isinstance(value, Tensor) and lib.tn_tensor_is_parameter(value._ptr):
             check(lib.tn_module_add_parameter(pointer, key, value._ptr))
+        elif type(self) is Module and self._option(name):
+            keep = []
+            check(lib.tn_module_option_set(pointer, key, value_of(value, keep)))
         else:
             object.__setattr__(self, name, value)
 
@@ -242,7 +257,7 @@ class Module:
 
     def __deepcopy__(self, memo):
         if IN_COPY in memo:
-            return self  # an attribute that refers to a module
+            return self  # an attribute of a copied module refers to this module: keep it
         return adopt_module(checked(lib.tn_module_copy(self._ptr)))
 
     def copy(self):
@@ -251,7 +266,8 @@ class Module:
     # ---- state -----------------------------------------------------------------------------
 
     def state_dict(self):
-        """Names to tensors (and other values), which share memory with the module's."""
+        """Returns a dictionary from names to tensors (and other values). The tensors share memory
+        with the module's."""
         with State(checked(lib.tn_module_state(self._ptr))) as state:
             return state.read()
 
@@ -269,7 +285,7 @@ class Module:
 
 
 class State:
-    """A tn_state for the length of a block."""
+    """A tn_state that lives as long as a `with` block."""
 
     def __init__(self, pointer):
         self.pointer = pointer
@@ -296,19 +312,19 @@ class State:
 
 
 def load(path):
-    """The tensors of a file, by name."""
+    """Returns the tensors of a file by name."""
     with Scope(), State(checked(lib.tn_state_load(os.fsencode(path)))) as state:
         return state.read()
 
 
 def save(values, path):
-    """Writes tensors to a file; its extension decides the format."""
+    """Writes tensors, given by name, to a file. The extension of `path` determines the format."""
     with State(checked(lib.tn_state_new())) as state:
         state.write(values)
         check(lib.tn_state_save(state.pointer, os.fsencode(path)))
 
 
 def init(tensor, spec):
-    """Fills a tensor: init(x, "kaiming_uniform(a=2.0)")."""
+    """Fills a tensor with initial values by a spec: init(x, "kaiming_uniform(a=2.0)")."""
     check(lib.tn_init_parse(tensor._ptr, encode(spec)))
     return tensor

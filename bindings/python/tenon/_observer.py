@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Observers that are written in Python. The library has one of ours, registered with the first; it
-calls all that are active."""
+"""Observers that are written in Python. This module registers a single observer with the library,
+when the first Python observer becomes active; it calls all active Python observers."""
 
 import threading
 
@@ -11,8 +11,8 @@ from ._tensor import borrow
 
 
 class Event:
-    """A call of an operator: `op`, `device`, `inputs`, `module`; at its end `outputs`, `status`,
-    `kernel` (None: a view or a decomposition)."""
+    """A call of an operator, with the attributes `op`, `device`, `inputs` and `module`. After the
+    call also `outputs`, `status` and `kernel`; `kernel` is None for views and decompositions."""
 
     def __init__(self, event, done):
         self.op = event.op.contents.name.decode()
@@ -29,7 +29,8 @@ def _tensors(row, count):
 
 
 class ModuleEvent:
-    """A call of a module: `module`, `path` ("" for the outermost), at its end `status`."""
+    """A call of a module, with the attributes `module` and `path` ("" for the outermost module);
+    after the call also `status`."""
 
     def __init__(self, event):
         self.module = borrow_module(event.module)
@@ -38,7 +39,7 @@ class ModuleEvent:
 
 
 class Observer:
-    """Sees what runs while it is active, in every thread:
+    """Is called for all operators and modules that run in any thread while it is active:
 
         class Times(tenon.Observer):
             def op_end(self, event): ...
@@ -47,19 +48,19 @@ class Observer:
     """
 
     def op_begin(self, event):
-        """Before an operator."""
+        """Called before an operator runs, with an Event."""
 
     def op_end(self, event):
-        """After it."""
+        """Called after an operator has run, with an Event."""
 
     def module_begin(self, event):
-        """Before a module."""
+        """Called before a module runs, with a ModuleEvent."""
 
     def module_end(self, event):
-        """After it."""
+        """Called after a module has run, with a ModuleEvent."""
 
     def memory(self, device, nbytes):
-        """Memory that was taken from a device (above 0), or given back."""
+        """Called when memory of a device is allocated (`nbytes` > 0) or freed (`nbytes` < 0)."""
 
     def __enter__(self):
         global _active
@@ -78,11 +79,12 @@ class Observer:
 _lock = threading.Lock()
 _active = ()
 _registered = []
-_inside = threading.local()  # an observer's own calls are not observed
+_inside = threading.local()  # .now: an observer runs in this thread; its calls are not observed
 
 
 def _tell(name, make):
-    """Observers cannot fail a call: what they raise is shown as other such exceptions are."""
+    """Calls the method `name` of all active observers that define it. An observer cannot make the
+    observed call fail: its exceptions go to sys.unraisablehook."""
     if not _active or getattr(_inside, "now", False):
         return
     import sys

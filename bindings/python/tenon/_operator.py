@@ -9,7 +9,7 @@ from ._library import NONE, callback, head, held, hold, lib, member, register
 from ._tensor import _ELEMENTS, array_interface, borrow, to_scope
 from ._values import DTYPES, dtype_number
 
-_BY_VIEW = {  # code and bits of DLPack
+_BY_VIEW = {  # dtypes by DLPack's type code and number of bits
     (0, 8): _api.TN_I8, (0, 16): _api.TN_I16, (0, 32): _api.TN_I32, (0, 64): _api.TN_I64,
     (1, 8): _api.TN_U8, (1, 16): _api.TN_U16, (1, 32): _api.TN_U32, (1, 64): _api.TN_U64,
     (2, 16): _api.TN_F16, (2, 32): _api.TN_F32, (2, 64): _api.TN_F64, (4, 16): _api.TN_BF16,
@@ -19,7 +19,8 @@ _BY_VIEW = {  # code and bits of DLPack
 
 
 class View:
-    """Shape, strides and dtype of an input or output, and in a kernel its memory."""
+    """Shape, strides and dtype of an input or output of an operator; in a kernel also its
+    memory."""
 
     def __init__(self, view):
         view = view.contents
@@ -34,13 +35,14 @@ class View:
         return array_interface(self._number, self.shape, self.strides, self.address or 64)
 
     def numpy(self):
-        """A NumPy array over the memory, valid until the kernel returns."""
+        """Returns a NumPy array that shares the memory; it is valid until the kernel returns."""
         import numpy
 
         return numpy.asarray(self)
 
     def elements(self):
-        """The memory from the first element on, as a ctypes array: for contiguous ones."""
+        """Returns the elements as a ctypes array that shares the memory. The view must be
+        contiguous."""
         type_, parts = _ELEMENTS[self._number]
         count = parts
         for size in self.shape:
@@ -49,15 +51,15 @@ class View:
 
 
 class Meta:
-    """What an output will be: infer returns it, or several."""
+    """Shape and dtype of an output. infer returns one for each output."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = tuple(shape), dtype
 
 
 def kernel(device="cpu", dtypes=("float32", "float64")):
-    """Marks a method of an Operator as its code for a kind of device of the host:
-    method(inputs..., outputs...) with Views; options are attributes of self."""
+    """Marks a method of an Operator as its kernel for a device type that uses host memory. The
+    method is called as method(inputs..., outputs...) with Views; options are attributes of self."""
 
     def mark(function):
         function._kernel = (device, tuple(dtypes))
@@ -73,7 +75,7 @@ _FLAGS = {"view": _api.TN_OP_VIEW, "promote": _api.TN_OP_PROMOTE, "inplace": _ap
 
 
 class Operator:
-    """An operator that is written in Python; its subclasses are registered:
+    """An operator that is written in Python. Each subclass is registered under its name:
 
         class cube(tenon.Operator, inputs=["x"], outputs=["y"], save=["x"]):
             def infer(self, x):
@@ -86,10 +88,11 @@ class Operator:
             def run(self, x, y):
                 y.numpy()[...] = x.numpy() ** 3
 
-    tenon.cube(x) calls it. Options are attributes of the class (tenon.option) and of self. derive
-    gets the gradients of the outputs and what `save` names, as keywords; it returns the gradients
-    of the inputs (None where there is none). decompose(inputs...) computes with operators, on any
-    device; a kernel serves one kind of device."""
+    tenon.cube(x) calls it. Options are declared as attributes of the class (tenon.option); their
+    values are attributes of self. derive is called with the gradients of the outputs and, as
+    keywords, the inputs and outputs that `save` names; it returns the gradients of the inputs, None
+    for an input without one. decompose(inputs...) computes the outputs with other operators, on any
+    device; a kernel works for one device type."""
 
     def __init_subclass__(cls, name=None, inputs=("x",), outputs=("y",), save=(), flags=(),
                           math="", **kwargs):
@@ -98,13 +101,13 @@ class Operator:
         _register(cls, name or cls.__name__, flags, math)
 
     def infer(self, *inputs):
-        raise NotImplementedError(f"{type(self).__name__} has no infer")
+        raise NotImplementedError(f"{type(self).__name__}: the class does not define infer")
 
     def derive(self, *gradients, **saved):
-        raise NotImplementedError(f"{type(self).__name__} has no derive")
+        raise NotImplementedError(f"{type(self).__name__}: the class does not define derive")
 
     def decompose(self, *inputs):
-        raise NotImplementedError(f"{type(self).__name__} has no decompose")
+        raise NotImplementedError(f"{type(self).__name__}: the class does not define decompose")
 
 
 def _operands(names):
@@ -174,7 +177,8 @@ def _infer(infer):
     views = [View(call.in_[i]) if call.in_[i] else None for i in range(call.n_in)]
     results = _several(_self(class_, call.options).infer(*views))
     if len(results) != call.n_out:
-        raise ValueError(f"infer returned {len(results)} results; expected {call.n_out}")
+        raise ValueError(f"infer: wrong number of results, got {len(results)}; "
+                         f"expected {call.n_out}")
     for i, meta in enumerate(results):
         out = call.out[i]
         out.dtype, out.ndim = dtype_number(meta.dtype), len(meta.shape)
@@ -190,13 +194,15 @@ def _derive(derive):
     for name in class_._save:
         place, row = ((call.in_, class_._inputs) if name in class_._inputs
                       else (call.out, class_._outputs))
-        # What was changed in place since is NULL: operators then fail, and the core says why.
+        # A tensor that was changed in place after it was saved is NULL here. Operators that get it
+        # as None fail, and the core reports the reason.
         pointer = place[row.index(name)]
         saved[name] = borrow(pointer) if pointer else None
     gradients = [borrow(call.gout[i]) for i in range(call.n_out)]
     results = _several(_self(class_, call.options).derive(*gradients, **saved))
     if len(results) != call.n_in:
-        raise ValueError(f"derive returned {len(results)} gradients; expected {call.n_in}")
+        raise ValueError(f"derive: wrong number of gradients, got {len(results)}; "
+                         f"expected {call.n_in}")
     for i, result in enumerate(results):
         if call.need >> i & 1:
             call.gin[i] = to_scope(result)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Operators by name. What an operator takes is asked of the library, so operators of plugins and
-of Python are there as well; _api.OPERATORS has what is shown of them."""
+"""Operators by name. Inputs and options of an operator are read from the library at run time, so
+operators of plugins and of Python can be called, too. _api.OPERATORS has the texts for help()."""
 
 import ctypes as c
 import inspect
@@ -13,14 +13,14 @@ from ._values import kind_of
 
 
 class Operator:
-    """An operator as its definition describes it."""
+    """An operator, with what its definition in the library says about inputs and options."""
 
     def __init__(self, name):
         self.name = name
         self.handle = checked(lib.tn_op_find(name.encode(), 0))
         found = checked(lib.tn_op_definition(self.handle)).contents
         if found.head.size != c.sizeof(_api.tn_op_def):
-            raise ImportError("libtenon has another ABI than this module was generated for")
+            raise ImportError("libtenon: wrong ABI; this module was generated for another one")
         self.flags = found.flags
         self.inputs = [(found.inputs[i].name.decode(), found.inputs[i].flags)
                        for i in range(found.n_inputs)]
@@ -39,14 +39,14 @@ class Operator:
             i += 1
         self.required = [n for n, row in self.options.items() if row[2] & _api.TN_OPTION_REQUIRED]
         self.is_list = bool(self.inputs) and bool(self.inputs[-1][1] & _api.TN_OPERAND_LIST)
-        # Number of arguments of a call that has tensors alone.
+        # The number of arguments if a call can consist of tensors only, or -1.
         self.simple = -1 if self.is_list or self.required else len(self.inputs)
         self.names = [n for n, _ in self.inputs] + list(self.options)
 
     # ---- arguments -------------------------------------------------------------------------
 
     def bind(self, args, kwargs):
-        """Inputs in order, and options by name."""
+        """Matches arguments with the operator; returns inputs in order, and options by name."""
         if len(args) > len(self.names):
             raise TypeError(f"{self.name}: too many arguments, got {len(args)}; "
                             f"expected {', '.join(self.names)}")
@@ -73,25 +73,29 @@ class Operator:
         return self.tensors(inputs), given
 
     def tensors(self, inputs):
-        """Numbers become tensors without dimensions, on the device of the others."""
+        """Converts numbers among the inputs to tensors without dimensions, on the device of the
+        first tensor among the inputs."""
         if all(i is None or isinstance(i, Tensor) for i in inputs):
             return inputs
         from ._make import tensor
 
         other = next((i for i in inputs if isinstance(i, Tensor)), None)
         device = other.device if other is not None else None
+        # Beside a tensor of 64-bit parts a number keeps all of its digits.
+        wide = other is not None and other.dtype in ("float64", "complex128")
+        exact = {float: "float64", complex: "complex128"} if wide else {}
         found = []
         for i in inputs:
             if isinstance(i, (bool, int, float, complex)):
-                i = tensor(i, device=device)
+                i = tensor(i, dtype=exact.get(type(i)), device=device)
             elif i is not None and not isinstance(i, Tensor):
-                raise TypeError(f"{self.name}: expected a Tensor or a number, got "
-                                f"{type(i).__name__}")
+                raise TypeError(f"{self.name}: input: wrong type, got {type(i).__name__}; "
+                                "expected a Tensor or a number")
             found.append(i)
         return found
 
     def struct(self, given, keep):
-        """The struct of options; None where all have their defaults."""
+        """Returns the address of a struct of options; None if all options have their defaults."""
         if not given:
             return None
         made = c.create_string_buffer(self.defaults, self.size)
@@ -160,7 +164,7 @@ def _exists(name):
 
 
 def _describe(function, name):
-    """What help() shows."""
+    """Sets the docstring and the signature that help() shows."""
     if name not in _api.OPERATORS:
         return
     inputs, outputs, options, mathematics, words = _api.OPERATORS[name]
@@ -178,11 +182,12 @@ def _describe(function, name):
     try:
         function.__signature__ = inspect.Signature(parameters)
     except ValueError:
-        pass  # a required option after one with a default
+        pass  # a required option follows one with a default, which Signature does not allow
 
 
 def function(name):
-    """tenon.NAME; NAME_ is the form that writes into its first input. None: no such operator."""
+    """Returns the function tenon.NAME, which calls an operator. NAME_ writes the result into the
+    first input. Returns None if there is no such operator."""
     found = _functions.get(name)
     if found is not None:
         return found
@@ -206,7 +211,7 @@ def function(name):
 
 
 def method(name):
-    """The function as a method of tensors."""
+    """Returns the function that becomes a method of tensors; None if there is no such operator."""
     return None if name.startswith("__") else function(name)
 
 
@@ -218,7 +223,8 @@ def _is_number(value):
 
 
 def _binary(name, scalar=None, swapped=None):
-    """x OP y; `scalar(x, number)` for numbers, `swapped(x, number)` where the number is first."""
+    """Returns the methods for x OP y and y OP x. If given, `scalar(x, number)` computes x OP number
+    and `swapped(x, number)` computes number OP x."""
 
     def forward(self, other):
         if _is_number(other) and scalar:

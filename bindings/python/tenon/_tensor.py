@@ -1,60 +1,64 @@
 # SPDX-License-Identifier: MIT
-"""Tensors: their memory, their exchange with NumPy and DLPack, gradients."""
+"""The class Tensor: memory, exchange with NumPy and DLPack, gradients, indexing."""
 
 import ctypes as c
 import math
 import weakref
 
 from . import _api, _dlpack
-from ._library import (NONE, Scope, callback, check, checked, dropper, encode, failure, held,
-                       hold, lib, release, text_of)
-from ._values import DTYPES, dtype_number
+from ._library import (NONE, Scope, adopting, callback, check, checked, encode, failure, held, hold,
+                       lib, owner, release, text_of)
+from ._values import DTYPES, dtype_number, in_int64
 
-_alive = weakref.WeakValueDictionary()  # by address: one object for each tensor
+_alive = weakref.WeakValueDictionary()  # the Python object of each tensor, by address
+_Owner = owner(lib.tn_tensor_drop)
 
 
 def adopt(pointer):
-    """The object of a tensor, of which one reference is the caller's."""
+    """Returns the Python object for a tensor. Takes over one reference of the caller."""
     if pointer == NONE:
         return None
-    found = _alive.get(pointer)
-    if found is not None:
-        lib.tn_tensor_drop(pointer)
-        return found
-    found = object.__new__(Tensor)
-    found._ptr = pointer
-    _alive[pointer] = found
+    with adopting:
+        found = _alive.get(pointer)
+        if found is None:
+            found = object.__new__(Tensor)
+            found._ptr, found._owner = pointer, _Owner(pointer)
+            _alive[pointer] = found
+            return found
+    lib.tn_tensor_drop(pointer)
     return found
 
 
 def borrow(pointer):
-    """The same for a tensor that belongs to something else."""
+    """Like adopt() for a tensor whose reference belongs to someone else: adds a reference."""
     if pointer == NONE:
         return None
     return adopt(checked(lib.tn_tensor_keep(checked(pointer))))
 
 
 def to_scope(tensor):
-    """What a callback returns: the innermost scope owns it."""
+    """Returns the address of a tensor for the result of a callback: the innermost scope gets a
+    reference."""
     if tensor is None:
         return NONE
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"expected a Tensor, got {type(tensor).__name__}")
+        raise TypeError(f"result: wrong type, got {type(tensor).__name__}; expected a Tensor")
     return lib.tn_tensor_to_scope(lib.tn_tensor_keep(tensor._ptr))
 
 
 def scoped(function, *arguments):
-    """Calls a function whose result is of the innermost scope."""
+    """Calls a function of the library whose result belongs to the innermost scope; returns the
+    result as a Tensor."""
     with Scope():
         return borrow(function(*arguments))
 
 
 def address(tensor):
-    """For calls: None is an absent tensor."""
+    """Returns the address of a tensor for a call; None becomes TN_NONE, an absent tensor."""
     if tensor is None:
         return NONE
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"expected a Tensor, got {type(tensor).__name__}")
+        raise TypeError(f"argument: wrong type, got {type(tensor).__name__}; expected a Tensor")
     return tensor._ptr
 
 
@@ -63,8 +67,10 @@ def addresses(tensors):
 
 
 def ints(values):
-    """A shape, and the array that it refers to."""
+    """Returns a tn_ints, such as a shape, that keeps the array which it points to."""
     values = [values] if isinstance(values, int) else [int(v) for v in values]
+    for value in values:
+        in_int64(value)
     array = (c.c_int64 * max(len(values), 1))(*values)
     found = _api.tn_ints(array, len(values))
     found._keep = array
@@ -72,11 +78,11 @@ def ints(values):
 
 
 def device_of(name):
-    """A device by name; None stays None, the default one."""
+    """Returns the device with that name; None stays None, which means the default device."""
     return None if name is None else checked(lib.tn_device_find(encode(name)))
 
 
-# How elements are stored on the host: a ctypes type, and how many of them make one element.
+# How elements are stored on the host: a ctypes type, and how many values of it make one element.
 _ELEMENTS = {
     _api.TN_BOOL: (c.c_bool, 1), _api.TN_U8: (c.c_uint8, 1), _api.TN_I8: (c.c_int8, 1),
     _api.TN_I16: (c.c_int16, 1), _api.TN_I32: (c.c_int32, 1), _api.TN_I64: (c.c_int64, 1),
@@ -84,7 +90,7 @@ _ELEMENTS = {
     _api.TN_F32: (c.c_float, 1), _api.TN_F64: (c.c_double, 1),
     _api.TN_C64: (c.c_float, 2), _api.TN_C128: (c.c_double, 2),
 }
-# As NumPy's array interface names them.
+# The names of dtypes in NumPy's array interface.
 TYPESTR = {
     _api.TN_BOOL: "|b1", _api.TN_U8: "|u1", _api.TN_I8: "|i1", _api.TN_I16: "<i2",
     _api.TN_I32: "<i4", _api.TN_I64: "<i8", _api.TN_U16: "<u2", _api.TN_U32: "<u4",
@@ -94,9 +100,10 @@ TYPESTR = {
 
 
 def array_interface(number, shape, strides, where):
-    """NumPy's description of memory; strides count elements here, and bytes there."""
+    """Describes memory for NumPy (__array_interface__). `strides` count elements; NumPy's count
+    bytes."""
     if number not in TYPESTR:
-        raise TypeError(f"NumPy has no {DTYPES[number]}; cast to float32")
+        raise TypeError(f"NumPy has no dtype {DTYPES[number]}; use x.cast(\"float32\")")
     size = lib.tn_dtype_size(number)
     return {"version": 3, "typestr": TYPESTR[number], "shape": tuple(shape),
             "strides": tuple(s * size for s in strides), "data": (where, False)}
@@ -110,7 +117,7 @@ def _gradient_hook(user, gradient, replacement):
 
 
 class Hook:
-    """A registered hook; `remove` takes it away."""
+    """A registered hook. remove() unregisters it."""
 
     def __init__(self, handle):
         self._handle = handle
@@ -120,16 +127,14 @@ class Hook:
 
 
 class Tensor:
-    """A tensor of Tenon. Operators are methods: x.relu(), x.sum(dims=[0])."""
+    """A tensor. Operators are methods: x.relu(), x.sum(dims=[0])."""
 
-    __slots__ = ("_ptr", "__weakref__")
-    __array_ufunc__ = None  # NumPy leaves `array * tensor` to us
+    __slots__ = ("_ptr", "_owner", "__weakref__")
+    __array_ufunc__ = None  # makes NumPy call this class for `array * tensor`
 
     def __init__(self, *unused):
-        raise TypeError("tenon.tensor(data), tenon.zeros(shape), tenon.from_numpy(array) "
-                        "make tensors")
-
-    __del__ = dropper(lib.tn_tensor_drop)
+        raise TypeError("Tensor() cannot be called; use tenon.tensor(data), tenon.zeros(shape) or "
+                        "tenon.from_numpy(array)")
 
     # ---- properties ------------------------------------------------------------------------
 
@@ -140,7 +145,7 @@ class Tensor:
 
     @property
     def strides(self):
-        """In elements."""
+        """The strides, in elements."""
         found = lib.tn_tensor_strides(self._ptr)
         return tuple(found.at[i] for i in range(found.count))
 
@@ -150,12 +155,12 @@ class Tensor:
 
     @property
     def dtype(self):
-        """Its name: "float32"."""
+        """The name of the dtype, such as "float32"."""
         return DTYPES[lib.tn_tensor_dtype(self._ptr)]
 
     @property
     def device(self):
-        """Its name: "cpu:0"."""
+        """The name of the device, such as "cpu:0"."""
         return lib.tn_device_name(lib.tn_tensor_device(self._ptr)).decode()
 
     def numel(self):
@@ -165,7 +170,7 @@ class Tensor:
         return lib.tn_tensor_is_contiguous(self._ptr)
 
     def data_ptr(self):
-        """Address of the first element, on a device of the host."""
+        """Returns the address of the first element; the device must use host memory."""
         if not self.numel():
             return lib.tn_tensor_data(self._ptr) or 0
         return checked(lib.tn_tensor_data(self._ptr))
@@ -184,7 +189,8 @@ class Tensor:
     # ---- values ----------------------------------------------------------------------------
 
     def tolist(self):
-        """Nested lists of Python's numbers."""
+        """Returns the elements as nested lists of Python numbers, or a number if there are no
+        dimensions."""
         number = lib.tn_tensor_dtype(self._ptr)
         if number not in _ELEMENTS:
             return self.cast("float32").tolist()
@@ -202,7 +208,7 @@ class Tensor:
         return values if shape else values[0]
 
     def item(self):
-        """The only element: a bool, an int, a float or a complex."""
+        """Returns the only element as a bool, an int, a float or a complex."""
         from ._values import number_of
 
         found = _api.tn_scalar()
@@ -217,7 +223,8 @@ class Tensor:
 
     def __index__(self):
         if self.numel() != 1 or "int" not in self.dtype:
-            raise TypeError(f"{self.dtype}{list(self.shape)} is no whole number")
+            raise TypeError(f"tensor: cannot be an index, got {self.dtype}{list(self.shape)}; "
+                            "expected one element of an integer dtype")
         return self.item()
 
     def __bool__(self):
@@ -228,15 +235,15 @@ class Tensor:
     @property
     def __array_interface__(self):
         if self.requires_grad:
-            raise TypeError("a tensor that requires a gradient is no array; use x.detach()")
+            raise TypeError("a tensor that requires a gradient cannot be an array; use x.detach()")
         return array_interface(lib.tn_tensor_dtype(self._ptr), self.shape, self.strides,
                                self.data_ptr())
 
     def numpy(self):
-        """A NumPy array over the same memory, which it keeps."""
+        """Returns a NumPy array that shares the memory of the tensor and keeps it alive."""
         import numpy
 
-        self.__array_interface__  # says what is wrong, where NumPy would only find no array
+        self.__array_interface__  # raises the reason, which NumPy would hide
         return numpy.asarray(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -276,7 +283,7 @@ class Tensor:
         check(lib.tn_tensor_retain_grad(self._ptr))
 
     def backward(self, gradient=None, retain_graph=False, create_graph=False):
-        """Adds gradients to the leaves that this tensor was computed from."""
+        """Accumulates gradients in the leaves that this tensor was computed from."""
         options = _api.tn_backward_options(c.sizeof(_api.tn_backward_options), retain_graph,
                                            create_graph)
         with Scope():
@@ -287,7 +294,8 @@ class Tensor:
         return scoped(lib.tn_tensor_detach, self._ptr)
 
     def register_hook(self, function):
-        """Calls function(gradient) in backward; what it returns replaces the gradient."""
+        """Calls function(gradient) in backward. If it returns a tensor, that replaces the
+        gradient."""
         number = hold(function)
         handle = lib.tn_tensor_hook(self._ptr, _gradient_hook, number, release)
         if not handle:
@@ -298,7 +306,8 @@ class Tensor:
     # ---- other memory ----------------------------------------------------------------------
 
     def to(self, *where, device=None, dtype=None):
-        """On another device, of another dtype: to("cuda:0"), to("float64")."""
+        """Returns the tensor on another device or with another dtype: to("cuda:0"),
+        to("float64"). Returns the tensor itself if nothing changes."""
         for word in where:
             name = str(word)
             if dtype is None and name.split(".")[-1] in DTYPES.values():
@@ -334,7 +343,7 @@ class Tensor:
         made.requires_grad = self.requires_grad and self.is_leaf
         return made
 
-    # ---- pieces ----------------------------------------------------------------------------
+    # ---- indexing --------------------------------------------------------------------------
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
@@ -350,7 +359,7 @@ class Tensor:
                 dim += 1
             elif isinstance(i, Tensor) and i.dtype == "bool":
                 if len(index) > 1:
-                    raise TypeError("a mask must be the only index")
+                    raise TypeError("a mask (a bool tensor) must be the only index")
                 return found.masked_select(i)
             elif isinstance(i, Tensor) and i.ndim:
                 found, dim = found.index_select(i, dim), dim + 1
@@ -378,7 +387,7 @@ class Tensor:
 
         found = method(name)
         if found is None:
-            raise AttributeError(f"a Tensor has no {name}, and there is no such operator")
+            raise AttributeError(f"Tensor has no attribute {name}, and no operator has this name")
         return found.__get__(self)
 
     def __dir__(self):

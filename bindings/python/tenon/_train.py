@@ -4,13 +4,13 @@
 import ctypes as c
 
 from . import _api
-from ._library import Scope, check, checked, dropper, encode, lib, text_of
+from ._library import Scope, check, checked, encode, lib, owner, text_of
 from ._module import Module
 from ._tensor import addresses, borrow
 
 
 def _written(value):
-    """A value as specs have it."""
+    """Returns a value in the syntax of specs."""
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (list, tuple)):
@@ -23,10 +23,14 @@ def spec_of(type_, args, kwargs):
     return f"{type_}({', '.join(words)})"
 
 
-class Optimizer:
-    """Optimizer(module or tensors, "Adam(lr=1e-3)"), or optim.Adam(net, lr=1e-3)."""
+_OptimizerOwner = owner(lib.tn_optimizer_drop)
+_SchedulerOwner = owner(lib.tn_scheduler_drop)
 
-    __slots__ = ("_ptr", "__weakref__")
+
+class Optimizer:
+    """An optimizer: Optimizer(module or tensors, "Adam(lr=1e-3)") or optim.Adam(net, lr=1e-3)."""
+
+    __slots__ = ("_ptr", "_owner", "__weakref__")
 
     def __init__(self, parameters, spec):
         if isinstance(parameters, Module):
@@ -34,8 +38,7 @@ class Optimizer:
         parameters = list(parameters)
         self._ptr = checked(lib.tn_optimizer_parse(addresses(parameters), len(parameters),
                                                    encode(spec)))
-
-    __del__ = dropper(lib.tn_optimizer_drop)
+        self._owner = _OptimizerOwner(self._ptr)
 
     def step(self):
         with Scope():
@@ -45,11 +48,11 @@ class Optimizer:
         check(lib.tn_optimizer_zero_grad(self._ptr))
 
     def __getitem__(self, option):
-        """A numeric option of the first group: optimizer["lr"], optimizer["betas[1]"]."""
+        """Returns a numeric option of the first group: optimizer["lr"], optimizer["betas[1]"]."""
         return self.get(option)
 
     def __setitem__(self, option, value):
-        """Sets it in all groups."""
+        """Sets a numeric option in all groups."""
         check(lib.tn_optimizer_set(self._ptr, -1, option.encode(), value))
 
     def get(self, option, group=0):
@@ -61,7 +64,7 @@ class Optimizer:
         check(lib.tn_optimizer_set(self._ptr, group, option.encode(), value))
 
     def add_group(self, parameters, **options):
-        """More parameters, with options of their own."""
+        """Adds a group of parameters. Options that are not given have the optimizer's defaults."""
         if isinstance(parameters, Module):
             parameters = parameters.parameters()
         parameters = list(parameters)
@@ -81,7 +84,7 @@ class Optimizer:
                 for i in range(lib.tn_optimizer_count(self._ptr))]
 
     def state(self, index):
-        """What the rule keeps of a parameter, by name."""
+        """Returns the state tensors of a parameter by name."""
         names = [lib.tn_optimizer_state_name(self._ptr, index, i)
                  for i in range(lib.tn_optimizer_state_count(self._ptr, index))]
         return {n.decode(): borrow(lib.tn_optimizer_state(self._ptr, index, n)) for n in names}
@@ -94,17 +97,18 @@ class Optimizer:
 
 
 class Scheduler:
-    """Scheduler(optimizer, "StepLR(step_size=10)"), or optim.StepLR(optimizer, step_size=10)."""
+    """A schedule of learning rates: Scheduler(optimizer, "StepLR(step_size=10)") or
+    optim.StepLR(optimizer, step_size=10)."""
 
-    __slots__ = ("_ptr", "__weakref__")
+    __slots__ = ("_ptr", "_owner", "__weakref__")
 
     def __init__(self, optimizer, spec):
         self._ptr = checked(lib.tn_scheduler_parse(optimizer._ptr, encode(spec)))
-
-    __del__ = dropper(lib.tn_scheduler_drop)
+        self._owner = _SchedulerOwner(self._ptr)
 
     def step(self, metric=None):
-        """`metric`: for a schedule that watches a number, such as the loss of a validation."""
+        """Sets the learning rates of the next step. `metric` is the number that some schedules
+        watch, such as the validation loss."""
         if metric is None:
             check(lib.tn_scheduler_step(self._ptr))
         else:
@@ -112,7 +116,7 @@ class Scheduler:
 
 
 def names(kind):
-    """What is registered of a kind of descriptor."""
+    """Returns the names of everything that is registered of a kind of descriptor."""
     return [lib.tn_registry_name(kind, i).decode() for i in range(lib.tn_registry_count(kind))]
 
 

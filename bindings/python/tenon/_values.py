@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options, values and packs: how Python's values cross the boundary. One row of a table for each
-kind of option and for each kind of value."""
+"""Conversion between Python's values and the library's options, values and packs."""
 
 import ctypes as c
 import math
@@ -17,7 +16,8 @@ for _name, _number in _api.ENUMS["tn_dtype"].items():
 
 
 def dtype_number(dtype):
-    """The number of a dtype: a name, or what has one (NumPy's, PyTorch's); None: the default."""
+    """Returns the number of a dtype, given by name, as a Python type, or as a dtype object of NumPy
+    or PyTorch. None gives TN_DTYPE_AUTO, which means the default."""
     if dtype is None:
         return _api.TN_DTYPE_AUTO
     if dtype in (bool, int, float, complex):
@@ -33,7 +33,7 @@ def dtype_number(dtype):
 
 
 class Row:
-    """A row of int64_t or double, and what it points to."""
+    """Converts lists of numbers to and from tn_ints or tn_floats."""
 
     def __init__(self, struct, element, convert):
         self.struct, self.element, self.convert = struct, element, convert
@@ -50,25 +50,32 @@ class Row:
         return None if stored.count < 0 else [stored.at[i] for i in range(stored.count)]
 
 
+def in_int64(value):
+    """Refuses a number that ctypes would reduce to its low 64 bits without an error."""
+    if not -2 ** 63 <= value < 2 ** 63:
+        raise OverflowError(f"{value} does not fit into int64")
+    return value
+
+
 def _whole(value):
     if isinstance(value, float) and not value.is_integer():
-        raise TypeError(f"expected a whole number, got {value}")
-    return int(value)
+        raise TypeError(f"wrong type, got {value}; expected an integer")
+    return in_int64(int(value))
 
 
 def _write_text(value, keep):
     if value is None:
         return None
     if not isinstance(value, str):
-        raise TypeError(f"expected a text, got {value!r}")
+        raise TypeError(f"wrong type, got {value!r}; expected a str")
     text = value.encode()
     keep.append(text)
     return text
 
 
 def scalar_of(value):
-    """A tn_scalar, of the kind that the value has in Python; of an array of NumPy or a tensor
-    without dimensions its number."""
+    """Returns a tn_scalar of the kind that corresponds to the Python type of `value`. For a NumPy
+    array or a tensor with one element, the element is used."""
     made = _api.tn_scalar()
     if hasattr(value, "item"):
         value = value.item()
@@ -78,7 +85,7 @@ def scalar_of(value):
         made.kind, made.as_.i = _api.TN_SCALAR_BOOL, int(value)
     elif isinstance(value, int):
         if not -2 ** 63 <= value < 2 ** 64:
-            raise OverflowError(f"{value} does not fit 64 bits")
+            raise OverflowError(f"{value} does not fit in 64 bits")
         if value < 2 ** 63:
             made.kind, made.as_.i = _api.TN_SCALAR_INT, value
         else:
@@ -89,12 +96,12 @@ def scalar_of(value):
         made.kind = _api.TN_SCALAR_COMPLEX
         made.as_.c[0], made.as_.c[1] = value.real, value.imag
     else:
-        raise TypeError(f"expected a number, got {value!r}")
+        raise TypeError(f"wrong type, got {value!r}; expected a number")
     return made
 
 
 def number_of(scalar):
-    """The reverse: a bool, an int, a float, a complex, or None."""
+    """Returns the value of a tn_scalar: a bool, an int, a float, a complex, or None."""
     return {
         _api.TN_SCALAR_NONE: lambda: None,
         _api.TN_SCALAR_BOOL: lambda: bool(scalar.as_.i),
@@ -114,8 +121,9 @@ _floats = Row(_api.tn_floats, c.c_double, float)
 
 
 class OptionKind:
-    """How a kind of option is stored: `write` makes the member of a value, `read` the reverse;
-    `python` are the types of a default that say that an option is of this kind."""
+    """How options of one kind are stored. `write` converts a Python value to the member of a
+    struct, `read` converts it back. A default value of one of the types in `python` gives an option
+    this kind."""
 
     def __init__(self, number, ctype, write, read, python=()):
         self.number, self.ctype, self.write, self.read, self.python = (
@@ -147,14 +155,14 @@ def kind_of(number, owner, name):
         return KIND[number]
     except KeyError:
         raise NotImplementedError(
-            f"{owner}: {name}: options of kind {number} are not known to this module") from None
+            f"{owner}: {name}: this module cannot convert options of kind {number}") from None
 
 
 # ---- values ------------------------------------------------------------------------------------
 
 
 def value_of(value, keep):
-    """A tn_value that is valid as long as `keep`."""
+    """Returns a tn_value. Its memory is valid as long as the list `keep` exists."""
     from ._module import Module
     from ._tensor import Tensor
 
@@ -165,7 +173,7 @@ def value_of(value, keep):
     elif isinstance(value, bool):
         made.kind, made.as_.i = _api.TN_VALUE_BOOL, int(value)
     elif isinstance(value, int):
-        made.kind, made.as_.i = _api.TN_VALUE_INT, value
+        made.kind, made.as_.i = _api.TN_VALUE_INT, in_int64(value)
     elif isinstance(value, float):
         made.kind, made.as_.f = _api.TN_VALUE_FLOAT, value
     elif isinstance(value, complex):
@@ -185,6 +193,11 @@ def value_of(value, keep):
         keep.append(array)
         made.kind = _api.TN_VALUE_LIST if isinstance(value, list) else _api.TN_VALUE_TUPLE
         made.count, made.as_.list = len(value), array
+    elif isinstance(value, dict):
+        pairs = [value_of(part, keep) for pair in value.items() for part in pair]
+        array = (_api.tn_value * max(len(pairs), 1))(*pairs)
+        keep.append(array)
+        made.kind, made.count, made.as_.list = _api.TN_VALUE_DICT, len(pairs), array
     else:
         raise TypeError(f"a {type(value).__name__} cannot be passed to a module: {value!r}")
     keep.append(made)
@@ -192,7 +205,8 @@ def value_of(value, keep):
 
 
 def python_of(value):
-    """The value in Python, with references of its own."""
+    """Returns a tn_value as a Python value, which holds its own references to tensors and
+    modules."""
     from ._module import borrow_module
     from ._tensor import borrow
 
@@ -207,17 +221,21 @@ def python_of(value):
         _api.TN_VALUE_LIST: lambda: [python_of(value.as_.list[i]) for i in range(value.count)],
         _api.TN_VALUE_TUPLE: lambda: tuple(
             python_of(value.as_.list[i]) for i in range(value.count)),
+        _api.TN_VALUE_DICT: lambda: {
+            python_of(value.as_.list[i]): python_of(value.as_.list[i + 1])
+            for i in range(0, value.count, 2)
+        },
         _api.TN_VALUE_COMPLEX: lambda: complex(value.as_.list[0].as_.f, value.as_.list[1].as_.f),
         _api.TN_VALUE_TENSOR: lambda: borrow(value.as_.tensor),
         _api.TN_VALUE_MODULE: lambda: borrow_module(value.as_.module),
     }
     if value.kind not in readers:
-        raise NotImplementedError(f"a value of kind {value.kind} is not known to this module")
+        raise NotImplementedError(f"this module cannot convert values of kind {value.kind}")
     return readers[value.kind]()
 
 
 class Pack:
-    """A pack of the caller's; `pointer` of one that belongs to the library."""
+    """A value pack: a new one that this object owns, or the library's pack at `pointer`."""
 
     def __init__(self, pointer=None):
         self.own = pointer is None
@@ -237,7 +255,7 @@ class Pack:
                                   value_of(value, keep)))
 
     def read(self):
-        """Positional values and named ones."""
+        """Returns the positional values as a list and the named values as a dictionary."""
         args, kwargs = [], {}
         for i in range(lib.tn_pack_count(self.pointer)):
             value = python_of(lib.tn_pack_at(self.pointer, i))
@@ -249,7 +267,8 @@ class Pack:
         return args, kwargs
 
     def result(self):
-        """What a call gave: one value, several, or named ones."""
+        """Returns the result of a call: one value, a tuple of several, or a dictionary if there are
+        named values."""
         args, kwargs = self.read()
         if kwargs:
             return {**dict(enumerate(args)), **kwargs} if args else kwargs
@@ -257,5 +276,5 @@ class Pack:
 
 
 def optional(pointer):
-    """NULL stays NULL for the library: an absent tensor is TN_NONE."""
+    """Returns TN_NONE, an absent tensor, for None; otherwise returns `pointer`."""
     return NONE if pointer is None else pointer

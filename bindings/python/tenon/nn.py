@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Modules by type: nn.Linear(784, 10), nn.Sequential(a, b)."""
+"""Layers: nn.Linear(784, 10) and nn.Sequential(a, b) make modules of these types."""
 
 from ._module import make as _make
 from ._train import LAYERS as _LAYERS, names as _names
@@ -7,7 +7,7 @@ from ._train import LAYERS as _LAYERS, names as _names
 
 def __getattr__(name):
     if name.startswith("_") or name not in _names(_LAYERS):
-        raise AttributeError(f"there is no layer {name}")
+        raise AttributeError(f"nn: no layer has the name {name}")
 
     def make(*args, **kwargs):
         return _make(name, args, kwargs)

@@ -188,6 +188,17 @@ class Layers(unittest.TestCase):
         self.assertEqual(named["sum"].tolist(), (y * 2.0).tolist())
         self.assertEqual([n for n, _ in layer.named_parameters()], ["inner.weight", "inner.bias"])
 
+    def test_dictionaries(self):
+        class PyDict(tenon.Layer):
+            def forward(self, given):
+                return ({"twice": given["x"] * 2.0, 3: {"none": None}, "n": given["n"] + 1}, )
+
+        results = PyDict()({"x": tenon.ones(2), "n": 4})
+        self.assertIs(type(results), dict, "a tuple of one result is that result")
+        self.assertEqual(results["twice"].tolist(), [2.0, 2.0])
+        self.assertEqual(results[3], {"none": None})
+        self.assertEqual(results["n"], 5)
+
     def test_exceptions_come_back(self):
         with self.assertRaises(KeyError) as caught:
             PyFails("build")

@@ -80,8 +80,31 @@ class NumPy(unittest.TestCase):
         self.assertEqual(y.tolist(), [1.0] * 3)
         for _ in range(3):
             x.__dlpack__()  # nobody takes it
+        for i in range(3):
+            with self.assertRaisesRegex(ZeroDivisionError, "division by zero"):
+                (tenon.ones(2).__dlpack__(), i / 0)  # freed while an exception passes
         with self.assertRaises(TypeError):
             tenon.from_dlpack(3)
+
+    def test_a_copy_of_any_array(self):
+        """tenon.tensor copies, so memory that cannot be shared is no reason to fail."""
+        array = numpy.arange(6.0).reshape(2, 3)
+        self.assertEqual(tenon.tensor(array[:, ::-1]).tolist(), [[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]])
+        array.flags.writeable = False
+        made = tenon.tensor(array)
+        made.fill_(1.0)
+        self.assertEqual(array[1, 2], 5.0)
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            tenon.from_numpy(array)
+
+    def test_capsules_that_nobody_takes(self):
+        """Their tensors end with the next export; a capsule that is held stays."""
+        from tenon import _dlpack
+        held = tenon.full([3], 7.0).__dlpack__()
+        for _ in range(100):
+            tenon.full([3], 1.0).__dlpack__()
+        self.assertLess(len(_dlpack._exported), 5)
+        self.assertEqual(tenon.from_dlpack(held).tolist(), [7.0] * 3)
 
     def test_arithmetic_with_arrays(self):
         x = tenon.ones(2)

@@ -51,8 +51,22 @@ class Modules(unittest.TestCase):
         del net.mean
         self.assertEqual(net.buffers(), [])
 
+    def test_options(self):
+        conv = nn.Conv2d(1, 1, 1, bias=False)
+        self.assertEqual(conv.stride, (1,))
+        conv.stride = (2, 1)
+        self.assertEqual(conv.stride, (2, 1))
+        self.assertEqual(conv(tenon.ones(1, 1, 4, 4)).shape, (1, 1, 2, 4))
+        with self.assertRaises(ValueError):
+            conv.stride = 0
+        with self.assertRaises(AttributeError):
+            conv.strides = 2
+        loss = nn.CrossEntropyLoss(weight=[1.0, 2.0])
+        self.assertEqual(loss.weight.shape, (2,))
+        self.assertEqual(loss.reduction, "mean")
+
     def test_several_results(self):
-        out, h, cell = nn.LSTM(3, 4)(tenon.randn(5, 2, 3))
+        out, (h, cell) = nn.LSTM(3, 4)(tenon.randn(5, 2, 3))
         self.assertEqual((out.shape, h.shape, cell.shape), ((5, 2, 4), (1, 2, 4), (1, 2, 4)))
 
     def test_states_and_files(self):
@@ -233,6 +247,73 @@ if sys.argv[1] == "threads":
         for thread in threads:
             thread.join()
         self.assertEqual(failed, [])
+
+    def test_addresses_used_again(self):
+        """Threads end objects while others make them at the same addresses: none meets another's.
+        With a short turn, as threads change in the middle of an end."""
+        import sys
+        import time
+        failed = []
+
+        class Twice(tenon.Layer):
+            def forward(self, x):
+                return x * self.factor
+
+            def build(self):
+                self.factor = tenon.parameter(tenon.full([1], 2.0))
+
+        class Last(tenon.Observer):
+            def op_end(self, event):
+                self.last = event  # so a thread ends the objects of another
+
+        shared = nn.Sequential(Twice(), nn.ReLU())
+
+        def work(number):
+            x = tenon.tensor([float(number)], requires_grad=True)
+            try:
+                while time.monotonic() < end and not failed:
+                    for _ in range(20):
+                        shared(x)
+                    if shared(x).tolist() != [2.0 * number]:
+                        failed.append("the tensor of another thread")
+                    if nn.Linear(number + 1, 1).weight.shape != (1, number + 1):
+                        failed.append("the module of another thread")
+            except BaseException as error:
+                failed.append(repr(error))
+
+        end = time.monotonic() + 1
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        with Last():
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failed, [])
+
+    def test_a_collected_cycle_reads_its_tensors(self):
+        """Python ends the objects of a cycle in any order: a __del__ finds its tensors alive."""
+        import gc
+        read, again = [], []
+
+        class Holder:
+            def __init__(self):
+                self.circle = self
+                self.tensors = [tenon.full([2], float(i)) for i in range(8)]
+                self.net = nn.Linear(2, 1)
+
+            def __del__(self):
+                read.append([t.tolist() for t in self.tensors])
+                read.append(self.net(tenon.zeros(1, 2)).shape)
+                again.append(self.tensors[3])  # stays after its holder
+
+        holder = Holder()
+        pointer = holder.tensors[3].data_ptr()
+        del holder
+        gc.collect()
+        self.assertEqual(read, [[[float(i)] * 2 for i in range(8)], (1, 1)])
+        filled = [tenon.full([2], -1.0) for _ in range(32)]  # would take freed memory
+        self.assertEqual((again[0].data_ptr(), again[0].tolist()), (pointer, [3.0, 3.0]))
+        self.assertEqual(len(filled), 32)
 
 
 if __name__ == "__main__":

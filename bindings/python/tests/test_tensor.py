@@ -8,6 +8,11 @@ import tenon
 
 
 class Values(unittest.TestCase):
+    def test_numbers_keep_their_digits(self):
+        x = tenon.tensor([1.0], dtype="float64")
+        self.assertEqual((x / 0.3).item(), 1.0 / 0.3)
+        self.assertEqual(tenon.ones(1).div(0.3).dtype, "float32")
+
     def test_lists_in_and_out(self):
         for data, dtype in (([[1, 2], [3, 4]], "int64"), ([1.5, -2.0], "float32"),
                             ([True, False], "bool"), ([1 + 2j], "complex64"), (7, "int64"),
@@ -118,8 +123,8 @@ class Operators(unittest.TestCase):
                 (lambda: tenon.sum(x, x=x), "given twice"),
                 (lambda: tenon.narrow(x, 0), "start: missing"),
                 (lambda: tenon.sum(x, keepdim=None), "None is not accepted"),
-                (lambda: tenon.narrow(x, 0.5, 0, 1), "dim: expected a whole number"),
-                (lambda: tenon.gelu(x, approximate=3), "approximate: expected a text"),
+                (lambda: tenon.narrow(x, 0.5, 0, 1), "dim: wrong type, got 0.5; expected"),
+                (lambda: tenon.gelu(x, approximate=3), "approximate: wrong type, got 3; expected"),
                 (lambda: tenon.relu("x"), "expected a Tensor")):
             with self.assertRaises(TypeError) as caught:
                 call()
@@ -225,6 +230,15 @@ class Devices(unittest.TestCase):
             x.tolist()
         self.assertEqual(tenon.zeros(1).to("meta").device, "meta:0")
         tenon.synchronize()
+
+
+class Numbers(unittest.TestCase):
+    def test_numbers_beyond_int64(self):
+        """They are refused: ctypes would keep their low 64 bits."""
+        for call in (lambda: tenon.ones(2 ** 64 + 4), lambda: tenon.ones(2).select(0, 2 ** 64),
+                     lambda: tenon.nn.Linear(2 ** 64 + 4, 2), lambda: tenon.ones(-2 ** 63 - 1)):
+            with self.assertRaisesRegex(OverflowError, "does not fit into int64"):
+                call()
 
 
 if __name__ == "__main__":

@@ -1,40 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * The activations and their derivatives, a row each. From a row come an operation of enum tn__ew,
- * its inner loops for float32 and float64, and the kernel of the operator of the same name:
+ * The activations and their derivatives, a row each. A row defines an operation of enum tn__ew, its
+ * inner loops for float32 and float64, and the kernel of the operator with the row's name:
  *
  *     ACTIVATION(name, inputs, cost, formula)
- *     ACTIVATION_OPTIONS(name, inputs, cost, formula, p, q, r)   p, q, r of the options o
- *     ACTIVATION_LOOP(name, inputs, cost, formula)               no kernel; see op/activation.c
- *     ACTIVATION_LIKE(name, inputs, operation, p, q, r)          the kernel uses another operation
+ *     ACTIVATION_OPTIONS(name, inputs, cost, formula, p, q, r)   formula uses p, q, r, which the
+ *                                                                kernel takes from its options o
+ *     ACTIVATION_LOOP(name, inputs, cost, formula)               loops only; op/activation.c has
+ *                                                                the kernel
+ *     ACTIVATION_LIKE(name, inputs, operation, p, q, r)          a kernel only, which runs the
+ *                                                                loop of another operation
  *
- * inputs:  UNARY: a; BINARY: a and b. Of a derivative a is the gradient, b the input or the result
- *          of the function.
- * cost:    CHEAP: a few instructions; COSTLY: more, so that threads pay off earlier.
+ * inputs:  UNARY: the formula has the input a; BINARY: a and b. In a derivative a is the gradient
+ *          of the result, and b the input or the result of the function.
+ * cost:    CHEAP: a few instructions per element; COSTLY: more, so that smaller tensors are divided
+ *          among the threads.
  * formula: T is float or double, and NAME(f) is f_f32 or f_f64.
  *
- * Includers define the macros that they need: base/elementwise.h for the enum, simd/elementwise.c
- * for the CHEAP loops, simd/functions.c for the COSTLY ones, op/activation.c for the kernels.
- * sigmoid, tanh, silu, mish and gelu have a formula for each type, in simd/functions.c. */
+ * Each file that includes this list first defines the macros that it needs: base/elementwise.h for
+ * the enum, simd/elementwise.c for the CHEAP loops, simd/functions.c for the COSTLY loops,
+ * op/activation.c for the kernels. sigmoid, tanh, silu, mish and gelu are not in the list, because
+ * their formulas differ between float32 and float64: simd/functions.c has them. */
 
 /* ---- functions for COSTLY formulas ----------------------------------------------------------- */
 
 #ifdef ACTIVATION_FUNCTIONS
-/* 1 / (1 + e^-x) for x of any size: e^-|x| does not overflow. */
+/* Returns the sigmoid 1 / (1 + e^-x), computed from e^-|x|, which does not overflow for any x. */
 TN__INTO_LOOPS T NAME(step)(T x)
 {
     T e = NAME(exp_below)(-(x < 0 ? -x : x));
     return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* With s = sigmoid(x): s + x s (1 - s). */
+/* Returns the derivative of silu: s + x s (1 - s) with s = sigmoid(x). */
 TN__INTO_LOOPS T NAME(silu_slope)(T x)
 {
     T y = NAME(step)(x);
     return y * (1 + x * (1 - y));
 }
 
-/* e w / (e^2 + 2 e + 2)^2, w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6), e = e^x; 1 for large x. */
+/* Returns the derivative of mish: e w / (e^2 + 2 e + 2)^2 with e = e^x and
+ * w = 4 (x + 1) + 4 e^2 + e^3 + e (4 x + 6). Above x = 20 the result is 1. */
 TN__INTO_LOOPS T NAME(mish_slope)(T x)
 {
     T in = x > 20 ? (T)20 : x, e = NAME(exp_below)(in > 0 ? -in : in);
@@ -51,7 +57,7 @@ TN__INTO_LOOPS T NAME(gelu_tanh_slope)(T x)
 }
 #endif
 
-/* ---- what an includer does not define -------------------------------------------------------- */
+/* ---- defaults for macros that the including file does not define ----------------------------- */
 
 #ifndef ACTIVATION
 #define ACTIVATION(name, inputs, cost, formula)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The compute types, and which of them a conversion between two dtypes goes through. */
+ * The compute types, and the choice of the compute type for a conversion between two dtypes. */
 #include "simd/simd.h"
 
 tn__load *tn__dtype_load(tn_dtype from, enum tn__ct ct)
@@ -44,7 +44,8 @@ enum tn__ct tn__dtype_ct_between(tn_dtype from, tn_dtype to)
         return TN__C128;
     if (b == TN__C64)
         return TN__C64;
-    if (a == TN__C64) /* only the real part goes on: float64 keeps the digits of what it becomes */
+    if (a ==
+        TN__C64) /* to a real dtype: the real part, in float64, which is exact for all dtypes */
         return TN__C128;
     if (a == TN__I64 && b == TN__I64)
         return TN__I64;

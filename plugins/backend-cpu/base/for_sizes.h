@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Includes the file TEMPLATE once for elements of 1, 2, 4 and 8 bytes. In it T is an unsigned type
- * of that size, and NAME(x) is x_1, x_2, x_4 or x_8. */
+ * Includes the file TEMPLATE once for each element size, 1, 2, 4 and 8 bytes. In TEMPLATE, T is the
+ * unsigned type of the size and NAME(x) is x_1, x_2, x_4 or x_8. */
 #define T uint8_t
 #define NAME(x) x##_1
 #include TEMPLATE

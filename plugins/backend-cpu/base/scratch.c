@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scratch memory: a few blocks of each size, kept for the next call. There is no lock: a thread
- * owns the block that it exchanges out of its slot. */
+ * Scratch memory. Blocks that are given back are kept in slots, a few for each size, until a later
+ * call takes them. There is no lock: a thread takes a block by atomically exchanging the slot's
+ * pointer for NULL, and then owns the block. */
 #include <stdatomic.h>
 
 #include "base/scratch.h"
 
-enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 }; /* up to 64 MiB are kept */
+/* Class i has blocks of SMALLEST << i bytes, so the largest block that is kept has 64 MiB. */
+enum { SLOTS = 8, CLASSES = 11, SMALLEST = 65536, ALIGNMENT = 64 };
 
-/* The header before the memory that the caller gets; both begin on a cache line. */
+/* The header before the memory that the caller gets. Header and memory begin on a cache line. */
 struct block {
-    void *whole; /* what tn_malloc gave */
-    int32_t class;
+    void *whole;   /* the pointer that tn_malloc returned */
+    int32_t class; /* CLASSES: too large to be kept */
     char padding[ALIGNMENT - sizeof(void *) - sizeof(int32_t)];
 };
 
@@ -33,8 +35,10 @@ void *tn__scratch_take(size_t bytes)
             return block + 1;
     }
     size = (class < CLASSES ? size : bytes) + 2 * ALIGNMENT;
-    if (size < bytes)
+    if (size < bytes) {
+        tn_fail(TN_ERR_MEMORY, "cpu: temporary memory: too large, got %zu bytes", bytes);
         return NULL;
+    }
     char *whole = tn_malloc(size);
     if (!whole)
         return NULL;

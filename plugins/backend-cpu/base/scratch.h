@@ -6,12 +6,13 @@
 
 #include <tenon/plugin.h>
 
-/* Memory for one call, kept for the next one instead of being returned to the system (whose fresh
- * pages cost more than the work on them). It begins on a cache line. NULL and an error when there
- * is none. */
+/* Returns memory for one call, aligned to a cache line, with any content. Returns NULL and sets the
+ * error when memory runs out. */
 void *tn__scratch_take(size_t bytes);
+/* Gives memory of tn__scratch_take() back; NULL is allowed. The memory is kept for later calls,
+ * because fresh pages from the system can cost more than the work on them. */
 void tn__scratch_give(void *memory);
-/* Frees the memory that is kept. */
+/* Frees all memory that is kept for later calls. */
 void tn__scratch_drop(void);
 
 #endif

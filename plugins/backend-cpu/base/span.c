@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walking over several strided views together: broadcasting by stride 0, dimensions merged where
- * all views allow it. */
+ * Walking over several strided views together. Broadcast dimensions have stride 0. Neighbouring
+ * dimensions are merged if the strides of all views allow it. */
 #include "base/span.h"
 
 int64_t tn__span_view_count(const tn_view *view)
@@ -23,7 +23,7 @@ bool tn__span_view_dense(const tn_view *view)
     return true;
 }
 
-/* Puts the dimensions in the order of views[0]'s strides, largest first; equal ones stay. */
+/* Sorts the dimensions by the stride of views[0], the largest first. The sort is stable. */
 static void sort_dims(struct tn__span *span)
 {
     for (int32_t i = 1; i < span->ndim; i++) {
@@ -83,7 +83,7 @@ void tn__span_make(struct tn__span *span, int32_t operands, const tn_view *const
         for (int32_t k = 0; k < operands; k++) {
             int32_t own = i - (shape->ndim - views[k]->ndim);
             bool repeats = own < 0 || views[k]->shape[own] == 1;
-            /* Unsigned: strides of a view without elements may be any. */
+            /* Unsigned, because the strides of a view without elements can be any numbers. */
             uint64_t step = repeats ? 0 : (uint64_t)views[k]->strides[own];
             span->stride[k][at] = (int64_t)(step * (uint64_t)tn__view_item(views[k]));
         }

@@ -4,10 +4,10 @@
 #ifndef TN_BACKEND_CPU_BASE_VECTORIZE_H
 #define TN_BACKEND_CPU_BASE_VECTORIZE_H
 
-/* No iteration of the loop reads what another one wrote. */
+/* Put before a loop in which no iteration reads what another iteration wrote. */
 #ifdef __clang__
 #define TN__IVDEP _Pragma("clang loop vectorize(assume_safety)")
-/* The pragma allows vectors; a loop that clang does not vectorize is not an error. */
+/* Clang warns when it does not vectorize a loop with the pragma; this is no mistake here. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #else
 #define TN__IVDEP _Pragma("GCC ivdep")

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolution and the gradient of its input as products of matrices: windows of the image, copied a
- * block at a time, times the weight in panels. With strides the gradient of the input is a product
- * per tap, added up at the positions that the tap read. Work is divided by shape alone, so the bits
- * do not depend on the number of threads. */
+ * Convolution and the gradient of its input as products of matrices. Forward: the windows of the
+ * image, copied a block at a time as rows of a matrix, times the weight packed into panels. The
+ * gradient of the input is computed in the same way if the stride is 1; with strides it is one
+ * product for each tap, added to the elements that the tap read. Pieces of work depend on the shape
+ * alone, so the result has the same bits for any number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -15,20 +16,21 @@
 #include "simd/simd.h"
 
 enum {
-    DEPTH = 512, /* of windows that are made at a time, about */
-    MOST = 192,  /* rows of a block, at most */
+    DEPTH = 512, /* approximate number of elements of a window that are copied at a time */
+    MOST = 192,  /* maximum number of rows (windows) of a block */
     ACROSS = 256 /* outputs that are computed together */
 };
 
 /* ---- the weight in panels -------------------------------------------------------------------- */
 
-/* How the weight becomes panels of `columns`, [group][panel][depth][width]. */
+/* The packing of the weight into panels [group][panel][depth][width]: a group has `columns`
+ * columns, `width` of them in each panel. */
 struct panels {
     enum tn__ct ct;
     int64_t item, width, depth, columns, groups;
-    int64_t inner; /* depth = taps * inner: channels, or outputs for the gradient */
+    int64_t inner; /* depth = taps * inner; inner = channels, or outputs for the gradient */
     int64_t taps;
-    bool turned;        /* for the gradient: windows rotated, outputs and channels exchanged */
+    bool turned; /* for the gradient: taps in reverse order, outputs and channels exchanged */
     const char *weight; /* [groups * outputs][channels][taps] */
     char *to;
 };
@@ -45,8 +47,8 @@ static void pack_panel(const struct panels *p, int64_t index)
     int64_t here = p->columns - first < p->width ? p->columns - first : p->width;
     char *to = p->to + index * p->depth * p->width * item;
     const char *from = p->weight + group * p->columns * p->depth * item;
-    /* A column is an output or, for the gradient, a channel; steps to the next one and along the
-     * inner side: */
+    /* A column is an output or, for the gradient, a channel. `column` is the distance in the weight
+     * from one column to the next, `along` the distance along the inner dimension. */
     int64_t column = (p->turned ? p->taps : p->depth) * item,
             along = (p->turned ? p->columns * p->taps : p->taps) * item;
     int64_t line = p->width * item, step = p->inner * line;
@@ -83,7 +85,8 @@ static tn_status pack_all(struct panels *p)
     return tn_parallel_for(count, 1 + 65536 / (1 + p->depth * p->width), pack_part, p);
 }
 
-/* The weight row by row: itself, or a copy in *copy. */
+/* Sets *at to the weight's elements in row-major order: the weight itself if it is contiguous,
+ * otherwise a copy, which the caller gives back from *copy. */
 static tn_status plain_weight(const tn_view *weight, const char **at, void **copy)
 {
     int64_t strides[TN_MAX_DIMS], next = 1;
@@ -119,7 +122,9 @@ struct forward {
         struct tn__images x, y;
     } * at;
     const struct panels *panels;
-    const char *bias; /* [groups][outputs filled up] */
+    const char *bias; /* [group][outputs rounded up to whole panels] */
+    /* A piece has `rows` windows and `across` outputs. There are `blocks` pieces along the windows
+     * and `strips` pieces along the outputs. */
     int64_t rows, blocks, strips, across;
 };
 
@@ -176,7 +181,8 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* The bias of all outputs, in rows that end with a whole panel. */
+/* Returns the bias, or zeros if `bias` is NULL, as [group][outputs rounded up to `width`] in
+ * scratch memory; NULL when memory runs out. */
 static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t width)
 {
     int64_t full = tn__up(w->outputs, width);
@@ -191,7 +197,8 @@ static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t w
     return to;
 }
 
-/* Windows of x times the weight's panels, into y. */
+/* Computes y, the windows of x times the weight plus the bias, with the fastest method for the
+ * shape. */
 static tn_status forward(struct windows_of *at, const tn_view *weight, bool turned,
                          const tn_view *bias)
 {
@@ -267,15 +274,15 @@ static tn_status run_convolution(const tn_call *call)
     return status;
 }
 
-/* ---- the input's gradient, with strides ------------------------------------------------------ */
+/* ---- the gradient of the input, with strides ------------------------------------------------- */
 
 struct back {
     const struct tn__windows *w;
     const struct tn__images *gy, *gx;
-    const char *weight; /* [groups * outputs][channels][taps] */
-    char *panels;       /* [group][tap][panel][outputs][width] */
-    int64_t width, full;
-    int64_t blocks, across; /* channels of a piece */
+    const char *weight;     /* [groups * outputs][channels][taps] */
+    char *panels;           /* [group][tap][panel][outputs][width] */
+    int64_t width, full;    /* columns of a panel; channels rounded up to whole panels */
+    int64_t blocks, across; /* pieces across the channels, channels of a piece */
 };
 
 static tn_status back_pack(void *user, int64_t begin, int64_t end)
@@ -301,8 +308,8 @@ static tn_status back_pack(void *user, int64_t begin, int64_t end)
 ADD_ROW(f32, float)
 ADD_ROW(f64, double)
 
-/* Adds rows[n], the products of tap `tap` for windows [first, first + n) of an image, to where the
- * windows have their elements. */
+/* Adds row i of `rows`, the product for tap `tap` of window first + i, to the element of the image
+ * that this tap of the window read, for n windows. */
 static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
                    int64_t tap, const char *rows, int64_t pitch)
 {
@@ -402,8 +409,8 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
     return status;
 }
 
-/* Without strides it is a convolution of gy with the rotated weight; false when its padding would
- * be negative. */
+/* Changes `w` so that a convolution of gy with the rotated weight computes the gradient of the
+ * input. Returns false and leaves `w` if there are strides or the padding would be negative. */
 static bool turn(struct tn__windows *w)
 {
     int64_t channels = w->channels;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Depthwise convolutions and their gradients: all channels of a pixel at once, pixel by pixel,
- * without copying windows. Whole lines are computed together. The gradient of the weight is
- * computed in parts chosen by shape alone, so the bits do not depend on the number of threads. */
+ * Depthwise convolutions and their gradients, without copying windows: pixel by pixel, with a loop
+ * over all channels of the pixel. The addresses of the lines that a line of the result needs are
+ * computed once for the line. The gradient of the weight is computed in parts that depend on the
+ * shape alone, so it has the same bits for any number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -13,22 +14,21 @@
 #include "simd/simd.h"
 
 enum {
-    TAPS = 128, /* of a window, at most */
-    PARTS = 16, /* of the weight's gradient, at most */
-    GRAIN = 1 << 15
+    TAPS = 128,     /* maximum number of taps of a window */
+    PARTS = 16,     /* maximum number of parts of the weight's gradient */
+    GRAIN = 1 << 15 /* minimum number of multiplications for one thread */
 };
 
 struct deep {
     const struct tn__windows *w;
-    const struct tn__images *from,
-        *to;   /* the image that the taps read, and the pixels to compute */
-    bool back; /* from the results' gradient to the images' */
+    const struct tn__images *from, *to; /* the image that is read, the image to compute */
+    bool back;                          /* computes the gradient of the input: from = gy, to = gx */
     int64_t channels;
     int64_t size[TN__DIMS]; /* of `to` */
     char *weight;           /* [tap][channel] */
     char *bias;             /* [channel], or NULL */
     char *sums;             /* [part][tap][channel] */
-    int64_t lines, parts;
+    int64_t lines, parts;   /* lines of `to` in all images; parts of the weight's gradient */
 };
 
 bool tn__depthwise_takes(const struct tn__windows *w)
@@ -36,8 +36,9 @@ bool tn__depthwise_takes(const struct tn__windows *w)
     return w->groups > 1 && w->channels == 1 && w->outputs == 1 && w->taps <= TAPS;
 }
 
-/* Where tap k of pixel `at` looks in dimension d; false when it is outside or, back, when no window
- * began there. */
+/* Sets *place to the coordinate in dimension d of the element in `from` that tap k of pixel `at`
+ * multiplies. Returns false if there is none: the coordinate is outside of the image or, for the
+ * gradient, no window has this pixel at tap k. */
 static bool looks_at(const struct deep *f, int32_t d, int64_t at, int64_t k, int64_t *place)
 {
     const struct tn__windows *w = f->w;
@@ -52,12 +53,13 @@ static bool looks_at(const struct deep *f, int32_t d, int64_t at, int64_t k, int
     return c >= 0 && *place * w->stride[d] == c && *place < w->count[d];
 }
 
-/* The lines that the taps of a line look at, and the first tap of each. */
+/* The lines of `from` that one line of `to` needs, and for each the first tap of its row in the
+ * kernel. */
 struct rows {
     int64_t count;
     const char *line[TAPS];
     int64_t tap[TAPS];
-    char *target; /* the line itself */
+    char *target; /* the line of `to` */
 };
 
 static void rows_of(const struct deep *f, int64_t index, struct rows *r)
@@ -79,7 +81,8 @@ static void rows_of(const struct deep *f, int64_t index, struct rows *r)
             }
 }
 
-/* What pixel `at` of the line looks at, and for each of these a row of table[tap][channel]. */
+/* Stores in x[] the addresses of the pixels that pixel `at` of the line multiplies, and in row[]
+ * for each of them its tap's row of table[tap][channel]. Returns their count. */
 static int64_t meet(const struct deep *f, const struct rows *r, int64_t at, char *table,
                     const void **x, void **row)
 {
@@ -115,8 +118,9 @@ static tn_status lines_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Sums over a line are computed separately and then added to those of the part, so that long sums
- * stay exact. */
+/* Computes parts [begin, end) of the weight's gradient. The sums over a line are computed
+ * separately and then added to the sums of the part, because one long sum would lose more
+ * precision. */
 static tn_status weigh_part(void *user, int64_t begin, int64_t end)
 {
     const struct deep *f = user;
@@ -148,7 +152,7 @@ static tn_status weigh_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* The weight and the bias, of any layout. */
+/* Copies the weight and the bias, which may have any strides, to f->weight and f->bias. */
 static tn_status read_weight(struct deep *f, const tn_view *weight, const tn_view *bias)
 {
     const struct tn__windows *w = f->w;

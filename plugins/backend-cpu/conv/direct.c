@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of few channels without copying windows: the windows of a line of results are a
- * matrix with overlapping rows. Only a few lines of the image are copied, with their padding. */
+ * Convolutions of few channels without copying windows. A few lines of the image are copied
+ * together with their padding; in this copy the windows of a line of results are a matrix whose
+ * rows overlap in memory. */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -10,19 +11,21 @@
 #include "matmul/gemm.h"
 
 enum {
-    FEW = 32, /* channels: with more, copying windows costs little compared with multiplying them */
-    LEAST = 8,      /* lines of all images at least: they are divided among the threads */
+    FEW =
+        32, /* from this many channels on, copying windows costs little compared with the product */
+    LEAST = 8,      /* lines of results in all images, at least: fewer do not occupy the threads */
     PIECES = 16,    /* pieces to aim for */
-    NEAR = 1 << 16, /* elements of the lines that a piece copies, about */
-    BEHIND = 64     /* elements after the last line, which vectors may read */
+    NEAR = 1 << 16, /* approximate number of elements of the lines that a piece copies */
+    BEHIND = 64     /* elements after the last line, because vectors may read beyond it */
 };
 
-/* Lines of an image with their padding: that many elements each. */
+/* Returns the number of elements of an image's line with its padding. */
 static int64_t line_of(const struct tn__windows *w)
 {
     return ((w->count[2] - 1) * w->stride[2] + w->kernel[2]) * w->channels;
 }
 
+/* Returns the number of image lines that `results` lines of results read. */
 static int64_t lines_for(const struct tn__windows *w, int64_t results)
 {
     return (results - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
@@ -35,7 +38,8 @@ bool tn__direct_takes(const struct tn__windows *w)
            w->images * w->count[1] >= LEAST;
 }
 
-/* What `results` lines of results from line `first` on look at; zeros around the image. */
+/* Copies the lines of the image that lines [first, first + results) of results read, with zeros as
+ * padding. */
 static void copy_lines(const struct tn__windows *w, const struct tn__images *x, int64_t image,
                        int64_t first, int64_t results, char *to)
 {
@@ -67,8 +71,8 @@ static char *take_lines(const struct tn__windows *w, int64_t results)
     return tn__scratch_take((size_t)((lines_for(w, results) * line_of(w) + BEHIND) * w->item));
 }
 
-/* Results of a piece, in lines: few enough that their image stays in the cache and that there are
- * enough pieces. */
+/* Returns the number of lines of results in a piece: few enough that the lines that they read stay
+ * in the cache and that there are enough pieces. */
 static int64_t lines_at_once(const struct tn__windows *w, int64_t images)
 {
     int64_t blocks = (PIECES + images - 1) / images, near = NEAR / (line_of(w) * w->stride[1] + 1);
@@ -84,7 +88,8 @@ struct forward {
     const struct tn__windows *w;
     const struct tn__images *x, *y;
     const char *panels, *bias;
-    int64_t width, lines, blocks; /* of a panel; of a piece; pieces of an image */
+    /* columns of a panel, lines of results in a piece, pieces of an image */
+    int64_t width, lines, blocks;
 };
 
 static tn_status forward_part(void *user, int64_t begin, int64_t end)
@@ -133,7 +138,7 @@ tn_status tn__direct_forward(const struct tn__windows *w, const struct tn__image
     return tn_parallel_for(w->images * f.blocks, 1, forward_part, &f);
 }
 
-/* ---- the weight's gradient ------------------------------------------------------------------- */
+/* ---- the gradient of the weight -------------------------------------------------------------- */
 
 tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images *x,
                             const struct tn__images *gy, int64_t first, int64_t count, char *sums)

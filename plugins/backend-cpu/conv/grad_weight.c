@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradient of a convolution's weight: gy, pixel by pixel, times the windows of x. A piece is
- * some taps, some outputs and a part of all pixels, with its own sums; these are added up in order.
- * Pieces are chosen by shape alone, so the bits do not depend on the number of threads. */
+ * The gradient of a convolution's weight: the transposed matrix of gy's pixels times the matrix of
+ * x's windows. A piece of the work is a range of taps, a range of outputs and a part of all pixels.
+ * Each part of the pixels has its own sums, and at the end the sums of all parts are added in
+ * order. Pieces depend on the shape alone, so the result has the same bits for any number of
+ * threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -14,24 +16,24 @@
 #include "simd/simd.h"
 
 enum {
-    ROWS = 128,      /* windows that are made at a time */
-    DEPTH = 576,     /* elements of each, about */
-    ACROSS = 252,    /* outputs of a piece: whole strips */
-    PIECES = 12,     /* to aim for, at least */
-    KEPT = 1 << 21,  /* memory for the sums of all parts */
-    SHORTEST = 1024, /* pixels of a part, at least */
+    ROWS = 128,      /* windows that are copied at a time */
+    DEPTH = 576,     /* approximate number of elements of a window in a piece */
+    ACROSS = 252,    /* outputs of a piece: a multiple of the rows of a strip */
+    PIECES = 12,     /* minimum number of pieces to aim for */
+    KEPT = 1 << 21,  /* maximum number of elements of the sums of all parts */
+    SHORTEST = 1024, /* minimum number of pixels of a part */
 };
 
 struct weigh {
     struct tn__windows w;
     struct tn__images gy, x;
     char *gw;
-    int64_t taps, tap_blocks;      /* taps of a piece */
-    int64_t across, output_blocks; /* outputs of a piece */
-    int64_t rows, parts;           /* pixels of a piece, or lines of results (direct) */
-    bool direct;
-    char *sums;   /* [part][group][output][tap][channel] */
-    int64_t size; /* of a part */
+    int64_t taps, tap_blocks;      /* taps of a piece, number of such ranges */
+    int64_t across, output_blocks; /* outputs of a piece, number of such ranges */
+    int64_t rows, parts; /* pixels (direct: lines of results) of a part, number of parts */
+    bool direct;         /* direct.c computes the parts */
+    char *sums;          /* [part][group][output][tap][channel] */
+    int64_t size;        /* elements of the sums of a part */
 };
 
 static tn_status weigh_piece(const struct weigh *f, int64_t index)
@@ -122,7 +124,8 @@ static tn_status weigh_part(void *user, int64_t begin, int64_t end)
 ADD_UP(f32, float)
 ADD_UP(f64, double)
 
-/* Rows of outputs: the parts' sums, as [channel][tap]. */
+/* Adds the sums of all parts for outputs [begin, end) and stores them in gw as
+ * [output][channel][tap]. */
 static tn_status finish(void *user, int64_t begin, int64_t end)
 {
     const struct weigh *f = user;
@@ -144,6 +147,7 @@ static tn_status finish(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Chooses the pieces. */
 static void cut(struct weigh *f)
 {
     const struct tn__windows *w = &f->w;
@@ -206,7 +210,8 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
     return status;
 }
 
-/* The result is row-major: the core allocates it so unless the caller gave it. */
+/* The kernel writes a row-major result. The core allocates results so; a result that the caller
+ * supplied may have other strides, and such a call is declined. */
 static bool supports_unit_padding(const tn_call *call, char *reason, size_t size)
 {
     if (call->out == NULL || call->out[0] == NULL || tn__span_view_dense(call->out[0]))

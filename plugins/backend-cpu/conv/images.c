@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images with the channels last, copied where the tensor has another layout. */
+ * Images with the channels last; a tensor with another layout is copied. */
 #include "conv/images.h"
 #include "base/scratch.h"
 #include "base/span.h"
 #include "op/copy.h"
 
-/* `view` as if its channels were last. */
+/* Returns a view of `data` with the shape of `view` and contiguous in the order channels last. */
 static tn_view as_channels_last(const tn_view *view, int64_t *strides, void *data)
 {
     tn_view out = *view;
@@ -22,10 +22,11 @@ static tn_view as_channels_last(const tn_view *view, int64_t *strides, void *dat
     return out;
 }
 
+/* Computes the steps of `images`, and whether all pixels are one step apart (`even`). */
 static void steps_of(struct tn__images *images, const tn_view *view)
 {
     int64_t pixel = 0, next = 0;
-    bool known = false; /* a step may be 0: an image of one number, expanded */
+    bool known = false; /* not `pixel != 0`: in an expanded tensor the step is 0 */
 
     images->image = view->strides[0];
     images->even = true;
@@ -40,7 +41,7 @@ static void steps_of(struct tn__images *images, const tn_view *view)
         images->even = images->even && images->step[i] == next;
         next *= view->shape[2 + own];
     }
-    if (!known) /* images of one pixel */
+    if (!known) /* all images have one pixel: the step is that from image to image */
         pixel = next = images->image;
     images->even = images->even && (view->shape[0] == 1 || images->image == next);
     if (images->even)

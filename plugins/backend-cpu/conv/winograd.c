@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Convolutions of 3 x 3 windows by Winograd's F(4 x 4, 3 x 3): a block of tiles of the image is
- * transformed, followed by 36 products of matrices. Blocks are chosen by shape alone, so the bits
- * do not depend on the number of threads. */
+ * Convolutions of 3 x 3 windows by Winograd's method F(4 x 4, 3 x 3): a block of tiles of the image
+ * is transformed, 36 products of matrices follow, and their results are transformed back. Blocks
+ * depend on the shape alone, so the result has the same bits for any number of threads. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -13,16 +13,16 @@
 #include "simd/simd.h"
 
 enum {
-    WIDTH = 64,    /* of the weight's panels at most, with all instruction sets */
+    WIDTH = 64,    /* columns of a panel of the weight, at most, with any instruction set */
     ACROSS = 128,  /* outputs of a piece */
-    PARTS = 8,     /* of the weight's gradient, at most */
-    KEPT = 1 << 21 /* numbers of its sums, before there are fewer parts */
+    PARTS = 8,     /* maximum number of parts of the weight's gradient */
+    KEPT = 1 << 21 /* elements of the sums of all parts, about: large sums have fewer parts */
 };
 
 bool tn__winograd_allowed = true;
 
 struct tiles {
-    int64_t down, across, all; /* of an image, of all images */
+    int64_t down, across, all; /* rows and columns of tiles in an image; tiles of all images */
 };
 
 static struct tiles tiles_of(const struct tn__windows *w)
@@ -44,8 +44,10 @@ static bool possible(const struct tn__windows *w)
            w->outputs % TN__WINO_LANES == 0 && w->channels >= 32 && w->outputs >= 32;
 }
 
-/* For each pair of channel and output, in units of a multiply-add: the memory cost of the
- * transformed weight. */
+/* Compares estimated costs for a pair of one channel and one output, in units of a multiply-add.
+ * Left: the 36 products of each tile and, as a constant, the memory traffic of the transformed
+ * weight. Right: the 9 products of each window. The factors weigh the cost of a product in the two
+ * methods. */
 bool tn__winograd_takes(const struct tn__windows *w)
 {
     return possible(w) && (double)tiles_of(w).all * 36 * 1.4 + 2000 <
@@ -58,8 +60,8 @@ bool tn__winograd_takes_weight(const struct tn__windows *w)
                               (double)w->images * (double)w->places * 9 * 1.1;
 }
 
-/* The square of n x n elements that begins at (row, column) of an image, without the part outside
- * of the image. */
+/* Returns the square of n x n elements that begins at (row, column) of an image with rows x columns
+ * elements. `row` and `column` may be negative: the part outside of the image is absent. */
 static struct tn__square square_at(const struct tn__images *x, int64_t image, int64_t rows,
                                    int64_t columns, int64_t row, int64_t column, int32_t n,
                                    int64_t channels)
@@ -74,8 +76,7 @@ static struct tn__square square_at(const struct tn__images *x, int64_t image, in
     return s;
 }
 
-/* The elements that the windows of tile `index` read, and their results, channels from `first`
- * on. */
+/* Returns the 6 x 6 elements of x that the windows of tile `index` read. */
 static struct tn__square seen(const struct tn__windows *w, const struct tn__images *x,
                               const struct tiles *t, int64_t index)
 {
@@ -86,6 +87,7 @@ static struct tn__square seen(const struct tn__windows *w, const struct tn__imag
                      column * TN__WINO_OUT - w->padding[2], TN__WINO_IN, w->channels);
 }
 
+/* Returns the 4 x 4 results of tile `index`, channels [first, first + channels). */
 static struct tn__square made(const struct tn__windows *w, const struct tn__images *y,
                               const struct tiles *t, int64_t index, int64_t first, int64_t channels)
 {
@@ -109,11 +111,13 @@ struct forward {
     struct tiles tiles;
     int64_t width, panels;
     float *u;       /* [36][panel][channels][width] */
-    int64_t u_step; /* from one of the 36 to the next */
+    int64_t u_step; /* elements of u from one of the 36 matrices to the next */
+    /* A piece has `block` tiles and `across` outputs. There are `blocks` pieces along the tiles and
+     * `strips` pieces along the outputs. */
     int64_t block, blocks, across, strips;
 };
 
-/* Channels [begin, end) of all panels. */
+/* Transforms the weight into u: items [begin, end), counted as panel * channels + channel. */
 static tn_status weigh(void *user, int64_t begin, int64_t end)
 {
     const struct forward *f = user;
@@ -186,8 +190,8 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* Tiles of a piece: few enough that their transforms stay in the cache, and enough that a weight
- * that does not is read seldom. */
+/* Returns the number of tiles in a piece: few enough that their transforms stay in the cache, and
+ * enough that a weight too large for the cache is not read too often. */
 static int64_t block_of(int64_t channels, int64_t outputs)
 {
     return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;
@@ -223,17 +227,18 @@ tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__ima
     return status;
 }
 
-/* ---- the weight's gradient ------------------------------------------------------------------- */
+/* ---- the gradient of the weight -------------------------------------------------------------- */
 
 struct back {
     const struct tn__windows *w;
     const struct tn__images *x, *gy;
     float *gw;
     struct tiles tiles;
-    int64_t part, parts; /* tiles of a part */
+    int64_t part, parts; /* tiles of a part, number of parts */
+    /* outputs of a piece, number of such ranges, tiles that are transformed together */
     int64_t across, strips, block;
-    float *sums;  /* [part][36][outputs][channels] */
-    int64_t step; /* from one of the 36 to the next */
+    float *sums;  /* [part][36][output][channel] */
+    int64_t step; /* elements of `sums` from one of the 36 matrices to the next */
 };
 
 static tn_status back_piece(const struct back *b, int64_t index)
@@ -286,7 +291,8 @@ static tn_status back_part(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-/* Outputs: the parts' sums are added up in order, and become windows. */
+/* For outputs [begin, end): adds the sums of all parts in order, and transforms them back to the
+ * 3 x 3 windows of gw. */
 static tn_status finish(void *user, int64_t begin, int64_t end)
 {
     const struct back *b = user;

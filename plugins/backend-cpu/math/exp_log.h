@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * exp, log and functions of them for float32 and float64, written so that compilers vectorize loops
- * over them: no branch, no table, no call. exp and log follow FreeBSD's msun (Sun Microsystems,
- * 1993): errors are below one unit in the last place. */
-#ifndef TN_BACKEND_CPU_FUNCTIONS_H
-#define TN_BACKEND_CPU_FUNCTIONS_H
+ * exp, log and related functions for float32 and float64, written so that compilers vectorize loops
+ * that call them: without branches, tables and calls. The methods of exp and log are those of
+ * FreeBSD's msun (Sun Microsystems, 1993); errors are below one unit in the last place. */
+#ifndef TN_BACKEND_CPU_MATH_EXP_LOG_H
+#define TN_BACKEND_CPU_MATH_EXP_LOG_H
 
 #include <stdint.h>
 #include <string.h>
@@ -34,8 +34,9 @@ static inline double tn__of_bits_f64(uint64_t bits)
     return x;
 }
 
-/* e^x = 2^k e^r, |r| <= ln 2 / 2; e^r = 1 + r + r c / (2 - c), c = r - r^2 P(r^2). The power of
- * two goes in by two factors, so that results below the normal range are rounded once. */
+/* e^x = 2^k e^r with |r| <= ln 2 / 2 and e^r = 1 + r + r c / (2 - c), c = r - r^2 P(r^2). The
+ * result is multiplied by 2^k in two factors, because 2^k itself may be outside of the normal
+ * range; so subnormal results are rounded only once. */
 static inline float tn__exp_f32(float x)
 {
     float in = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
@@ -65,8 +66,8 @@ static inline double tn__exp_f64(double x)
            tn__of_bits_f64((n - half - 2048 + 1023) << 52);
 }
 
-/* ln x = k ln 2 + ln(1 + f), sqrt(2)/2 <= 1 + f < sqrt(2); s = f / (2 + f), ln(1 + f) = f -
- * (f^2/2 - s (f^2/2 + R(s^2))). */
+/* ln x = k ln 2 + ln(1 + f) with sqrt(2)/2 <= 1 + f < sqrt(2), and
+ * ln(1 + f) = f - (f^2/2 - s (f^2/2 + R(s^2))) with s = f / (2 + f). */
 static inline float tn__log_f32(float x)
 {
     int tiny = x < 0x1p-126f;
@@ -88,8 +89,8 @@ static inline double tn__log_f64(double x)
     int64_t tiny = x < 0x1p-1022;
     double in = tiny ? x * 0x1p54 : x;
     uint64_t bits = tn__bits_f64(in) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
-    /* the exponent as a double without a conversion from int64, which older instruction sets
-     * lack */
+    /* makes a double of the exponent by its bits: older instruction sets cannot convert vectors of
+     * int64 */
     double k = tn__of_bits_f64((bits >> 52) | 0x4330000000000000u) - 0x1p52 - 1023.0 -
                (tiny ? 54.0 : 0.0);
     double f = tn__of_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
@@ -106,8 +107,8 @@ static inline double tn__log_f64(double x)
     return x >= 0 ? y : tn__of_bits_f64(0x7ff8000000000000u);
 }
 
-/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1): no digits are lost around 0, where k is 0. For large x the 1
- * has no effect. */
+/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1). Near 0, k is 0 and no precision is lost. For large x the
+ * subtraction of 1 has no effect, and e^x is returned. */
 static inline float tn__expm1_f32(float x)
 {
     float in = x < -40.0f ? -40.0f : x > 89.0f ? 89.0f : x;
@@ -141,22 +142,22 @@ static inline double tn__expm1_f64(double x)
     return x > 80 ? (1 + e) * first * second : small;
 }
 
-/* ln(1 + x) = ln w + (x - (w - 1)) / w, w = 1 + x as it is rounded. */
+/* ln(1 + x) = ln w + (x - (w - 1)) / w, where w is 1 + x rounded to float32. */
 static inline float tn__log1p_f32(float x)
 {
     float w = 1 + x, y = tn__log_f32(w) + (x - (w - 1)) / w;
     return w > 0 && w <= 3.4028234664e+38f ? y : tn__log_f32(w);
 }
 
-/* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 20 on. */
+/* x tanh(ln(1 + e^x)) = x n / (n + 2) with n = e (e + 2), e = e^x. Returns x for x > 20. */
 static inline float tn__mish_f32(float x)
 {
     float e = tn__exp_f32(x > 20 ? 20.0f : x), n = e * (e + 2);
     return x > 20 ? x : x * (n / (n + 2));
 }
 
-/* The same logarithm, with its power of two separate: log_b x = k log_b 2 + ln(1 + f) / ln b; where
- * k is not 0 it has the larger part. */
+/* Returns the logarithm of x = 2^k (1 + f) to the base b: k log_b 2 + ln(1 + f) / ln b. The
+ * parameters are log_b 2 = high + low, and scale = 1 / ln b. */
 static inline float tn__log_base_f32(float x, float high, float low, float scale)
 {
     int tiny = x < 0x1p-126f;
@@ -175,14 +176,14 @@ static inline float tn__log2_f32(float x)
     return tn__log_base_f32(x, 1, 0, 1.44269504089f);
 }
 
-/* log10 2 in two parts, the first of 12 bits: its products with k are exact. */
+/* log10 2 is given in two parts. The first part has 12 bits, so its products with k are exact. */
 static inline float tn__log10_f32(float x)
 {
     return tn__log_base_f32(x, 3.010253906e-01f, 4.605038981e-06f, 0.43429448190f);
 }
 
-/* cos(2 pi u) for 0 <= u < 1: the quarter of the turn and the rest within an eighth, both exact,
- * then the cosine's or the sine's series. */
+/* cos(2 pi u) for 0 <= u < 1. u is split exactly into the nearest number of quarter turns and a
+ * rest of at most an eighth of a turn, to which the series of cosine or sine is applied. */
 static inline float tn__cos_turn_f32(float u)
 {
     float quarter = (u * 4 + 0x1.8p23f) - 0x1.8p23f, t = (u - quarter * 0.25f) * 6.283185307179586f,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion of single float16 and bfloat16 numbers to float32 and back, rounded to nearest, ties
- * to even. */
-#ifndef TN_BACKEND_CPU_NARROW_H
-#define TN_BACKEND_CPU_NARROW_H
+ * Conversion of one float16 or bfloat16 number to float32 and back, rounded to nearest, ties to
+ * even. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT16_H
+#define TN_BACKEND_CPU_MATH_FLOAT16_H
 
 #include <stdint.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static inline float bits_float(uint32_t bits)
     return x;
 }
 
-/* NaN as the instructions of processors have it: quiet, with the upper bits of what it carries. */
+/* NaN is converted as the processors' instructions do it: the result is quiet and keeps the
+ * payload's upper bits. */
 static inline float f16_to_float(uint16_t half)
 {
     uint32_t bits = (uint32_t)(half & 0x7fff) << 13, exponent = bits & 0x0f800000u;

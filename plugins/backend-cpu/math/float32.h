@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of ordinary float32 numbers: short series in float32 with few dependent steps, errors
- * of a few units in the last place. Where `.._fits` is false, or `.._key` is above its limit (large
- * numbers, zeros and infinities where they are special), another function is used; the choice is
- * made per element, so that it depends on nothing else. Multiply-adds are fused where the
- * instruction set has them: AVX2, AVX-512 and NEON give the same bits, a processor without them may
- * differ in the last place. The series are minimax approximations. */
-#ifndef TN_BACKEND_CPU_NEAR_H
-#define TN_BACKEND_CPU_NEAR_H
+ * Functions of ordinary float32 numbers: short polynomials in float32, whose steps depend little on
+ * each other; errors are a few units in the last place. Each function is for a range of numbers. A
+ * number is in the range if NAME_fits() says so, or if NAME_key() is at most a limit (KEYED and
+ * TESTED in simd/functions.c); for other numbers (large numbers, or zeros and infinities) the loops
+ * use another function. The choice is made for each element alone, so that a result does not depend
+ * on the neighbours of the element. Multiply-adds are fused if the instruction set has them: AVX2,
+ * AVX-512 and NEON give equal bits, a processor without fused multiply-adds may differ in the last
+ * place. The polynomials are minimax approximations. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT32_H
+#define TN_BACKEND_CPU_MATH_FLOAT32_H
 
 #include "math/exp_log.h"
 #include "base/vectorize.h"
 
-/* Into each loop, however long it is: a call would keep the compiler from making vectors. */
+/* All functions here are TN__INTO_LOOPS, always inlined: the compiler does not vectorize a loop
+ * with a call. */
 
-/* a b + c */
+/* Computes a * b + c, fused if the instruction set can. */
 #ifdef __FP_FAST_FMAF
 #define TN__MA(a, b, c) __builtin_fmaf(a, b, c)
 #else
@@ -36,15 +39,15 @@ TN__INTO_LOOPS int tn__fits_always(float x, float unused)
 
 /* ---- e^x ------------------------------------------------------------------------------------- */
 
-/* Grows with the size of x; a NaN is above all numbers. */
+/* Returns an integer that grows with |x|; that of NaN is larger than that of any number. */
 TN__INTO_LOOPS uint32_t tn__size_key(float x)
 {
     return tn__bits_f32(x) & 0x7fffffffu;
 }
 #define TN__EXP_LIMIT 0x42ae0000u /* 87 */
 
-/* 2^k e^r, k = shifted without its large number, |r| <= ln 2 / 2; e^r = 1 + r + r^2 p(r). The power
- * goes into the exponent's bits: the result is in the normal range. */
+/* Returns 2^k e^r with k = shifted - 0x1.8p23, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 p(r). k is
+ * added to the exponent's bits, which is correct because the result is in the normal range. */
 TN__INTO_LOOPS float tn__near_exp_of_f32(float r, float shifted)
 {
     float p = TN__MA(r, 1.381314454e-03f, 8.369418832e-03f);
@@ -55,6 +58,7 @@ TN__INTO_LOOPS float tn__near_exp_of_f32(float r, float shifted)
     return tn__of_bits_f32(tn__bits_f32(e) + (tn__bits_f32(shifted) << 23));
 }
 
+/* Splits x = k ln 2 + r: returns r, and sets *shifted to k + 0x1.8p23. */
 TN__INTO_LOOPS float tn__near_rest_f32(float x, float *shifted)
 {
     *shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f);
@@ -75,7 +79,7 @@ TN__INTO_LOOPS float tn__near_exp_f32(float x)
     return tn__near_exp_of_f32(r, shifted);
 }
 
-/* 2^k (e^r - 1) + (2^k - 1) */
+/* e^x - 1 = 2^k (e^r - 1) + (2^k - 1) */
 TN__INTO_LOOPS float tn__near_expm1_f32(float x)
 {
     float shifted = TN__MA(x, 1.44269504089f, 0x1.8p23f), k = shifted - 0x1.8p23f;
@@ -86,7 +90,7 @@ TN__INTO_LOOPS float tn__near_expm1_f32(float x)
     return TN__MA(e, power, power - 1);
 }
 
-/* e^x - 1 for x <= 0: -1 far down. */
+/* e^x - 1 for x <= 0; below -30 it is -1 after rounding. */
 TN__INTO_LOOPS float tn__near_expm1_below_f32(float x)
 {
     return tn__near_expm1_f32(x < -30.0f ? -30.0f : x);
@@ -97,14 +101,14 @@ TN__INTO_LOOPS float tn__near_sigmoid_f32(float x)
     return 1 / (1 + tn__near_exp_f32(-x));
 }
 
-/* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 20 on. */
+/* x tanh(ln(1 + e^x)) = x n / (n + 2) with n = e (e + 2), e = e^x. Returns x for x > 20. */
 TN__INTO_LOOPS float tn__near_mish_f32(float x)
 {
     float e = tn__near_exp_f32(x > 20 ? 20.0f : x), n = e * (e + 2);
     return x > 20 ? x : x * (n / (n + 2));
 }
 
-/* x p(x^2) / q(x^2) up to 9.1, from where on it is 1. */
+/* tanh x = x p(x^2) / q(x^2) for |x| <= 9.1; for larger |x|, |tanh x| rounds to 1. */
 TN__INTO_LOOPS float tn__near_tanh_f32(float x)
 {
     float size = __builtin_fabsf(x), in = 9.1f < size ? 9.1f : size, z = in * in;
@@ -120,7 +124,8 @@ TN__INTO_LOOPS float tn__near_tanh_f32(float x)
     return __builtin_copysignf(down, x);
 }
 
-/* The error function: an odd rational function up to 4, beyond which it is 1. */
+/* Returns the error function: x p(x^2) / q(x^2) for |x| <= 4; for larger |x|, |erf x| rounds to
+ * 1. */
 TN__INTO_LOOPS float tn__near_erf_f32(float x)
 {
     float above = x < -4.0f ? -4.0f : x, in = above > 4.0f ? 4.0f : above, z = in * in;
@@ -139,7 +144,8 @@ TN__INTO_LOOPS float tn__near_erf_f32(float x)
 
 #define TN__ERFC_LIMIT 0x41100000u /* 9 */
 
-/* e^(-z^2) t p(t - 0.58), t = 1 / (1 + z / 2); z^2 in two parts, the first exact. */
+/* erfc z = e^(-z^2) t p(t - 0.58) with z = |x|, t = 1 / (1 + z / 2). z^2 is computed as high^2,
+ * which is exact, and a small rest. */
 TN__INTO_LOOPS float tn__near_erfc_f32(float x)
 {
     float z = __builtin_fabsf(x), t = 1 / TN__MA(0.5f, z, 1.0f), u = t - 0.58f, v = u * u;
@@ -156,15 +162,15 @@ TN__INTO_LOOPS float tn__near_erfc_f32(float x)
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
 
-/* From the smallest normal number to the largest one. */
+/* The key is at most TN__LOG_LIMIT for positive normal numbers, and larger for all others. */
 TN__INTO_LOOPS uint32_t tn__log_key(float x)
 {
     return tn__bits_f32(x) - 0x00800000u;
 }
 #define TN__LOG_LIMIT (0x7f7fffffu - 0x00800000u)
 
-/* ln(1 + f) - f = f^2 (f p(f) - 1/2) for sqrt(2)/2 <= 1 + f < sqrt(2); this is the factor of
- * f^2. */
+/* Returns f p(f) - 1/2, where ln(1 + f) - f = f^2 (f p(f) - 1/2), for
+ * sqrt(2)/2 <= 1 + f < sqrt(2). */
 TN__INTO_LOOPS float tn__near_log_rest_f32(float f)
 {
     float p = TN__MA(f, -7.634497756e-02f, 1.276157754e-01f);
@@ -183,7 +189,7 @@ TN__INTO_LOOPS float tn__near_log_of_f32(float f)
     return TN__MA(f * f, tn__near_log_rest_f32(f), f);
 }
 
-/* x = 2^k (1 + f) */
+/* Splits x = 2^k (1 + f): sets *k and returns f. */
 TN__INTO_LOOPS float tn__near_split_f32(float x, float *k)
 {
     uint32_t above = tn__bits_f32(x) - 0x3f3504f3u;
@@ -191,7 +197,8 @@ TN__INTO_LOOPS float tn__near_split_f32(float x, float *k)
     return tn__of_bits_f32((above & 0x007fffffu) + 0x3f3504f3u) - 1;
 }
 
-/* Where the product with k is not rounded on the way, ln 2 as one number is precise enough. */
+/* With fused multiply-adds, k ln 2 is not rounded before the addition, and ln 2 rounded to one
+ * float32 is precise enough. Without them ln 2 is given in two parts. */
 TN__INTO_LOOPS float tn__near_log_f32(float x)
 {
     float k, f = tn__near_split_f32(x, &k);
@@ -215,7 +222,7 @@ TN__INTO_LOOPS float tn__near_log10_f32(float x)
     return TN__MA(k, 3.010253906e-01f, TN__MA(k, 4.605038981e-06f, y));
 }
 
-/* ln(1 + e) for 0 <= e <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
+/* ln(1 + e) for 0 <= e <= 1. For e > sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
 TN__INTO_LOOPS float tn__near_log1p_f32(float e)
 {
     float f = e > 0.414213562f ? TN__MA(e, 0.5f, -0.5f) : e;
@@ -223,7 +230,7 @@ TN__INTO_LOOPS float tn__near_log1p_f32(float e)
     return k + tn__near_log_of_f32(f);
 }
 
-/* e^x for x <= 0: 0 far down. */
+/* e^x for x <= 0; below -87 it is 0. */
 TN__INTO_LOOPS float tn__near_exp_below_f32(float x)
 {
     float y = tn__near_exp_f32(-87.0f > x ? -87.0f : x);
@@ -236,12 +243,13 @@ TN__INTO_LOOPS float tn__near_softplus_f32(float x)
     return (x > 0 ? x : 0) + tn__near_log1p_f32(tn__near_exp_below_f32(-__builtin_fabsf(x)));
 }
 
-/* ---- circles --------------------------------------------------------------------------------- */
+/* ---- trigonometric functions ----------------------------------------------------------------- */
 
 #define TN__CIRCLE_LIMIT 0x46000000u /* 8192 */
 
-/* The rest of x within an eighth of a turn and the number of quarters. The parts of a quarter have
- * few bits: their products with 13 bits are exact. */
+/* Splits x = k pi / 2 + r with |r| <= pi / 4: returns r, and k in the low bits of *n. pi / 2 is
+ * given in four parts with few bits, so that their products with k, which has at most 13 bits, are
+ * exact. */
 TN__INTO_LOOPS float tn__near_quarter_f32(float x, uint32_t *n)
 {
     float shifted = TN__MA(x, 6.36619772e-01f, 0x1.8p23f), k = shifted - 0x1.8p23f;
@@ -255,7 +263,7 @@ TN__INTO_LOOPS float tn__near_quarter_f32(float x, uint32_t *n)
 TN__INTO_LOOPS float tn__near_sine_f32(float r, float z)
 {
     float p = TN__MA(z, TN__MA(z, -1.950877380e-04f, 8.332113280e-03f), -1.666665387e-01f);
-    return r * TN__MA(z, p, 1.0f); /* -0 stays -0 */
+    return r * TN__MA(z, p, 1.0f); /* a product, so that the sine of -0 is -0 */
 }
 
 TN__INTO_LOOPS float tn__near_cosine_f32(float z)
@@ -264,7 +272,7 @@ TN__INTO_LOOPS float tn__near_cosine_f32(float z)
     return TN__MA(z * z, p, TN__MA(z, -0.5f, 1.0f));
 }
 
-/* Sine (turn 0) and cosine (turn 1). */
+/* Returns the sine of x if `turn` is 0, the cosine if it is 1. */
 TN__INTO_LOOPS float tn__near_circle_f32(float x, uint32_t turn)
 {
     uint32_t n;
@@ -283,7 +291,7 @@ TN__INTO_LOOPS float tn__near_tan_f32(float x)
     return n & 1 ? -cosine / sine : sine / cosine;
 }
 
-/* The angle of a slope between 0 and 1. */
+/* Returns the arctangent of t for 0 <= t <= 1. */
 TN__INTO_LOOPS float tn__near_angle_f32(float t)
 {
     float z = t * t, z2 = z * z;
@@ -302,7 +310,7 @@ TN__INTO_LOOPS float tn__near_atan_f32(float x)
     return __builtin_copysignf(y, x);
 }
 
-/* Zeros and infinities are special. */
+/* atan2 of zeros and infinities has special values, which tn__near_atan2_f32 does not compute. */
 TN__INTO_LOOPS int tn__angle_fits(float a, float b)
 {
     float size_a = __builtin_fabsf(a), size_b = __builtin_fabsf(b);
@@ -319,8 +327,8 @@ TN__INTO_LOOPS float tn__near_atan2_f32(float a, float b)
     return __builtin_copysignf(y, a);
 }
 
-/* asin s = s + s z p(z), z = s^2, up to 1/2; beyond it, a right angle less twice the arcsine of
- * sqrt((1 - x) / 2). */
+/* Returns asin(s), where s = size if size <= 1/2, else s = sqrt((1 - size) / 2). In the second case
+ * the caller computes asin(size) = pi / 2 - 2 asin(s). asin s = s + s z p(z) with z = s^2. */
 TN__INTO_LOOPS float tn__near_asin_part_f32(float size)
 {
     float z = size > 0.5f ? TN__MA(-0.5f, size, 0.5f) : size * size;
@@ -346,9 +354,10 @@ TN__INTO_LOOPS float tn__near_acos_f32(float x)
     return size > 0.5f ? near : far;
 }
 
-/* ---- the error function's inverse ------------------------------------------------------------ */
+/* ---- the inverse of the error function ------------------------------------------------------- */
 
-/* x p(w), w = -ln(1 - x^2): p fitted to 4e-9 below 5, and in sqrt(w) to 3e-8 above. */
+/* erfinv x = x p(w) with w = -ln(1 - x^2). There are two polynomials: for w < 5 in w, with an error
+ * of 4e-9, above in sqrt(w), with an error of 3e-8. */
 TN__INTO_LOOPS float tn__near_erfinv_f32(float x)
 {
     float w = -tn__near_log_f32((1 - x) * (1 + x)), u = w - 2.5f;
@@ -379,8 +388,8 @@ TN__INTO_LOOPS float tn__near_erfinv_f32(float x)
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 
-/* Zeros, infinities and NaN are special, and so are powers of negative numbers and results that
- * are large or small: their logarithm, too roughly, decides. */
+/* Returns whether a is positive, normal and finite, and a^b is far enough inside of the normal
+ * range, which is estimated from the exponent of a. False if a or b is NaN. */
 TN__INTO_LOOPS int tn__power_fits(float a, float b)
 {
     float exponent = (float)((int32_t)(tn__bits_f32(a) >> 23) - 127);
@@ -388,7 +397,8 @@ TN__INTO_LOOPS int tn__power_fits(float a, float b)
            ((__builtin_fabsf(exponent) + 1) * __builtin_fabsf(b) <= 125.0f);
 }
 
-/* e^(b ln a) in float64: the product's error counts in full. */
+/* e^(b ln a), computed in float64, because the absolute error of b ln a becomes a relative error of
+ * the result. */
 TN__INTO_LOOPS float tn__near_pow_f32(float a, float b)
 {
     float k, f32 = tn__near_split_f32(a, &k);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float32 numbers computed in float64: short series suffice, and only the last
- * rounding has an error. Where `.._fits` is false (rarely), the C library is called. The choice is
- * made per element, so that it depends on nothing else. */
-#ifndef TN_BACKEND_CPU_THROUGH_DOUBLE_H
-#define TN_BACKEND_CPU_THROUGH_DOUBLE_H
+ * Functions of float32 numbers computed in float64: short polynomials are precise enough, and only
+ * the last rounding has an error that counts. For elements for which `.._fits` is false (rarely)
+ * the C library is called. The choice is made for each element alone, so that a result does not
+ * depend on the neighbours of the element. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT32_VIA_FLOAT64_H
+#define TN_BACKEND_CPU_MATH_FLOAT32_VIA_FLOAT64_H
 
 #include "math/float32.h"
 #include "base/vectorize.h"
 
-/* ---- circles --------------------------------------------------------------------------------- */
+/* ---- trigonometric functions ----------------------------------------------------------------- */
 
-/* Up to 2^27 the quarter turns are counted exactly. */
+/* Up to 2^27, the number of quarter turns in x is computed exactly. */
 TN__INTO_LOOPS int tn__turn_fits(float x, float unused)
 {
     (void)unused;
     return __builtin_fabsf(x) < 0x1p27f;
 }
 
-/* Sine (turn 0) and cosine (turn 1): the rest within an eighth of a turn, in two series of
- * FreeBSD's msun. */
+/* Returns the sine of x if `turn` is 0, the cosine if it is 1. x is reduced to at most an eighth of
+ * a turn; the two polynomials are those of FreeBSD's msun. */
 TN__INTO_LOOPS double tn__sine(double x, uint64_t turn)
 {
     double shifted = x * 6.36619772367581382433e-01 + 0x1.8p52, k = shifted - 0x1.8p52;
@@ -52,7 +53,7 @@ TN__INTO_LOOPS float tn__wide_tan(float x, float unused)
     return x == 0 ? x : (float)(tn__sine((double)x, 0) / tn__sine((double)x, 1));
 }
 
-/* ---- hyperbolas ------------------------------------------------------------------------------ */
+/* ---- hyperbolic functions -------------------------------------------------------------------- */
 
 TN__INTO_LOOPS float tn__wide_cosh(float x, float unused)
 {
@@ -61,7 +62,7 @@ TN__INTO_LOOPS float tn__wide_cosh(float x, float unused)
     return (float)(0.5 * (e + 1 / e));
 }
 
-/* Beyond 100 it is infinite in float32. */
+/* |x| is limited to 100, because sinh 100 is infinite in float32 already. */
 TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
 {
     double size = __builtin_fabs((double)x), e = tn__expm1_f64(size > 100 ? 100.0 : size);
@@ -71,7 +72,7 @@ TN__INTO_LOOPS float tn__wide_sinh(float x, float unused)
 
 /* ---- remainders ------------------------------------------------------------------------------ */
 
-/* The quotient's whole part is exact below 2^27, and so is its product with b. */
+/* Below 2^27 the integer part of the quotient is exact, and so is its product with b. */
 TN__INTO_LOOPS int tn__rest_fits(float a, float b)
 {
     double quotient = (double)a / (double)b;
@@ -90,8 +91,8 @@ TN__INTO_LOOPS float tn__wide_remainder(float a, float b)
     return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
 }
 
-/* As elementwise_scalar.c's: from the remainder, so that it is right where a / b is rounded up to a
- * whole number. */
+/* floor(a / b), computed from the remainder, because the rounded quotient a / b can be an integer
+ * that is larger than the exact quotient. */
 static inline float tn__div_floor_f32(float a, float b)
 {
     if (b == 0)
@@ -116,7 +117,7 @@ TN__INTO_LOOPS float tn__wide_div_floor(float a, float b)
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 
-/* Zeros, infinities and NaN are special, and so are powers of negative numbers. */
+/* Returns whether a is positive and finite and b is finite. */
 TN__INTO_LOOPS int tn__power_is_plain(float a, float b)
 {
     return (a > 0) & (a <= 0x1.fffffep127f) & (__builtin_fabsf(b) <= 0x1.fffffep127f);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exponentials and logarithms of float64 numbers, and functions of them, as single expressions that
- * compilers vectorize: no branch, no table, no call. They accept all numbers, also those below the
- * normal range, infinities and NaN. Multiply-adds are fused where the instruction set has them, as
- * in math/float32.h. The series come from fit_series.py; they are summed in pairs, so that few
- * steps depend on each other. */
-#ifndef TN_BACKEND_CPU_FLOAT64_H
-#define TN_BACKEND_CPU_FLOAT64_H
+ * Exponentials and logarithms of float64 numbers, and related functions, written so that compilers
+ * vectorize loops that call them: without branches, tables and calls. They accept all numbers,
+ * including subnormal ones, infinities and NaN; a function that has a companion NAME_fits() accepts
+ * only numbers for which NAME_fits() does not return 0. Multiply-adds are fused if the instruction
+ * set has them, as in math/float32.h. fit_series.py printed the polynomials; they are summed in
+ * pairs, so that few steps depend on each other. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT64_H
+#define TN_BACKEND_CPU_MATH_FLOAT64_H
 
 #include "math/float32.h"
 #include "base/vectorize.h"
@@ -15,9 +16,9 @@
 #define TN__INFINITY_F64 tn__of_bits_f64(0x7ff0000000000000u)
 #define TN__NAN_F64 tn__of_bits_f64(0x7ff8000000000000u)
 
-/* ---- series ---------------------------------------------------------------------------------- */
+/* ---- polynomials ----------------------------------------------------------------------------- */
 
-/* a + b x + c x^2 + d x^3, with x2 = x^2; and so on. */
+/* tn__sum4 returns a + b x + c x^2 + d x^3, tn__sum8 adds e x^4 to h x^7. x2 = x^2, x4 = x^4. */
 TN__INTO_LOOPS double tn__sum4(double x, double x2, double a, double b, double c, double d)
 {
     return TN__MA64(x2, TN__MA64(x, d, c), TN__MA64(x, b, a));
@@ -28,14 +29,15 @@ TN__INTO_LOOPS double tn__sum8(double x, double x2, double x4, double a, double 
     return TN__MA64(x4, tn__sum4(x, x2, e, f, g, h), tn__sum4(x, x2, a, b, c, d));
 }
 
-/* a b = the result + low, exactly, for numbers up to 2^990 in size. */
+/* Returns a * b rounded, and sets *low to the rounding error: a * b is exactly the result + *low,
+ * for numbers up to 2^990. */
 TN__INTO_LOOPS double tn__product64(double a, double b, double *low)
 {
     double p = a * b;
 #ifdef __FP_FAST_FMA
     *low = __builtin_fma(a, b, -p);
 #else
-    /* halves of 26 bits */
+    /* splits a and b into halves of at most 26 bits, whose products are exact */
     double ca = a * 134217729.0, cb = b * 134217729.0, ah = ca - (ca - a), bh = cb - (cb - b),
            al = a - ah, bl = b - bh;
     *low = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
@@ -45,11 +47,11 @@ TN__INTO_LOOPS double tn__product64(double a, double b, double *low)
 
 /* ---- e^x ------------------------------------------------------------------------------------- */
 
-#define TN__LN2_HIGH 0x1.62e42feep-1 /* 32 bits: products with the exponent are exact */
+#define TN__LN2_HIGH 0x1.62e42feep-1 /* 32 bits, so that products with exponents are exact */
 #define TN__LN2_LOW 0x1.a39ef35793c76p-33
 
-/* x = n ln 2 + r + rest, |r| <= ln 2 / 2, for -800 <= x <= 712; the low bits of `scale` hold n +
- * 2046. */
+/* Splits x = n ln 2 + r + rest with |r| <= ln 2 / 2, for -800 <= x <= 712. Returns r, sets *rest,
+ * and sets *scale, whose low bits are n + 2046. */
 TN__INTO_LOOPS double tn__exp64_split(double x, double *rest, uint64_t *scale)
 {
     double shifted = TN__MA64(x, 0x1.71547652b82fep0, 0x1.8p52 + 2046),
@@ -60,7 +62,7 @@ TN__INTO_LOOPS double tn__exp64_split(double x, double *rest, uint64_t *scale)
     return r;
 }
 
-/* e^(r + rest) - 1 - r */
+/* Returns e^(r + rest) - 1 - r. */
 TN__INTO_LOOPS double tn__exp64_tail(double r, double rest)
 {
     double r2 = r * r, r4 = r2 * r2;
@@ -72,7 +74,7 @@ TN__INTO_LOOPS double tn__exp64_tail(double r, double rest)
     return TN__MA64(r2, TN__MA64(r4 * r4, q, p), rest);
 }
 
-/* e^x = 2^n (1 + r + tail) */
+/* Splits e^x = 2^n (1 + r + tail): returns r, and sets *tail and, as tn__exp64_split, *scale. */
 TN__INTO_LOOPS double tn__exp64_parts(double x, double *tail, uint64_t *scale)
 {
     double rest, r = tn__exp64_split(x, &rest, scale);
@@ -80,28 +82,29 @@ TN__INTO_LOOPS double tn__exp64_parts(double x, double *tail, uint64_t *scale)
     return r;
 }
 
-/* e^(x + low) = 2^n (1 + the result); low is small compared with 1 */
+/* Splits e^(x + low) = 2^n (1 + y): returns y and sets *scale. `low` is small compared with 1. */
 TN__INTO_LOOPS double tn__exp64_sum(double x, double low, uint64_t *scale)
 {
     double rest, first = tn__exp64_split(x, &rest, scale), r = first + (rest += low);
     return r + tn__exp64_tail(r, (first - r) + rest);
 }
 
-/* y 2^n in two factors, so that results below the normal range are rounded once. */
+/* Returns y 2^n. It multiplies by two factors, because 2^n itself may be outside of the normal
+ * range; so subnormal results are rounded only once. */
 TN__INTO_LOOPS double tn__scaled64(double y, uint64_t scale)
 {
     uint64_t half = scale >> 1;
     return y * tn__of_bits_f64(half << 52) * tn__of_bits_f64((scale - half) << 52);
 }
 
-/* Powers of two are within the normal range. */
+/* Returns whether 2^n in e^x = 2^n e^r is in the normal range. */
 TN__INTO_LOOPS int32_t tn__exp64_fits(double x, double unused)
 {
     (void)unused;
     return __builtin_fabs(x) <= 708.0;
 }
 
-/* The same bits as tn__exp64's, without what larger numbers need. */
+/* e^x for |x| <= 708, with the same bits as tn__exp64 but less work. */
 TN__INTO_LOOPS double tn__near_exp64(double x)
 {
     double shifted = TN__MA64(x, 0x1.71547652b82fep0, 0x1.8p52 + 1023),
@@ -119,15 +122,16 @@ TN__INTO_LOOPS double tn__exp64(double x)
     return tn__scaled64(1 + (r + tn__exp64_tail(r, 0)), scale);
 }
 
-/* e^x for x <= 0: 0 where it is below the normal range. */
+/* e^x for x <= 0; below -708, where it would be subnormal, it is 0. */
 TN__INTO_LOOPS double tn__exp64_below(double x)
 {
     double y = tn__near_exp64(x);
     return x < -708.0 ? 0.0 : y;
 }
 
-/* Half of e^x - 1, up to n = 1024: 2^(n - 1) - 1/2, r and the tail times 2^(n - 1), in a sum that
- * loses nothing. */
+/* Returns (e^x - 1) / 2 for e^x = 2^n (1 + r + tail), n <= 1024: the sum of 2^(n - 1) - 1/2 and of
+ * r and tail times 2^(n - 1), with a correction for the rounding of the sum. Half, because e^x may
+ * overflow. */
 TN__INTO_LOOPS double tn__half_expm1_64(double r, double tail, uint64_t scale)
 {
     double power = tn__of_bits_f64((scale - 1024) << 52), s = power - 0.5, a = r * power, y = s + a;
@@ -159,7 +163,7 @@ TN__INTO_LOOPS double tn__sigmoid64(double x)
     return 1 / (1 + tn__exp64(-x));
 }
 
-/* tanh x = h / (h + 1), h = (e^2x - 1) / 2; 1 from 20 on. */
+/* tanh x = h / (h + 1) with h = (e^2x - 1) / 2. For x > 20, tanh x rounds to 1. */
 TN__INTO_LOOPS double tn__tanh64(double x)
 {
     double size = __builtin_fabs(x), tail, r;
@@ -169,7 +173,7 @@ TN__INTO_LOOPS double tn__tanh64(double x)
     return size < 0x1p-500 ? x : y;
 }
 
-/* e + 1 / (4 e), e = e^|x| / 2 */
+/* cosh x = e + 1 / (4 e) with e = e^|x| / 2 */
 TN__INTO_LOOPS double tn__cosh64(double x)
 {
     double size = __builtin_fabs(x), tail, r;
@@ -179,7 +183,7 @@ TN__INTO_LOOPS double tn__cosh64(double x)
     return e + 0.25 / e;
 }
 
-/* sinh x = h + h / (2 h + 1), h = (e^x - 1) / 2; e^x / 2 for large x. */
+/* sinh x = h + h / (2 h + 1) with h = (e^x - 1) / 2. For large x, sinh x rounds to e^x / 2. */
 TN__INTO_LOOPS double tn__sinh64(double x)
 {
     double size = __builtin_fabs(x), tail, r;
@@ -190,7 +194,7 @@ TN__INTO_LOOPS double tn__sinh64(double x)
     return size < 0x1p-500 ? x : y;
 }
 
-/* x tanh(ln(1 + e^x)) = x n / (n + 2), n = e (e + 2), e = e^x; x itself from 40 on. */
+/* x tanh(ln(1 + e^x)) = x n / (n + 2) with n = e (e + 2), e = e^x. Returns x for x > 40. */
 TN__INTO_LOOPS double tn__mish64(double x)
 {
     double e = tn__exp64(x > 40 ? 40.0 : x), n = e * (e + 2), y = x * (n / (n + 2));
@@ -199,8 +203,9 @@ TN__INTO_LOOPS double tn__mish64(double x)
 
 /* ---- logarithms ------------------------------------------------------------------------------ */
 
-/* x = 2^k (1 + f), sqrt(2)/2 <= 1 + f < sqrt(2), for positive x in the normal range. The exponent
- * becomes a double without a conversion from int64, which older instruction sets lack. */
+/* Splits x = 2^k (1 + f) with sqrt(2)/2 <= 1 + f < sqrt(2), for positive normal x: sets *k and
+ * returns f. A double is made of the exponent by its bits, because older instruction sets cannot
+ * convert vectors of int64. */
 TN__INTO_LOOPS double tn__split64(double x, double *k)
 {
     uint64_t bits = tn__bits_f64(x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
@@ -208,7 +213,7 @@ TN__INTO_LOOPS double tn__split64(double x, double *k)
     return tn__of_bits_f64((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1;
 }
 
-/* The same for what is below the normal range, too. */
+/* Like tn__split64, also for subnormal numbers. */
 TN__INTO_LOOPS double tn__split_all64(double x, double *k)
 {
     double f = tn__split64(x < 0x1p-1022 ? x * 0x1p54 : x, k);
@@ -216,7 +221,7 @@ TN__INTO_LOOPS double tn__split_all64(double x, double *k)
     return f;
 }
 
-/* ln(1 + f) - f = f^3 p(f) - f^2 / 2 */
+/* Returns ln(1 + f) - f = f^3 p(f) - f^2 / 2. */
 TN__INTO_LOOPS double tn__log64_rest(double f)
 {
     double f2 = f * f, f4 = f2 * f2, f8 = f4 * f4;
@@ -231,13 +236,13 @@ TN__INTO_LOOPS double tn__log64_rest(double f)
     return TN__MA64(f * f2, TN__MA64(f8, TN__MA64(f8, s, q), p), -0.5 * f2);
 }
 
-/* ln(2^k (1 + f)) */
+/* Returns ln(2^k (1 + f)). */
 TN__INTO_LOOPS double tn__log64_of(double f, double k)
 {
     return TN__MA64(k, TN__LN2_HIGH, f + TN__MA64(k, TN__LN2_LOW, tn__log64_rest(f)));
 }
 
-/* What a logarithm is where x is not positive and finite. */
+/* Returns y, the logarithm of x, corrected for an x that is not positive and finite. */
 TN__INTO_LOOPS double tn__log64_ends(double x, double y)
 {
     y = x == TN__INFINITY_F64 ? x : y;
@@ -280,7 +285,8 @@ TN__INTO_LOOPS double tn__log2_64(double x)
     return tn__log64_ends(x, tn__log2_of(f, k));
 }
 
-/* log10 2 in two parts, the first of 42 bits: its products with k are exact. */
+/* log10(2^k (1 + f)). log10 2 is given in two parts; the first has 42 bits, so its products with k
+ * are exact. */
 TN__INTO_LOOPS double tn__log10_of(double f, double k)
 {
     double rest = (f + tn__log64_rest(f)) * 0x1.bcb7b1526e50ep-2;
@@ -299,7 +305,8 @@ TN__INTO_LOOPS double tn__log10_64(double x)
     return tn__log64_ends(x, tn__log10_of(f, k));
 }
 
-/* 1 + x is u + c, exactly, and c goes into u's fraction. */
+/* ln(1 + x). 1 + x is exactly u + c, where u is 1 + x rounded; c, divided by the power of two of u,
+ * is added to f. */
 TN__INTO_LOOPS double tn__log1p_64(double x)
 {
     double u = 1 + x, c = x - (u - 1), k, f = tn__split64(u, &k);
@@ -309,7 +316,7 @@ TN__INTO_LOOPS double tn__log1p_64(double x)
     return x == 0 ? x : y;
 }
 
-/* ln(1 + e) for 0 <= e <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
+/* ln(1 + e) for 0 <= e <= 1. For e > sqrt(2) - 1 it is ln 2 + ln(1 + (e - 1) / 2). */
 TN__INTO_LOOPS double tn__log1p_unit64(double e)
 {
     double far = e > 0.414213562373095 ? 1.0 : 0.0, f = far != 0 ? TN__MA64(e, 0.5, -0.5) : e;

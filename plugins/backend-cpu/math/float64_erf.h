@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The error function of float64 numbers, its complement and inverse, and the normal distribution,
- * written like float64.h. */
-#ifndef TN_BACKEND_CPU_FLOAT64_ERRORS_H
-#define TN_BACKEND_CPU_FLOAT64_ERRORS_H
+ * The error function of float64 numbers, its complement and inverse, and gelu, which uses the
+ * normal distribution. Written like float64.h. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT64_ERF_H
+#define TN_BACKEND_CPU_MATH_FLOAT64_ERF_H
 
 #include "math/float64.h"
 #include "base/vectorize.h"
 
-/* e^(z^2) erfc(z) = t p(t - 1/2), t = 3 / (3 + z), for 0 <= z <= 28; what z (`rest`) and t lost in
- * their roundings counts in p, which is steep. */
+/* Returns e^(y^2) erfc(y) = t p(t - 1/2) with t = 3 / (3 + y), for 0 <= y <= 28, where y = z +
+ * rest. p is steep, so the rounding errors of z, which is `rest`, and of t are added to its
+ * argument. */
 TN__INTO_LOOPS double tn__erfc64_scaled(double z, double rest)
 {
     double below = 3 + z, t = 3 / below, low, back = tn__product64(t, below, &low);
@@ -29,20 +30,21 @@ TN__INTO_LOOPS double tn__erfc64_scaled(double z, double rest)
     return t * TN__MA64(u8, TN__MA64(u8, s, q), p);
 }
 
-/* 2^scale (1 + the result) = e^(-share z^2), share 1 or 1/2; z^2 in two parts, the first exact. */
+/* Splits e^(-share z^2) = 2^n (1 + y) with share 1 or 1/2: returns y and sets *scale (see
+ * tn__exp64_split). z^2 is computed as high^2, which is exact, and a small rest. */
 TN__INTO_LOOPS double tn__bell64(double z, double share, uint64_t *scale)
 {
     double high = tn__of_bits_f64(tn__bits_f64(z) & 0xfffffffff8000000u);
     return tn__exp64_sum(-high * high * share, (high - z) * (high + z) * share, scale);
 }
 
-/* y times 2^scale, which is in the normal range. */
+/* Returns y 2^n, if 2^n is in the normal range. */
 TN__INTO_LOOPS double tn__raised64(double y, uint64_t scale)
 {
     return y * tn__of_bits_f64((scale - 1023) << 52);
 }
 
-/* erfc z for 0 <= z <= 26.5. */
+/* Returns erfc z for 0 <= z <= 26.5 */
 TN__INTO_LOOPS double tn__near_erfc64_of(double z)
 {
     uint64_t scale;
@@ -50,7 +52,7 @@ TN__INTO_LOOPS double tn__near_erfc64_of(double z)
     return tn__raised64(TN__MA64(y, bell, y), scale);
 }
 
-/* The same for z >= 0; 0 from 27.3 on. */
+/* Returns erfc z for all z >= 0; the result is 0 for z > 27.3. */
 TN__INTO_LOOPS double tn__erfc64_of(double z)
 {
     uint64_t scale;
@@ -59,7 +61,7 @@ TN__INTO_LOOPS double tn__erfc64_of(double z)
     return tn__scaled64(TN__MA64(y, bell, y), scale);
 }
 
-/* x p(x^2), erf x less x, up to 1. */
+/* Returns erf x - x = x p(x^2), for |x| <= 1. */
 TN__INTO_LOOPS double tn__erf64_rest(double x)
 {
     double z = x * x, z2 = z * z, z4 = z2 * z2;
@@ -83,6 +85,7 @@ TN__INTO_LOOPS int32_t tn__erfc64_fits(double x, double unused)
     return __builtin_fabs(x) <= 26.5;
 }
 
+/* Returns erfc x, given y = erfc |x|. For |x| < 1/2 it is 1 - erf x, which is more precise. */
 TN__INTO_LOOPS double tn__erfc64_whole(double x, double y)
 {
     double near = 1 - (x + tn__erf64_rest(x));
@@ -108,8 +111,8 @@ TN__INTO_LOOPS int32_t tn__normal64_fits(double x, double unused)
     return __builtin_fabs(x) <= 37;
 }
 
-/* e^(-z^2 / 2) = 2^scale (1 + bell); the result times that is how much of the distribution is
- * beyond z >= 0. */
+/* For z >= 0: splits e^(-z^2 / 2) = 2^n (1 + bell), sets *bell and *scale, and returns the number
+ * whose product with e^(-z^2 / 2) is the probability of values above z. */
 TN__INTO_LOOPS double tn__normal64(double z, double *bell, uint64_t *scale)
 {
     double low, t = tn__product64(z, 0x1.6a09e667f3bcdp-1, &low);
@@ -134,7 +137,8 @@ TN__INTO_LOOPS double tn__gelu64(double x)
     return x * (x < 0 ? y : 1 - y);
 }
 
-/* The slope: what is below x, and x times the density. */
+/* Returns the derivative of gelu: the probability of values below x, plus x times the density at x.
+ */
 TN__INTO_LOOPS double tn__near_gelu_slope64(double x)
 {
     uint64_t scale;
@@ -154,7 +158,7 @@ TN__INTO_LOOPS double tn__gelu_slope64(double x)
     return TN__MA64(x * 0x1.9884533d43651p-2, bell, x < 0 ? y : 1 - y);
 }
 
-/* ---- the inverse ----------------------------------------------------------------------------- */
+/* ---- the inverse of the error function ------------------------------------------------------- */
 
 TN__INTO_LOOPS int32_t tn__erfinv64_fits(double x, double unused)
 {
@@ -162,7 +166,7 @@ TN__INTO_LOOPS int32_t tn__erfinv64_fits(double x, double unused)
     return __builtin_fabs(x) <= 0.999;
 }
 
-/* x p(w - 3.125), w = -ln(1 - x^2) */
+/* erfinv x = x p(w - 3.125) with w = -ln(1 - x^2) */
 TN__INTO_LOOPS double tn__erfinv64(double x)
 {
     double k, f = tn__split64((1 - x) * (1 + x), &k), u = -3.125 - tn__log64_of(f, k);
@@ -179,7 +183,8 @@ TN__INTO_LOOPS double tn__erfinv64(double x)
     return x * TN__MA64(u8, TN__MA64(u8, s, q), p);
 }
 
-/* Near 1: float32's series, then a step of Halley's on the complement. */
+/* erfinv x for |x| near 1: the polynomial of tn__near_erfinv_f32, then one step of Halley's method
+ * with erfc. */
 static inline double tn__erfinv64_far(double x)
 {
     double size = __builtin_fabs(x), rest = 1 - size;

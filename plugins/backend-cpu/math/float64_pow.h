@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Powers and remainders of float64 numbers, written like float64.h. Where `.._fits` is false, the C
- * library is called; the choice is made per element. */
-#ifndef TN_BACKEND_CPU_FLOAT64_POWERS_H
-#define TN_BACKEND_CPU_FLOAT64_POWERS_H
+ * Powers and remainders of float64 numbers, written like float64.h. For elements for which
+ * NAME_fits() returns 0, the C library is called. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT64_POW_H
+#define TN_BACKEND_CPU_MATH_FLOAT64_POW_H
 
 #include "math/float64.h"
 #include "base/vectorize.h"
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 
-/* ln x = the result + low, to some 66 bits: with s = f / (2 + f), 2 s + 2/3 s^3 + s^5 p(s^2), the
- * first two in two parts each. */
+/* Computes ln x as the result + *low, with about 66 correct bits. With x = 2^k (1 + f) and
+ * s = f / (2 + f), ln(1 + f) is 2 s + 2/3 s^3 + s^5 p(s^2); each of the first two terms is computed
+ * as a sum of two numbers. */
 TN__INTO_LOOPS double tn__log64_long(double x, double *low)
 {
     double k, f = tn__split_all64(x, &k), g = 2 + f, inverse = 1 / g, s = f * inverse, s_low;
@@ -34,13 +35,13 @@ TN__INTO_LOOPS double tn__log64_long(double x, double *low)
     return sum;
 }
 
-/* Exponents whose integer part is known, and whether it is odd; finite numbers. */
+/* Returns whether a is finite and b so small that its float64 tells whether b is an odd integer. */
 TN__INTO_LOOPS int32_t tn__pow64_fits(double a, double b)
 {
     return (__builtin_fabs(a) <= TN__LARGEST_F64) & (__builtin_fabs(b) < 0x1p50);
 }
 
-/* e^(b ln |a|); 0 and negative numbers have what C gives them. */
+/* a^b = e^(b ln |a|). For a that is 0 or negative, the results are those of C's pow. */
 TN__INTO_LOOPS double tn__pow64(double a, double b)
 {
     double size = __builtin_fabs(a), log_low, log = tn__log64_long(size, &log_low);
@@ -59,14 +60,14 @@ TN__INTO_LOOPS double tn__pow64(double a, double b)
 
 /* ---- remainders ------------------------------------------------------------------------------ */
 
-/* Quotients are exact, and so are their products with b. */
+/* Returns whether the integer part of a / b is exact, and its product with b as well. */
 TN__INTO_LOOPS int32_t tn__rest64_fits(double a, double b)
 {
     double size = __builtin_fabs(b);
     return (__builtin_fabs(a / b) < 0x1p52) & (size > 0x1p-900) & (size < 0x1p900);
 }
 
-/* The quotient may have been rounded up to a whole number: then the rest has the wrong sign. */
+/* If a / b was rounded up to an integer, the rest has the wrong sign, and is corrected by |b|. */
 TN__INTO_LOOPS double tn__fmod64(double a, double b)
 {
     double quotient = __builtin_trunc(a / b), low, product = tn__product64(quotient, b, &low);
@@ -82,7 +83,8 @@ TN__INTO_LOOPS double tn__remainder64(double a, double b)
     return ((rest != 0) & ((b < 0) != (rest < 0))) ? rest + b : rest;
 }
 
-/* From the remainder, so that it is right where a / b is rounded up to a whole number. */
+/* floor(a / b), computed from the remainder, because the rounded quotient a / b can be an integer
+ * that is larger than the exact quotient. */
 TN__INTO_LOOPS double tn__div_floor64(double a, double b)
 {
     double rest = tn__fmod64(a, b), quotient = (a - rest) / b;
@@ -92,7 +94,7 @@ TN__INTO_LOOPS double tn__div_floor64(double a, double b)
     return quotient == 0 ? __builtin_copysign(0.0, a / b) : below;
 }
 
-/* ---- where they do not fit ------------------------------------------------------------------- */
+/* ---- for elements outside of the ranges above ------------------------------------------------ */
 
 static inline double tn__remainder64_far(double a, double b)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sine, cosine, tangent and their inverses of float64 numbers, written like float64.h. Where
- * `.._fits` is false, the C library is called; the choice is made per element. */
-#ifndef TN_BACKEND_CPU_FLOAT64_CIRCLES_H
-#define TN_BACKEND_CPU_FLOAT64_CIRCLES_H
+ * Sine, cosine, tangent and their inverses of float64 numbers, written like float64.h. For elements
+ * for which NAME_fits() returns 0, the C library is called. */
+#ifndef TN_BACKEND_CPU_MATH_FLOAT64_TRIG_H
+#define TN_BACKEND_CPU_MATH_FLOAT64_TRIG_H
 
 #include "math/float64.h"
 #include "base/vectorize.h"
@@ -11,18 +11,19 @@
 #define TN__PI_HIGH 0x1.921fb54442d18p1
 #define TN__PI_LOW 0x1.1a62633145c07p-53
 
-/* ---- of angles ------------------------------------------------------------------------------- */
+/* ---- sine, cosine, tangent ------------------------------------------------------------------- */
 
-/* The quarters of a turn are fewer than 2^20. */
+/* Returns 1 if |x| <= 1e6, so that x has fewer than 2^20 quarter turns (pi / 2), else 0. */
 TN__INTO_LOOPS int32_t tn__circle64_fits(double x, double unused)
 {
     (void)unused;
     return __builtin_fabs(x) <= 1e6;
 }
 
-/* The rest of x within an eighth of a turn, in two parts, and the number of quarters. A quarter is
- * taken away in three parts of 33 bits, whose products are exact, and a fourth: 152 bits, more than
- * any x within the bound can lose. */
+/* Splits x = k pi / 2 + r + low with |r| <= pi / 4: returns r, and sets *low, and *n, whose low
+ * bits are k. pi / 2 is given in four parts, 152 bits together, which is enough for every x that
+ * tn__circle64_fits() accepts (|x| <= 1e6). The first three parts have at most 33 bits, so that
+ * their products with k are exact. */
 TN__INTO_LOOPS double tn__quarter64(double x, double *low, uint64_t *n)
 {
     double shifted = TN__MA64(x, 0x1.45f306dc9c883p-1, 0x1.8p52), k = shifted - 0x1.8p52;
@@ -80,9 +81,9 @@ TN__INTO_LOOPS double tn__tan64(double x)
     return x == 0 ? x : y;
 }
 
-/* ---- to angles ------------------------------------------------------------------------------- */
+/* ---- inverses -------------------------------------------------------------------------------- */
 
-/* The angle of a slope between 0 and 1. */
+/* Returns the arctangent of t for 0 <= t <= 1. */
 TN__INTO_LOOPS double tn__angle64(double t)
 {
     double z = t * t, z2 = z * z, z4 = z2 * z2, z8 = z4 * z4;
@@ -104,7 +105,7 @@ TN__INTO_LOOPS double tn__atan64(double x)
     return __builtin_copysign(y, x);
 }
 
-/* Zeros and infinities are special. */
+/* atan2 of zeros and infinities has special values, which tn__atan2_64 does not compute. */
 TN__INTO_LOOPS int32_t tn__angle64_fits(double a, double b)
 {
     double size_a = __builtin_fabs(a), size_b = __builtin_fabs(b);
@@ -121,8 +122,9 @@ TN__INTO_LOOPS double tn__atan2_64(double a, double b)
     return __builtin_copysign(y, a);
 }
 
-/* asin s = s + s z p(z), z = s^2, up to 1/2; beyond it, a right angle less twice the arcsine of
- * s = sqrt((1 - x) / 2). */
+/* Splits the arcsine asin s = s + *rest, *rest = s z p(z) with z = s^2, and returns s, where s =
+ * size if size <= 1/2, else s = sqrt((1 - size) / 2). In the second case the caller computes
+ * asin(size) = pi / 2 - 2 asin(s). */
 TN__INTO_LOOPS double tn__asin64_parts(double size, double *rest)
 {
     double z = size > 0.5 ? TN__MA64(-0.5, size, 0.5) : size * size, root = __builtin_sqrt(z);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Square roots of 512-bit vectors. The processor's instruction takes longer than an estimate and
- * its correction; the result is rounded the same. */
+ * Square roots of 512-bit vectors, correctly rounded like the processor's instruction, but faster:
+ * an estimate is improved in a few steps. */
 #ifndef TN_BACKEND_CPU_MATH_SQRT_H
 #define TN_BACKEND_CPU_MATH_SQRT_H
 
 #ifdef __AVX512F__
 #include <immintrin.h>
 
-/* With r = 1 / sqrt(x) to 14 bits: g = x r, h = r / 2; each step g += g e, h += h e, e = 1/2 - g h,
- * doubles the bits. The last step uses the exact remainder, g + (x - g^2) h: the error before the
- * rounding is smaller than the distance of any root from the middle of two numbers, except for some
- * hundred fractions, which tests cover. Numbers whose remainder might leave the normal range, and
- * 0, infinity and NaN, use the processor's square root. */
+/* Starts with r, 1 / sqrt(x) to 14 bits, g = x r and h = r / 2. Each step, g += g e and h += h e
+ * with e = 1/2 - g h, doubles the number of correct bits. The last step, g + (x - g^2) h, uses the
+ * exact remainder. Its error before rounding is smaller than the distance of any root from the
+ * middle between two floats, so that rounding is correct; some hundred fractions are an exception,
+ * and tests cover them. For numbers whose remainder could be subnormal, and for 0, infinity, NaN
+ * and negative numbers, the processor's square root is used. */
 static inline __m512 tn__root_f32(__m512 x)
 {
     const __m512 half = _mm512_set1_ps(0.5);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenBLAS, opened privately at activation. Only a build without threads is suitable: another one
- * starts its own threads when it is mapped, and they compete with the host's pool for the cores. So
- * libraries are searched for where distributions install the serial build, and never by a bare
- * name. */
+ * OpenBLAS, opened with dlopen at activation. Only a build without threads is suitable: a build
+ * with threads starts them when it is loaded, and they compete with the host's thread pool for the
+ * cores. So this file searches where distributions install the serial build. It never opens a
+ * library by a bare name, because the dynamic linker could find a threaded build. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <sched.h>
@@ -16,9 +16,12 @@
 
 struct tn__blas tn__blas;
 
-/* The process that is inside; 0: none. Not a mutex: one that another thread held at a fork would
- * stay locked in the child for good, where a foreign number shows that no thread is inside any
- * more. */
+/* The open library, NULL if there is none. It is never closed. */
+static void *opened;
+
+/* A lock: the id of the process that has a thread in BLAS, 0 if it is free. It is not a mutex,
+ * because a mutex that another thread held at a fork would stay locked in the child forever. Here
+ * the child finds the id of its parent and takes the lock: no thread of the child is in BLAS. */
 static _Atomic int32_t inside;
 
 void tn__blas_enter(void)
@@ -39,7 +42,7 @@ void tn__blas_leave(void)
     atomic_store(&inside, 0);
 }
 
-/* Debian and its like; Fedora and its like. */
+/* Paths of the serial build: Debian and its derivatives, Fedora and its derivatives, own builds. */
 static const char *const places[] = {
 #if defined(__x86_64__)
     "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
@@ -50,8 +53,9 @@ static const char *const places[] = {
     "/usr/local/lib/openblas-serial/libopenblas.so.0",
 };
 
-/* Another OpenBLAS in the program must not replace the symbols inside of ours; the sanitizers,
- * however, refuse to open a library that way. */
+/* Returns the flags for dlopen. If the program already contains a BLAS, RTLD_DEEPBIND keeps the
+ * symbols of that BLAS from replacing those of the library. The sanitizers refuse RTLD_DEEPBIND:
+ * *possible is false when it is needed and cannot be used. */
 static int open_flags(bool *possible)
 {
     *possible = true;
@@ -67,13 +71,13 @@ static int open_flags(bool *possible)
 #endif
 }
 
-/* Opens one file; words in `why` when it cannot be used. */
+/* Opens the library `path`. Returns false and writes the reason to `why` if it cannot be used. */
 static bool try_open(const char *path, char *why, size_t size)
 {
     bool possible;
     int flags = open_flags(&possible);
     if (!possible) {
-        tn_snprint(why, size, "the program has its own BLAS, and the two would share symbols");
+        tn_snprint(why, size, "the program already contains a BLAS with the same symbols");
         return false;
     }
     void *library = dlopen(path, flags);
@@ -92,31 +96,36 @@ static bool try_open(const char *path, char *why, size_t size)
     }
     if (!sgemm || !dgemm || threads != 0) {
         tn_snprint(why, size,
-                   threads ? "it has its own threads; expected the serial build"
-                           : "it has no cblas_sgemm or cblas_dgemm");
+                   threads ? "it was built with threads" : "it has no cblas_sgemm or cblas_dgemm");
         dlclose(library);
         return false;
     }
     memcpy(&tn__blas.sgemm, &sgemm, sizeof sgemm);
     memcpy(&tn__blas.dgemm, &dgemm, sizeof dgemm);
-    /* OpenBLAS before 0.3.22 uses its Haswell kernels on every AMD processor, those with AVX-512
-     * too. */
+    /* OpenBLAS before 0.3.22 uses its Haswell kernels on every AMD processor, even with AVX-512. */
     void *core = dlsym(library, "openblas_get_corename");
     if (core && strcmp(tn__simd.name, "avx512") == 0) {
         char *(*name)(void);
         memcpy(&name, &core, sizeof name);
         tn__blas.narrow = strcmp(name(), "Haswell") == 0 || strcmp(name(), "Zen") == 0;
     }
+    opened = library;
     tn_log(TN_LOG_DEBUG, "cpu: matrix products use %s%s", path,
-           tn__blas.narrow ? ", large ones built-in code with AVX-512" : "");
+           tn__blas.narrow ? "; large products use built-in code with AVX-512" : "");
     return true;
+}
+
+void *tn__blas_symbol(const char *name)
+{
+    return opened ? dlsym(opened, name) : NULL;
 }
 
 tn_status tn__blas_open(const char *wanted)
 {
-    char why[512] = "none was found";
+    char why[512] = "no serial build was found";
     tn__blas.sgemm = NULL;
     tn__blas.dgemm = NULL;
+    opened = NULL;
     if (wanted && strcmp(wanted, "none") == 0)
         return TN_OK;
     if (wanted && strcmp(wanted, "auto") != 0) {
@@ -129,14 +138,14 @@ tn_status tn__blas_open(const char *wanted)
         if (!try_open(wanted, why, sizeof why))
             return tn_fail(
                 TN_ERR_UNAVAILABLE,
-                "TENON_CPU_BLAS: cannot be used, got %s: %s; auto searches for a library, none "
-                "uses built-in code",
+                "TENON_CPU_BLAS: the library cannot be used, got %s: %s; expected a serial "
+                "OpenBLAS, auto (searches for one) or none (uses built-in code)",
                 wanted, why);
-        tn__blas.narrow = false; /* the user named it */
+        tn__blas.narrow = false; /* the user chose this library, so all products may use it */
         return TN_OK;
     }
 #ifndef TN_WITH_OPENBLAS
-    return TN_OK; /* configure --without-openblas: only by an explicit path */
+    return TN_OK; /* configure --without-openblas: only an explicit path opens a library */
 #endif
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         glob_t found;
@@ -149,6 +158,6 @@ tn_status tn__blas_open(const char *wanted)
         if (open)
             return TN_OK;
     }
-    tn_log(TN_LOG_INFO, "cpu: no serial OpenBLAS (%s); matrix products use built-in code", why);
+    tn_log(TN_LOG_INFO, "cpu: no usable OpenBLAS (%s); matrix products use built-in code", why);
     return TN_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One product of matrices on one thread, by strips: c = a b (+ bias), or c += a b. b is packed into
- * panels, or row-major. */
+ * One product of matrices on one thread: c = a b (+ bias), or c += a b. It is computed by strips,
+ * which are some rows of a times a panel, some columns of b. b is packed into panels, or
+ * row-major. */
 #include <string.h>
 
 #include "matmul/gemm.h"
@@ -9,14 +10,14 @@
 #include "simd/simd.h"
 
 enum {
-    GAP = 16,
-    MOST_COLUMNS = 64,
-    MOST_ROWS = 12,
-    WHOLE = 12 * 4,
-    NEAR = 1 << 19 /* bytes of panels per strip: they stay in the second-level cache */
+    GAP = 16,          /* elements between gathered strips; tn__gemm_strip says why */
+    MOST_COLUMNS = 64, /* of a panel, with any instruction set */
+    MOST_ROWS = 12,    /* of a strip, with any instruction set */
+    WHOLE = 12 * 4,    /* bytes of a strip's column of float32 with the widest vectors */
+    NEAR = 1 << 19     /* bytes of the panels that are used together: the second-level cache */
 };
 
-static const double nothing[MOST_COLUMNS];
+static const double nothing[MOST_COLUMNS]; /* zeros, the bias of a product without one */
 
 int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
 {
@@ -26,7 +27,8 @@ int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
     return (vectors < 1 ? 1 : vectors < 3 ? vectors : s->vectors) * s->vector;
 }
 
-/* The rest of a vector must not be written: the sums go through a buffer. */
+/* Multiplies a strip by the last columns of b if they do not fill a vector. `run` writes whole
+ * vectors, so it gets a buffer, from which the existing columns are copied to c. */
 static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
                  int64_t rounds, int64_t kc, const char *a, int64_t step, const char *b, char *c,
                  const char *bias)
@@ -48,14 +50,14 @@ bool tn__gemm_crowded(const struct tn__gemm *g)
            g->a_step * (int64_t)tn__dtype_ct_size(g->ct) >= 512;
 }
 
-/* GAP more, or strips of a depth of 2^n would be written into the same lines of the cache, each
- * pushing the one before out. */
+/* The GAP avoids that strips begin a power of two apart: such strips share the same few cache
+ * lines, and writing one evicts the others. */
 int64_t tn__gemm_strip(enum tn__ct ct, int64_t k)
 {
     return k * tn__simd.gemm->strips[ct].mr + GAP;
 }
 
-/* Without a call. */
+/* Copies a few bytes, without the cost of calling memcpy. */
 static inline void copy_short(char *to, const char *from, int64_t bytes)
 {
     for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
@@ -74,7 +76,7 @@ void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, i
     for (int64_t k = 0; k < g->k; k++) {
         const char *from = (const char *)g->a + (first * mr + k * g->a_step) * size;
         char *to = (char *)strips + k * wide;
-        if (wide == WHOLE) /* of float32 with the widest vectors: three moves */
+        if (wide == WHOLE) /* a constant size: the compiler copies it with three instructions */
             for (int64_t i = 0; i < m / mr; i++, from += WHOLE, to += next)
                 memcpy(to, from, WHOLE);
         else
@@ -84,16 +86,16 @@ void tn__gemm_gather(const struct tn__gemm *g, int64_t a_strip, int64_t first, i
     }
 }
 
-/* One strip of a, and where its rows of c begin. */
+/* One strip of a, with the address of its first row in c. */
 struct strip {
     const char *a;
-    int64_t step,
-        down; /* elements along the depth or between rows; bytes from one row to the next */
+    int64_t step, down; /* a_step of tn__gemm; bytes from one row of a to the next */
     int64_t rows, k0, rounds, kc;
     char *c;
 };
 
-/* The strip times the panel of columns from j on: as many rows together as fit in registers. */
+/* Multiplies the strip by the panel that begins at column j, as many rows at a time as fit in the
+ * registers. */
 static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j, const char *bias)
 {
     const struct tn__strips *strips = &tn__simd.gemm->strips[g->ct];
@@ -114,8 +116,9 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
     }
 }
 
-/* Strip by strip over panels that stay in the cache, so that a's strip is read from the first
- * level. */
+/* The loops: a part of the depth; panels of b that stay in the second-level cache together; the
+ * strips of a; the panels. So a strip is read from the first-level cache for all panels but the
+ * first. */
 void tn__gemm_run(const struct tn__gemm *g)
 {
     const int64_t size = (int64_t)tn__dtype_ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;
@@ -124,7 +127,7 @@ void tn__gemm_run(const struct tn__gemm *g)
     const int64_t rounds = g->rounds > 1 ? g->rounds : 1;
     const int64_t depth = rounds > 1 ? g->k : TN__GEMM_DEPTH;
 
-    /* Without depth there is one round, which leaves the bias. */
+    /* If k is 0, one iteration runs and stores the bias. */
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += depth) {
         const int64_t kc = g->k - k0 < depth ? g->k - k0 : depth;
         const bool last = k0 + depth >= g->k, add = k0 > 0 || g->add;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linear layers: a product over the last dimension, with bias, followed by an activation and a
- * sum. */
+ * The operators linear, x weight^T + bias over the last dimension, and linear_activation, linear
+ * followed by an activation and the addition of a residual. */
 #include "matmul/matmul.h"
 #include "op/copy.h"
 #include "op/elementwise.h"
@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Whether all dimensions but the last can be merged, and the size and stride of the result. */
+/* Returns whether all dimensions but the last can be merged into one; *rows and *stride are then
+ * the size and stride of the merged dimension. */
 static bool as_rows(const tn_view *view, int64_t *rows, int64_t *stride)
 {
     *rows = 1;
@@ -32,13 +33,14 @@ static bool as_rows(const tn_view *view, int64_t *rows, int64_t *stride)
 
 struct layer {
     const tn_view *x, *weight, *bias, *y;
-    const struct tn__finish *finish;
-    bool finished;
+    const struct tn__finish *finish; /* what follows the product, or NULL */
+    bool finished;                   /* the product has applied `finish` */
 };
 
 static tn_status compute(const tn_call *call, struct layer *l);
 
-/* x [..., in] is copied first when its leading dimensions cannot be merged. */
+/* Computes a layer with a contiguous copy of x, for an x whose leading dimensions cannot be
+ * merged. */
 static tn_status compute_copied(const tn_call *call, const struct layer *given, bool *finished)
 {
     const tn_view *x = given->x;
@@ -69,7 +71,8 @@ static tn_status compute(const tn_call *call, struct layer *l)
     if (!as_rows(x, &x_rows, &x_stride))
         return compute_copied(call, l, &l->finished);
     if (!as_rows(y, &y_rows, &y_stride))
-        return tn_fail(TN_ERR_RUNTIME, "%s: result: wrong strides; expected rows with one stride",
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: result: wrong strides; expected equal distances between all rows",
                        call->op);
     struct tn__product p = {
         .batch = 1, .m = x_rows, .n = weight->shape[0], .k = weight->shape[1], .finish = l->finish
@@ -80,7 +83,7 @@ static tn_status compute(const tn_call *call, struct layer *l)
     p.a.row = x_stride * p.a.item;
     p.b = tn__matrix_of(weight, 1, 0);
     p.ct = tn__dtype_ct(p.y.dtype);
-    if (p.m == 1) { /* the stride of the only row says nothing */
+    if (p.m == 1) { /* the stride of a single row can be any number */
         p.y.row = p.n * p.y.item;
         p.a.row = p.k * p.a.item;
     }
@@ -103,9 +106,9 @@ static tn_status run_linear(const tn_call *call)
     return compute(call, &l);
 }
 
-/* ---- and what follows it --------------------------------------------------------------------- */
+/* ---- with an activation and a residual ------------------------------------------------------- */
 
-/* TN__EW_COUNT: none. */
+/* Returns the operation of an activation, TN__EW_COUNT if there is none. */
 static enum tn__ew follower(const char *activation)
 {
     return strcmp(activation, "relu") == 0        ? TN__EW_relu
@@ -115,8 +118,8 @@ static enum tn__ew follower(const char *activation)
                                                   : TN__EW_COUNT;
 }
 
-/* Whether the rows of `view` are contiguous and evenly spaced; their first address, and their
- * distance in bytes. */
+/* Returns whether each row of `view` is contiguous and all rows are equally far apart; *at is then
+ * the first address, *step the distance of rows in bytes. */
 static bool find_rows(const tn_view *view, char **at, int64_t *step)
 {
     int64_t rows, stride;
@@ -128,7 +131,8 @@ static bool find_rows(const tn_view *view, char **at, int64_t *step)
     return true;
 }
 
-/* The same in passes of its own, where the product could not do it. */
+/* Applies the activation to z and adds the residual in separate passes over the result, for
+ * products that could not do it themselves. */
 static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
                         const tn_view *residual)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices. Four methods, chosen by shape, layout and dtype alone: row by row for a few
- * rows; strips over one packed matrix for float32 and float64 (packed.c); BLAS for the rest of
- * these; own packed tiles. The result is divided into pieces by its shape, never by the number of
- * threads, and each piece is computed by one thread. */
+ * Products of matrices. There are four methods: row by row, for a few rows of float32 and float64;
+ * strips over one packed matrix, for most float32 and float64 (packed.c); BLAS, for other float32
+ * and float64; packed tiles, for all the rest. Shape, layout and dtype choose the method. The
+ * result is divided into pieces by its shape, never by the number of threads, and each piece is
+ * computed by one thread. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -38,7 +39,7 @@ static double bias_at(const struct tn__product *p, int64_t j)
     return value;
 }
 
-/* b's columns are contiguous (a transposed weight): dot products. */
+/* For a b with contiguous columns (a transposed weight): each element of y is a dot product. */
 static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y,
                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                          int64_t j0, int64_t n)
@@ -64,7 +65,7 @@ static void rows_by_dots(const struct tn__product *p, const struct tn__matrix *y
     }
 }
 
-/* b's rows are contiguous: y is a sum of multiples of them. */
+/* For a b with contiguous rows: each row of y is a sum of multiples of b's rows. */
 static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y,
                          const struct tn__matrix *a, const struct tn__matrix *b, int64_t m,
                          int64_t j0, int64_t n)
@@ -113,6 +114,7 @@ static void rows_by_sums(const struct tn__product *p, const struct tn__matrix *y
 
 enum way { DOTS, SUMS, BLAS, TILES };
 
+/* Returns whether BLAS can read the matrix: contiguous rows or columns, and sizes that fit int. */
 static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns, enum tn__ct ct)
 {
     if (x->dtype != tn__dtype_of_ct(ct) || rows > INT32_MAX || columns > INT32_MAX)
@@ -120,7 +122,8 @@ static bool blas_takes(const struct tn__matrix *x, int64_t rows, int64_t columns
     bool plain = x->column == x->item || columns <= 1;
     if (!plain && x->row != x->item && rows > 1)
         return false;
-    /* The step counts unless there is but one line; a step of 0 (an expanded tensor) is none. */
+    /* BLAS requires a step of at least a line's length, which excludes an expanded tensor with step
+     * 0. A single row has no step to check. */
     int64_t step = plain ? x->row : x->column, least = (plain ? columns : rows) * x->item;
     return (plain && rows <= 1) ||
            (step >= least && step / x->item <= INT32_MAX && step % x->item == 0);
@@ -136,7 +139,7 @@ static enum way choose_way(const struct tn__product *p)
             dense_columns(&p->y, p->ct) && (!p->bias || p->bias_dtype == p->y.dtype))
             return SUMS;
     }
-    /* Only one thread at a time may be in BLAS, so products for several threads do not use it. */
+    /* One thread at a time may be in BLAS, so products for several threads do not use it. */
     bool blas = p->alone && (p->ct == TN__F32 ? tn__blas.sgemm != NULL
                                               : p->ct == TN__F64 && tn__blas.dgemm != NULL);
     if (tn__blas.narrow && p->m >= 32 && p->n >= 64 && p->k >= 32)
@@ -150,13 +153,13 @@ static enum way choose_way(const struct tn__product *p)
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
-/* A matrix for BLAS: transposed or not, and its leading dimension, which must be large enough even
- * where it is not used. */
+/* Returns BLAS's flag for transposed or not, and sets *leading to the leading dimension, which BLAS
+ * requires to be at least a line's length, even for a single line. */
 static int transposed(const struct tn__matrix *x, int64_t rows, int64_t columns, int *leading)
 {
     bool plain = x->column == x->item || columns <= 1;
     int64_t step = (plain ? x->row : x->column) / x->item, least = plain ? columns : rows;
-    if (plain && rows <= 1) /* the only line has no step */
+    if (plain && rows <= 1) /* the stride of a single line can be any number */
         step = least;
     *leading = (int)(step < least ? least : step < 1 ? 1 : step);
     return plain ? TN__BLAS_NO_TRANS : TN__BLAS_TRANS;
@@ -186,10 +189,11 @@ static void piece_by_blas(const struct tn__product *p, const struct tn__matrix *
     tn__blas_leave();
 }
 
-/* ---- own tiles ------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Panels of `wide` neighbours (rows of a, columns of b), the depth slowest, padded with zeros:
- * to[panel][k][wide]. `step` is the distance of neighbours, `deep` the distance along k. */
+/* Packs `count` rows of a (or columns of b) into panels to[panel][kc][wide], converted to `ct` and
+ * padded with zeros. `step` is the distance from one row (column) to the next, `deep` the distance
+ * along k, both in bytes. `line` is a buffer for kc numbers. */
 static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t count, int64_t kc,
                  int64_t wide, enum tn__ct ct, char *to, char *line)
 {
@@ -213,7 +217,7 @@ static void pack(const struct tn__matrix *x, int64_t step, int64_t deep, int64_t
                 tn__copy_transpose_8(kc, here, to, wide * 8, x->at + first * step, step);
             continue;
         }
-        if (step < deep || kc == 1) { /* contiguous elements: row by row */
+        if (step < deep || kc == 1) { /* neighbours are closer than steps of k: read along them */
             for (int64_t k = 0; k < kc; k++)
                 load(here, x->at + first * step + k * deep, step, to + k * wide * size);
             continue;
@@ -317,6 +321,8 @@ static tn_status zero_or_bias(const struct tn__product *p, const tn_view *y)
     return status;
 }
 
+/* Returns the size of a piece along a dimension of the result; `size` itself if it is not much
+ * larger than a tile. */
 static int64_t tile_size(int64_t size, int64_t large)
 {
     int64_t tile = large ? 256 : 128;
@@ -329,7 +335,7 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
         return TN_OK;
     if (p->k == 0)
         return zero_or_bias(p, y);
-    if (p->n == 1 && p->m > 1 && !p->bias) { /* a column: the product of one row, transposed */
+    if (p->n == 1 && p->m > 1 && !p->bias) { /* one column: y^T = b^T a^T has one row */
         struct tn__matrix a = { p->b.at, p->b.column, p->b.row, p->b.dtype, p->b.item };
         struct tn__matrix b = { p->a.at, p->a.column, p->a.row, p->a.dtype, p->a.item };
         int64_t batch = p->batch_a, step = p->y.row;
@@ -337,7 +343,7 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
         p->batch_a = p->batch_b, p->batch_b = batch;
         p->y.column = step;
         p->n = p->m, p->m = 1;
-        p->y.row = p->n * p->y.column; /* the stride of the only row says nothing */
+        p->y.row = p->n * p->y.column; /* the stride of a single row can be any number */
         p->a.row = p->k * p->a.column;
     }
     if (tn__packed_take(p))
@@ -352,7 +358,7 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
     }
     p->alone = p->batch == 1 && p->tile_m >= p->m && p->tile_n >= p->n;
     if (work <= TN__PRODUCT_SMALL &&
-        choose_way(p) == TILES) { /* its memory is bounded by the tile */
+        choose_way(p) == TILES) { /* a limit for the memory of piece_by_tiles */
         p->tile_m = p->m < 512 ? p->m : 512;
         p->tile_n = p->n < 512 ? p->n : 512;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A product of matrices, shared by the files that compute it: matmul.c chooses the method, packed.c
- * is one of them, linear.c makes the products of layers. */
-#ifndef TN_BACKEND_CPU_MATMUL_H
-#define TN_BACKEND_CPU_MATMUL_H
+ * Products of matrices, shared by three files: matmul.c chooses the method, packed.c is one of the
+ * methods, linear.c sets up the products of linear layers. */
+#ifndef TN_BACKEND_CPU_MATMUL_MATMUL_H
+#define TN_BACKEND_CPU_MATMUL_MATMUL_H
 
 #include "base/elementwise.h"
 #include "base/span.h"
@@ -16,11 +16,11 @@ struct tn__matrix {
     int64_t item;
 };
 
-/* What follows the product in float32 or float64 with contiguous rows: loop(y) (NULL: y) and +
- * residual. */
+/* An activation and an addition that follow the product, for float32 or float64 with contiguous
+ * rows: into = loop(y) + residual. */
 struct tn__finish {
-    tn__ew_loop *loop;
-    char *into; /* NULL: into y; otherwise y stays */
+    tn__ew_loop *loop; /* NULL: no activation */
+    char *into;        /* NULL: y is overwritten; otherwise y keeps the product */
     int64_t into_row;
     const char *residual; /* NULL: none */
     int64_t residual_row;
@@ -34,15 +34,17 @@ struct tn__product {
     int64_t bias_step;
     tn_dtype bias_dtype;
     enum tn__ct ct;
-    int64_t tile_m, tile_n;          /* a piece of the result */
+    int64_t tile_m, tile_n;          /* size of a piece of the result */
     int64_t rows, columns;           /* pieces down and across */
     bool alone;                      /* the whole product is one piece */
     const struct tn__finish *finish; /* NULL: none */
-    bool finished;                   /* it was done; only strips do it */
+    bool finished;                   /* `finish` was applied; only packed.c does so */
 };
 
-enum { TN__PRODUCT_SMALL = 64 * 64 * 64 * 2 }; /* at most so many multiplications are one piece */
+enum { TN__PRODUCT_SMALL = 64 * 64 * 64 * 2 }; /* multiplications that one thread does alone */
 
+/* Returns the matrix whose rows and columns are the given dimensions of `view`; row -1 gives the
+ * row stride 0. */
 static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, int32_t column)
 {
     int64_t item = tn__view_item(view);
@@ -51,11 +53,12 @@ static inline struct tn__matrix tn__matrix_of(const tn_view *view, int32_t row, 
     return out;
 }
 
-/* Computes y, the view that p->y was made of, in pieces for the threads. */
+/* Computes the product on all threads. y is the view from which p->y was made. */
 tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 
-/* Whether packed.c computes this product; computes it and applies p->finish. */
+/* Returns whether packed.c can compute this product. */
 bool tn__packed_take(const struct tn__product *p);
+/* Computes the product, applies p->finish and sets p->finished. */
 tn_status tn__packed_run(struct tn__product *p);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of float32 and float64 by strips: one matrix is packed into panels, in parallel. The
- * other is read in place, or gathered when its columns are far apart, in rounds that copy a bounded
- * part of a long depth. What follows the product (struct tn__finish) is applied while the result is
- * in the cache. Where it packs less, the product is computed transposed, y^T = b^T a^T, and each
- * piece is transposed back. */
+ * Products of float32 and float64 by strips. The threads first pack one matrix, b, into panels. The
+ * other matrix, a, is read in place, or also copied (gathered) if its columns are far apart. A long
+ * depth is divided into rounds, which limits the memory for the copies. What follows the product
+ * (struct tn__finish) is applied while the result is in the cache. If packing a is cheaper than
+ * packing b, the product is computed transposed, y^T = b^T a^T, and pieces are transposed back. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -14,31 +14,31 @@
 #include "simd/simd.h"
 
 enum {
-    LEAST_ROWS = 6, /* with fewer, packing the other matrix does not pay */
-    MOST_ROWS = 192,
-    ACROSS = 128,  /* rows of a piece at most, columns at least */
-    PIECES = 16,   /* pieces to aim for */
-    GATHERED = 16, /* strips that are gathered together: neighbours share cache lines */
-    COPIED =
-        1 << 22 /* elements of both matrices that are copied before they are multiplied, about */
+    LEAST_ROWS = 6,  /* with fewer, packing the other matrix does not pay */
+    MOST_ROWS = 192, /* approximate number of rows of a piece */
+    ACROSS = 128,    /* minimum number of columns of a piece */
+    PIECES = 16,     /* pieces to aim for */
+    GATHERED = 16,   /* strips that are gathered together, because neighbours share cache lines */
+    COPIED = 1 << 22 /* approximate number of elements of both matrices that a round copies */
 };
 
 struct strips {
     struct tn__product *p;
-    bool turned;              /* the strips are columns of y */
-    struct tn__matrix a, b;   /* as the strips have them */
-    int64_t m, n;             /* the same */
+    bool turned;              /* the product is computed transposed */
+    struct tn__matrix a, b;   /* the operands; if turned, p->b and p->a transposed */
+    int64_t m, n;             /* the size of the result; if turned, p->n and p->m */
     int64_t batch_a, batch_b; /* bytes */
     struct tn__gemm g;
-    bool crowded;
-    int64_t k0, matrices_a, matrices_b; /* where the round begins; how many there are of each */
-    char *gathered;        /* a of each matrix, [batch][strip][k][mr]; NULL: read in place */
-    int64_t strips, strip; /* of a matrix; elements from one to the next */
-    char *panels;          /* b of each matrix of the batch, [batch][panel][k][width] */
-    int64_t each;          /* elements of a batch's panels */
-    int64_t count, rows, down;
-    int64_t wide, across; /* columns of a piece, number of pieces of a row */
-    const char *bias;     /* contiguous; NULL: none */
+    bool crowded; /* a is gathered */
+    /* the depth at which the round begins; the number of different a and b in the batch */
+    int64_t k0, matrices_a, matrices_b;
+    char *gathered;            /* the copies of a, [batch][strip][k][mr]; NULL: read in place */
+    int64_t strips, strip;     /* strips of a matrix; elements from one strip to the next */
+    char *panels;              /* the copies of b, [batch][panel][k][width] */
+    int64_t each;              /* elements of the panels of one b */
+    int64_t count, rows, down; /* panels of one b; rows of a piece; pieces of a column */
+    int64_t wide, across;      /* columns of a piece; pieces of a row */
+    const char *bias;          /* contiguous; NULL: none */
 };
 
 bool tn__packed_take(const struct tn__product *p)
@@ -53,9 +53,9 @@ bool tn__packed_take(const struct tn__product *p)
            (double)(p->batch_b ? p->batch : 1) * (double)p->k * (double)p->n <= 64e6;
 }
 
-/* ---- what becomes of the result -------------------------------------------------------------- */
+/* ---- what follows the product ---------------------------------------------------------------- */
 
-/* A finished part of y. */
+/* Applies p->finish to a part of y whose product is complete. */
 static void finish(const struct tn__product *p, int64_t row, int64_t rows, int64_t column,
                    int64_t columns)
 {
@@ -91,6 +91,7 @@ static void finish_part(void *user, int64_t i, int64_t m, int64_t j, int64_t n)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
+/* Packs panels [begin, end), counted over all matrices b. */
 static tn_status pack(void *user, int64_t begin, int64_t end)
 {
     const struct strips *s = user;
@@ -106,7 +107,8 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Contiguous rows of b are packed into all panels together: read in the order of memory. */
+/* Packs a b with contiguous rows: each row into all panels, so that b is read in the order of
+ * memory. Items [begin, end) are rows, counted over all matrices. */
 static tn_status pack_rows(void *user, int64_t begin, int64_t end)
 {
     const struct strips *s = user;
@@ -124,7 +126,8 @@ static tn_status pack_rows(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* The round's part of a for a matrix of the batch, from a row that begins a strip. */
+/* Returns the address in matrix `which` of a of the element at row `row` and the depth at which the
+ * round begins. */
 static const char *rows_of_a(const struct strips *s, int64_t which, int64_t row)
 {
     return s->a.at + which * s->batch_a + row * s->a.row + s->k0 * s->a.column;
@@ -158,7 +161,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
                 which = i / s->across / s->down, last;
         struct tn__gemm g = s->g;
         struct place place = { p, row, j };
-        next = (i / s->across + 1) * s->across; /* pieces of the same rows together */
+        next = (i / s->across + 1) * s->across; /* pieces of the same rows are one product */
         next = next < end ? next : end;
         last = j + (next - i) * s->wide;
         g.m = s->m - row < s->rows ? s->m - row : s->rows;
@@ -182,7 +185,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* A piece is some columns of y with all rows: computed as rows, then transposed. */
+/* The transposed product: a piece is some columns of y with all rows, computed as rows in scratch
+ * memory and then transposed into y. */
 static tn_status turned_part(void *user, int64_t begin, int64_t end)
 {
     enum { AT_ONCE = 32 };
@@ -222,10 +226,11 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole product ----------------------------------------------------------------------- */
 
-/* Whether the transposed product copies less: what is packed and transposed, and rows that are
- * gathered because they evict each other from the cache. */
+/* Returns whether the transposed product is possible and copies fewer elements. Counted are the
+ * elements that are packed, the result that is transposed back, and a matrix whose rows, a multiple
+ * of 1024 bytes apart, evict each other from the cache. */
 static bool turns(const struct tn__product *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
@@ -236,13 +241,14 @@ static bool turns(const struct tn__product *p)
            k * m + m * n + (crowds_b ? n * k : 0) < k * n + (crowds_a ? m * k : 0);
 }
 
+/* Chooses the pieces. */
 static void lay_out(struct strips *s)
 {
     const struct tn__product *p = s->p;
     int64_t mr = tn__simd.gemm->strips[p->ct].mr;
 
     s->down = (s->m + MOST_ROWS - 1) / MOST_ROWS;
-    if (s->turned && s->down < PIECES) /* the result is not divided into columns */
+    if (s->turned && s->down < PIECES) /* its pieces are divided in this direction only */
         s->down = PIECES;
     s->rows = ((s->m + s->down - 1) / s->down + mr - 1) / mr * mr;
     s->down = (s->m + s->rows - 1) / s->rows;
@@ -255,7 +261,7 @@ static void lay_out(struct strips *s)
     s->across = (s->n + s->wide - 1) / s->wide;
 }
 
-/* The depth of a round. The transposed product has one round, and copies little. */
+/* Returns the depth of a round. The transposed product copies little, so it has one round. */
 static int64_t depth_of(const struct strips *s)
 {
     const int64_t copied = s->matrices_b * s->n + (s->crowded ? s->matrices_a * s->m : 0);
@@ -265,7 +271,7 @@ static int64_t depth_of(const struct strips *s)
     return depth < s->p->k ? depth : s->p->k;
 }
 
-/* Packs g.k steps of the depth from k0 on where needed, and multiplies them. */
+/* Computes one round: packs (and gathers) depths [k0, k0 + g.k), then multiplies. */
 static tn_status round_of(struct strips *s)
 {
     const struct tn__product *p = s->p;
@@ -331,7 +337,7 @@ tn_status tn__packed_run(struct tn__product *p)
         s.strip = tn__gemm_strip(p->ct, depth);
         s.gathered = tn__scratch_take((size_t)(s.matrices_a * s.strips * s.strip * item));
     }
-    if (p->bias) { /* a whole panel may be read */
+    if (p->bias) { /* copied, because it is read up to the end of the last panel */
         int64_t room = (p->n + 2 * width) * item;
         bias = tn__scratch_take((size_t)room);
         if (bias) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention and its gradient over blocks of queries and keys: one block of scores at a time, which
- * stays in the cache. Block sizes and the order of sums follow from the shapes alone. */
+ * Attention and its gradient. Queries and keys are divided into blocks, and one block of scores is
+ * computed at a time, which stays in the cache. Block sizes and the order of sums depend on the
+ * shapes alone, not on the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -14,12 +15,12 @@
 
 enum {
     BLOCK = 128, /* queries and keys of a block */
-    FEW = 32,    /* queries at least, when there are too few pieces */
-    WHOLE = 192, /* keys of a block */
-    GAP = 16,    /* numbers between rows of scores, which would push one another out of the cache */
-    PIECES = 16, /* pieces to aim for */
-    HEADS = 8, /* so many are computed one by one; of fewer the gradients are divided into blocks */
-    WORTH = 64 * 64 * 64 * 2 /* multiplications that justify a thread */
+    FEW = 32,    /* queries of a block at least, if blocks are made smaller to have enough pieces */
+    WHOLE = 192, /* up to this many keys are one block */
+    GAP = 16, /* numbers between rows of scores, so that rows do not evict each other from cache */
+    PIECES = 16,             /* pieces to aim for */
+    HEADS = 8,               /* gradient: if there are fewer heads, each is divided into blocks */
+    WORTH = 64 * 64 * 64 * 2 /* minimum number of multiplications for one thread */
 };
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -30,13 +31,15 @@ static double row_max(const struct attention *a, int64_t n, const char *x)
                             : tn__simd.softmax->max_f64(n, (const double *)(const void *)x);
 }
 
-/* Scores become e^(score - largest so far); the sums so far are scaled to match. */
+/* Changes the scores x of one query for a block of keys to e^(score - *top), where *top is the
+ * largest score of the query so far. If *top grows, `sums` and *sum, the results of earlier blocks,
+ * are scaled to the new *top. */
 static void forward_row(const struct attention *a, int64_t keys, char *x, char *sums, double *top,
                         double *sum)
 {
     double here = row_max(a, keys, x), largest = here != here || here > *top ? here : *top, less;
 
-    if (largest == -INFINITY) { /* no key so far */
+    if (largest == -INFINITY) { /* all keys so far are masked */
         memset(x, 0, (size_t)(keys * a->size));
         return;
     }
@@ -49,6 +52,7 @@ static void forward_row(const struct attention *a, int64_t keys, char *x, char *
     *top = largest;
 }
 
+/* Computes rows of y and of logsumexp for `rows` queries of a head, from query q0 on. */
 static void forward_block(const struct attention *a, struct attention_workspace *d, int64_t n,
                           int64_t head, int64_t q0, int64_t rows)
 {
@@ -109,6 +113,7 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
+/* Returns the operand for `view`, whose last dimension is dimension 3 - behind of the operand. */
 static struct attention_operand operand_of(const tn_view *view, int32_t behind)
 {
     struct attention_operand o = { .at = NULL };
@@ -117,7 +122,7 @@ static struct attention_operand operand_of(const tn_view *view, int32_t behind)
         return o;
     o.at = tn__view_at(view);
     o.dtype = tn_view_dtype(view);
-    for (int32_t i = 0; i < view->ndim; i++) /* a mask broadcasts */
+    for (int32_t i = 0; i < view->ndim; i++) /* missing dimensions and size 1 broadcast: step 0 */
         if (view->shape[i] != 1)
             o.step[4 - behind - view->ndim + i] = view->strides[i] * tn__view_item(view);
     return o;
@@ -153,7 +158,8 @@ static void set_up(struct attention *a, const tn_view *q, const tn_view *k, cons
     a->wv = tn__gemm_width(a->ct, a->v);
 }
 
-/* The factor of dropout is rounded as a tensor of q's dtype would round it. */
+/* Sets the numbers for dropout. a->keep is rounded to q's dtype, the dtype of the random numbers
+ * with which it is compared in the decomposition. */
 static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t seed, int64_t block,
                         const tn_view *state)
 {
@@ -169,6 +175,7 @@ static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t s
     tn__kernel_state(state, &a->seed, &a->block);
 }
 
+/* Runs `part` for pieces [0, pieces) on the threads; `each` is the multiplications of a piece. */
 static tn_status spread(struct attention *a, int64_t pieces, double each,
                         tn_status (*part)(void *, int64_t, int64_t))
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over blocks of queries and keys: what its parts share. */
+ * Declarations shared by the files that compute attention over blocks of queries and keys. */
 #ifndef TN_BACKEND_CPU_NN_ATTENTION_H
 #define TN_BACKEND_CPU_NN_ATTENTION_H
 
 #include "base/dtype.h"
 
-/* [N, heads, rows, columns], strides in bytes. */
+/* A tensor [N, heads, rows, columns]; steps are in bytes. */
 struct attention_operand {
     char *at;
     int64_t step[4];
@@ -15,34 +15,38 @@ struct attention_operand {
 
 struct attention {
     enum tn__ct ct;
-    int64_t size; /* of a number of that type */
+    int64_t size; /* bytes of a number of the compute type */
+    /* batch, heads of queries, heads of keys, queries, keys, columns E of q and k, V of values */
     int64_t n, h, g, l, s, e, v;
     struct attention_operand q, k, values, mask, y, logsumexp, gy, glogsumexp, gq, gk, gv;
     double scale;
     bool causal;
     bool drops;
-    /* dropout: a random number below `keep` keeps the score, multiplied by `factor` */
+    /* dropout: if its random number is below `keep`, a score is multiplied by `factor`, otherwise
+     * by 0 */
     double keep, factor;
     uint64_t seed, block;
     int64_t bq, bk;           /* queries and keys of a block */
     int64_t pitch;            /* numbers from one row of scores to the next */
-    int64_t wk, we, wv;       /* columns of panels: keys, E, V */
-    int64_t q_range, k_range; /* rows whose gradients one piece sums */
+    int64_t wk, we, wv;       /* columns of a panel of keys, of E, of V */
+    int64_t q_range, k_range; /* gradient: queries and keys of a piece */
     bool backward;
 };
 
-/* Where one thread works: matrices of numbers of the compute type; `.._panels` as tn__gemm_pack
- * leaves them. */
+/* The buffers of one thread: matrices of the compute type; those named *_panels are packed by
+ * tn__gemm_pack. E are the columns of queries and keys, V the columns of values. */
 struct attention_workspace {
-    char *q, *gy;                /* [bq][E], times scale, and [bq][V] */
-    char *q_panels, *gy_panels;  /* b [bq][E], [bq][V] */
-    char *kt_panels, *vt_panels; /* b [E][bk], [V][bk] */
-    char *k_panels, *v_panels;   /* b [bk][E], [bk][V] */
-    char *scores, *slopes;       /* [bq][pitch] */
+    char *q, *gy;                /* [bq][E], multiplied by scale; [bq][V] */
+    char *q_panels, *gy_panels;  /* [bq][E], [bq][V] */
+    char *kt_panels, *vt_panels; /* [E][bk], [V][bk] */
+    char *k_panels, *v_panels;   /* [bk][E], [bk][V] */
+    char *scores, *slopes;       /* [bq][pitch]; slopes: gradients of the scores */
     char *sums;                  /* [bq][V] */
     char *gq, *gk, *gv;          /* [q_range][E], [k_range][E], [k_range][V] */
-    char *dense, *line;          /* buffers for conversion; of one row */
-    double *top, *sum; /* of each query; of gradients: logsumexp, and what is subtracted */
+    char *dense, *line;          /* a converted block, one converted row */
+    /* For each query: the largest score, and the sum of e^(score - largest). In the gradient:
+     * logsumexp, and the number that is subtracted from the gradients of the probabilities. */
+    double *top, *sum;
 };
 
 /* ---- sizes and addresses --------------------------------------------------------------------- */
@@ -52,6 +56,7 @@ static inline int64_t tn__attention_up(int64_t n, int64_t width)
     return (n + width - 1) / width * width;
 }
 
+/* Returns the address of a row. */
 static inline char *tn__attention_place(const struct attention_operand *o, int64_t n, int64_t head,
                                         int64_t row)
 {
@@ -63,6 +68,7 @@ static inline int64_t tn__attention_blocks_of(int64_t rows, int64_t block)
     return (rows + block - 1) / block;
 }
 
+/* Returns the rows of the block that begins at row `first`. */
 static inline int64_t tn__attention_here_of(int64_t whole, int64_t first, int64_t block)
 {
     return whole - first < block ? whole - first : block;
@@ -70,33 +76,43 @@ static inline int64_t tn__attention_here_of(int64_t whole, int64_t first, int64_
 
 /* ---- attention_block.c: one block of scores -------------------------------------------------- */
 
-/* With base NULL: returns the size in bytes. */
+/* Sets the pointers of `d` into the memory at `base`. Returns the size of the memory in bytes; to
+ * learn the size first, call it with base NULL. */
 size_t tn__attention_lay_out(const struct attention *a, char *base, struct attention_workspace *d);
+/* x[i] *= factor for n numbers. */
 void tn__attention_times(const struct attention *a, int64_t n, double factor, char *x);
+/* Convert rows of an operand to contiguous rows of the compute type, and one row back. */
 void tn__attention_load_rows(const struct attention *a, const struct attention_operand *o,
                              int64_t n, int64_t head, int64_t first, int64_t rows, int64_t columns,
                              char *to);
 void tn__attention_store_row(const struct attention *a, const struct attention_operand *o,
                              int64_t n, int64_t head, int64_t row, int64_t columns,
                              const char *from);
-/* Packs rows into panels: each is a row of b or, if `turned`, a column. */
+/* Packs rows of an operand into panels as the matrix b of a product. Each row becomes a row of b
+ * or, if `turned`, a column of b. `dense` is a buffer for conversion. */
 void tn__attention_pack(const struct attention *a, const struct attention_operand *o, int64_t n,
                         int64_t head, int64_t first, int64_t rows, int64_t columns, bool turned,
                         char *dense, char *to);
-/* c [m][n] = or += a b, b as panels. */
+/* Computes c[m][n] = x b, or c += x b if `add`, where `panels` is b packed. x is [m][k], or [k][m]
+ * if `by_columns`. */
 void tn__attention_multiply(const struct attention *a, int64_t m, int64_t n, int64_t k,
                             const char *x, int64_t x_step, bool by_columns, const char *panels,
                             char *c, int64_t ldc, bool add);
+/* Computes the scores of a block, q k^T with masks, into d->scores. */
 void tn__attention_find_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
                                int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys);
-/* 0 or `factor` for each key of a row, from the numbers that belong to its scores. */
+/* Draws dropout for a row of scores: 0 or a->factor for each key. Each score has its own place in
+ * the sequence of random numbers, so forward and backward draw the same. */
 void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int64_t row, int64_t k0,
                         int64_t keys, char *to);
+/* x[i] *= by[i] for n numbers. */
 void tn__attention_multiply_row(const struct attention *a, int64_t n, const char *by, char *x);
 
-/* ---- attention_grad.c: for tn_parallel_for --------------------------------------------------- */
+/* ---- attention_grad.c ------------------------------------------------------------------------ */
 
-/* Whole heads; or blocks of keys, then blocks of queries. */
+/* Computes pieces [begin, end) of the gradient, for tn_parallel_for. If q_range and k_range cover
+ * all queries and keys, a piece is a whole head of keys. Otherwise the first pieces are blocks of
+ * keys (gk and gv), and the other pieces are blocks of queries (gq). */
 tn_status tn__attention_backward(void *user, int64_t begin, int64_t end);
 
 #endif

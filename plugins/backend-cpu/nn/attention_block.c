@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention, one block of queries and keys: memory, rows, scores, masks and dropout. */
+ * Attention, one block of queries and keys: buffers, rows, scores, masks and dropout. */
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +11,8 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Reserves memory for `count` numbers at a multiple of 64 bytes, and returns its address; NULL if
+ * base is NULL. */
 static char *lay(char *base, size_t *used, int64_t count, int64_t size)
 {
     size_t at = *used;
@@ -121,6 +123,7 @@ void tn__attention_multiply(const struct attention *a, int64_t m, int64_t n, int
 
 /* ---- one block of scores --------------------------------------------------------------------- */
 
+/* Masks scores [from, to) of a row. */
 static void hide(const struct attention *a, int64_t from, int64_t to, char *x)
 {
     for (int64_t i = from; i < to; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradient of attention: the scores of a block are computed again. */
+ * The gradient of attention. The scores were not stored by forward; they are computed again, block
+ * by block. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -8,15 +9,16 @@
 #include "nn/attention.h"
 #include "simd/simd.h"
 
-/* What one piece of the gradient sums: these heads, queries and keys; for the queries, for the
- * keys, or both. */
+/* One piece of the gradient: ranges of heads, queries and keys, and whether it computes the
+ * gradient of the queries, of keys and values, or of all. */
 struct share {
-    int64_t n, shared, head, heads, q0, queries, k0, keys; /* `shared`: the head of the keys */
+    /* `shared` is the head of the keys, which `heads` heads of queries from `head` on share */
+    int64_t n, shared, head, heads, q0, queries, k0, keys;
     bool for_q, for_k;
 };
 
-/* What the block's queries bring along: themselves, the gradient of their results, logsumexp and
- * sum gy y. */
+/* Loads the data of a block of queries: q times scale, gy, logsumexp (into d->top) and the sum of
+ * gy * y minus the gradient of logsumexp (into d->sum). */
 static void load_queries(const struct attention *a, struct attention_workspace *d,
                          const struct share *s, int64_t head, int64_t q0, int64_t rows)
 {
@@ -45,6 +47,7 @@ static void load_queries(const struct attention *a, struct attention_workspace *
     }
 }
 
+/* Adds the contribution of one block of scores to the gradients. */
 static void backward_block(const struct attention *a, struct attention_workspace *d,
                            const struct share *s, int64_t head, int64_t q0, int64_t rows,
                            int64_t k0, int64_t keys)

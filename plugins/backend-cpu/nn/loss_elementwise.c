@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise losses, summed block by block in the cache; there is no temporary tensor. Blocks and
- * the order of sums follow from the shape and the layout alone. */
+ * Elementwise losses. Losses are computed and summed block by block in a buffer, without a
+ * temporary tensor. Blocks and the order of sums depend on shape and layout alone, not on the
+ * threads. */
 #include <string.h>
 
 #include "base/kernel.h"
@@ -10,26 +11,29 @@
 
 enum {
     BLOCK = 2048,  /* elements computed at a time */
-    PIECE = 16384, /* elements that are added up on their own */
-    GRAIN = 2      /* pieces that justify another thread */
+    PIECE = 16384, /* elements of a piece, which has a sum of its own */
+    GRAIN = 2      /* minimum number of pieces for one thread */
 };
 
 struct job;
-/* to[i] = the loss of element i, contiguous; `more` is a buffer of the same size. */
+/* Computes the losses of n elements into to[0 .. n - 1]. at[1], at[2], ... are the inputs; `more`
+ * is a buffer for n numbers. */
 typedef void loss_way(const struct job *job, int64_t n, char *const *at, const int64_t *stride,
                       void *to, void *more);
 
 struct job {
-    struct tn__span span; /* operand 0 (where there is no tensor of results: any input), inputs */
+    struct tn__span span; /* operand 0: the result if `writes`, otherwise unused; then the inputs */
     enum tn__ct ct;
-    int64_t size; /* of a number */
+    int64_t size; /* bytes of a number */
     loss_way *each;
-    double numbers[3];
-    bool writes;  /* every element to operand 0 */
-    double *sums; /* of the pieces */
+    double numbers[3]; /* options of the loss */
+    bool writes;       /* reduction "none": the losses are the result */
+    double *sums;      /* the sum of each piece */
 };
 
-/* ---- one element ----------------------------------------------------------------------------- */
+/* ---- the losses ------------------------------------------------------------------------------ */
+
+/* Computes one elementwise operation on n elements into `to`. */
 
 static void step(const struct job *job, enum tn__ew op, int64_t n, void *to, const void *a,
                  int64_t sa, const void *b, int64_t sb, const double *numbers)
@@ -91,9 +95,10 @@ static void poisson(const struct job *job, int64_t n, char *const *at, const int
     step(job, TN__EW_sub, n, to, at[1], stride[1], more, w, job->numbers);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Blocks are filled up across runs, however short those are. */
+/* A block of losses. Several short runs of elements are collected in one block before it is
+ * summed. */
 struct block {
     const struct job *job;
     double sum;
@@ -101,6 +106,7 @@ struct block {
     _Alignas(64) char to[BLOCK * 8], more[BLOCK * 8];
 };
 
+/* Adds the losses in the block to its sum. */
 static void empty(struct block *block)
 {
     if (block->job->ct == TN__F32)
@@ -153,7 +159,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* A view without memory, of the shape to which the inputs broadcast. */
+/* Returns a view with the shape to which the inputs broadcast. Its strides are 0, and its elements
+ * are not used. */
 static tn_view broadcast(const tn_call *call, int64_t *shape, int64_t *strides)
 {
     tn_view all = *call->in[0];
@@ -210,7 +217,8 @@ static tn_status lose(const tn_call *call, loss_way *each, const char *reduction
     for (int32_t d = 0; whole && d < all.ndim; d++)
         whole = call->in[0]->shape[d] == shape[d];
     job.size = (int64_t)tn__dtype_ct_size(job.ct);
-    /* Without a tensor of results the first input decides the order in which memory is read. */
+    /* views[0] determines the order in which memory is read: the result, or the first input if
+     * there is no result of this shape. */
     views[0] = job.writes ? y : whole ? call->in[0] : &all;
     for (int64_t k = 0; k < call->n_in; k++)
         views[k + 1] = call->in[k];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The negative log-likelihood and its derivative. */
+ * The negative log-likelihood loss and its gradient. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -49,7 +49,7 @@ static tn_status bad_target(const tn_call *call, int64_t target, int64_t n, int6
                    call->op, (long long)n, (long long)target, (long long)classes - 1);
 }
 
-/* Single elements read and written: by dtype, without a call for each. */
+/* Returns one element; float32 is read without a call of a conversion function. */
 static inline double number_at(const tn_view *view, int64_t offset)
 {
     const char *at = tn__view_at(view);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization in few passes (simd/norm.c). A population is a row (the last dimensions) or a
- * channel (all dimensions but dimension 1); elements are row-major, or the channels are last.
- * float16 and bfloat16 are converted to float32 first. */
+ * Normalization in few passes over the memory; simd/norm.c has the loops. A population is the set
+ * of elements that share mean and variance: a row (the last dimensions of x) or a channel (all
+ * dimensions but dimension 1). Tensors are contiguous, or have the channels last. float16 and
+ * bfloat16 are converted to float32 first. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
@@ -27,7 +28,8 @@ static bool has_layout(const struct tn__norm_layout *layout, const tn_view *view
            (layout->channels_last ? channels_last(view) : tn__span_view_dense(view));
 }
 
-/* What kind of populations `dims` of x are; false where this file does not do them. */
+/* Describes in *out the populations that the reduced dimensions `dims` of x form. Returns false if
+ * the kernels cannot compute them. */
 static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *out)
 {
     bool reduced[TN_MAX_DIMS] = { false };
@@ -63,7 +65,7 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
             out->populations *= x->shape[d];
         return true;
     }
-    /* All but dimension 1. */
+    /* All dimensions but dimension 1 are reduced. */
     if (x->ndim < 2 || reduced[1] || !reduced[0] || first > 2)
         return false;
     out->segments = x->shape[0];
@@ -71,8 +73,8 @@ static bool find_layout(const tn_view *x, tn_ints dims, struct tn__norm_layout *
     return true;
 }
 
-/* Whether `part` (weight or bias, NULL for none) has a number for each element of a row, or for
- * each channel. */
+/* Describes in layout->affine whether `part`, the weight or the bias, has a number for each element
+ * of a row or for each channel. NULL changes nothing. Returns false for other shapes. */
 static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_layout *layout)
 {
     int64_t count = part ? tn__span_view_count(part) : 0, at = 0;
@@ -87,7 +89,7 @@ static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_l
             at = i - part->ndim + x->ndim;
             lasting++;
         }
-    /* [..., C, 1, ...]: a number per channel, and a population is within one channel */
+    /* the shape [C, 1, ...]: a number for each channel, and each population is in one channel */
     bool channel = x->ndim >= 2 &&
                    ((lasting == 1 && at == 1) || (lasting == 0 && x->shape[1] == 1));
     int64_t behind = 1;
@@ -104,7 +106,7 @@ static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_l
     if (layout->segments == 1 && count == layout->length) {
         if (layout->affine == TN__PER_POPULATION)
             return false;
-        /* Its shape is the end of x's. */
+        /* The shape of `part` must be equal to the last dimensions of x. */
         int64_t end = 1;
         for (int32_t i = 0; i < part->ndim && i < x->ndim; i++) {
             if (end == layout->length)
@@ -121,15 +123,14 @@ static bool find_affine(const tn_view *x, const tn_view *part, struct tn__norm_l
 
 static bool no(char *reason, size_t size)
 {
-    tn_snprint(
-        reason, size,
-        "the reduced dimensions must be the last ones or all but dimension 1 of a contiguous "
-        "tensor, or the tensor channels last");
+    tn_snprint(reason, size,
+               "expected a contiguous tensor reduced over its last dimensions, or a contiguous or "
+               "channels-last tensor reduced over all dimensions but dimension 1");
     return false;
 }
 
-/* Whether weight, bias or a moment can be used with x: it has x's dtype or, where all is computed
- * in float32, one that float32 contains. */
+/* Returns whether the dtype of `part`, a weight, bias or moment, can be used with x: x's dtype or,
+ * for an x of float16 or bfloat16, any float of at most 32 bits. */
 static bool reads(const tn_view *x, const tn_view *part)
 {
     return !part || tn_view_dtype(part) == tn_view_dtype(x) ||
@@ -169,7 +170,8 @@ static bool supports_standardize_relu(const tn_call *call, char *reason, size_t 
            no(reason, size);
 }
 
-/* Views of the gradient `gy`, and of x and the inputs after it, from in[at] on. */
+/* Returns whether the kernels can compute this gradient, and describes its layout. in[0] is gy;
+ * in[at] and the inputs after it are x, mean, variance and weight. */
 static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine_shape,
                        struct tn__norm_layout *layout)
 {
@@ -215,14 +217,15 @@ static const void *at_of(const tn_view *view)
     return view ? tn__view_at(view) : NULL;
 }
 
-/* Populations for a thread at least: 32768 elements justify one. */
+/* Returns the least number of populations for one thread: those of about 32768 elements. */
 static int64_t grain_of(const struct tn__norm_layout *e)
 {
     int64_t each = e->segments * e->length;
     return each >= 32768 ? 1 : 32768 / each + 1;
 }
 
-/* Channels last: sums of blocks of rows, the moments from them, the rows. */
+/* Channels last, in three steps: `sums` adds up blocks of rows, `moments` computes mean and
+ * variance of each channel from these sums, `rows` computes the result block by block. */
 static tn_status in_blocks(struct tn__norm_work *w, int64_t item, tn__norm_part *sums,
                            tn__norm_part *moments, tn__norm_part *rows)
 {
@@ -279,7 +282,8 @@ static tn_status standardize_relu(const tn_call *call)
     return forward(call, o->dims, &w);
 }
 
-/* x and the inputs after it, from in[at] on. */
+/* Computes the gradient. in[0] is gy; in[at] and the inputs after it are x, mean, variance and
+ * weight. */
 static tn_status back(const tn_call *call, int at, tn_ints dims, bool wants_affine,
                       struct tn__norm_work *w)
 {
@@ -331,10 +335,10 @@ static tn_status standardize_relu_grad(const tn_call *call)
     return back(call, 2, o->dims, o->affine_shape.count > 0, &w);
 }
 
-/* ---- narrow floats --------------------------------------------------------------------------- */
+/* ---- float16 and bfloat16 -------------------------------------------------------------------- */
 
-/* Dense tensors of any order of dimensions, as float32 in the same order: all that the kernels
- * above take. */
+/* Conversion between a tensor and a copy in float32. All tensors that the kernels above take fill
+ * their memory without gaps, so the elements are converted in the order of memory. */
 struct packed {
     const tn_view *from;
     float *to;
@@ -360,9 +364,13 @@ static tn_status narrow_again(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-enum { WIDEST = 8, CONVERT_GRAIN = 32768 }; /* inputs and results of one kernel */
+enum {
+    WIDEST = 8,           /* maximum number of inputs, and of results, of a kernel */
+    CONVERT_GRAIN = 32768 /* minimum number of elements for one thread */
+};
 
-/* Room for views of a type other than float32; how many elements. */
+/* Returns the number of float32 that copies of all `from` not in float32 need. offsets[i] becomes
+ * the position of the copy of from[i], -1 if there is none. views[i] becomes a copy of *from[i]. */
 static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64_t *offsets)
 {
     int64_t total = 0;
@@ -378,6 +386,7 @@ static int64_t need(tn_view *views, const tn_view *const *from, int64_t n, int64
     return total;
 }
 
+/* Calls `run` with inputs and results in float32: converts the inputs before, the results after. */
 static tn_status as_float32(const tn_call *call, tn_status (*run)(const tn_call *))
 {
     if (tn__float16_index(call->dtype) < 0)

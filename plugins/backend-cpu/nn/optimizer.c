@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Steps of optimizers for all parameters of a group, and the norm of their gradients. Each element
- * is read and written once, in pieces that depend on the sizes of the parameters alone and are
- * distributed to the threads. */
+ * is read and written once. The elements are divided into pieces, which depend on the sizes of the
+ * parameters alone, and the pieces are distributed to the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -11,22 +11,26 @@
 #include "base/span.h"
 #include "simd/simd.h"
 
-enum { PIECE = 16384, MOST = 5 };
+enum {
+    PIECE = 16384, /* elements of a piece */
+    MOST = 5       /* tensors of one parameter: itself, its gradient and its state */
+};
 
-/* The inputs of each operator: optional numbers, then the list. */
+/* Positions of the inputs of each operator: optional numbers, then the list of tensors. */
 enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST };
 
 struct work {
     const tn_call *call;
-    const tn_view *const *list; /* n of them, `group` for each parameter */
+    const tn_view *const *list; /* n tensors, `group` for each parameter */
     int64_t n, group;
     enum tn__ct ct;
-    const struct tn__sgd *sgd; /* one of the two */
+    /* exactly one of sgd, adam and fold is not NULL */
+    const struct tn__sgd *sgd;
     const struct tn__adam *adam;
-    void (*const *fold)(int64_t n, const void *x, double *out); /* or this */
-    int64_t *first; /* index of the first piece of each parameter, and the number of pieces */
-    double *parts;  /* the result of each piece */
-    double norm;
+    void (*const *fold)(int64_t n, const void *x, double *out); /* for a norm */
+    int64_t *first; /* index of the first piece of each parameter; at the end, their number */
+    double *parts;  /* norm: the result of each piece */
+    double norm;    /* the combined results */
 };
 
 static bool same_order(const tn_view *a, const tn_view *b)
@@ -37,7 +41,8 @@ static bool same_order(const tn_view *a, const tn_view *b)
     return true;
 }
 
-/* Whether it fills its memory without gaps in some order of its dimensions. */
+/* Returns whether the elements of `view` fill their memory without gaps, in any order of the
+ * dimensions. */
 static bool packed(const tn_view *view)
 {
     bool used[TN_MAX_DIMS] = { false };
@@ -56,7 +61,8 @@ static bool packed(const tn_view *view)
     return true;
 }
 
-/* The list of a call, which comes behind `first` numbers. */
+/* Returns whether every tensor in the list, inputs [first, n_in), has no gaps and has the strides
+ * of its parameter, so that elements can be walked in the order of memory. */
 static bool takes(const tn_call *call, int64_t first, int64_t group, char *reason, size_t size)
 {
     const tn_view *const *list = call->in + first;
@@ -64,7 +70,7 @@ static bool takes(const tn_call *call, int64_t first, int64_t group, char *reaso
     for (int64_t i = 0; i < call->n_in - first; i++) {
         if (packed(list[i]) && same_order(list[i], list[i - i % group]))
             continue;
-        tn_snprint(reason, size, "tensor %lld has other strides than its parameter, or gaps",
+        tn_snprint(reason, size, "tensor %lld: expected the strides of its parameter, without gaps",
                    (long long)i);
         return false;
     }
@@ -91,7 +97,7 @@ static bool supports_adam_step(const tn_call *call, char *reason, size_t size)
     return takes(call, ADAM_LIST, adam_group(call), reason, size);
 }
 
-/* The index of the parameter that contains piece `piece`. */
+/* Returns the index of the parameter to which piece `piece` belongs. */
 static int64_t parameter_of(const struct work *w, int64_t piece)
 {
     int64_t low = 0, high = w->n / w->group;
@@ -131,8 +137,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Divides the list behind `first` inputs into pieces, computes and, for a norm, combines the
- * results. */
+/* Divides the tensors in the list, inputs [first, n_in), into pieces and computes them. `folds`:
+ * combines the results of the pieces to w->norm. */
 static tn_status run(struct work *w, int64_t first, bool folds)
 {
     int64_t count = (w->call->n_in - first) / w->group, all = 0;
@@ -153,7 +159,7 @@ static tn_status run(struct work *w, int64_t first, bool folds)
         w->first[i + 1] = w->first[i] +
                           (tn__span_view_count(w->list[i * w->group]) + PIECE - 1) / PIECE;
     status = tn_parallel_for(all, 2, pieces, w);
-    for (int64_t i = 0; folds && i < all; i++) { /* in the order of the pieces */
+    for (int64_t i = 0; folds && i < all; i++) { /* in order: equal bits for any thread count */
         double part = w->parts[i];
         if (w->fold != tn__simd.optimizer->largest)
             w->norm += part;
@@ -164,7 +170,7 @@ static tn_status run(struct work *w, int64_t first, bool folds)
     return status;
 }
 
-/* A number that is an option or, where it is there, a tensor. */
+/* Returns the element of `tensor`, or `option` if the tensor is NULL. */
 static double number_of(const tn_view *tensor, double option)
 {
     if (tensor == NULL)

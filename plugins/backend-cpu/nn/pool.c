@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling: a plane [N, C] at a time, each by one thread; with the channels last, a row of windows
- * for all channels. */
+ * Pooling. One thread computes a plane, one channel of one image, at a time; for max_pool with the
+ * channels last, a row of windows for all channels. */
 #include <math.h>
 #include <string.h>
 
@@ -10,21 +10,21 @@
 #include "op/copy.h"
 #include "simd/simd.h"
 
-enum { DIMS = 3, PLANES = 4 /* for a thread at least */ };
+enum { DIMS = 3, PLANES = 4 /* minimum number of planes for one thread */ };
 
 struct pool;
-/* One image and channel. */
+/* Computes one plane; `where` are the indices of its maxima, or NULL. */
 typedef tn_status plane_function(const struct pool *p, void *image, void *result, int64_t *where);
 
 struct pool {
     plane_function *plane;
-    const tn_view *image, *result,
-        *places; /* [N, C, size...], [N, C, count...], and the indices or NULL */
+    /* [N, C, size...]; [N, C, count...]; the indices of maxima, shaped as the result, or NULL */
+    const tn_view *image, *result, *places;
     enum tn__ct ct;
     int64_t size[DIMS], count[DIMS], kernel[DIMS], stride[DIMS], padding[DIMS], dilation[DIMS];
     int64_t image_step[DIMS], result_step[DIMS], places_step[DIMS];
-    bool with_pad;
-    int64_t divisor; /* INT64_MIN: the count */
+    bool with_pad;   /* an average counts padding */
+    int64_t divisor; /* of an average; INT64_MIN: the number of elements of the window */
 };
 
 static void row(tn_ints given, int32_t dims, int64_t otherwise, int64_t *out)
@@ -62,7 +62,7 @@ static void lay_out(struct pool *p, const tn_view *image, const tn_view *result,
     }
 }
 
-/* The part [from, to) of window `i` that is inside, by its members. */
+/* Sets [*from, *to) to the elements of window `i` in dimension d that are inside of the image. */
 static void inside(const struct pool *p, int32_t d, int64_t i, int64_t *from, int64_t *to)
 {
     int64_t first = i * p->stride[d] - p->padding[d], step = p->dilation[d];
@@ -72,6 +72,7 @@ static void inside(const struct pool *p, int32_t d, int64_t i, int64_t *from, in
         *to = p->kernel[d];
 }
 
+/* Returns the divisor of the average of window `at`. */
 static double share_of(const struct pool *p, const int64_t *at)
 {
     double count = 1;
@@ -86,6 +87,8 @@ static double share_of(const struct pool *p, const int64_t *at)
     return count;
 }
 
+/* Loops over the windows `at` of a plane; over the elements (k0, k1, k2) of a window that are
+ * inside of the image. */
 #define EACH_WINDOW                                                                                \
     int64_t at[DIMS];                                                                              \
     for (at[0] = 0; at[0] < p->count[0]; at[0]++)                                                  \
@@ -106,7 +109,8 @@ static double share_of(const struct pool *p, const int64_t *at)
     (MEMBER(0, k0) * p->image_step[0] + MEMBER(1, k1) * p->image_step[1] +                         \
      MEMBER(2, k2) * p->image_step[2])
 
-/* The position in dimension d that is nearest to a window in the padding. */
+/* Returns the coordinate in dimension d inside of the image that is nearest to window `at`, for a
+ * window that is all padding. */
 static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
 {
     int64_t near = at[d] * p->stride[d] - p->padding[d];
@@ -138,7 +142,7 @@ typedef int64_t index_f64;
 
 /* ---- planes ---- */
 
-/* The plane `index` of a view, NULL for none. */
+/* Returns the address of plane `index` of a view; NULL if the view is NULL. */
 static void *plane_of(const tn_view *view, int64_t index)
 {
     if (!view)
@@ -182,7 +186,8 @@ static tn_status run_max_pool(const tn_call *call)
     return planes(&p, max_f32, max_f64);
 }
 
-/* Image and indices have the channels last and gy has not: gy is copied to that layout first. */
+/* The gradient of max_pool if image and indices have the channels last and gy does not: gy is first
+ * copied to that layout. */
 static tn_status turned_grad(struct pool *p, const tn_view *gy)
 {
     int64_t strides[TN_MAX_DIMS];
@@ -217,7 +222,7 @@ static tn_status run_max_pool_grad(const tn_call *call)
         return status;
     if (channels_last(&p))
         return side_grad(&p);
-    p.result = places; /* are the channels last if gy has the layout of the indices? */
+    p.result = places; /* asks whether all would be channels last if gy had the indices' layout */
     if (channels_last(&p) && tn__span_view_count(gy) > 0)
         return turned_grad(&p, gy);
     p.result = gy;

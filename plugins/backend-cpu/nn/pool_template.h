@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pooling of a plane and of rows with the channels last, for one type. */
+ * Pooling of planes, and of rows of windows with the channels last, for type T. */
 
 /* ---- planes: one image, one channel ---------------------------------------------------------- */
 
@@ -17,12 +17,12 @@ static tn_status NAME(max)(const struct pool *p, void *image, void *result, int6
             T value = x[IN_IMAGE];
             if (value > best || value != value || place < 0) {
                 if (place >= 0 && best != best)
-                    continue; /* the first NaN stays */
+                    continue; /* best is NaN: the first NaN of a window is the maximum */
                 best = value;
                 place = (MEMBER(0, k0) * p->size[1] + MEMBER(1, k1)) * p->size[2] + MEMBER(2, k2);
             }
         }
-        if (place < 0) /* the whole window is in the padding: the nearest position */
+        if (place < 0) /* the whole window is padding: the index is that of the nearest element */
             for (int32_t d = 0; d < DIMS; d++)
                 place = (place < 0 ? 0 : place) * p->size[d] + nearest(p, at, d);
         y[PLACE(p->result_step)] = best;
@@ -76,7 +76,8 @@ static tn_status NAME(max_grad)(const struct pool *p, void *image, void *result,
 
 /* ---- channels last --------------------------------------------------------------------------- */
 
-/* A NaN is largest, and the first stays. */
+/* Updates the maxima `best` of n channels, and their indices `place`, with the elements x at index
+ * `at`. NaN is larger than any number, and the first NaN stays. */
 static void NAME(side_max)(int64_t n, const T *x, int64_t at, T *best, NAME(index) * place)
 {
     const NAME(index) here = (NAME(index))at;
@@ -136,7 +137,7 @@ static tn_status NAME(side_max_rows)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Pieces are WIDE channels of an image. */
+/* Adds gy to gx at the indices of the maxima. A piece is WIDE channels of one image. */
 static tn_status NAME(side_grad)(void *user, int64_t begin, int64_t end)
 {
     const struct pool *p = user;

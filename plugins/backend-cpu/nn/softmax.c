@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and their derivatives, one row along the dimension at a time. A row that is
- * not contiguous, or of another dtype, goes through a buffer; when the dimension is strided, many
- * rows are computed together. */
+ * softmax, log_softmax and their gradients. A row is a line along the dimension of the operator.
+ * Rows are computed one at a time, through a buffer if the row is not contiguous or must be
+ * converted. If the dimension is strided, many neighbouring rows are computed together. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
@@ -11,12 +11,12 @@
 enum { GRAIN = 8192 };
 
 struct job {
-    struct tn__span rows; /* operands: y, then the inputs; the dimension left out */
+    struct tn__span rows; /* operands: y, then the inputs, without the operator's dimension */
     int64_t n;            /* length of a row */
     int64_t step[3];      /* of y and the inputs along the row, in bytes */
     enum tn__ct ct;
     int32_t inputs;
-    bool converted; /* an operand has another type */
+    bool converted; /* an operand does not have the compute type */
     tn_dtype dtype[3];
     int64_t item[3]; /* bytes of an element */
     void (*run)(const struct job *job, const void *const *in, void *out);
@@ -56,7 +56,7 @@ static void row_softmax_grad(const struct job *job, const void *const *in, void 
 
 struct rows {
     const struct job *job;
-    char *buffer[3]; /* NULL: the operand's rows can be used where they are */
+    char *buffer[3]; /* NULL: the operand's rows are used in place */
 };
 
 static void each_row(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -80,10 +80,11 @@ static void each_row(void *user, int64_t n, char *const *at, const int64_t *stri
 
 /* ---- strided rows --------------------------------------------------------------------------- */
 
-/* When the softmax dimension is strided, blocks of neighbouring rows are computed together, line by
- * line: few enough that a block stays in the cache. */
+/* If the dimension is strided, neighbouring rows are columns in memory. A block of LEAST to MOST of
+ * them is computed together, line by line. A block should fit into CACHE bytes, and there should be
+ * PIECES blocks for the threads. */
 enum { MOST = TN__SOFTMAX_COLUMNS, LEAST = 64, CACHE = 1 << 18, PIECES = 4 };
-enum { TALL = 8192 }; /* a block of longer rows no longer fits in cache */
+enum { TALL = 8192 }; /* a converted block of longer rows does not fit into the cache */
 
 static int64_t block_width(const struct job *job)
 {
@@ -94,6 +95,7 @@ static int64_t block_width(const struct job *job)
     return wide < LEAST ? LEAST : wide > MOST ? MOST : wide;
 }
 
+/* Returns whether neighbouring rows are contiguous columns in all operands. */
 static bool upright(const struct job *job)
 {
     int32_t inner = job->rows.ndim - 1;
@@ -109,10 +111,10 @@ static bool upright(const struct job *job)
 struct block {
     const struct job *job;
     int64_t wide, size;
-    int64_t step[3]; /* from line to line, of y and the inputs */
+    int64_t step[3]; /* bytes from line to line, of y and the inputs */
 };
 
-/* The block of operand k in the compute type. */
+/* Converts a block of operand k to the compute type. */
 static void load_lines(const struct block *block, int32_t k, const char *from, char *to)
 {
     const struct job *job = block->job;
@@ -172,7 +174,7 @@ static tn_status upright_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* ---- one after another ----------------------------------------------------------------------- */
+/* ---- one row at a time ----------------------------------------------------------------------- */
 
 static tn_status part(void *user, int64_t begin, int64_t end)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Activations and their derivatives times a gradient, element by element. */
+ * Activations, and gradients through activations, element by element. The formula of an activation
+ * is a row in base/activation_list.h; this file has the kernels that need more than a row. */
 #include <string.h>
 
 #include "op/elementwise.h"
@@ -17,7 +18,7 @@ static tn_status run_gelu_grad(const tn_call *call)
     return tn__elementwise_run(call, tanh ? TN__EW_gelu_tanh_grad : TN__EW_gelu_grad, 2, NULL);
 }
 
-/* in[0] sigmoid(in[1]) of the two halves. */
+/* Computes a * sigmoid(b), where a and b are the two halves of x along dim. */
 static tn_status run_glu(const tn_call *call)
 {
     const tn_view *x = call->in[0];
@@ -33,7 +34,8 @@ static tn_status run_glu(const tn_call *call)
     return tn__elementwise_run(&halves, TN__EW_glu, 2, NULL);
 }
 
-/* The weight is one number or one per index of dimension 1. */
+/* The weight has one element, or one for each index of dimension 1; then it is viewed with a shape
+ * that broadcasts to x. */
 static tn_status run_prelu(const tn_call *call)
 {
     const tn_view *x = call->in[0];
@@ -56,11 +58,11 @@ static tn_status run_prelu(const tn_call *call)
     return tn__elementwise_run(&aligned, TN__EW_prelu, 2, NULL);
 }
 
-/* ---- the options of a row as numbers --------------------------------------------------------- */
+/* ---- conversion of options to the numbers p, q, r -------------------------------------------- */
 
 #define SELU_ALPHA 1.6732632423543772848170429916717
 #define SELU_SCALE 1.0507009873554804934193349852946
-typedef void tn_relu6_options, tn_selu_options; /* none */
+typedef void tn_relu6_options, tn_selu_options; /* these operators have no options */
 
 #define FILL(name, ...)                                                                            \
     static void fill_##name(const tn_call *call, double *numbers)                                  \

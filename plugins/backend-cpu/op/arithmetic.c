@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic and functions of one and two numbers, element by element. */
+ * Arithmetic and mathematical functions of one or two tensors, element by element. */
 #include <string.h>
 
 #include "op/elementwise.h"
@@ -10,12 +10,12 @@ static bool is_one(const tn_scalar *alpha)
     return alpha->kind == TN_SCALAR_INT ? alpha->as.i == 1 : tn_scalar_as_float(*alpha) == 1;
 }
 
-/* y = a + sign alpha b */
+/* Computes y = a + sign * alpha * b. */
 static tn_status scaled(const tn_call *call, tn_scalar alpha, int sign)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
     double number = tn__elementwise_number(dtype, alpha);
-    if (dtype == TN_BOOL) /* as in PyTorch it has the result's type */
+    if (dtype == TN_BOOL) /* as in PyTorch, alpha is converted to the result's dtype */
         number = tn__elementwise_number(dtype, tn_scalar_int(tn_scalar_as_float(alpha) != 0));
     else if (sign < 0 && !((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)))
         number = tn__elementwise_number(
@@ -39,7 +39,8 @@ static tn_status run_sub(const tn_call *call)
                          : scaled(call, *alpha, -1);
 }
 
-/* Complex numbers are multiplied with real ones here; the others are decomposed. */
+/* The loops multiply complex elements by a real number only. Declines a `scalar` with an imaginary
+ * part; such calls are decomposed. */
 static bool supports_real(const tn_scalar *scalar, const char *name, char *reason, size_t size)
 {
     if (tn_scalar_imag(*scalar) == 0)
@@ -80,7 +81,7 @@ static void find_zero(void *user, int64_t n, char *const *at, const int64_t *str
     }
 }
 
-/* Whole numbers cannot be divided by zero. */
+/* Returns an error if b is a tensor of integers and contains a zero. */
 static tn_status check_divisor(const tn_call *call)
 {
     const tn_view *b = call->in[1];
@@ -103,7 +104,8 @@ static tn_status check_divisor(const tn_call *call)
             found = number == 0;
         }
     }
-    return found ? tn_fail(TN_ERR_RUNTIME, "%s: ZeroDivisionError: b: zero in %s; expected none",
+    return found ? tn_fail(TN_ERR_RUNTIME,
+                           "%s: ZeroDivisionError: b: contains a zero, got %s; expected none",
                            call->op, tn_dtype_name(dtype))
                  : TN_OK;
 }
@@ -139,7 +141,7 @@ static tn_status run_pow_scalar(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_cube, 1, NULL);
 }
 
-/* ---- options as numbers ---------------------------------------------------------------------- */
+/* ---- conversion of options to the number p --------------------------------------------------- */
 
 static void fill_add_scalar(const tn_call *call, double *numbers)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bitwise operators of integers and booleans. Dense tensors of one layout are processed as bytes,
- * whatever the dtype; others by the loops of elementwise.c. */
+ * Bitwise operators on integers and booleans. If all tensors are contiguous and of one shape, their
+ * memory is processed as bytes, whatever the dtype; otherwise the loops of elementwise.c run. */
 #include <string.h>
 
 #include "op/elementwise.h"
@@ -23,7 +23,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Whether all views have one shape and are dense and row-major. */
+/* Returns whether all views have one shape and are contiguous in row-major order. */
 static bool all_packed(const tn_call *call, int64_t *bytes)
 {
     const tn_view *y = call->out[0];
@@ -80,7 +80,7 @@ static tn_status run_bitwise_xor(const tn_call *call)
 static tn_status elementwise_not(const tn_call *call)
 {
     bool truth = tn_view_dtype(call->in[0]) == TN_BOOL;
-    return tn__elementwise_run(call, truth ? TN__EW_logical_not : TN__EW_bitwise_not, 1, NULL);
+    return tn__elementwise_run(call, truth ? TN__EW_bitwise_not_bool : TN__EW_bitwise_not, 1, NULL);
 }
 
 static tn_status run_bitwise_not(const tn_call *call)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparisons, bounds and replacement of NaN, element by element. */
+ * Comparisons, maximum and minimum, clamp and nan_to_num, element by element. */
 #include <math.h>
 
 #include "op/elementwise.h"
 
-/* Without another value, an infinity is replaced by the largest number of the dtype. */
+/* Options that are not given are NaN. Then NaN is replaced by 0, and an infinity by the largest
+ * finite number of the dtype, with its sign. */
 static tn_status run_nan_to_num(const tn_call *call)
 {
     const tn_nan_to_num_options *o = call->options;
@@ -19,10 +20,10 @@ static tn_status run_nan_to_num(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_nan_to_num, 1, numbers);
 }
 
-/* ---- options as numbers ---------------------------------------------------------------------- */
+/* ---- conversion of options to the numbers p, q ----------------------------------------------- */
 
-/* A bound as loops take it: of integers the bits of an int64, and the largest or smallest of them
- * where none is given; of floats a NaN is not a bound. */
+/* Returns a bound of clamp in the form that the loops expect. A bound that is not given is NaN. For
+ * floats it stays NaN; for integers it becomes `none`, as the bits of an int64. */
 static double bound(tn_dtype dtype, tn_scalar scalar, int64_t none)
 {
     bool given = tn_scalar_as_float(scalar) == tn_scalar_as_float(scalar);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Complex numbers: their inner loops, compiled once for all instruction sets, and the operators
- * that make them of real numbers. */
+ * Complex numbers: their inner loops, which are compiled once, not for each instruction set, and
+ * the operators complex, conj and abs. */
 #include <string.h>
 #include <tgmath.h>
 
@@ -70,7 +70,8 @@ tn__ew_loop *const tn__complex_loops[TN__EW_COUNT][2] = {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The real or imaginary parts of complex numbers as numbers of their own. */
+/* Returns a view of the real parts (which = 0) or imaginary parts (1) of a complex view. `strides`
+ * is memory for its strides. */
 static tn_view part_of(const tn_view *view, int which, int64_t *strides)
 {
     tn_view part = *view;

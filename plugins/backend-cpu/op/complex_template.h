@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operations on complex numbers of one type; <tgmath.h> chooses the functions. */
+ * Elementwise operations on complex numbers of type T, whose parts have type REAL; <tgmath.h>
+ * selects the functions for the type. */
 
 typedef T NAME(formula)(T a, T b, REAL p);
 static inline void NAME(loop)(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa,
@@ -15,8 +16,8 @@ static inline void NAME(loop)(int64_t n, char *yp, int64_t sy, const char *ap, i
     }
 }
 
-/* Unlike the C library, without a special case for infinities, which costs a call; PyTorch has
- * none. */
+/* Multiplies two complex numbers. C's operator * calls a function that treats infinities specially;
+ * this is slower, and PyTorch does not do so either. */
 static inline T NAME(product)(T a, T b)
 {
     REAL x = creal(a), y = cimag(a), u = creal(b), v = cimag(b), parts[2];

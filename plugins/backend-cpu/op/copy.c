@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies between layouts and dtypes, fill, flip, and the derivative of narrow. */
+ * Copies between layouts and dtypes, and the operators copy, fill, flip and narrow_grad. */
 #include <string.h>
 
 #include "base/span.h"
@@ -12,14 +12,14 @@ enum { GRAIN = 24576 };
 struct job {
     struct tn__span span; /* operands: to, from */
     int64_t item;
-    tn__load *load; /* both NULL: same type, bytes move */
+    tn__load *load; /* load and store are NULL if both views have the same dtype */
     tn__store *store;
-    bool whole;    /* the loaded numbers are the result */
-    int64_t given; /* the size of source elements of the compute type; 0: other elements */
-    _Alignas(16) char value[16];
+    bool whole;    /* `to` has the compute type, so that loaded numbers need no store */
+    int64_t given; /* the element size of `from` if it has the compute type; otherwise 0 */
+    _Alignas(16) char value[16]; /* fill: the element */
 };
 
-/* ---- same type ------------------------------------------------------------------------------- */
+/* ---- without conversion ---------------------------------------------------------------------- */
 
 #define MOVE(T)                                                                                    \
     for (int64_t i = 0; i < n; i++) {                                                              \
@@ -28,7 +28,8 @@ struct job {
         memcpy(at[0] + i * stride[0], &x, sizeof x);                                               \
     }
 
-/* One element repeated, or a reversed row. */
+/* Fast ways to write n contiguous elements: repeats one element (stride 0), or copies a contiguous
+ * row in reverse order. Returns false if neither applies. */
 static bool move_specially(int64_t item, int64_t n, char *const *at, const int64_t *stride)
 {
     if (stride[1] == 0) {
@@ -68,7 +69,7 @@ static void move(void *user, int64_t n, char *const *at, const int64_t *stride)
     }
 }
 
-/* ---- from one type to another ---------------------------------------------------------------- */
+/* ---- with conversion from one dtype to another ----------------------------------------------- */
 
 static void convert(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
@@ -120,8 +121,8 @@ static inline void turn_four(char *to, int64_t sy, const char *from, int64_t sx)
 void tn__copy_transpose_4(int64_t rows, int64_t columns, char *y, int64_t sy, const char *x,
                           int64_t sx)
 {
-    /* Where rows of y are close to each other, a line of x is read whole: lines that are a power of
-     * two apart would evict it. */
+    /* If rows of y are close together, 16 elements of each line of x, a whole cache line, are read
+     * at a time: lines of x a power of two apart would evict each other between two reads. */
     const int64_t deep = sy <= 4 * TILE && sy > 0 ? 16 : 4, whole = rows / 4 * 4;
     for (int64_t j0 = 0; j0 < whole; j0 += deep) {
         const int64_t end = j0 + deep < whole ? j0 + deep : whole;
@@ -146,7 +147,8 @@ void tn__copy_transpose_8(int64_t rows, int64_t columns, char *y, int64_t sy, co
             memcpy(y + j * sy + i * 8, x + i * sx + j * 8, 8);
 }
 
-/* The last two dimensions of the span are y[j][i] and x[i][j]; pieces are rows of tiles. */
+/* Copies pieces [begin, end) of a transposition. The last two dimensions of the span are y[j][i]
+ * and x[i][j]; a piece is TILE rows of y. */
 static tn_status tiles_part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -175,7 +177,8 @@ static tn_status tiles_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Whether the rows of `to` are the columns of `from`; then these two dimensions come last. */
+/* Returns whether the copy is a transposition: `to` is contiguous along one dimension, `from` along
+ * another. If so, makes these two dimensions the last ones of the span. */
 static bool transposed(struct job *job)
 {
     struct tn__span *span = &job->span;
@@ -229,7 +232,8 @@ static tn_status run_copy(const tn_call *call)
     return tn__copy_views(call->out[0], call->in[0]);
 }
 
-/* The same elements, some dimensions walked from their end. */
+/* Copies a view of x whose strides are negative, and which begins at the last index, in the flipped
+ * dimensions. */
 static tn_status run_flip(const tn_call *call)
 {
     const tn_flip_options *o = call->options;
@@ -249,7 +253,7 @@ static tn_status run_flip(const tn_call *call)
     return tn__copy_views(call->out[0], &back);
 }
 
-/* ---- one value everywhere -------------------------------------------------------------------- */
+/* ---- fill ------------------------------------------------------------------------------------ */
 
 static void set(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
@@ -278,7 +282,7 @@ static tn_status set_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* One element of `dtype` at `to`. */
+/* Stores `value`, converted to `dtype`, at `to`. */
 static void store_number(tn_dtype dtype, tn_scalar value, char *to)
 {
     double parts[2] = { tn_scalar_as_float(value), tn_scalar_imag(value) };
@@ -289,11 +293,11 @@ static void store_number(tn_dtype dtype, tn_scalar value, char *to)
     else if (dtype == TN_BOOL)
         whole = whole != 0;
     if (dtype == TN_F32 && value.kind == TN_SCALAR_INT)
-        parts[0] = (double)(float)value.as.i; /* rounded once */
+        parts[0] = (double)(float)value.as.i; /* through float64 it would be rounded twice */
     if (TN_MASK_COMPLEX & TN_BIT(dtype))
         tn__dtype_store(TN__C128, dtype)(1, parts, to, 0);
     else if ((TN_MASK_FLOAT & TN_BIT(dtype)) || (dtype == TN_U64 && inexact) ||
-             (dtype != TN_BOOL && tn_dtype_size(dtype) == 1)) /* float8, too */
+             (dtype != TN_BOOL && tn_dtype_size(dtype) == 1)) /* float8 is not in TN_MASK_FLOAT */
         tn__dtype_store(TN__F64, dtype)(1, parts, to, 0);
     else
         tn__dtype_store(TN__I64, dtype)(1, &whole, to, 0);

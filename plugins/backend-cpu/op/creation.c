@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors given by a formula: evenly spaced numbers, one-hot vectors, the identity, triangles. */
+ * Tensors given by a formula: arange, linspace, one_hot, eye, tril, triu. */
 #include <string.h>
 
 #include "base/span.h"
@@ -9,15 +9,15 @@
 
 enum { GRAIN = 16384, TRIANGLE_GRAIN = 32768 };
 
-/* ---- equal steps ----------------------------------------------------------------------------- */
+/* ---- arange and linspace --------------------------------------------------------------------- */
 
-/* Element i is start + i step, from `turn` on end - (count - 1 - i) step. */
+/* Element i is start + i * step if i < turn, otherwise end - (count - 1 - i) * step. */
 struct steps {
     const tn_view *y;
     double start, end, step;
-    int64_t first, pace; /* the same for whole numbers */
+    int64_t first, pace; /* start and step for integers */
     int64_t turn;
-    bool whole;
+    bool whole; /* y is a tensor of integers */
     tn__store *store;
 };
 
@@ -70,7 +70,7 @@ static tn_status run_arange(const tn_call *call)
     return write_steps(&s);
 }
 
-/* The second half from the end, so that this is met exactly. */
+/* The second half is computed backwards from the end, so that the last element is exactly `end`. */
 static tn_status run_linspace(const tn_call *call)
 {
     const tn_linspace_options *o = call->options;
@@ -82,14 +82,14 @@ static tn_status run_linspace(const tn_call *call)
     return write_steps(&s);
 }
 
-/* ---- ones where an index points -------------------------------------------------------------- */
+/* ---- one_hot --------------------------------------------------------------------------------- */
 
 static bool supports_one_hot(const tn_call *call, char *reason, size_t size)
 {
     const tn_view *x = call->in[0];
     if (tn_view_dtype(x) == TN_I64 && tn__span_view_dense(x) && tn__span_view_count(x) > 0)
         return true;
-    tn_snprint(reason, size, "index: expected contiguous int64");
+    tn_snprint(reason, size, "x: expected a contiguous, non-empty tensor of int64");
     return false;
 }
 
@@ -141,7 +141,7 @@ static tn_status run_one_hot(const tn_call *call)
     return n <= grain ? ones_part(&ones, 0, n) : tn_parallel_for(n, grain, ones_part, &ones);
 }
 
-/* ---- triangles and ones on the diagonal ------------------------------------------------------ */
+/* ---- tril, triu, eye ------------------------------------------------------------------------- */
 
 struct triangle {
     const tn_view *y, *x;
@@ -149,7 +149,8 @@ struct triangle {
     bool upper;
 };
 
-/* Row `index` of all: the columns [from, to) are x's, the others 0. */
+/* Computes rows [begin, end), counted over all matrices. In each row, columns [from, to) are copied
+ * from x and the others are 0. */
 static tn_status triangle_part(void *user, int64_t begin, int64_t end)
 {
     const struct triangle *t = user;

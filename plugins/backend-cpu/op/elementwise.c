@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operators: any strides, broadcasting by stride 0, in place; operands of other dtypes
- * are converted in chunks. */
+ * Elementwise operators for any strides and dtypes; the result may be written over an operand.
+ * Broadcast operands have stride 0. Operands that do not have the compute type are converted in
+ * chunks. */
 #include <string.h>
 
 #include "op/elementwise.h"
 #include "simd/simd.h"
 
-/* With fewer elements only the calling thread works; more are divided into pieces of half as many,
- * so that two threads share three times as many evenly. */
+/* Up to this many elements are computed by the calling thread alone. More elements are divided into
+ * pieces of half this size, because smaller pieces divide more evenly among the threads. */
 enum { GRAIN_CHEAP = 32768, GRAIN_COSTLY = 16384 };
 
 static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
@@ -18,15 +19,15 @@ static inline tn__ew_loop *find_loop(enum tn__ew op, enum tn__ct ct)
     return tn__loop_of(op, ct);
 }
 
-/* ---- any layout and type --------------------------------------------------------------------- */
+/* ---- any layout and dtype -------------------------------------------------------------------- */
 
 struct job {
     struct tn__span span;
     tn__ew_loop *loop;
     const double *numbers;
-    int64_t size;      /* of a number of the compute type */
-    tn__load *load[2]; /* NULL: the operand has the compute type */
-    tn__store *store;  /* the same for the result */
+    int64_t size;      /* bytes of a number of the compute type */
+    tn__load *load[2]; /* NULL: the operand needs no conversion */
+    tn__store *store;  /* NULL: the result needs no conversion */
     int32_t inputs;
 };
 
@@ -37,7 +38,8 @@ static void direct(void *user, int64_t n, char *const *at, const int64_t *stride
     job->loop(n, at[0], stride[0], at[1], stride[1], at[b], stride[b], job->numbers);
 }
 
-/* Operands of another dtype than the compute type, through buffers. */
+/* Computes n elements if at least one operand or the result is converted, chunk by chunk through
+ * buffers. */
 static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
@@ -73,8 +75,8 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* For float16 and bfloat16 operands that are contiguous or have stride 0: a loop without a buffer,
- * if there is one. */
+/* Returns the loop that computes without buffers if all operands are float16 or all are bfloat16,
+ * and contiguous or of stride 0. Returns NULL if they are not, or if `op` has no such loop. */
 static tn__ew_loop *narrow_loop(const tn_call *call, enum tn__ew op, const struct tn__span *span)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
@@ -88,8 +90,8 @@ static TN_ATTR(noinline) tn_status
     run_any(const tn_call *call, enum tn__ew op, int32_t inputs, const double *numbers)
 {
     tn_dtype dtype = tn_view_dtype(call->out[0]);
-    /* Comparisons are computed in the inputs' type. All others in the result's, such as a sum of
-     * integers and a number that is not an integer (add_scalar). */
+    /* Comparisons are computed in the dtype of the inputs, all other operations in the dtype of the
+     * result: add_scalar of integers and a float has a float result. */
     bool compares = op >= TN__EW_eq && op <= TN__EW_ge;
     enum tn__ct ct = tn__dtype_ct(compares ? tn_view_dtype(call->in[0]) : dtype);
     struct job job = { .loop = find_loop(op, ct),
@@ -117,10 +119,10 @@ static TN_ATTR(noinline) tn_status
     return tn_parallel_for(job.span.count, grain / 2, part, &job);
 }
 
-/* ---- the frequent case: float32 or float64, one shape, no gaps ------------------------------- */
+/* ---- the frequent case: float32 or float64, one shape, contiguous ---------------------------- */
 
-/* Number of elements when y, a and b have one shape, one type and one dense row-major layout; -1
- * otherwise. */
+/* Returns the number of elements if y, a and b have one shape and dtype and are contiguous in
+ * row-major order; -1 otherwise. */
 static inline int64_t same_dense(const tn_view *y, const tn_view *a, const tn_view *b)
 {
     int32_t ndim = y->ndim;

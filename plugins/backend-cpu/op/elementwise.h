@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operators: one engine for all layouts and dtypes, and rows for tables of kernels. */
+ * Elementwise operators: the functions that run an operation on any layout and dtype, and macros
+ * for the rows of kernel tables. */
 #ifndef TN_BACKEND_CPU_OP_ELEMENTWISE_H
 #define TN_BACKEND_CPU_OP_ELEMENTWISE_H
 
@@ -10,15 +11,17 @@
 #include "base/kernel.h"
 #include "base/span.h"
 
-/* The data of a kernel: its operation, its number of inputs, and how its options become numbers. */
+/* The data of an elementwise kernel. */
 struct tn__ew_row {
     enum tn__ew op;
     int32_t inputs;
-    void (*fill)(const tn_call *call, double *numbers); /* NULL: no options */
+    /* Computes the numbers p, q, r of the operation from the options; NULL: no options. */
+    void (*fill)(const tn_call *call, double *numbers);
 };
 
-/* A number as the loops for `dtype` take it: of integers the bits of an int64. An integer is
- * rounded to float32 once. */
+/* Returns `scalar` in the form that the loops for `dtype` expect: a float64, or for integer dtypes
+ * the bits of an int64. An integer for a loop in float32 is rounded to float32 here, because a
+ * conversion through float64 would round twice. */
 static inline double tn__elementwise_number(tn_dtype dtype, tn_scalar scalar)
 {
     double real = tn_scalar_as_float(scalar);
@@ -31,10 +34,10 @@ static inline double tn__elementwise_number(tn_dtype dtype, tn_scalar scalar)
     return real;
 }
 
-/* A kernel's function, which reads its row. */
+/* The run function of elementwise kernels: computes the operation in the kernel's row. */
 tn_status tn__elementwise(const tn_call *call);
-/* out[0] = op(in[0], in[1]) of one or two inputs; out[0] may be one of them. `numbers` has three
- * elements; NULL: zeros. */
+/* Computes out[0] = op(in[0], in[1]), or op(in[0]) if `inputs` is 1. out[0] may be one of the
+ * inputs. `numbers` has p, q and r; NULL means zeros. */
 tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t inputs,
                               const double *numbers);
 
@@ -50,10 +53,10 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 1, NULL)
 #define TN__BINARY_KERNEL(op, dtypes, which)                                                       \
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 2, NULL)
-/* With options, which fill_OP turns into numbers. */
+/* A kernel with options, which fill_OP converts to numbers. */
 #define TN__UNARY_KERNEL_OPTIONS(op, dtypes, which)                                                \
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 1, fill_##op)
-/* The same, declining what `supports_` does. */
+/* A kernel with options, and with the function `supports_`, which can decline a call. */
 #define TN__UNARY_KERNEL_SUPPORTS(op_, dtypes_, which, supports_)                                  \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
@@ -66,8 +69,8 @@ tn_status tn__elementwise_run(const tn_call *call, enum tn__ew op, int32_t input
 #define TN__BINARY_KERNEL_OPTIONS(op, dtypes, which)                                               \
     TN__ELEMENTWISE_KERNEL(op, dtypes, tn__elementwise, which, 2, fill_##op)
 
-/* Whether every operand of a span of float16 or bfloat16 is contiguous or has stride 0, and the
- * result is contiguous. */
+/* Returns whether, along the last dimension of a span of float16 or bfloat16, the result is
+ * contiguous and every operand is contiguous or has stride 0. */
 static inline bool tn__float16_contiguous(const struct tn__span *span)
 {
     bool contiguous = true;

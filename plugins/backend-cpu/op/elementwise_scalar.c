@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions computed one element at a time, the same code for all instruction sets: quotients,
- * remainders and powers of integers, hypotenuses by the C library. */
+ * Loops that compute one element at a time, compiled once, not for each instruction set: division,
+ * remainders and powers of integers, and functions of the C library. */
 #include <math.h>
 
 #include "simd/simd.h"
@@ -17,9 +17,21 @@
         }                                                                                          \
     }
 
-/* ---- whole numbers --------------------------------------------------------------------------- */
+#define UNARY(name, T, expr)                                                                       \
+    static void name(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa, const char *bp,  \
+                     int64_t sb, const double *numbers)                                            \
+    {                                                                                              \
+        (void)bp, (void)sb, (void)numbers;                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const T a = *(const T *)(const void *)(ap + i * sa);                                   \
+            *(T *)(void *)(yp + i * sy) = (T)(expr);                                               \
+        }                                                                                          \
+    }
 
-/* Kernels have refused zeros; the smallest number over -1 wraps around. */
+/* ---- integers -------------------------------------------------------------------------------- */
+
+/* Divides without undefined behaviour. The kernels have returned an error for b = 0 already.
+ * INT64_MIN / -1, which overflows, wraps around to INT64_MIN. */
 static inline int64_t quotient_of(int64_t a, int64_t b)
 {
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
@@ -54,9 +66,76 @@ BINARY(remainder_i64, int64, remainder_of(a, b))
 BINARY(fmod_i64, int64, rest_of(a, b))
 BINARY(pow_i64, int64, power_of(a, b))
 
+/* Euclid's algorithm on absolute values; that of INT64_MIN wraps around to itself. */
+static inline int64_t divisor_of(int64_t a, int64_t b)
+{
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    while (y != 0) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return (int64_t)x;
+}
+BINARY(gcd_i64, int64, divisor_of(a, b))
+/* Bits that are shifted out are lost. The result is right for shorter dtypes, too: shifts from
+ * their number of bits on leave 0 or the sign in the bits that are stored. */
+BINARY(shift_left_i64, int64, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a << b))
+BINARY(shift_right_i64, int64, b<0 || b> 63 ? (a < 0 ? -1 : 0) : a >> b)
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+#define LN_2 0.69314718055994530942
+
+/* Returns the larger of a and b, NaN if either is NaN. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b != b ? b : a < b ? b : a;
+}
+static inline float largerf(float a, float b)
+{
+    return (float)larger(a, b);
+}
+
+/* |a - b|, and 0 if both are the same infinity. */
+static inline double apart(double a, double b)
+{
+    return a == b ? 0 : fabs(a - b);
+}
+static inline float apartf(float a, float b)
+{
+    return a == b ? 0 : fabsf(a - b);
+}
+
+/* lgamma() without its global variable, which threads would share. */
+static inline double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+static inline float log_gammaf(float x)
+{
+    int sign;
+    return lgammaf_r(x, &sign);
+}
+
 /* ---- the loops ------------------------------------------------------------------------------- */
 
-#define F_LOOPS(T, s, f) BINARY(hypot_##s, T, hypot##f(a, b))
+/* Defines the loops for a type T with the suffix s, whose functions in the C library have the
+ * suffix f. */
+/* clang-format off */
+#define F_LOOPS(T, s, f)                                                                           \
+    BINARY(hypot_##s, T, hypot##f(a, b))                                                           \
+    BINARY(xlogy_##s, T, a == 0 && b == b ? 0 : a * log##f(b))                                     \
+    BINARY(logaddexp_##s, T, larger##f(a, b) + log1p##f(exp##f(-apart##f(a, b))))                  \
+    BINARY(logaddexp2_##s, T,                                                                      \
+           larger##f(a, b) + log1p##f(exp2##f(-apart##f(a, b))) * (T)(1 / LN_2))                   \
+    UNARY(asinh_##s, T, asinh##f(a))                                                               \
+    UNARY(acosh_##s, T, acosh##f(a))                                                               \
+    UNARY(atanh_##s, T, atanh##f(a))                                                               \
+    UNARY(exp2_##s, T, exp2##f(a))                                                                 \
+    UNARY(lgamma_##s, T, log_gamma##f(a))
+/* clang-format on */
 F_LOOPS(float, f32, f)
 F_LOOPS(double, f64, )
 
@@ -70,5 +149,16 @@ tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1] = {
     [TN__EW_remainder] = { [TN__I64] = remainder_i64 },
     [TN__EW_fmod] = { [TN__I64] = fmod_i64 },
     [TN__EW_pow] = { [TN__I64] = pow_i64 },
+    [TN__EW_gcd] = { [TN__I64] = gcd_i64 },
+    [TN__EW_shift_left] = { [TN__I64] = shift_left_i64 },
+    [TN__EW_shift_right] = { [TN__I64] = shift_right_i64 },
     [TN__EW_hypot] = FLOATS(hypot),
+    [TN__EW_asinh] = FLOATS(asinh),
+    [TN__EW_acosh] = FLOATS(acosh),
+    [TN__EW_atanh] = FLOATS(atanh),
+    [TN__EW_exp2] = FLOATS(exp2),
+    [TN__EW_lgamma] = FLOATS(lgamma),
+    [TN__EW_xlogy] = FLOATS(xlogy),
+    [TN__EW_logaddexp] = FLOATS(logaddexp),
+    [TN__EW_logaddexp2] = FLOATS(logaddexp2),
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The indices of elements that are not zero: counted in pieces of the tensor, then written by the
- * same pieces, each after the results of the previous ones. */
+ * nonzero, the indices of elements that are not zero, in two passes over the same pieces of the
+ * tensor: the first counts the results of each piece, the second writes them, after the results of
+ * the previous pieces. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -11,18 +12,19 @@
 enum { PIECE = 32768 };
 
 struct job {
-    struct tn__span span; /* of x, in order */
+    struct tn__span span; /* of x, in row-major order */
     tn__load *load;
     enum tn__ct ct;
-    const tn_view *x, *y; /* y NULL: count */
-    int64_t *before;      /* of each piece: its number of results, then the number before it */
+    const tn_view *x, *y; /* y is NULL in the first pass */
+    int64_t *before; /* first the number of results of each piece, then that of all pieces before */
 };
 
 struct piece {
     const struct job *job;
-    int64_t at, found;
+    int64_t at, found; /* the next element of x, the next row of y */
 };
 
+/* Writes the index of element `at` of x to row `row` of y. */
 static void write_place(const struct job *job, int64_t at, int64_t row)
 {
     const tn_view *x = job->x, *y = job->y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers from Philox 4x32-10: element i in row-major order depends on seed, block and i
- * alone. */
+ * Random numbers from the generator Philox 4x32-10. Element i in row-major order depends only on
+ * the seed, the first block and i, not on the number of threads. */
 #include "base/kernel.h"
 #include "base/span.h"
 #include "simd/simd.h"
@@ -11,16 +11,16 @@ enum { GRAIN = 16384 };
 struct job {
     struct tn__span span; /* the result, in row-major order */
     enum tn__ct ct;
-    tn__store *store; /* NULL: the result has that type */
+    tn__store *store; /* NULL: the result has the compute type */
     int64_t item;
     uint64_t seed, block;
-    double p0, p1;
+    double p0, p1; /* low and high - low, or mean and standard deviation */
     bool normal;
 };
 
 struct piece {
     const struct job *job;
-    int64_t at; /* the next element */
+    int64_t at; /* the next element, in row-major order */
 };
 
 static void draw(const struct job *job, int64_t first, int64_t n, void *to)

@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * A random permutation: the indices of random keys, sorted. Keys are uniform, so the highest bits
- * of a key give its approximate position: it goes to one of many bins that fit into the first-level
- * cache, and each bin is sorted by the remaining bits. The order is that of a stable sort whatever
- * the pieces, because the index is below the key in the sorted number. */
+ * A random permutation: a random key is drawn for each index, and the indices are sorted by their
+ * keys. Keys are uniform, so the highest bits of a key give its approximate position. They select
+ * one of many bins, each small enough for the first-level cache, and each bin is sorted by the
+ * remaining bits. The numbers that are sorted have the index in their lowest bits, so equal keys
+ * keep their order, however the work is divided. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
 #include "simd/simd.h"
 
 enum {
-    CHUNK = 512, /* keys drawn at a time */
-    PIECE = 32768,
-    PIECES = 8,
-    KEY = 53,   /* bits of a key */
-    PLACE = 11, /* bits of an index that fits next to a whole key */
-    BYTES = 256,
-    GRAIN = 16384
+    CHUNK = 512,   /* keys drawn at a time */
+    PIECE = 32768, /* minimum number of keys of a piece */
+    PIECES = 8,    /* maximum number of pieces */
+    KEY = 53,      /* bits of a key */
+    PLACE = 11,    /* 64 - KEY: bits that are left for the index next to a whole key */
+    BYTES = 256,   /* values of a byte */
+    GRAIN = 16384  /* minimum number of keys to sort for one thread */
 };
 
 struct job {
     uint64_t seed, block;
     int64_t n, piece, pieces, bins;
-    int place, bin;  /* bits of an index and of a bin */
-    uint64_t *y;     /* the result; first keys, then a buffer for sorting */
-    uint64_t *dealt; /* keys without the bits of their bin, and indices */
-    int64_t *starts; /* [pieces][bins] counts, then the position of the next one */
-    int64_t *ends;   /* of bins */
+    int place, bin;  /* bits of an index, bits of the number of a bin */
+    uint64_t *y;     /* the result; before, memory for keys and then for sorting */
+    uint64_t *dealt; /* the bins: keys without the bits of their bin, and their indices */
+    int64_t *starts; /* [pieces][bins] number of keys, then the position for the next key */
+    int64_t *ends;   /* the end of each bin in `dealt` */
 };
 
+/* Draws the keys of pieces [begin, end), and counts how many belong to each bin. */
 static tn_status draw(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -51,6 +53,7 @@ static tn_status draw(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Copies the keys of pieces [begin, end), with their indices, to the bins. */
 static tn_status deal(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
@@ -66,7 +69,8 @@ static tn_status deal(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* By the two highest bytes; few keys share both, and these end up close to each other. */
+/* Sorts n numbers of `bits` bits: first a radix sort by the two highest bytes, then an insertion
+ * sort, which is fast because few numbers share both bytes. */
 static void sort_bin(int64_t n, int bits, uint64_t *x, uint64_t *room)
 {
     uint32_t high[BYTES] = { 0 }, low[BYTES] = { 0 }, h = 0, l = 0;

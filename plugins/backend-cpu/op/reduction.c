@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operators that reduce dimensions: what is reduced, and how results are finished. */
+ * The operators that reduce dimensions. Each describes its reduction in a struct tn__reduction,
+ * which reduction_strided.c carries out. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 enum { BYTES_GRAIN = 262144 };
 
-/* The dimensions of the option `dims`: all when there are none. */
+/* Sets goes[i] for each dimension in the option `dims`; for all dimensions if `dims` is empty. */
 static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
 {
     int32_t ndim = call->in[0]->ndim;
@@ -19,7 +20,7 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
         goes[i] = dims.count <= 0;
     for (int64_t k = 0; k < dims.count; k++) {
         int64_t dim = dims.at[k] < 0 ? dims.at[k] + ndim : dims.at[k];
-        if (ndim == 0) /* 0-d counts as one dimension: 0 and -1, which inference checked */
+        if (ndim == 0) /* for a 0-d tensor, dims 0 and -1 are allowed; shape inference checked it */
             continue;
         if (dim < 0 || dim >= ndim)
             return tn_fail(TN_ERR_INDEX,
@@ -30,7 +31,8 @@ static tn_status chosen(const tn_call *call, tn_ints dims, bool *goes)
     return TN_OK;
 }
 
-/* How many numbers make one result, and how many results there are. */
+/* Returns the number of elements that are reduced to one result; *results, unless NULL, is set to
+ * the number of results. */
 static int64_t members(const tn_view *x, const bool *goes, int64_t *results)
 {
     int64_t gone = 1, kept = 1;
@@ -49,7 +51,7 @@ static tn_status simple(const tn_call *call, enum tn__fold what, tn_ints dims)
     return status == TN_OK ? tn__reduction_strided(&r, call->in[0], call->out[0], goes) : status;
 }
 
-/* Real and imaginary parts are summed as numbers of their own. */
+/* Sums the real parts and the imaginary parts separately, as views of floats. */
 static tn_status sum_complex(const tn_view *x, const tn_view *y, const bool *goes)
 {
     struct tn__reduction r = { .what = TN__FOLD_SUM };
@@ -106,7 +108,7 @@ static tn_status run_prod(const tn_call *call)
     return simple(call, TN__FOLD_PROD, ((const tn_prod_options *)call->options)->dims);
 }
 
-/* ---- extremes -------------------------------------------------------------------------------- */
+/* ---- largest and smallest elements ----------------------------------------------------------- */
 
 static tn_status extreme(const tn_call *call, enum tn__fold what, tn_ints dims)
 {
@@ -145,7 +147,8 @@ static tn_status run_argmin(const tn_call *call)
 
 /* ---- in two passes --------------------------------------------------------------------------- */
 
-/* Two passes: first `from` is computed, then the result with it. */
+/* Reduces twice: `first` computes a number for each result (a mean, say), which `then` uses as its
+ * `from`. */
 static tn_status twice(const tn_call *call, const bool *goes, struct tn__reduction *first,
                        struct tn__reduction *then)
 {
@@ -196,7 +199,8 @@ static tn_status run_std(const tn_call *call)
     return spread(call, o->dims, o->correction, true);
 }
 
-/* The largest; 0 where it is infinite, so that infinities stay. */
+/* Returns the largest element, which logsumexp subtracts from all elements. If it is infinite,
+ * returns 0, because infinity - infinity would be NaN. */
 static double when_finite(const struct tn__reduction *r, double value, double from)
 {
     (void)r, (void)from;
@@ -253,7 +257,7 @@ static tn_status run_norm(const tn_call *call)
     return tn__reduction_strided(&r, call->in[0], call->out[0], goes);
 }
 
-/* ---- truth ----------------------------------------------------------------------------------- */
+/* ---- any and all ----------------------------------------------------------------------------- */
 
 static double is_any(const struct tn__reduction *r, double value, double from)
 {
@@ -267,7 +271,7 @@ static double is_all(const struct tn__reduction *r, double value, double from)
     return value == r->factor;
 }
 
-/* Rows of bytes 0 and 1. */
+/* The reductions any and all (if `all`) over contiguous rows of n bytes, each 0 or 1. */
 struct bytes {
     const char *x;
     char *y;
@@ -284,6 +288,8 @@ static tn_status bytes_part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Returns whether x is a contiguous tensor of bool whose last dimensions are reduced, so that each
+ * result comes from a contiguous row. */
 static bool in_rows(const tn_view *x, const tn_view *y, const bool *goes)
 {
     for (int32_t i = 1; i < x->ndim; i++)
@@ -300,7 +306,7 @@ static tn_status truth(const tn_call *call, tn_ints dims, bool all)
     tn_status status = chosen(call, dims, goes);
     if (status != TN_OK)
         return status;
-    if (dims.count == 0) /* not all of them, as PyTorch */
+    if (dims.count == 0) /* as in PyTorch, an empty list reduces no dimension here */
         memset(goes, 0, sizeof goes);
     int64_t n = members(x, goes, &kept);
     if (n > 0 && in_rows(x, y, goes)) {

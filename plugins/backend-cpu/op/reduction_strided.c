@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions over any dimensions of any layout. How elements are grouped depends on the shape and
- * the layout alone: the elements of a result are divided into stretches of SUPER, computed in
- * parallel; the results of the stretches are combined in order. */
+ * Reductions over any dimensions of any layout. The elements of a result are divided into stretches
+ * of about SUPER elements, which are computed in parallel; the results of the stretches are then
+ * combined in order. The stretches depend on shape and layout alone, not on the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "op/reduction.h"
 #include "simd/simd.h"
 
-/* The largest or smallest element and its index; NaN counts as both. */
+/* The combined elements, f for floats or i for integers. `at` is the index of the largest or
+ * smallest element, -1 before the first element. NaN counts as largest and as smallest. */
 struct extreme {
     double f;
     int64_t i;
@@ -18,32 +19,32 @@ struct extreme {
 };
 
 enum {
-    SUPER = 65536,  /* elements of one result that one piece of work takes */
+    SUPER = 65536,  /* elements of one result in a stretch */
     BLOCK = 4096,   /* elements that are converted or prepared at a time */
-    COLUMNS = 1024, /* neighbouring results that are computed together */
-    DEEP = 32,      /* rows of those that are read together */
-    PIECES = 8,     /* that a reduction of columns is cut into, if it is large */
-    GRAIN = 24576   /* elements that justify another thread */
+    COLUMNS = 1024, /* maximum number of neighbouring results that are computed together */
+    DEEP = 32,      /* rows of columns that one call of a loop adds */
+    PIECES = 8,     /* approximate number of pieces of a large reduction of columns */
+    GRAIN = 24576   /* minimum number of elements for one thread */
 };
 
-/* Dimensions that are kept and those that are reduced, as views of x: merged where possible. */
+/* A reduction, whose dimensions form two spans: the kept dimensions and the reduced dimensions. */
 struct job {
     const struct tn__reduction *r;
     tn_dtype from, to;
     enum tn__ct ct;     /* the compute type of the elements */
     int64_t item, size; /* bytes of an element of x, of a number of ct */
-    bool plain;         /* x has that type */
+    bool plain;         /* x has the compute type */
     tn__load *load;
-    struct tn__span kept; /* operand 0: y, 1: x */
-    struct tn__span gone; /* operand 0: x (base unused) */
-    int64_t supers;       /* pieces of a result */
-    int64_t super;
+    struct tn__span kept;    /* dimensions that are kept; operand 0: y, 1: x */
+    struct tn__span gone;    /* dimensions that are reduced; operand 0: x (base unused) */
+    int64_t supers;          /* stretches of a result */
+    int64_t super;           /* elements of a stretch */
     int64_t columns;         /* results computed together; 0: one at a time */
-    int64_t groups;          /* of kept results: kept.count, or blocks of columns */
-    struct extreme *partial; /* [supers][kept.count] or NULL when there is one piece */
+    int64_t groups;          /* number of results, or of blocks of columns */
+    struct extreme *partial; /* [supers][kept.count]; NULL if there is one stretch */
 };
 
-/* ---- putting results together ---------------------------------------------------------------- */
+/* ---- combining results ----------------------------------------------------------------------- */
 
 static void start(const struct job *job, struct extreme *at)
 {
@@ -52,7 +53,7 @@ static void start(const struct job *job, struct extreme *at)
     at->at = -1;
 }
 
-/* Adds the result of the elements that follow. */
+/* Combines `all` with `more`, the result of elements that follow those of `all`. */
 static void add_result(const struct job *job, struct extreme *all, const struct extreme *more)
 {
     bool whole = job->ct == TN__I64, better;
@@ -78,7 +79,7 @@ static void add_result(const struct job *job, struct extreme *all, const struct 
         *all = *more;
 }
 
-/* n contiguous numbers, the first of which has index `first`, added to `all`. */
+/* Combines `all` with n contiguous numbers, the first of which has index `first`. */
 static void take_block(const struct job *job, int64_t n, const void *x, int64_t first,
                        struct extreme *all)
 {
@@ -97,7 +98,7 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
             out.i = tn__simd.reduction->sum_i64(n, x);
         add_result(job, all, &out);
         return;
-    case TN__FOLD_SQUARES: /* BLOCK at a time: float32 lanes stay short */
+    case TN__FOLD_SQUARES: /* BLOCK at a time, because dot_f32 loses precision in long sums */
         for (int64_t at = 0; at < n; at += BLOCK) {
             int64_t count = n - at < BLOCK ? n - at : BLOCK;
             out.f = job->ct == TN__F32 ? (double)tn__simd.gemm->dot_f32(
@@ -119,21 +120,22 @@ static void take_block(const struct job *job, int64_t n, const void *x, int64_t 
         out.f = number.f;
     int64_t before = all->at;
     add_result(job, all, &out);
-    /* The index is searched only where it is needed. */
+    /* Only argmax and argmin search the index, and only if this block has a better element. */
     if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && all->at != before)
         all->at = first + tn__simd.reduction->find[job->ct](n, x, number);
     else if ((what == TN__FOLD_ARGMAX || what == TN__FOLD_ARGMIN) && before < 0)
         all->at = first;
 }
 
-/* ---- before folding -------------------------------------------------------------------------- */
+/* ---- changing elements before they are combined ---------------------------------------------- */
 
 #define TRUTHS(T)                                                                                  \
     for (int64_t i = 0; i < n; i++)                                                                \
     ((T *)to)[i] = ((const T *)x)[i] != 0
 
-/* The elements to reduce, of n contiguous ones: `x` itself, or what is written to `to`, which may
- * be x. `from` is one number (step 0) or n. */
+/* Applies r->before to n contiguous numbers at x. Returns x if nothing is to be done; otherwise
+ * writes the numbers to `to`, which may be x, and returns `to`. `from` is one number (step 0) or
+ * n numbers. */
 static const void *prepare(const struct job *job, int64_t n, const void *x, const void *from,
                            int64_t step, void *to)
 {
@@ -183,6 +185,7 @@ static void gather_run(void *user, int64_t n, char *const *at, const int64_t *st
     gather->to += n * gather->job->size;
 }
 
+/* Computes elements [begin, end) of one result, whose first element is at x. */
 static void take_stretch(const struct job *job, char *x, int64_t begin, int64_t end, double from,
                          struct extreme *all)
 {
@@ -236,7 +239,7 @@ static void write_result(const struct job *job, const struct extreme *all, int64
     }
 }
 
-/* The addresses of result `index` in y and x. */
+/* Sets *y to the address of result `index`, and *x to that of its first element. */
 static void locate(const struct tn__span *kept, int64_t index, char **y, char **x)
 {
     *y = kept->base[0];
@@ -249,7 +252,7 @@ static void locate(const struct tn__span *kept, int64_t index, char **y, char **
     }
 }
 
-/* Results that follow one another. */
+/* Writes `count` consecutive results, from number `first` on. */
 static void write_results(const struct job *job, int64_t count, const union tn__number *from,
                           int64_t first, char *y, int64_t step)
 {
@@ -264,7 +267,7 @@ static void write_results(const struct job *job, int64_t count, const union tn__
     }
 }
 
-/* ---- columns: neighbouring results with contiguous elements --------------------------------- */
+/* ---- columns: neighbouring results computed together ----------------------------------------- */
 
 struct columns {
     union tn__number all[COLUMNS];
@@ -286,7 +289,8 @@ static void start_columns(const struct job *job, int64_t wide, struct columns *t
     memset(to->at, 0, (size_t)wide * sizeof *to->at);
 }
 
-/* Rows of elements, `stride` bytes apart; the first has index `first`. */
+/* Combines `to` with rows of `wide` contiguous numbers, `stride` bytes apart. Column j belongs to
+ * result j; the first row has index `first`. */
 static void take_rows(const struct job *job, int64_t rows, int64_t wide, const char *x,
                       int64_t stride, int64_t first, struct columns *to)
 {
@@ -306,7 +310,7 @@ static void take_rows(const struct job *job, int64_t rows, int64_t wide, const c
     }
 }
 
-/* The same through a buffer: other types, or something to be done before. */
+/* Like take_rows(), but through a buffer: for elements that are converted or changed first. */
 static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide, const char *x,
                                int64_t stride, int64_t step, int64_t first, const void *from,
                                struct columns *to)
@@ -315,7 +319,7 @@ static void take_rows_prepared(const struct job *job, int64_t rows, int64_t wide
     _Alignas(64) char numbers[BLOCK * 8];
     int64_t size = job->size, line = wide * size;
     int64_t most = (int64_t)sizeof numbers / line;
-    if (most > 4) /* rows are added four at a time */
+    if (most > 4) /* a multiple of 4, because the loops add four rows at a time */
         most -= most % 4;
     for (int64_t at = 0; at < rows; at += most) {
         int64_t deep = rows - at < most ? rows - at : most;
@@ -415,9 +419,9 @@ static void do_group(struct job *job, int64_t group, int64_t super)
     }
 }
 
-/* ---- rows: each result from contiguous elements ---------------------------------------------- */
+/* ---- rows: results whose elements are contiguous --------------------------------------------- */
 
-enum { ROWS = 64 }; /* that are folded before their results are written */
+enum { ROWS = 64 }; /* rows that are reduced before their results are written */
 
 static bool has_rows(const struct job *job)
 {
@@ -428,7 +432,8 @@ static bool has_rows(const struct job *job)
            (gone->ndim == 0 || (gone->ndim == 1 && gone->stride[0][0] == job->item));
 }
 
-/* A row of another dtype goes through a buffer. */
+/* Reduces `count` rows, `step` bytes apart, each to one of `to`. Rows that do not have the compute
+ * type are converted in a buffer. */
 static void fold_rows(const struct job *job, int64_t count, const char *row, int64_t step,
                       union tn__number *to)
 {
@@ -521,8 +526,8 @@ static tn_status run_job(struct job *job)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Views of x and y over the dimensions that are kept, and of x over the reduced ones: in the order
- * of the memory, unless indices are wanted. */
+/* Sets up the spans of the kept and of the reduced dimensions. The reduced elements are walked in
+ * the order of memory; for argmax and argmin in row-major order, which their indices count. */
 static void make_spans(struct job *job, const tn_view *x, const tn_view *y, const bool *goes)
 {
     int64_t kept_shape[TN_MAX_DIMS], kept_x[TN_MAX_DIMS], kept_y[TN_MAX_DIMS],
@@ -551,8 +556,8 @@ static void make_spans(struct job *job, const tn_view *x, const tn_view *y, cons
     tn__span_make(&job->gone, 1, (const tn_view *[]){ &gx }, job->r->what >= TN__FOLD_ARGMAX);
 }
 
-/* Columns are faster when the elements of neighbouring results are closer in memory than
- * those of one result. */
+/* Chooses columns if the elements of neighbouring results are closer in memory than the elements of
+ * one result, and the stretches. */
 static void choose_pieces(struct job *job)
 {
     const struct tn__span *kept = &job->kept, *gone = &job->gone;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running sums and products along a dimension. Floats are computed in float64, integers in int64.
- * Contiguous lines one by one; when the dimension is strided, many neighbouring lines together. */
+ * cumsum and cumprod: running sums and products along a dimension, computed in float64 for floats
+ * and in int64 for integers. Contiguous lines are computed one by one or eight together; if the
+ * dimension is strided, many neighbouring lines together. */
 #include <string.h>
 
 #include "base/dtype.h"
 #include "base/kernel.h"
 #include "base/span.h"
 #include "base/vectorize.h"
-
-enum { GRAIN = 16384, SIDE = 256 };
+#include "op/scan_pieces.h"
 
 struct job {
-    struct tn__lines lines; /* of y, x */
+    struct tn__lines lines; /* view 0: y, 1: x */
     tn__load *load;
     tn__store *store;
-    bool whole, product, reverse, plain;
-    int64_t blocks; /* of SIDE neighbouring lines; 0: one by one */
-    bool together;  /* LINES of them at a time */
+    bool whole, product, reverse, plain; /* plain: sums of float32 by sums_f32() */
+    bool together;                       /* LINES contiguous lines at a time */
+    struct tn__scan_pieces pieces;
 };
 
 union numbers {
@@ -27,8 +27,8 @@ union numbers {
 
 /* ---- one line -------------------------------------------------------------------------------- */
 
-/* float32: four elements per step, so that only one addition per step depends on the previous
- * step. */
+/* Running sums of float32, four elements in an iteration, so that only one addition in each
+ * iteration must wait for the previous iteration. */
 static void sums_f32(int64_t n, const char *x, int64_t sx, char *y, int64_t sy)
 {
     double all = 0;
@@ -99,15 +99,15 @@ static void scan_line(const struct job *job, int64_t line)
     }
 }
 
-/* ---- several lines at a time ----------------------------------------------------------------- */
+/* ---- several contiguous lines together ------------------------------------------------------- */
 
-/* Contiguous float32 and float64: LINES lines at a time, so that an addition need not wait for the
- * previous one of its line. */
+/* Contiguous lines of float32 and float64 are computed LINES at a time, because additions of
+ * different lines need not wait for each other. */
 enum { LINES = 8 };
 #define TEMPLATE "op/scan_template.h"
 #include "base/for_floats.h"
 
-/* LINES lines from `line` on. */
+/* Computes lines [line, line + LINES). */
 static void scan_lines(const struct job *job, int64_t line)
 {
     const char *x[LINES];
@@ -123,15 +123,14 @@ static void scan_lines(const struct job *job, int64_t line)
         (job->product ? multiply_lines_f64 : add_lines_f64)(n, step, x, y);
 }
 
-/* ---- neighbouring lines ---------------------------------------------------------------------- */
+/* ---- neighbouring lines of a strided dimension together -------------------------------------- */
 
 static void scan_block(const struct job *job, int64_t block)
 {
     const struct tn__lines *lines = &job->lines;
     int32_t inner = lines->ndim - 1;
-    int64_t row = lines->shape[inner], first = block % job->blocks * SIDE;
-    int64_t wide = row - first < SIDE ? row - first : SIDE, n = lines->length;
-    int64_t line = block / job->blocks * row + first;
+    int64_t wide, line = tn__scan_pieces_block(&job->pieces, lines, block, &wide);
+    int64_t n = lines->length;
     char *y = tn__span_lines_at(lines, 0, line), *x = tn__span_lines_at(lines, 1, line);
     union numbers all, here;
     for (int64_t j = 0; j < wide; j++) {
@@ -163,7 +162,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct job *job = user;
     for (int64_t i = begin; i < end; i++) {
-        if (job->blocks > 0)
+        if (job->pieces.blocks > 0)
             scan_block(job, i);
         else if (job->together && (i + 1) * LINES <= job->lines.count)
             scan_lines(job, i * LINES);
@@ -190,26 +189,16 @@ static tn_status run(const tn_call *call, int64_t dim, bool product, bool revers
     struct tn__lines *lines = &job.lines;
     if (lines->count == 0 || lines->length == 0)
         return TN_OK;
-    int64_t pieces = lines->count, size = lines->length;
-    if (lines->ndim > 0 && lines->shape[lines->ndim - 1] >= 4 &&
-        lines->stride[1][lines->ndim - 1] < lines->step[1]) {
-        int64_t row = lines->shape[lines->ndim - 1];
-        job.blocks = (row + SIDE - 1) / SIDE;
-        pieces = lines->count / row * job.blocks;
-        size = lines->length * (row < SIDE ? row : SIDE);
-    }
-    if (job.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64) &&
+    job.pieces = tn__scan_pieces_of(lines);
+    if (job.pieces.blocks == 0 && from == to && (from == TN_F32 || from == TN_F64) &&
         lines->count >= LINES && lines->step[0] == tn__view_item(views[0]) &&
         lines->step[1] == lines->step[0]) {
         job.together = true;
-        job.plain = false; /* the remaining lines are added in the same order */
-        pieces = (lines->count + LINES - 1) / LINES;
-        size = lines->length * LINES;
+        job.plain = false; /* sums_f32() adds in another order than scan_lines() */
+        job.pieces.count = (lines->count + LINES - 1) / LINES;
+        job.pieces.size = lines->length * LINES;
     }
-    int64_t grain = GRAIN / size;
-    if (pieces <= grain)
-        return part(&job, 0, pieces);
-    return tn_parallel_for(pieces, grain > 0 ? grain : 1, part, &job);
+    return tn__scan_pieces_run(&job.pieces, part, &job);
 }
 
 static tn_status run_cumsum(const tn_call *call)

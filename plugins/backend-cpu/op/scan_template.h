@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running sums and products of several contiguous lines, for one type. */
+ * Running sums and products along LINES lines at once. A line has the elements of type T along the
+ * scanned dimension; here it is contiguous. Accumulates in float64. */
 
 TN__INTO_LOOPS void NAME(scan_lines)(int64_t n, int64_t step, const char *const *from,
                                      char *const *to, const bool product)

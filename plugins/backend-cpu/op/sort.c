@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sort and topk, line by line. Each element becomes an unsigned key in the wanted order (NaN is
- * largest, the two zeros are equal), and keys are sorted by radix from the lowest byte; so equal
- * elements keep their order. For dtypes of up to 32 bits the index of the element is in the lower
- * half of the key. */
+ * sort, topk, and elements by their rank (kthvalue, medians), line by line. Each element is
+ * converted to an unsigned key, so that the order of keys is the order that is asked for; NaN is
+ * largest, and the two zeros are equal. Keys are sorted by a radix sort from the lowest byte, which
+ * is stable. For dtypes of up to 32 bits a key is the upper half of a 64-bit number, whose lower
+ * half is the index of the element. */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -12,27 +13,27 @@
 #include "base/span.h"
 
 enum {
-    GRAIN = 16384,
-    BY_INSERTION = 48,
-    FEW = 16,
-    BYTES = 256,
-    CHUNK = 1024 /* elements of a long line that are read at a time when only a few are kept */
+    GRAIN = 16384,     /* minimum number of elements for one thread */
+    BY_INSERTION = 48, /* up to this many keys, insertion sort is faster */
+    FEW = 16,          /* topk: up to this many elements are kept in a sorted list */
+    BYTES = 256,       /* values of a byte */
+    CHUNK = 1024       /* topk: elements of a long line that are read at a time */
 };
 
 struct job {
-    struct tn__lines lines; /* of x, the values, the indices */
+    struct tn__lines lines; /* view 0: x, 1: the values, 2: the indices */
     tn__load *load;
     enum tn__ct ct;
-    int64_t item, k;
-    bool wide; /* numbers of 64 bits */
-    uint64_t flip;
+    int64_t item, k; /* k: elements that are kept of each line */
+    bool wide;       /* keys of 64 bits */
+    uint64_t flip;   /* bits to invert in each key: the sign of integers, all when descending */
 };
 
 struct placed {
     uint64_t key, at;
 };
 
-/* ---- keys in the wanted order ---------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static inline uint32_t order_f32(uint32_t bits)
 {
@@ -67,7 +68,7 @@ static void keys_narrow(const struct job *job, int64_t n, const void *numbers, u
         keys[i] = (uint64_t)((uint32_t)x[i] ^ flip) << 32 | (uint64_t)i;
 }
 
-/* Writes the keys below `limit` one after another, and returns their number. */
+/* Writes the keys that are below `limit`, with their indices, to `keys`; returns their number. */
 static int64_t keys_below(const struct job *job, int64_t n, const void *numbers, int64_t first,
                           uint64_t limit, uint64_t *keys)
 {
@@ -122,13 +123,14 @@ enum { PASSES_narrow = 4, PASSES_wide = 8 }; /* bytes of a key */
 #undef T
 #undef NAME
 
-/* The first k of a long line: elements below the k-th so far are collected until the buffer is
- * full, then all but k are dropped. */
+/* Returns the size of the buffer for first_of_many(). */
 static int64_t room_for(int64_t k)
 {
     return (k > CHUNK / 2 ? 2 * k : CHUNK) + CHUNK;
 }
 
+/* Finds the first k keys of a long line. Keys below `limit`, the k-th key so far, are collected in
+ * a buffer; when it is full, all but the first k are dropped and `limit` is lowered. */
 static void first_of_many(const struct job *job, int64_t line, uint64_t *keys, uint64_t *room,
                           void *numbers)
 {
@@ -213,19 +215,26 @@ static tn_status part(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Sets up ascending keys for the lines of x, views[0], and of its results. */
+static void make_job(struct job *job, const tn_view *const *views, int64_t dim)
+{
+    tn_dtype dtype = tn_view_dtype(views[0]);
+    bool floating = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+    job->item = tn__view_item(views[0]);
+    tn__span_lines_make(&job->lines, 3, views, dim);
+    job->wide = job->item == 8 || job->lines.length > (int64_t)UINT32_MAX;
+    job->ct = !floating ? TN__I64 : job->wide ? TN__F64 : TN__F32;
+    job->load = tn__dtype_load(dtype, job->ct);
+    if (!floating) /* inverts the sign bit, so that negative numbers come first */
+        job->flip = job->wide ? (uint64_t)1 << 63 : dtype == TN_U32 ? 0 : 0x80000000u;
+}
+
 static tn_status run(const tn_call *call, int64_t dim, int64_t k, bool descending)
 {
-    const tn_view *x = call->in[0], *views[3] = { x, call->out[0], call->out[1] };
-    tn_dtype dtype = tn_view_dtype(x);
-    struct job job = { .item = tn__view_item(x) };
-    bool floating = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-    tn__span_lines_make(&job.lines, 3, views, dim);
+    const tn_view *views[3] = { call->in[0], call->out[0], call->out[1] };
+    struct job job = { .flip = 0 };
+    make_job(&job, views, dim);
     job.k = k < 0 ? job.lines.length : k;
-    job.wide = job.item == 8 || job.lines.length > (int64_t)UINT32_MAX;
-    job.ct = !floating ? TN__I64 : job.wide ? TN__F64 : TN__F32;
-    job.load = tn__dtype_load(dtype, job.ct);
-    if (!floating) /* flips the sign, so that negative numbers come first */
-        job.flip = job.wide ? (uint64_t)1 << 63 : dtype == TN_U32 ? 0 : 0x80000000u;
     if (descending)
         job.flip = ~job.flip;
     if (job.lines.count == 0 || job.lines.length == 0 || job.k == 0)
@@ -248,7 +257,160 @@ static tn_status run_topk(const tn_call *call)
     return run(call, o->dim, call->in[0]->ndim > 0 ? o->k : 1, o->largest);
 }
 
+/* ---- one element of each line, by its rank --------------------------------------------------- */
+
+enum rank { KTH, MIDDLE, MIDDLE_OF_NUMBERS };
+
+struct rank_job {
+    struct job sort; /* its k is 1: one result for each line */
+    enum rank rank;
+    int64_t k; /* rank of KTH, from 0 */
+};
+
+/* Returns the rank of the element that is asked for in a line with these numbers. If it is that of
+ * a NaN, sets `*first` to the index of the first NaN, else to -1. */
+static int64_t rank_of(const struct rank_job *job, int64_t n, const void *numbers, int64_t *first)
+{
+    int64_t nans = 0;
+    *first = -1;
+    if (job->rank == KTH)
+        return job->k;
+    for (int64_t i = n; i-- > 0 && job->sort.ct != TN__I64;) {
+        bool nan;
+        if (job->sort.ct == TN__F32) {
+            float x = ((const float *)numbers)[i];
+            nan = x != x;
+        } else {
+            double x = ((const double *)numbers)[i];
+            nan = x != x;
+        }
+        nans += nan;
+        *first = nan ? i : *first;
+    }
+    if (job->rank == MIDDLE_OF_NUMBERS && nans < n)
+        *first = -1;
+    return (n - (job->rank == MIDDLE_OF_NUMBERS ? nans : 0) - 1) / 2;
+}
+
+/* Returns the place of the element of rank k among n keys, as a stable sort ranks equal keys. */
+static uint64_t place_narrow(int64_t n, int64_t k, uint64_t *keys, uint64_t *room)
+{
+    uint64_t last = 0;
+    if (k < FEW && k + 1 < n) {
+        few_narrow(n, k + 1, keys);
+        return keys[k] & 0xffffffffu;
+    }
+    select_narrow(n, k + 1, keys, room);
+    for (int64_t i = 0; i <= k; i++) /* a key contains the index, so that none are equal */
+        last = keys[i] > last ? keys[i] : last;
+    return last & 0xffffffffu;
+}
+
+static uint64_t place_wide(int64_t n, int64_t k, struct placed *keys, struct placed *room)
+{
+    struct placed last = { 0, 0 };
+    if (k < FEW && k + 1 < n) {
+        few_wide(n, k + 1, keys);
+        return keys[k].at;
+    }
+    select_wide(n, k + 1, keys, room);
+    for (int64_t i = 0; i <= k; i++)
+        if (keys[i].key > last.key || (keys[i].key == last.key && keys[i].at > last.at))
+            last = keys[i];
+    return last.at;
+}
+
+static tn_status rank_part(void *user, int64_t begin, int64_t end)
+{
+    const struct rank_job *rank = user;
+    const struct job *job = &rank->sort;
+    int64_t n = job->lines.length, first;
+    size_t size = job->wide ? sizeof(struct placed) : sizeof(uint64_t);
+    char *memory = tn__scratch_take((size_t)n * (2 * size + tn__dtype_ct_size(job->ct)));
+    if (!memory)
+        return TN_ERR_MEMORY;
+    void *keys = memory, *room = memory + (size_t)n * size,
+         *numbers = (char *)room + (size_t)n * size;
+    for (int64_t line = begin; line < end; line++) {
+        struct placed one = { 0, 0 };
+        job->load(n, tn__span_lines_at(&job->lines, 0, line), job->lines.step[0], numbers);
+        int64_t k = rank_of(rank, n, numbers, &first);
+        if (first >= 0) {
+            one.at = (uint64_t)first;
+        } else if (job->wide) {
+            keys_wide(job, n, numbers, keys);
+            one.at = place_wide(n, k, keys, room);
+        } else {
+            keys_narrow(job, n, numbers, keys);
+            one.at = place_narrow(n, k, keys, room);
+        }
+        write_line(job, line, NULL, &one);
+    }
+    tn__scratch_give(memory);
+    return TN_OK;
+}
+
+/* Makes `kept`, with `shape` and `strides` as memory, a view of the result with dimension `dim`,
+ * which the reduction of x may have removed. */
+static void keep_dim(const tn_view *x, const tn_view *result, int64_t dim, tn_view *kept,
+                     int64_t *shape, int64_t *strides)
+{
+    int32_t from = 0;
+    *kept = *result;
+    kept->ndim = x->ndim;
+    kept->shape = shape;
+    kept->strides = strides;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        bool removed = d == dim && result->ndim < x->ndim;
+        shape[d] = removed ? 1 : result->shape[from];
+        strides[d] = removed ? 0 : result->strides[from];
+        from += !removed;
+    }
+}
+
+static tn_status run_rank(const tn_call *call, int64_t dim, enum rank rank, int64_t k)
+{
+    const tn_view *x = call->in[0];
+    int64_t shapes[2][TN_MAX_DIMS], strides[2][TN_MAX_DIMS];
+    tn_view kept[2];
+    struct rank_job job = { .rank = rank, .k = k };
+    if (dim < 0)
+        dim += x->ndim;
+    for (int i = 0; i < 2; i++)
+        keep_dim(x, call->out[i], dim, &kept[i], shapes[i], strides[i]);
+    const tn_view *views[3] = { x, &kept[0], &kept[1] };
+    make_job(&job.sort, views, dim);
+    job.sort.k = 1;
+    const struct tn__lines *lines = &job.sort.lines;
+    if (lines->count == 0 || lines->length == 0)
+        return TN_OK;
+    int64_t grain = GRAIN / lines->length;
+    if (lines->count <= grain)
+        return rank_part(&job, 0, lines->count);
+    return tn_parallel_for(lines->count, grain > 0 ? grain : 1, rank_part, &job);
+}
+
+static tn_status run_kthvalue(const tn_call *call)
+{
+    const tn_kthvalue_options *o = call->options;
+    return run_rank(call, o->dim, KTH, o->k - 1);
+}
+
+static tn_status run_median_dim(const tn_call *call)
+{
+    return run_rank(call, ((const tn_median_dim_options *)call->options)->dim, MIDDLE, 0);
+}
+
+static tn_status run_nanmedian_dim(const tn_call *call)
+{
+    return run_rank(call, ((const tn_nanmedian_dim_options *)call->options)->dim, MIDDLE_OF_NUMBERS,
+                    0);
+}
+
 static const tn_kernel_def kernels[] = {
+    TN__KERNEL(kthvalue, TN__REALS &TN__NOT_U64),
+    TN__KERNEL(median_dim, TN__REALS &TN__NOT_U64),
+    TN__KERNEL(nanmedian_dim, TN__REALS &TN__NOT_U64),
     TN__KERNEL(sort, TN__REALS_BOOL &TN__NOT_U64),
     TN__KERNEL(topk, TN__REALS_BOOL &TN__NOT_U64),
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorting for one type of keys. */
+ * Sorting of elements of type T by their key, an unsigned integer of PASSES bytes. */
 
-/* Returns the one of the two buffers that has the sorted keys. */
+/* Sorts n elements, with `from` and `to` as buffers. Returns the buffer that has the result. */
 static T *NAME(sort)(int64_t n, T *from, T *to)
 {
     int64_t count[NAME(PASSES)][BYTES];
@@ -22,7 +22,7 @@ static T *NAME(sort)(int64_t n, T *from, T *to)
             count[p][BYTE(NAME(key)(from[i]), p)]++;
     for (int p = 0; p < NAME(PASSES); p++) {
         int64_t next = 0;
-        if (count[p][BYTE(NAME(key)(from[0]), p)] == n) /* all alike */
+        if (count[p][BYTE(NAME(key)(from[0]), p)] == n) /* all keys have the same byte p */
             continue;
         for (int b = 0; b < BYTES; b++) {
             int64_t here = count[p][b];
@@ -38,8 +38,9 @@ static T *NAME(sort)(int64_t n, T *from, T *to)
     return from;
 }
 
-/* Moves the k smallest of n to the front, in their order, byte by byte from the highest: keys below
- * the byte of the k-th are selected, keys with that byte are examined again. */
+/* Moves the k smallest of n elements to the front, unsorted, but equal keys keep their order. The
+ * keys are examined byte by byte, from the highest: elements whose byte is below that of the k-th
+ * smallest are selected, elements with an equal byte are examined again by their next byte. */
 static void NAME(select)(int64_t n, int64_t k, T *x, T *room)
 {
     int64_t sure = 0;
@@ -63,7 +64,8 @@ static void NAME(select)(int64_t n, int64_t k, T *x, T *room)
     }
 }
 
-/* For a small k: the best so far, sorted; most elements are only compared with the last of them. */
+/* Moves the k smallest of n elements to the front, sorted; k is at most FEW. A sorted list has the
+ * smallest elements so far, and most elements are only compared with its last. */
 static void NAME(few)(int64_t n, int64_t k, T *x)
 {
     T best[FEW];

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operators on three tensors of one dtype; float16 and bfloat16 are converted to
- * float32 in buffers. Other dtypes are decomposed. */
+ * Elementwise operators on three float tensors of one dtype. float16 and bfloat16 have loops of
+ * their own, or are converted to float32 in buffers. Calls with several dtypes are decomposed. */
 #include <string.h>
 
 #include "op/elementwise.h"
 #include "simd/simd.h"
 
-enum { GRAIN = 32768 }; /* pieces: see elementwise.c */
+enum { GRAIN = 32768 }; /* elements that the calling thread computes alone; see op/elementwise.c */
 
 struct job {
     struct tn__span span;
     enum tn__ternary mix;
     enum tn__ct ct;
     double number;
+    /* the loop for float16 or bfloat16 without buffers; NULL: none */
     void (*narrow)(int64_t n, char *const *at, const int64_t *stride, double number);
-    tn__load *load; /* of narrow floats; NULL: none is needed */
+    tn__load *load; /* load and store convert float16 and bfloat16; NULL: no conversion */
     tn__store *store;
     int32_t inputs;
 };
@@ -26,7 +27,8 @@ static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
     tn__simd.elementwise->ternary[job->mix][job->ct](n, at, stride, job->number);
 }
 
-/* Operands of stride 0 are loaded once. */
+/* Computes n elements of float16 or bfloat16 through buffers of float32. An operand with stride 0
+ * is converted once. */
 static void converted(void *user, int64_t n, char *const *at, const int64_t *stride)
 {
     const struct job *job = user;
@@ -92,7 +94,7 @@ static bool supports_one_dtype(const tn_call *call, char *reason, size_t size)
 {
     for (int64_t i = 0; i < call->n_in; i++) {
         if (!call->in[i] || memcmp(&call->in[i]->dtype, &call->out[0]->dtype, 4) != 0) {
-            tn_snprint(reason, size, "expected all inputs, in the result's dtype");
+            tn_snprint(reason, size, "expected all inputs to be given, in the result's dtype");
             return false;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choice between elements of type T. Operands: result, condition, a, b. */
+ * The inner loop of where for elements of type T. Operands: result, condition, a, b. */
 
 static void NAME(choose)(void *user, int64_t n, char *const *at, const int64_t *stride)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion between dtypes. PyTorch's behaviour decides: a float becomes an integer by truncation
- * and then wraps around; float64 is converted to float16, bfloat16 and float8 through float32; a
- * complex number gives its real part. A float that int64 cannot hold becomes the smallest int64
- * (uint64: values that it can hold are kept). float8 e4m3 has no infinity: too large values become
- * its largest number. */
+ * Conversion between dtypes, with the results of PyTorch: a float is truncated to int64, which then
+ * wraps around to a narrower integer; float64 is converted to float16, bfloat16 and float8 through
+ * float32; of a complex number the real part is used. A float outside of the range of int64 becomes
+ * the smallest int64, except that uint64 keeps all values in its own range. float8 e4m3 has no
+ * infinity: values that are too large become its largest number. */
 #include <string.h>
 #ifdef __F16C__
 #include <immintrin.h>
@@ -20,7 +20,8 @@ struct c128 {
     double re, im;
 };
 
-/* e4m3: bias 7, largest 448, 0x7f is NaN. e5m2: the upper byte of a float16. */
+/* The two formats of float8. e4m3: exponent bias 7, largest number 448, NaN is 0x7f. e5m2: the
+ * upper byte of a float16. */
 static inline float e4m3_to_float(uint8_t byte)
 {
     uint32_t exponent = byte >> 3 & 15, mantissa = byte & 7;
@@ -38,9 +39,9 @@ static inline uint8_t float_to_e4m3(float x)
     uint32_t value;
     if (bits > 0x7f800000u)
         value = 0x7f;
-    else if (bits >= 0x43e00000u) /* 448 and more */
+    else if (bits >= 0x43e00000u) /* 448 or more */
         value = 0x7e;
-    else if (bits < 0x3c800000u) /* below 2^-6: a multiple of 2^-9 */
+    else if (bits < 0x3c800000u) /* below 2^-6: subnormal, a multiple of 2^-9 */
         value = float_bits(bits_float(bits) + 0x1p14f) - 0x46800000u;
     else
         value = (bits - (120u << 23) + 0x7ffffu + (bits >> 20 & 1)) >> 20;
@@ -59,9 +60,9 @@ static inline uint8_t float_to_e5m2(float x)
     uint32_t value;
     if (bits > 0x7f800000u)
         value = 0x7f;
-    else if (bits >= 0x47700000u) /* 61440 and more round to infinity */
+    else if (bits >= 0x47700000u) /* 61440 or more rounds to infinity */
         value = 0x7c;
-    else if (bits < 0x38800000u) /* below 2^-14: a multiple of 2^-16 */
+    else if (bits < 0x38800000u) /* below 2^-14: subnormal, a multiple of 2^-16 */
         value = float_bits(bits_float(bits) + 0x1p7f) - 0x43000000u;
     else
         value = (bits - (112u << 23) + 0xfffffu + (bits >> 21 & 1)) >> 21;
@@ -84,7 +85,8 @@ static inline uint64_t to_uint(double x)
 
 #define IDENTITY(x) (x)
 
-/* name, storage type, from storage to a number, and from float32, float64, int64 to storage */
+/* Each row: name, type in memory, conversion of x from memory to a number, and conversions of x to
+ * the type in memory from float32, from float64 and from int64. */
 #define INTEGER_TYPES(X)                                                                           \
     X(truth, uint8_t, TRUTH, (x != 0), (x != 0), (x != 0))                                         \
     X(u8, uint8_t, IDENTITY, (uint8_t)to_int((double)x), (uint8_t)to_int(x), (uint8_t)x)           \
@@ -110,7 +112,8 @@ static inline uint64_t to_uint(double x)
 
 #define TRUTH(x) ((x) != 0)
 
-/* Elements are read and written by memcpy: the storage may be shared with other types. */
+/* Loops over n elements, with a constant stride s for contiguous elements. Elements are read and
+ * written by memcpy, because views of other types may share the storage. */
 #define LOOP_OF(step, ...)                                                                         \
     for (int64_t i = 0; i < n; i++) {                                                              \
         const int64_t s = step;                                                                    \
@@ -180,7 +183,8 @@ FLOAT_TYPES(REAL_STORES)
 FLOAT8_TYPES(REAL_LOADS)
 FLOAT8_TYPES(REAL_STORES)
 
-/* float16 by the processor's instruction, eight at a time, or sixteen with 512-bit vectors. */
+/* Contiguous float16 are converted by the processor's instruction, eight at a time, or sixteen with
+ * 512-bit vectors. */
 #ifdef __F16C__
 static void load_floats_f16(int64_t n, const char *from, int64_t stride, void *to)
 {
@@ -216,9 +220,9 @@ static void store_floats_f16(int64_t n, const void *from, char *to, int64_t stri
 #define store_floats_f16 store_f32_f16
 #endif
 
-/* bfloat16, 32 at a time: the compiler's own loop packs each vector separately and tests each for
- * NaN, which is most of its work. The instruction for it (AVX512_BF16) is not suitable: it flushes
- * subnormal numbers to 0. */
+/* Contiguous bfloat16 are converted 32 at a time. The loop that compilers make of store_f32_bf16
+ * spends most of its time on packing each vector and testing it for NaN. The processor's
+ * instruction (AVX512_BF16) is not suitable, because it flushes subnormal numbers to 0. */
 #ifdef __AVX512BW__
 static void store_floats_bf16(int64_t n, const void *from, char *to, int64_t stride)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements copied unchanged: fill, reverse, gather; and bitwise operations on bytes. */
+ * Loops that copy elements unchanged (fill, reverse, gather), and bitwise operations on bytes. */
 #include <string.h>
 
 #include "simd/simd.h"
 
-/* Vectors of the compiler: as wide as the machine has them, unaligned. */
+/* A vector of 64 bytes, unaligned. The compiler divides it for narrower instruction sets. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* ---- fill, reverse, gather ------------------------------------------------------------------- */
@@ -15,7 +15,8 @@ typedef uint64_t wide __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-/* By pointers, because not every instruction set passes such a vector by value. */
+/* Formulas for a vector and for a byte. They take pointers, because not every instruction set can
+ * pass such a vector by value. */
 typedef void wide_formula(const wide *a, const wide *b, wide *y);
 typedef void byte_formula(const uint8_t *a, const uint8_t *b, uint8_t *y);
 TN__INTO_LOOPS void bits_loop(int64_t n, char *y, const char *a, const char *b, wide_formula *of,
@@ -51,8 +52,8 @@ BITS(bits_or, a | b, a | b)
 BITS(bits_xor, a ^ b, a ^ b)
 BITS(bits_not, ~a, ~a)
 /* clang-format on */
-/* A boolean: anything but 0 is true. The highest bit of a byte says whether it is more than 0: no
- * carry leaves it. */
+/* The logical not of booleans, of which any byte but 0 is true. After ((a & 127) + 127) | a, whose
+ * sum cannot carry into the next byte, the highest bit of a byte is set if the byte was not 0. */
 BITS(bits_flip, ((((a & SEVEN) + SEVEN) | a) >> 7 & ONES) ^ ONES, a == 0)
 
 const struct tn__simd_copy TN__SIMD_TABLE(copy) = {

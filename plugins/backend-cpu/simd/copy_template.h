@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies of contiguous elements of one size. */
+ * Loops that copy contiguous elements of type T. */
 
 static void NAME(fill)(int64_t n, char *to, const void *value)
 {
@@ -9,7 +9,7 @@ static void NAME(fill)(int64_t n, char *to, const void *value)
     TN__IVDEP for (int64_t i = 0; i < n; i++) y[i] = x;
 }
 
-/* `from` is the last element, which comes first. */
+/* Copies n elements in reverse order. `from` is the last element, which is written first. */
 static void NAME(reverse)(int64_t n, char *to, const char *from)
 {
     T *y = (T *)(void *)to;

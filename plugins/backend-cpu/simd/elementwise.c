@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operations of one or a few instructions. Contraction to fused multiply-adds is off
- * (local.mk), so that results have the same bits on every instruction set. */
+ * Elementwise operations of one or a few instructions. local.mk compiles this file without
+ * contraction to fused multiply-adds, so that all instruction sets give equal bits. */
 #include "math/sqrt.h"
 #include "simd/elementwise.h"
 
@@ -36,6 +36,8 @@
 #define ceil_of_f64 __builtin_ceil
 #define fabs_of_f32 __builtin_fabsf
 #define fabs_of_f64 __builtin_fabs
+#define copysign_of_f32 __builtin_copysignf
+#define copysign_of_f64 __builtin_copysign
 #define rint_of_f32 __builtin_rintf
 #define rint_of_f64 __builtin_rint
 #define TEMPLATE "simd/elementwise_template.h"
@@ -62,12 +64,12 @@
 #undef T
 #undef NAME
 
-/* ---- int64: wraps around --------------------------------------------------------------------- */
+/* ---- int64 ----------------------------------------------------------------------------------- */
 
 #define T int64_t
 #define NAME(x) x##_i64
-#define U(x) (uint64_t)(x)
-/* A bound that is NaN does not count; the upper bound wins. */
+#define U(x) (uint64_t)(x) /* unsigned arithmetic, which wraps around */
+/* Returns x limited to [low, high]; if low > high, the result is high. */
 TN__INTO_LOOPS T NAME(bounded)(T x, T low, T high)
 {
     T y = x < low ? low : x;
@@ -93,7 +95,7 @@ BINARY(bitwise_and, a & b)
 BINARY(bitwise_or, a | b)
 BINARY(bitwise_xor, a ^ b)
 UNARY(bitwise_not, ~a)
-UNARY(logical_not, a == 0)
+UNARY(bitwise_not_bool, a == 0)
 COMPARE(eq, a == b)
 COMPARE(ne, a != b)
 COMPARE(lt, a < b)
@@ -140,6 +142,9 @@ const struct tn__simd_elementwise TN__SIMD_TABLE(elementwise) = {
         FLOATS(div_trunc),
         NUMBERS(maximum),
         NUMBERS(minimum),
+        FLOATS(fmax),
+        FLOATS(fmin),
+        FLOATS(copysign),
         NUMBERS(add_scalar),
         NUMBERS(mul_scalar),
         NUMBERS(neg),
@@ -166,7 +171,7 @@ const struct tn__simd_elementwise TN__SIMD_TABLE(elementwise) = {
         WHOLE(bitwise_or),
         WHOLE(bitwise_xor),
         WHOLE(bitwise_not),
-        WHOLE(logical_not),
+        WHOLE(bitwise_not_bool),
     },
 #define TERNARY_ROW(name) [TN__TERNARY_##name] = { [TN__F32] = name##_f32, [TN__F64] = name##_f64 },
     .ternary = { TN__TERNARIES(TERNARY_ROW) },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inner loops by formula. A line such as UNARY(relu, a < 0 ? 0 : a) in a template defines the
- * loop relu_f32, relu_f64 ...; a and b are the operands, p, q and r the numbers that go with a
- * call. */
+ * Macros that define inner loops by a formula. The line UNARY(relu, a < 0 ? 0 : a) in a template
+ * defines the loops relu_f32 and relu_f64. In formulas a and b are the operands, and p, q and r the
+ * numbers that are passed with a call. */
 #ifndef TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 #define TN_BACKEND_CPU_SIMD_ELEMENTWISE_H
 
@@ -12,7 +12,8 @@
 
 #define TN__EACH TN__IVDEP for (int64_t i = 0; i < n; i++)
 
-/* int64 wraps around: its formulas use unsigned numbers. Its numbers are the bits of the double. */
+/* The functions number_* convert p, q or r to the type of the loop. For int64 the double holds the
+ * bits of the integer. */
 static inline int64_t number_i64(double p)
 {
     int64_t bits;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elementwise operations of one or a few instructions, for a float type. */
+ * Elementwise operations of one or a few instructions, for the float type T. */
 
-/* A bound that is NaN does not count; the upper bound wins. */
+/* Returns x limited to [low, high]. A NaN bound has no effect; if low > high, the result is high.
+ */
 TN__INTO_LOOPS T NAME(bounded)(T x, T low, T high)
 {
     T y = x < low ? low : x;
@@ -27,6 +28,9 @@ BINARY(div, a / b)
 BINARY(div_trunc, NAME(trunc_of)(a / b))
 BINARY(maximum, ((a != a) | (a > b)) ? a : b)
 BINARY(minimum, ((a != a) | (a < b)) ? a : b)
+BINARY(fmax, ((b != b) | (a > b)) ? a : b)
+BINARY(fmin, ((b != b) | (a < b)) ? a : b)
+BINARY(copysign, NAME(copysign_of)(a, b))
 UNARY(add_scalar, a + p)
 UNARY(mul_scalar, a * p)
 UNARY(neg, -a)
@@ -52,8 +56,9 @@ UNARY(clamp, NAME(bounded)(a, p, q))
 
 /* ---- three operands -------------------------------------------------------------------------- */
 
-/* At least b, then at most c. NaN is tested last: a chain of choices would become branches, which
- * are not vectorized. */
+/* Returns a limited to at least b, then to at most c; NaN if a or b is NaN. NaN is tested
+ * separately at the end, because compilers turn a chain of choices into branches and do not
+ * vectorize it. */
 TN__INTO_LOOPS T NAME(within)(T a, T b, T c)
 {
     T high = a > b ? a : b, y = high < c ? high : c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index and of
- * columns. A sum of two numbers of either type that is rounded to float32 first is the same as one
- * that is rounded once: float32 has more than twice their digits. */
+ * Loops for float16 and bfloat16 without a buffer of float32: signs, arithmetic, sums by index,
+ * sums of columns. Computing a sum of two numbers in float32 and rounding it again gives the
+ * correctly rounded sum, because float32 has more than twice as many digits as either type. */
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
@@ -55,8 +55,9 @@ BINARY(add_f16, sum_of_f16(a, b))
 
 /* ---- in vectors ------------------------------------------------------------------------------ */
 
-/* 16 at a time, from memory to memory: a division or a square root hides the time of the
- * conversions, which a buffer does not. The bits are the same as with a buffer of float32. */
+/* Loops that load, convert, compute and store 16 elements at a time. Without a buffer the
+ * conversions run in parallel with slow instructions such as division. The results have the same
+ * bits as those through a buffer of float32. */
 #ifdef __AVX512BW__
 typedef __m512 lanes;
 enum { LANES = 16 };
@@ -83,20 +84,21 @@ static inline void store_bf16(void *to, lanes x)
     __m512i upper = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
     upper = _mm512_mask_add_epi32(upper, _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000)),
                                   bits, _mm512_set1_epi32(0x8000));
-    /* NaN: quiet, with its sign */
+    /* NaN becomes a quiet NaN with the same sign */
     upper = _mm512_mask_or_epi32(upper, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
                                  _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN)),
                                  _mm512_set1_epi32(0x7fc00000));
     _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(upper, 16)));
 }
 
-/* Up to 16 elements of any stride. */
+/* Copies `count` elements, at most 16, of any stride to contiguous memory. */
 static inline void collect(int64_t count, const char *from, int64_t step, uint16_t *to)
 {
     for (int64_t j = 0; j < count; j++)
         memcpy(to + j, from + j * step, sizeof *to);
 }
 
+/* Copies one element to all 16 of `all`. */
 static inline const uint16_t *collected(const char *from, uint16_t *all)
 {
     collect(LANES, from, 0, all);
@@ -104,7 +106,7 @@ static inline const uint16_t *collected(const char *from, uint16_t *all)
 }
 
 #define PLAIN(step) ((step) == 2 || (step) == 0)
-/* An operand of stride 0, loaded once. */
+/* Loads an operand of stride 0 before the loop; an operand with another stride gives zeros. */
 static inline lanes first_f16(const char *from, int64_t step, uint16_t *all)
 {
     return step == 0 ? load_f16(collected(from, all)) : (lanes){ 0 };
@@ -115,6 +117,7 @@ static inline lanes first_bf16(const char *from, int64_t step, uint16_t *all)
     return step == 0 ? load_bf16(collected(from, all)) : (lanes){ 0 };
 }
 
+/* Load the elements that `mask` selects, and zeros for the others. */
 static inline lanes some_f16(__mmask16 mask, const void *from)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from));
@@ -126,7 +129,7 @@ static inline lanes some_bf16(__mmask16 mask, const void *from)
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
 }
 
-enum { DEEP = 32 };
+enum { DEEP = 32 }; /* rows that are summed in float32 */
 typedef lanes lanes_formula(lanes a, lanes b, lanes c, lanes p);
 
 static inline lanes larger(lanes a, lanes b)
@@ -167,7 +170,7 @@ static inline lanes smaller(lanes a, lanes b)
 #include "simd/float16_vector_template.h"
 #undef NAME
 #else
-enum { WIDE = 256, DEEP = 32 };
+enum { WIDE = 256, DEEP = 32 }; /* columns together, rows that are summed in float32 */
 #define DTYPE_f16 TN_F16
 #define DTYPE_bf16 TN_BF16
 #define NAME(x) x##_f16
@@ -177,7 +180,8 @@ enum { WIDE = 256, DEEP = 32 };
 #include "simd/float16_scalar_template.h"
 #undef NAME
 
-/* Eight at a time: the compiler does not vectorize the conversions. */
+/* Adds float16 eight at a time by instructions, because compilers do not vectorize the
+ * conversions. */
 #ifdef __F16C__
 static void add_halves(int64_t n, char *y, int64_t sy, const char *a, int64_t sa, const char *b,
                        int64_t sb, const double *param)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of columns of float16 or bfloat16 through a buffer: NAME(x) is x_f16 or x_bf16. */
+ * Sums of columns of float16 or bfloat16 through a buffer. NAME(x) is x_f16 or x_bf16. */
 static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t stride, double *all)
 {
     tn__load *load = tn__dtype_load(NAME(DTYPE), TN__F32);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops over 16 float16 or bfloat16 at a time: NAME(x) is x_f16 or x_bf16. */
+ * Loops that compute 16 elements of float16 or bfloat16 at a time. NAME(x) is x_f16 or x_bf16. */
 
-/* y = of(a, b, c, p); c is b where there are two operands. */
+/* Computes y = of(a, b, c, p) with y, a, b, c = at[0 .. 3]. If the operation has two operands, c is
+ * equal to b. */
 TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t *stride,
                                       float number, lanes_formula *of)
 {
@@ -33,7 +34,8 @@ TN__INTO_LOOPS void NAME(vector_loop)(int64_t n, char *const *at, const int64_t 
     }
 }
 
-/* Columns: 64 at a time, those from n on masked; 32 rows one after the other, then in float64. */
+/* Sums of columns, 64 columns at a time; columns beyond n are masked. Sums of DEEP rows are
+ * accumulated in float32, and added to `all` in float64. */
 static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t stride, double *all)
 {
     for (int64_t at = 0; at < n; at += 4 * LANES) {

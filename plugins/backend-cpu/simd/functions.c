@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of several steps per element, and their derivatives times a gradient. Those of float32
- * have a short way for ordinary numbers (math/float32.h) and a long one for the others. */
+ * Loops of mathematical functions, and of gradients through them. Many functions exist twice: a
+ * fast one for ordinary numbers (`near`, as in math/float32.h), and a slower one for all others
+ * (`far`). A check tells for each element whether the fast one may be used. */
 #include <math.h>
 #include <string.h>
 
@@ -12,10 +13,11 @@
 #include "simd/elementwise.h"
 #include "simd/simd.h"
 
-/* ---- a short and a long way ------------------------------------------------------------------ */
+/* ---- functions with a fast and a slow version ------------------------------------------------ */
 
-/* What is known of a block's numbers, by a key or by a test: the largest key, or 1 if one of them
- * does not fit. */
+/* A check that finds numbers which need the slow version of a function, by a key or by a test.
+ * NAME_watch collects the state of a block of numbers: the largest key, or 1 if the test has failed
+ * for a number. NAME_odd returns whether one number needs the slow version. */
 typedef uint32_t seen_f32;
 typedef uint64_t seen_f64;
 typedef seen_f32 watch_f32(seen_f32 seen, float a, float b);
@@ -25,7 +27,8 @@ typedef seen_f64 odd_f64(double a, double b);
 #define TEMPLATE "simd/guarded_template.h"
 #include "base/for_floats.h"
 
-/* The numbers whose key is above the limit do not fit. */
+/* KEYED defines a check by a key: numbers whose `key` is larger than `limit` need the slow version.
+ * TESTED defines a check by a test: numbers for which `fits` is false need the slow version. */
 #define KEYED(check, key, limit)                                                                   \
     TN__INTO_LOOPS uint32_t check##_odd(float a, float b)                                          \
     {                                                                                              \
@@ -62,7 +65,7 @@ TESTED(angle, f32, float, tn__angle_fits)
 TESTED(rest, f32, float, tn__rest_fits)
 TESTED(power, f32, float, tn__power_fits)
 
-/* Of one number: `_near` and `_far` with an operand that is not used. */
+/* The two versions of functions of one number; the operand b is not used. */
 #define WAY(name, expr)                                                                            \
     TN__INTO_LOOPS float name(float a, float b)                                                    \
     {                                                                                              \
@@ -115,7 +118,7 @@ GUARDED(div_floor, f32, rest, tn__wide_div_floor, tn__div_floor_f32)
 GUARDED(pow, f32, power, tn__near_pow_f32, power_far)
 /* clang-format on */
 
-/* ---- one way for all ------------------------------------------------------------------------- */
+/* ---- functions with one version for all numbers ---------------------------------------------- */
 
 #define T float
 #define NAME(x) x##_f32
@@ -146,7 +149,7 @@ UNARY(gelu, a * 0.5f * (1 + tn__near_erf_f32(a * 0.70710678118654752440f)))
     WAY64(name##_far64, far)                                                                       \
     TESTED(name##64, f64, double, fits)                                                            \
     GUARDED(name, f64, name##64, name##_near64, name##_far64)
-/* The same way for all numbers; NaN takes the long one, which is equal. */
+/* Defines a function with one version for all numbers: `near` and `far` are equal. */
 #define ALL64(name, expr) WAYS64(name, is_number64, expr, expr)
 TN__INTO_LOOPS int32_t is_number64(double a, double b)
 {
@@ -191,11 +194,11 @@ GUARDED(remainder, f64, rest64, tn__remainder64, tn__remainder64_far)
 GUARDED(div_floor, f64, rest64, tn__div_floor64, tn__div_floor64_far)
 /* clang-format on */
 
-/* ---- for both types -------------------------------------------------------------------------- */
+/* ---- formulas that are equal for both types -------------------------------------------------- */
 
 #define fabs_of_f32 __builtin_fabsf
 #define fabs_of_f64 __builtin_fabs
-/* The functions that the template is written with. */
+/* The functions that the template and activation_list.h use. */
 #define exp_below_f32 tn__near_exp_below_f32
 #define exp_below_f64 tn__exp64_below
 #define expm1_below_f32 tn__near_expm1_below_f32

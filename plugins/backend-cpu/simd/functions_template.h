@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of several steps per element, for a float type. */
+ * Functions of several steps per element, for the float type T. */
 
-/* A square up to the bend, then a line. */
+/* The function of the smooth L1 and Huber losses: d^2 / 2 up to |d| = most, then linear. */
 TN__INTO_LOOPS T NAME(bend)(T d, T most)
 {
     T c = d < -most ? -most : d;

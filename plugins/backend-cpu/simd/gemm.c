@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of products, compiled with fused multiply-adds where the processor has them, unlike the
- * other files of this folder: the innermost tile of a product of matrices (MR x NR sums in
- * registers, two vectors wide), strips, dot products, y += a x. */
+ * Sums of products: the innermost loops of products of matrices (tiles and strips), dot products,
+ * and y += a x. Unlike most files of this folder, this file is compiled with fused
+ * multiply-adds if the instruction set has them, for speed. */
 #include "simd/simd.h"
 
 #if defined(__AVX512F__)

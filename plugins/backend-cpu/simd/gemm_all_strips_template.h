@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * All strips for one type. The matrix a is not packed: its rows are `step` elements apart and its
- * depth is contiguous (rows), or its rows are contiguous and its depth is `step` apart (columns).
- * With three and four vectors a strip has half as many rows: more do not fit in registers. */
+ * All strip functions for one type. They read the matrix a in place. In `strip_rows` the elements
+ * of a row of a are contiguous and rows are `step` elements apart; in `strip_columns` the elements
+ * of a column are contiguous and columns are `step` elements apart. Strips with three and four
+ * vectors have half as many rows, because more do not fit in the registers. */
 #define STRIP_PASTE(kind, vectors, rows) NAME(kind##_##vectors##_##rows)
 #define STRIP(kind, vectors, rows) STRIP_PASTE(kind, vectors, rows)
 #define STRIP_OF_PASTE(kind, vectors) NAME(kind##_##vectors)

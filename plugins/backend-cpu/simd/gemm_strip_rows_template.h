@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strips of VECTORS vectors and 1 to MOST_ROWS rows, and the function that chooses among them. */
+ * The strip functions for VECTORS vectors and 1 to MOST_ROWS rows, and a function that calls the
+ * one for a given number of rows. */
 #define ROWS 1
 #include "simd/gemm_strip_template.h"
 #define ROWS 2

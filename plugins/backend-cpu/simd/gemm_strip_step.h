@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One step of the depth of a strip: a part of a function of gemm_strip_template.h. The asm keeps
- * the compiler from computing addresses of its own for each row. */
+ * One step along the depth of a strip, a part of the function in gemm_strip_template.h. The empty
+ * asm keeps the compiler from computing a separate address for each row. */
 {
     NAME(tile_v) line[VECTORS];
 #pragma GCC unroll 4

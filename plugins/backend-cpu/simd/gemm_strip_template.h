@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A strip of ROWS rows and VECTORS vectors of a product: one function, so that the sums stay in
- * registers. A_AT(i) is the element of row i, A_PACE the step of the depth. */
+ * The function for a strip of ROWS rows and VECTORS vectors. ROWS and VECTORS are constants, so
+ * that the sums stay in registers. A_AT(i) is the element of row i, A_PACE the distance in `a` from
+ * one step of the depth to the next. */
 
-/* Two steps of the depth per iteration: counters and pointers compete with the multiply-adds. */
+/* Computes a strip; simd.h describes the parameters. Each iteration has two steps of the depth, so
+ * that fewer instructions for counters and pointers compete with the multiply-adds. */
 static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t step, const T *b,
                                              int64_t pace, T *c, int64_t ldc, const T *bias,
                                              int64_t rounds, int64_t jump)

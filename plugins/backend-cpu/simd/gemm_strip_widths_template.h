@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strips of one kind, of all widths. STRIP_KIND: its name; A_AT, A_PACE: where the matrix a has
- * row i, and how far apart its depth is. */
+ * The strip functions of one kind, for all widths. STRIP_KIND is the name of the kind; A_AT(i) is
+ * the element of row i of the matrix a, A_PACE the distance in `a` from one step of the depth to
+ * the next. */
 #define VECTORS 1
 #define MOST_ROWS TILE_MR
 #include "simd/gemm_strip_rows_template.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dot products and sums of scaled rows, for one type. */
+ * Dot products and sums of scaled rows for type T. simd.h describes the functions. */
 
 static T NAME(dot)(int64_t n, const T *a, const T *b)
 {

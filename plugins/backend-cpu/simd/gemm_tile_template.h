@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tile of a product for one type. */
+ * The function that computes a tile of a product for type T: TILE_MR rows of two vectors, whose
+ * sums stay in registers. */
 
 static void NAME(tile)(int64_t kc, const void *ap, const void *bp, void *cp, int64_t ldc)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops of functions that have a short way for most numbers and a long one for the others, for a
- * float type. A block goes the short way; where numbers in it do not fit, these go the long way
- * after it. The result of a number depends on nothing else. y may be the same memory as a or b:
- * then the operands are still needed when it is written. */
+ * The loop of functions with a fast and a slow version, for the float type T. A block of numbers is
+ * computed by the fast version. If the block has numbers for which it is not suitable, these are
+ * computed again by the slow version. A result does not depend on the other numbers of the block. y
+ * may be equal to a or b: then results go to a buffer first, because the slow version still needs
+ * the operands. */
 
 typedef T NAME(way)(T a, T b);
 
+/* Returns n elements as contiguous memory: in place, or copied to `to`. */
 static inline const T *NAME(contiguous)(int64_t n, const char *from, int64_t stride, T *to)
 {
     if (stride == (int64_t)sizeof *to)

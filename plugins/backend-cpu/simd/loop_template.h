@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Inner loops over one, two and three operands of type T. The operation is a function that the
- * compiler inlines; each frequent combination of strides has a loop of its own. NAME(number) turns
- * a number that goes with the call into T. */
+ * compiler inlines. Each frequent combination of strides has a loop of its own. NAME(number)
+ * converts a number that is passed with the call to T. */
 
 typedef T NAME(formula)(T a, T b, T p, T q, T r);
 typedef uint8_t NAME(comparison)(T a, T b);
 
-/* y may be the same memory as a or b, element for element: TN__IVDEP says so. */
+/* y may be equal to a or b. Then iteration i reads and writes only element i, so that the loops may
+ * be vectorized (TN__IVDEP, which is in TN__EACH). */
 TN__INTO_LOOPS void NAME(unary_loop)(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa,
                                      const double *param, NAME(formula) * of)
 {
@@ -50,7 +51,7 @@ TN__INTO_LOOPS void NAME(binary_loop)(int64_t n, char *yp, int64_t sy, const cha
     }
 }
 
-/* Results are bytes. */
+/* Comparisons, whose results are bytes. */
 TN__INTO_LOOPS void NAME(compare_loop)(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa,
                                        const char *bp, int64_t sb, NAME(comparison) * of)
 {
@@ -71,7 +72,7 @@ TN__INTO_LOOPS void NAME(compare_loop)(int64_t n, char *yp, int64_t sy, const ch
     }
 }
 
-/* Operands: the result, a, b, c; p is the number that goes with the call. */
+/* at[0 .. 3] are the result, a, b and c; `number` is p in the formula. */
 typedef T NAME(formula3)(T a, T b, T c, T p);
 TN__INTO_LOOPS void NAME(ternary_loop)(int64_t n, char *const *at, const int64_t *stride,
                                        double number, NAME(formula3) * of)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization. One thread computes a population, with its sums in a fixed order; of strided
- * populations, a block of rows: the bits do not depend on the number of threads. */
+ * Normalization. A population (or, with the channels last, a block of rows) is computed by one
+ * thread, with sums in a fixed order, so that the result has the same bits for any number of
+ * threads. */
 #include <math.h>
 #include <string.h>
 
@@ -9,9 +10,10 @@
 #include "simd/norm.h"
 #include "simd/simd.h"
 
+/* Running sums of a loop; columns of gw and gb together; channels together. */
 enum { LANES = 16, ROWS_AT_ONCE = 64, SIDE_AT_ONCE = 256 };
 
-/* The gradient g at k after relu, if there is one. */
+/* The gradient g of element k; if a relu followed (`gated`), 0 where relu's result was 0. */
 #define GATED(g, k) (gated && gate[k] <= 0 ? 0 : (g))
 
 #define TEMPLATE "simd/norm_template.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization, as nn/norm.c passes it to the functions of an instruction set, simd/norm.c. */
-#ifndef TN_BACKEND_CPU_NORM_H
-#define TN_BACKEND_CPU_NORM_H
+ * Normalization: what nn/norm.c passes to the functions in simd/norm.c. A population is a set of
+ * elements that share mean and variance. */
+#ifndef TN_BACKEND_CPU_SIMD_NORM_H
+#define TN_BACKEND_CPU_SIMD_NORM_H
 
 #include "simd/simd.h"
 
@@ -10,14 +11,15 @@
  * (s * populations + p) * length. */
 struct tn__norm_layout {
     int64_t populations, segments, length;
-    /* How weight and bias are indexed. */
+    /* The index of weight and bias: none, the position in a stretch, or the channel. */
     enum { TN__NO_AFFINE, TN__PER_ELEMENT, TN__PER_POPULATION } affine;
-    int64_t channels; /* PER_POPULATION: its number is p modulo this */
-    /* Strided populations: `segments` rows of one element of each of the `populations`. */
+    int64_t channels; /* TN__PER_POPULATION: population p has the channel p % channels */
+    /* The populations are the channels of tensors with the channels last: `segments` rows, each
+     * with one element of every population; `length` is 1. */
     bool channels_last;
 };
 
-/* Strided: rows of a block that is summed in the type itself; blocks are added in double. */
+/* Channels last: rows of a block. A block is summed in T; blocks are added up in double. */
 enum { TN__NORM_ROWS = 256 };
 
 struct tn__norm_work {
@@ -26,23 +28,25 @@ struct tn__norm_work {
     const void *x, *gy, *weight, *bias, *mean_in, *var_in;
     void *y, *mean, *var, *gx, *gw, *gb;
     bool wants_affine;
-    /* With relu after it: the residual that is added before, or NULL. Backward: the result, and
-     * where the gradient of relu is stored, or NULL. */
+    /* Forward: relu follows, after the addition of `residual` unless it is NULL. Backward: `gate`
+     * is the result of relu, or NULL; the gradient of relu's input is stored in `gr` unless it is
+     * NULL. */
     bool relu;
     const void *residual, *gate;
     void *gr;
-    void *sums; /* strided: [block of rows][2][populations] */
+    void *sums; /* channels last: [block of rows][2][populations] */
 };
 
-/* Bodies of tn_parallel_for; [0] float32, [1] float64. */
+/* Functions for tn_parallel_for; [0] is for float32, [1] for float64. [begin, end) is a range of
+ * the items that are named at each member, such as populations. */
 typedef tn_status tn__norm_part(void *work, int64_t begin, int64_t end);
 struct tn__simd_norm {
     tn__norm_part *forward[2];  /* populations */
-    tn__norm_part *channels[2]; /* back, channels with all their populations */
-    tn__norm_part *rows[2];     /* back, populations */
-    tn__norm_part *columns[2];  /* weight and bias, elements of a population */
-    /* Strided populations: sums of blocks of rows; the moments from them, for each population; the
-     * rows. */
+    tn__norm_part *channels[2]; /* backward: channels, each with all its populations */
+    tn__norm_part *rows[2];     /* backward, gx: populations */
+    tn__norm_part *columns[2];  /* backward, gw and gb: positions in a population */
+    /* Channels last, in three steps: sums, for blocks of rows; from these sums mean and variance
+     * (backward: the means that gx needs), for populations; results, for blocks of rows. */
     tn__norm_part *last_sums[2], *last_moments[2], *last_forward[2];
     tn__norm_part *last_back_sums[2], *last_back_moments[2], *last_back[2];
 };

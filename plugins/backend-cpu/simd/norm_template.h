@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization for one type. */
+ * Normalization for type T. */
 
-/* The sum of a stretch, in lanes. */
+/* Returns the sum of n contiguous elements. */
 static double NAME(sum)(int64_t n, const T *x)
 {
     T lane[LANES] = { 0 };
@@ -11,7 +11,8 @@ static double NAME(sum)(int64_t n, const T *x)
     for (; i + LANES <= n; i += LANES) {
         for (int k = 0; k < LANES; k++)
             lane[k] += x[i + k];
-        if (i / LANES % 256 == 255) /* few elements per float32 sum */
+        if (i / LANES % 256 ==
+            255) /* after 256 elements a lane is added in double, for precision */
             for (int k = 0; k < LANES; k++) {
                 all += (double)lane[k];
                 lane[k] = 0;
@@ -24,6 +25,7 @@ static double NAME(sum)(int64_t n, const T *x)
     return all;
 }
 
+/* Returns the sum of squared deviations from the mean. */
 static double NAME(squares)(int64_t n, const T *x, T mean)
 {
     T lane[LANES] = { 0 };
@@ -47,7 +49,7 @@ static double NAME(squares)(int64_t n, const T *x, T mean)
     return all;
 }
 
-/* n results from `at` on, just written: adds the residual and applies relu. */
+/* Adds the residual to n results from element `at` on, and applies relu. */
 static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
     T *y = (T *)w->y + at;
@@ -65,7 +67,8 @@ static void NAME(follow)(const struct tn__norm_work *w, int64_t n, int64_t at)
     }
 }
 
-/* Stores the gradient of relu for the caller, and returns its address. */
+/* Stores n elements, from `at` on, of the gradient of relu's input in w->gr; returns their
+ * address. */
 static const T *NAME(leave)(const struct tn__norm_work *w, int64_t n, int64_t at)
 {
     const T *gy = (const T *)w->gy + at, *y = (const T *)w->gate + at;
@@ -78,6 +81,7 @@ static const T *NAME(leave)(const struct tn__norm_work *w, int64_t n, int64_t at
     return gr;
 }
 
+/* Normalizes population p. */
 static void NAME(one)(const struct tn__norm_work *w, int64_t p)
 {
     const struct tn__norm_layout *e = &w->layout;
@@ -114,7 +118,9 @@ static void NAME(one)(const struct tn__norm_work *w, int64_t p)
     }
 }
 
-/* Sums over a population of g and of g times the deviation, g = gy weight; then gx. */
+/* Computes gx of population p. First sums g and g * (x - mean) over the population, where g is gy
+ * (per element: gy * weight). *sum_gy becomes the first sum, *sum_gyu the second divided by the
+ * standard deviation. */
 TN__INTO_LOOPS void NAME(back)(const struct tn__norm_work *w, int64_t p, double *sum_gy,
                                double *sum_gyu, const bool gated)
 {
@@ -202,7 +208,7 @@ static tn_status NAME(forward)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* A channel and all populations of it, one after the other. */
+/* Backward of channels [begin, end): gx of all their populations, and gw and gb. */
 static tn_status NAME(channels)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
@@ -229,7 +235,7 @@ static tn_status NAME(rows)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Columns [begin, end) of gw and gb, over all rows. */
+/* Computes elements [begin, end) of gw and gb, which are sums over all populations. */
 static tn_status NAME(columns)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
@@ -257,10 +263,10 @@ static tn_status NAME(columns)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* ---- strided populations --------------------------------------------------------------------- */
+/* ---- channels last --------------------------------------------------------------------------- */
 
-/* Strided populations. Sums of a block of rows are of deviations from the block's first row, so
- * that they stay small; blocks are combined in double, in order. */
+/* For blocks [begin, end) of rows, sums deviations from the block's first row, and their squares.
+ * Deviations are small, so that the sums are precise. */
 static tn_status NAME(last_sums)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
@@ -284,6 +290,8 @@ static tn_status NAME(last_sums)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Computes mean and variance of populations [begin, end) from the sums of all blocks, in double and
+ * in order. */
 static tn_status NAME(last_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;
@@ -374,7 +382,9 @@ static tn_status NAME(last_back_sums)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Stores in the first block's sums what the rows need: the mean of gy, and the slope. */
+/* For populations [begin, end), adds up the sums of all blocks. Stores the two numbers that
+ * back_lines needs in the place of the first block's sums: the mean of g, and the mean of
+ * g * (x - mean) divided by the variance. Also computes gw and gb. */
 static tn_status NAME(last_back_moments)(void *user, int64_t begin, int64_t end)
 {
     const struct tn__norm_work *w = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers over contiguous elements, in one pass. Numbers that are the same for all
- * elements are rounded to the type first. */
+ * Steps of optimizers over contiguous elements, in one pass, and sums for the norm of gradients.
+ * The options of the optimizer are rounded to the type of the elements first. */
 #include "simd/simd.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers and norms of gradients for one type. */
+ * Steps of optimizers and sums for norms of gradients, for type T. */
 
-/* Whether there is momentum is tested once per row, not per element. */
+/* A step of SGD. There are separate loops, so that options are not tested for each element. */
 static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
 {
     T *restrict p = at[0];
@@ -16,7 +16,7 @@ static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
         return;
     }
     T *restrict buffer = at[2];
-    if (c->first) /* the previous contents, NaN too, have no influence */
+    if (c->first) /* the old content has no influence, even if it is NaN (0 * NaN is NaN) */
         for (int64_t i = 0; i < n; i++)
             buffer[i] = 0;
     if (c->nesterov) {
@@ -65,8 +65,8 @@ static void NAME(adam)(int64_t n, const struct tn__adam *c, void *const *at)
     }
 }
 
-/* Of n elements, in lanes that are added in a fixed order: absolute values, squares, the largest
- * (NaN wins). */
+/* Each of the following functions reduces n elements in a fixed order: to the sum of absolute
+ * values, the sum of squares, or the largest absolute value (NaN if there is one). */
 static void NAME(sum)(int64_t n, const void *from, double *out)
 {
     const T *x = from;

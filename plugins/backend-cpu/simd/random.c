@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers from Philox. */
+ * Random numbers, uniform and normal, from the generator Philox. */
 #include <math.h>
 #include <string.h>
 
@@ -10,9 +10,9 @@
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* Philox 4x32-10 of Salmon et al. (Random123), many blocks at a time: words[k][j] is word k of
- * block `block + j`. */
-enum { BLOCKS = 64 }; /* some vectors, so that their rounds need not wait for each other */
+/* Computes BLOCKS blocks of Philox 4x32-10 (Salmon et al., Random123) at a time: words[k][j] is
+ * word k of block `block + j`. */
+enum { BLOCKS = 64 }; /* several vectors, whose rounds need not wait for each other */
 
 static void philox(uint64_t seed, uint64_t block, uint32_t words[4][BLOCKS])
 {
@@ -40,7 +40,8 @@ static void philox(uint64_t seed, uint64_t block, uint32_t words[4][BLOCKS])
 #define TEMPLATE "simd/random_template.h"
 #include "base/for_floats.h"
 
-/* The words become signed first: that conversion to float exists everywhere. */
+/* Convert words to numbers in [0, 1). The words are cast to a signed type first, because every
+ * instruction set can convert signed integers to floats. */
 #define UNIT32(word) ((float)(int32_t)((word) >> 8) * 0x1p-24f)
 #define BITS53(high, low) (int64_t)(((uint64_t)(high) << 32 | (low)) >> 11)
 #define UNIT64(high, low) ((double)BITS53(high, low) * 0x1p-53)

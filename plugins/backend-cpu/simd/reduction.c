@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sum, largest, smallest and product of contiguous elements, and of columns. Products of floats are
- * computed in float64. */
+ * Sums, largest and smallest elements and products, of contiguous elements and of columns. Products
+ * of floats are computed in float64. */
 #include "simd/simd.h"
 
 #define TEMPLATE "simd/sum_template.h"
 #include "base/for_floats.h"
 
-enum { WIDE = 256 /* columns */, BLOCK = 32, PART = 16 };
+/* Columns together; rows that are summed in T; partial products. */
+enum { WIDE = 256, BLOCK = 32, PART = 16 };
 
 static int64_t sum_i64(int64_t n, const int64_t *x)
 {
@@ -17,8 +18,8 @@ static int64_t sum_i64(int64_t n, const int64_t *x)
     return (int64_t)sum;
 }
 
-/* Products of float32 far below what float32 holds count as 0: numbers below the normal range of
- * float64 cost a hundred times as much as others. */
+/* Replaces a partial product of float32 by 0 if it is far below the range of float32: it would soon
+ * be subnormal in float64, and subnormal numbers make instructions up to a hundred times slower. */
 static inline double flush_f32(double x)
 {
     return __builtin_fabs(x) < 0x1p-600 ? x * 0 : x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Combines rows of type T column by column in ACCUMULATOR; results are of type RESULT. Four rows at
- * a time: what there is so far is read and written once for them. */
+ * Combines rows of type T column by column, in type ACCUMULATOR; results have type RESULT. Four
+ * rows are combined at a time, so that results are read and written once for four rows. */
 #define ROW(k) const T *x##k = (const T *)(const void *)(x + (i + k) * stride) + at
 
 typedef ACCUMULATOR NAME(combination)(ACCUMULATOR v, ACCUMULATOR b);

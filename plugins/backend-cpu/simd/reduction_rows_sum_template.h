@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of columns for a float type: 32 rows add up in the type itself, these sums in float64. */
+ * Sums of columns for the float type T. Sums of BLOCK rows are accumulated in T, and added to the
+ * results in float64. */
 #define ROW(k) const T *x##k = (const T *)(const void *)(x + (i + k) * stride) + at
 
 static void NAME(rows_sum)(int64_t rows, int64_t n, const char *x, int64_t stride, void *to)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions of contiguous elements and of columns, for one compute type. In it:
- *   RESULT      the type of a result, and MEMBER its member of union tn__number
- *   PRODUCT     the type of a product
- *   LANES       how many elements are compared at a time
- *   INDEX       the type of an index while rows are compared
- *   IS_NAN(v,w) whether one of two elements is NaN; NOT_A_NUMBER what a result is then
- * The choices have no branch, so that they become comparisons and selections of vectors. */
+ * Reductions of contiguous elements and of columns, for the compute type T. Macros:
+ *   RESULT       the type of a result; MEMBER is its member of union tn__number
+ *   PRODUCT      the type of a product
+ *   LANES        the number of elements that are compared at a time
+ *   INDEX        the type of an index while rows are compared
+ *   IS_NAN(v, w) whether one of two elements is NaN; NOT_A_NUMBER is the result then
+ * Choices between elements are written without branches, so that they are vectorized. */
 
 /* ---- contiguous elements --------------------------------------------------------------------- */
 
@@ -28,10 +28,11 @@ TN__INTO_LOOPS void NAME(combine_halves)(T *best, const int half, NAME(choice) *
         best[j] = choose(best[j + half], best[j]);
 }
 
-/* The minimum or maximum by the processor's instruction: the later of two equal elements, of
- * numbers that are not NaN. Whether one is NaN is asked separately, for two at a time. There is no
- * branch in the whole row: on unordered numbers one costs as much as a hundred elements. Loop
- * bounds are constants, so that the lanes stay in registers. */
+/* Computes the minimum or maximum of n elements. choose() is written so that it compiles to the
+ * processor's instruction for minimum or maximum, which does not treat NaN as needed; so NaN is
+ * tested separately, for two elements at a time. The loops have no branch that depends on elements,
+ * because one wrong prediction costs as much as a hundred elements. The inner loop bounds are
+ * constants, so that the lanes stay in registers. */
 TN__INTO_LOOPS void NAME(extreme)(int64_t n, const void *from, union tn__number *out,
                                   NAME(choice) * choose)
 {
@@ -83,7 +84,8 @@ static void NAME(min)(int64_t n, const void *from, union tn__number *out)
     NAME(extreme)(n, from, out, NAME(smaller));
 }
 
-/* A stretch at a time, without a branch in it; only the one that has it is searched one by one. */
+/* Returns the index of the first element that is equal to `best` or NaN. Whole stretches are tested
+ * without a branch; only the stretch that has the element is searched one by one. */
 static int64_t NAME(find)(int64_t n, const void *from, union tn__number best)
 {
     enum { STRETCH = 64 };
@@ -132,7 +134,7 @@ static void NAME(prod)(int64_t n, const void *from, union tn__number *out)
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Whether v is better than b; NaN is. */
+/* Returns whether v is better (larger or smaller) than b. NaN is better than any number. */
 typedef bool NAME(comparison)(T v, T b);
 
 TN__INTO_LOOPS bool NAME(is_larger)(T v, T b)
@@ -184,7 +186,7 @@ TN__INTO_LOOPS void NAME(rows_index)(int64_t rows, int64_t n, const char *x, int
             for (int64_t j = 0; j < wide; j++) {
                 T v = row[j], b = best[j];
                 INDEX p = place[j];
-                bool replace = better(v, b) & !IS_NAN(b, b); /* a NaN so far stays */
+                bool replace = better(v, b) & !IS_NAN(b, b); /* the first NaN stays */
                 best[j] = replace ? v : b;
                 place[j] = replace ? here : p;
             }

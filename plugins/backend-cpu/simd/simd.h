@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of functions that exist once per instruction set: a table for each file of this
- * folder, which is compiled with TN__SIMD_SET as the name of the set. Activation chooses a set. */
+ * The tables of functions that exist once for each instruction set. Each C file of this folder has
+ * one table, and is compiled once for each set, with the set's name in TN__SIMD_SET. The activation
+ * of the plugin chooses a set. */
 #ifndef TN_BACKEND_CPU_SIMD_SIMD_H
 #define TN_BACKEND_CPU_SIMD_SIMD_H
 
 #include "base/elementwise.h"
+#include "base/index_run.h"
 #include "base/vectorize.h"
+#include "fft/plan.h"
 
 /* ---- the list of tables ---------------------------------------------------------------------- */
 
 /* clang-format off */
 #define TN__SIMD_TABLES(X, set)                                                                    \
-    X(convert, set) X(copy, set) X(elementwise, set) X(float16, set) X(functions, set)             \
+    X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
     X(gemm, set) X(norm, set) X(optimizer, set) X(random, set) X(reduction, set)                   \
     X(softmax, set) X(winograd, set)
 /* clang-format on */
@@ -22,7 +25,7 @@ struct tn__simd {
     const char *name; /* of the instruction set */
     TN__SIMD_TABLES(TN__SIMD_MEMBER, )
 };
-/* The tables for this processor. */
+/* The tables of the chosen instruction set. */
 extern struct tn__simd tn__simd;
 
 #define TN__SIMD_DECLARE(table, set) extern const struct tn__simd_##table tn__simd_##table##_##set;
@@ -32,7 +35,8 @@ TN__SIMD_TABLES(TN__SIMD_DECLARE, avx2)
 TN__SIMD_TABLES(TN__SIMD_DECLARE, avx512)
 #endif
 
-/* The name of a table in the set that is being compiled: tn__simd_norm_avx2. */
+/* TN__SIMD_TABLE(norm) is the name of a table in the set that is being compiled, for example
+ * tn__simd_norm_avx2. */
 #ifndef TN__SIMD_SET
 #define TN__SIMD_SET baseline
 #endif
@@ -40,7 +44,7 @@ TN__SIMD_TABLES(TN__SIMD_DECLARE, avx512)
 #define TN__SIMD_NAME_OF(table, set) TN__SIMD_NAME(table, set)
 #define TN__SIMD_TABLE(table) TN__SIMD_NAME_OF(table, TN__SIMD_SET)
 
-/* ---- convert.c: by dtype --------------------------------------------------------------------- */
+/* ---- convert.c: conversion between dtypes and compute types ---------------------------------- */
 
 struct tn__conversions {
     tn__load *load[TN__CT_COUNT];
@@ -50,17 +54,20 @@ struct tn__simd_convert {
     struct tn__conversions of[TN_DTYPE_COUNT];
 };
 
-/* ---- copy.c: contiguous elements of 1, 2, 4 and 8 bytes, whatever their dtype ---------------- */
+/* ---- copy.c: contiguous elements of 1, 2, 4 and 8 bytes, of any dtype ------------------------ */
 
 enum tn__bits { TN__BITS_AND, TN__BITS_OR, TN__BITS_XOR, TN__BITS_NOT, TN__BITS_NOT_BOOL };
 struct tn__simd_copy {
     void (*fill[4])(int64_t n, char *to, const void *value);
-    /* Reversed: `last` is the address of the last element read, which becomes the first. */
+    /* Copies in reverse order; `last` is the address of the last element read, which is written
+     * first. */
     void (*reverse[4])(int64_t n, char *to, const char *last);
+    /* to[i] = from[index[i]] */
     void (*gather[4])(int64_t n, char *to, const char *from, const int64_t *index);
     void (*bits[TN__BITS_NOT_BOOL + 1])(int64_t bytes, char *y, const char *a, const char *b);
 };
-/* Which of the four functions takes elements of that size; -1: none. */
+/* Returns the index of the function for elements of `item` bytes in the arrays above; -1 if there
+ * is none. */
 static inline int tn__copy_index(int64_t item)
 {
     return item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : item == 8 ? 3 : -1;
@@ -68,28 +75,28 @@ static inline int tn__copy_index(int64_t item)
 
 /* ---- elementwise.c, functions.c -------------------------------------------------------------- */
 
-/* Of three numbers a, b, c and one that goes with the call, p. Their formulas are in
- * elementwise_template.h and float16_vector_template.h. */
+/* Operations on three operands a, b, c and a number p that is passed with the call. The formulas
+ * are in elementwise_template.h and float16_vector_template.h. */
 #define TN__TERNARIES(X) X(lerp) X(lerp_scalar) X(addcmul) X(addcdiv) X(clamp_tensor)
 #define TN__TERNARY(name) TN__TERNARY_##name,
 enum tn__ternary { TN__TERNARIES(TN__TERNARY) TN__TERNARY_COUNT };
 #undef TN__TERNARY
-/* Operands: the result, a, b, c; the result may be one of them. */
+/* at[0 .. 3] are the result, a, b and c; the result may be equal to an operand. `number` is p. */
 typedef void tn__ternary_loop(int64_t n, char *const *at, const int64_t *stride, double number);
 struct tn__simd_elementwise {
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
     tn__ternary_loop *ternary[TN__TERNARY_COUNT][TN__F64 + 1];
 };
-/* Functions of several steps per element, and their derivatives. */
+/* Functions of several steps per element, and gradients through them. */
 struct tn__simd_functions {
     tn__ew_loop *ew[TN__EW_COUNT][TN__I64 + 1];
 };
-/* Complex numbers: one set for all processors. */
+/* Complex numbers; compiled once, not for each instruction set. */
 extern tn__ew_loop *const tn__complex_loops[TN__EW_COUNT][2];
-/* Operations that wider vectors do not make faster: one set for all processors. */
+/* Operations that wider vectors do not make faster; compiled once. */
 extern tn__ew_loop *const tn__scalar_loops[TN__EW_COUNT][TN__I64 + 1];
 
-/* The loop of an operation on a real compute type; NULL: there is none. */
+/* Returns the loop of an operation on a real compute type; NULL if there is none. */
 static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
 {
     tn__ew_loop *loop = tn__simd.elementwise->ew[op][ct];
@@ -98,67 +105,118 @@ static inline tn__ew_loop *tn__loop_of(enum tn__ew op, enum tn__ct ct)
     return loop ? loop : tn__scalar_loops[op][ct];
 }
 
+/* ---- fft.c: Fourier transforms, with fused multiply-adds if the instruction set has them --------
+ */
+
+/* For one type of numbers. Columns (fft/plan.h) have `lanes` transforms. `swap` is 1 to exchange
+ * real and imaginary parts, otherwise 0. What is written is multiplied by `scale`. */
+struct tn__fft_loops {
+    int32_t lanes;
+    /* Transforms the columns x. Both x and y are overwritten; returns the one with the result. */
+    void *(*columns)(const struct tn__fft_columns *plan, void *x, void *y);
+    /* Read columns of n elements from lines, or write the first `count` of the columns to lines:
+     * from lines whose complex elements are contiguous, */
+    void (*read_rows)(int64_t n, const char *const *rows, void *to, int swap);
+    void (*write_rows)(int64_t n, int64_t count, char *const *rows, const void *from, int swap,
+                       double scale);
+    /* from all lines, whose elements are next to each other and `step` bytes apart in a line, */
+    void (*read_columns)(int64_t n, const char *x, int64_t step, void *to, int swap);
+    void (*write_columns)(int64_t n, char *y, int64_t step, const void *from, int swap,
+                          double scale);
+    /* from lines with real parts `step` bytes apart, and each imaginary part `gap` bytes after the
+     * real part. gap < 0: the imaginary parts are zeros, and are not written. */
+    void (*read_strided)(int64_t n, const char *const *rows, int64_t step, int64_t gap, void *to,
+                         int swap);
+    void (*write_strided)(int64_t n, int64_t count, char *const *rows, int64_t step, int64_t gap,
+                          const void *from, int swap, double scale);
+    /* Real numbers: from the transform of h complex numbers to elements 0 to h of the transform of
+     * 2 h real numbers, twice as large; and from such elements to those that the inverse transform
+     * of h complex numbers needs. `halves`: struct tn__fft_plan. split_row works in place; the
+     * result of join_columns is already exchanged. */
+    void (*split_columns)(int64_t h, const void *halves, const void *from, void *to);
+    void (*join_columns)(int64_t h, const void *halves, const void *from, void *to);
+    void (*split_row)(int64_t h, const void *halves, void *row);
+    void (*join_row)(int64_t h, const void *halves, const void *from, void *to);
+    /* For an odd number of real numbers: the whole transform, from its first n / 2 + 1 elements.
+     * mirror_columns works in place, with exchanged parts. */
+    void (*mirror_columns)(int64_t n, void *columns);
+    void (*mirror_row)(int64_t n, const void *from, void *to);
+    /* The two halves of a single transform, for one block of columns. `middle` is memory for
+     * blocks1 blocks of n2 rows; a and b are memory for the columns of one block. */
+    void (*first)(const struct tn__fft_split *plan, int64_t block, const void *from, void *middle,
+                  void *a, void *b, int swap);
+    void (*second)(const struct tn__fft_split *plan, int64_t block, void *middle, void *b, void *to,
+                   int swap, double scale);
+    /* Products of n complex numbers; the left ones are exchanged first (swap_left), the results
+     * last (swap). */
+    void (*product)(int64_t n, const void *left, const void *right, void *to, int swap_left,
+                    int swap, double scale);
+};
+struct tn__simd_fft {
+    struct tn__fft_loops const *of[2]; /* float32, float64 */
+};
+
 /* ---- float16.c: float16 ([0]) and bfloat16 ([1]) without a buffer of float32 ----------------- */
 
 struct tn__simd_float16 {
-    tn__ew_loop *ew[TN__EW_COUNT][2]; /* all operands of the dtype; NULL: convert in buffers */
-    tn__ew_loop *add[2];
+    /* Loops whose operands and result have the dtype. NULL: there is none, convert in buffers. */
+    tn__ew_loop *ew[TN__EW_COUNT][2];
+    tn__ew_loop *add[2];                             /* exists with every instruction set */
     tn__ternary_loop *ternary[TN__TERNARY_COUNT][2]; /* NULL: convert in buffers */
-    /* Adds n columns to `all`: 32 rows at a time in float32, these sums in float64. Rows are
-     * `stride` bytes apart. */
+    /* Adds the sums of n columns to `all`. Sums of 32 rows are accumulated in float32, then added
+     * in float64. Rows are `stride` bytes apart. */
     void (*rows_sum[2])(int64_t rows, int64_t n, const char *x, int64_t stride, double *all);
-    /* Adds n numbers, one after the other, to the elements of x that the index names: to
-     * x + i * sx + index[i] * step. An index must be below `size`. Returns how many were added:
-     * fewer than n when the next index is out of bounds. */
-    int64_t (*add_at[2])(int64_t n, char *x, int64_t sx, int64_t step, uint64_t size,
-                         const char *index, int64_t si, const char *other, int64_t so);
+    /* Adds the elements of `other` to the elements of x that a run of indices selects, in order.
+     * Returns the number of elements added: fewer than n if the next index is out of bounds. */
+    tn__index_run_function *add_at[2];
 };
-/* Which of the two a dtype is; -1: neither. */
+/* Returns 0 for float16, 1 for bfloat16, -1 for other dtypes. */
 static inline int tn__float16_index(tn_dtype dtype)
 {
     return dtype == TN_F16 ? 0 : dtype == TN_BF16 ? 1 : -1;
 }
 
-/* ---- gemm.c: sums of products, with fused multiply-adds where the processor has them --------- */
+/* ---- gemm.c: sums of products, with fused multiply-adds if the instruction set has them ------ */
 
-/* A tile of a product: packed panels of `mr` rows and `nr` columns. */
+/* The function for a tile of a product, whose operands are packed in panels of `mr` rows and `nr`
+ * columns. */
 struct tn__tile {
     int32_t mr;
     int32_t nr;
-    /* c[mr][nr] += a[kc][mr] . b[kc][nr], rows of c `ldc` apart */
+    /* c[mr][nr] += a[kc][mr]^T b[kc][nr]; rows of c are `ldc` elements apart */
     void (*run)(int64_t kc, const void *a, const void *b, void *c, int64_t ldc);
 };
 
-/* A strip of a product: c[rows][] = sum over kc of a . b (+ bias), or += where `bias` is NULL. A
- * row of b is a number of vectors, and rows are `pace` elements apart. `rows` reads
- * a[i * step + k], `columns` a[k * step + i]. This repeats for `rounds` of kc: a advances by `jump`
- * elements after each, b goes on. */
+/* Computes a strip of a product: c = a b + bias or, if `bias` is NULL, c += a b. A row of b has a
+ * fixed number of vectors, and rows of b are `pace` elements apart. Element (i, k) of a is
+ * a[i * step + k] for the member `rows` below, a[k * step + i] for `columns`. The depth of a b is
+ * `rounds` times kc; after each round a skips `jump` elements, and b continues. */
 typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
                            int64_t pace, void *c, int64_t ldc, const void *bias, int64_t rounds,
                            int64_t jump);
 struct tn__strips {
     int32_t mr;      /* rows of a strip */
     int32_t vector;  /* elements of a vector */
-    int32_t vectors; /* of the widest panel: 2 or 4 */
+    int32_t vectors; /* vectors in a row of the widest panel: 2 or 4 */
     struct tn__strip {
-        int32_t high; /* rows at most; divides mr */
+        int32_t high; /* the most rows of one call; divides mr */
         tn__strip_run *rows, *columns;
-    } of[4]; /* by the number of vectors - 1 */
+    } of[4]; /* index: number of vectors - 1 */
 };
 
 struct tn__simd_gemm {
-    /* Dot product of contiguous rows; y[j] += a * x[j]. */
+    /* dot: returns the dot product of contiguous rows. axpy: y[j] += a * x[j]. */
     float (*dot_f32)(int64_t n, const float *a, const float *b);
     double (*dot_f64)(int64_t n, const double *a, const double *b);
     void (*axpy_f32)(int64_t n, float a, const float *x, float *y);
     void (*axpy_f64)(int64_t n, double a, const double *x, double *y);
-    /* Four rows, `step` elements apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
+    /* axpy of four rows of x, `step` apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
     void (*axpy4_f32)(int64_t n, const float *a, const float *x, int64_t step, float *y);
     void (*axpy4_f64)(int64_t n, const double *a, const double *x, int64_t step, double *y);
-    /* y[j] = bias[j] + x[0][j] w[0][j] + ... of `count` rows; bias NULL: none. */
+    /* y[j] = bias[j] + sum over i < count of x[i][j] * w[i][j]; bias may be NULL. */
     void (*weigh_rows[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, void *const *w,
                                     const void *bias, void *y);
-    /* w[i][j] += x[i][j] g[j] for `count` rows. */
+    /* w[i][j] += x[i][j] * g[j] for i < count. */
     void (*spread_row[TN__F64 + 1])(int64_t n, int64_t count, const void *const *x, const void *g,
                                     void *const *w);
     struct tn__tile tile[TN__I64 + 1];
@@ -167,27 +225,34 @@ struct tn__simd_gemm {
 
 /* ---- optimizer.c: steps for n elements ------------------------------------------------------- */
 
+/* The options of operator sgd_step. */
 struct tn__sgd {
     double lr, momentum, dampening, weight_decay;
     bool nesterov, maximize, first;
 };
+/* Numbers of adam_step, computed from its options in nn/optimizer.c. With gradient g: p *= shrink;
+ * g += weight_decay * p; m += follow1 * (g - m); v = keep2 * v + follow2 * g^2;
+ * p -= rate * m / (sqrt(v) * scale + eps), with amsgrad the largest v so far in place of v. */
 struct tn__adam {
     double weight_decay, shrink, follow1, keep2, follow2, rate, scale, eps;
     bool amsgrad, maximize;
 };
 struct tn__simd_optimizer {
-    /* at: the parameter, its gradient (read only), the state of the rule. */
+    /* at[0] is the parameter, at[1] its gradient (read only), the others are the optimizer's
+     * state. */
     void (*sgd[TN__F64 + 1])(int64_t n, const struct tn__sgd *numbers, void *const *at);
     void (*adam[TN__F64 + 1])(int64_t n, const struct tn__adam *numbers, void *const *at);
-    /* Of n contiguous elements: the sum of absolute values, of squares, the largest absolute
-     * value. */
+    /* *out becomes the sum of absolute values, the sum of squares, the largest absolute value of n
+     * contiguous elements. */
     void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*squares[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*largest[TN__F64 + 1])(int64_t n, const void *x, double *out);
 };
 
-/* ---- random.c: n numbers from element `first`, four 32-bit words a block of Philox ----------- */
+/* ---- random.c -------------------------------------------------------------------------------- */
 
+/* Compute elements [first, first + n) of the sequence of random numbers that begins at block
+ * `block` of Philox with the key `seed`. A block has four 32-bit words. */
 struct tn__simd_random {
     void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low,
                         float range, float *y);
@@ -201,28 +266,32 @@ struct tn__simd_random {
 
 /* ---- reduction.c ----------------------------------------------------------------------------- */
 
+/* A result: f of floats, i of integers. */
 union tn__number {
     double f;
     int64_t i;
 };
 struct tn__simd_reduction {
-    /* Sums of contiguous elements, in a fixed tree. */
+    /* Return the sum of contiguous elements, in an order that depends on n alone. */
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
     int64_t (*sum_i64)(int64_t n, const int64_t *x);
-    /* Of n contiguous elements, at least one; NaN is the largest and the smallest. */
+    /* The largest element, the smallest, and the product of n contiguous elements, n >= 1. If an
+     * element is NaN, so is the result. */
     void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*min[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*prod[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
-    /* The index of the first element equal to `best`, which is one of them, or of the first NaN. */
+    /* Returns the index of the first element that is equal to `best` or NaN; there must be one. */
     int64_t (*find[TN__I64 + 1])(int64_t n, const void *x, union tn__number best);
-    /* The same for n columns, added to the results so far in `to`: rows `stride` bytes apart. */
+    /* Sums, largest, smallest and products of n columns, combined with the results so far in `to`.
+     * Rows are `stride` bytes apart. */
     void (*rows_sum[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_max[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_min[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_prod[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
                                    void *to);
-    /* With the indices; the first row has index `first`; fewer than 2^31 rows. */
+    /* Largest and smallest with their row's index in `at`. The first row has index `first`; there
+     * must be fewer than 2^31 rows. */
     void (*rows_argmax[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
                                      void *to, int64_t *at, int64_t first);
     void (*rows_argmin[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
@@ -233,10 +302,10 @@ struct tn__simd_reduction {
 
 enum { TN__SOFTMAX_COLUMNS = 256 };
 struct tn__simd_softmax {
-    /* The largest of n contiguous elements; NaN if there is one. */
+    /* Returns the largest of n contiguous elements; NaN if an element is NaN. */
     float (*max_f32)(int64_t n, const float *x);
     double (*max_f64)(int64_t n, const double *x);
-    /* One contiguous row. */
+    /* Softmax, its logarithm, and gradients of one contiguous row. */
     void (*softmax_f32)(int64_t n, const float *x, float *y);
     void (*softmax_f64)(int64_t n, const double *x, double *y);
     void (*log_softmax_f32)(int64_t n, const float *x, float *y);
@@ -245,15 +314,16 @@ struct tn__simd_softmax {
     void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
     void (*softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
     void (*softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
-    /* Softmax or its logarithm down n columns, TN__SOFTMAX_COLUMNS at most, when the dimension is
-     * strided: sx and sy are the bytes from one row to the next. */
+    /* Softmax or its logarithm (`logarithm`) of n columns, at most TN__SOFTMAX_COLUMNS, and the
+     * gradients. sx, sy and sg are the bytes from one row to the next. */
     void (*softmax_columns[TN__F64 + 1])(int64_t rows, int64_t n, const char *x, int64_t sx,
                                          char *y, int64_t sy, bool logarithm);
     void (*softmax_grad_columns[TN__F64 + 1])(int64_t rows, int64_t n, const char *gy, int64_t sg,
                                               const char *y, int64_t sy, char *gx, int64_t sx,
                                               bool logarithm);
-    /* A row of attention scores: x becomes e^(x - top), and the sum is returned; x becomes
-     * e^(x - norm), and its gradient g becomes x (g - less). */
+    /* A row x of attention scores. attend: x becomes e^(x - top), and the sum of these numbers is
+     * returned. attend_grad: x becomes e^(x - norm), and g, the gradient of these numbers, becomes
+     * x * (g - less), the gradient of the scores. */
     double (*attend_f32)(int64_t n, double top, float *x);
     double (*attend_f64)(int64_t n, double top, double *x);
     void (*attend_grad_f32)(int64_t n, double norm, double less, float *x, float *g);

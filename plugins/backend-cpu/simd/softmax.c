@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax, its derivative and the rows of attention. */
+ * Softmax, its gradient and the rows of attention. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 #define EXP_f32 tn__near_exp_below_f32
 #define EXP_f64 tn__exp64_below
-enum { NEIGHBOURS = TN__SOFTMAX_COLUMNS, IN_TYPE = 32 };
+enum { NEIGHBOURS = TN__SOFTMAX_COLUMNS, IN_TYPE = 32 /* rows that are summed in T */ };
 #define LINE(T, p, i, s) ((T *)(void *)((p) + (i) * (s)))
 #define TEMPLATE "simd/softmax_template.h"
 #include "base/for_floats.h"

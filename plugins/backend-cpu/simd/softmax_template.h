@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax, its derivative and the rows of attention for one type. */
+ * Softmax, its gradient and the rows of attention for type T. simd.h describes the functions. */
 
-/* The largest element, or NaN if there is one. */
+/* Returns the largest element, or NaN if an element is NaN. */
 static T NAME(max)(int64_t n, const T *x)
 {
     enum { LANES = 16 };
@@ -52,7 +52,8 @@ static void NAME(log_softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
     TN__EACH gx[i] = gy[i] - NAME(EXP)(y[i]) * sum;
 }
 
-/* y (gy - sum gy y), as gy y - y sum gy y: the products are computed already. */
+/* gx = y * (gy - sum(gy * y)), computed as gy * y - y * sum(gy * y), because gx has the products
+ * gy * y already. */
 static void NAME(softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
 {
     TN__EACH gx[i] = gy[i] * y[i];
@@ -60,8 +61,8 @@ static void NAME(softmax_grad)(int64_t n, const T *gy, const T *y, T *gx)
     TN__EACH gx[i] = gx[i] - y[i] * sum;
 }
 
-/* The softmax dimension is strided: n columns of `rows` elements. 32 elements of a column are
- * summed in the type itself, these sums in float64. */
+/* Computes n columns of `rows` elements. Sums of IN_TYPE elements of a column are accumulated in T,
+ * and these sums are added in float64. */
 static void NAME(softmax_columns)(int64_t rows, int64_t n, const char *xp, int64_t sx, char *yp,
                                   int64_t sy, bool logarithm)
 {
@@ -132,8 +133,7 @@ static void NAME(softmax_grad_columns)(int64_t rows, int64_t n, const char *gp, 
     }
 }
 
-/* Attention: scores become e^(x - top), whose sum is returned; they become e^(x - norm), and their
- * gradient g becomes (g - less) of it. */
+/* ---- rows of attention scores ---------------------------------------------------------------- */
 static double NAME(attend)(int64_t n, double top, T *x)
 {
     const T high = (T)top;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loops of sqrt and rsqrt for one type. VECTOR, MASK and OP(x) are the vector of T, the mask and an
- * instruction for them; without 512-bit vectors OP is not defined. */
+ * Loops of sqrt and rsqrt for type T. With 512-bit vectors, VECTOR is the vector of T, MASK the
+ * mask of its elements, and OP(x) the intrinsic function x; otherwise OP is not defined. */
 
 #ifdef OP
 TN__INTO_LOOPS void NAME(sqrt_loop)(int64_t n, char *yp, int64_t sy, const char *ap, int64_t sa,

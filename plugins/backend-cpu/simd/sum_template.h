@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums of contiguous elements of one type. */
-/* 64 running sums of float32 (32 of float64), then a tree; the rest goes to a quarter of them. A
- * block of 4096 elements adds about 64 one after the other at most. Loop bounds are constants, so
- * that the sums stay in registers. */
+ * Sums of contiguous elements of type T. */
+
+/* Returns the sum of at most 4096 elements: 64 running sums of float32 (32 of float64), which are
+ * then added up in a tree. Each running sum has at most 64 elements (float64: 128), for precision.
+ * Loop bounds are constants, so that the sums stay in registers. */
 static T NAME(sum_block)(int64_t n, const T *x)
 {
     enum { LANES = 256 / sizeof(T) };
@@ -30,7 +31,8 @@ static T NAME(sum_block)(int64_t n, const T *x)
     return acc[0] + rest;
 }
 
-/* Blocks add up in float64 with a compensation. */
+/* Returns the sum of n elements. The sums of blocks of 4096 are added in float64; their rounding
+ * errors are added up in `rest`, which corrects the result (Neumaier's summation). */
 static double NAME(sum)(int64_t n, const T *x)
 {
     double sum = 0, rest = 0;
@@ -44,5 +46,5 @@ static double NAME(sum)(int64_t n, const T *x)
         sum = next;
     }
     double all = sum + rest;
-    return all - all == 0 ? all : sum;
+    return all - all == 0 ? all : sum; /* infinite or NaN: `rest` is not valid */
 }

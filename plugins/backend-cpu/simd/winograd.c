@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transforms of Winograd's F(4 x 4, 3 x 3), with the points 0, 1, -1, 2, -2:
+ * The transforms of Winograd's method F(4 x 4, 3 x 3), with the points 0, 1, -1, 2, -2. Matrices
+ * with ' are transposed:
  *       | 4  0 -5  0  1  0 |       |  1/4    0     0  |
  *       | 0 -4 -4  1  1  0 |       | -1/6  -1/6  -1/6 |       | 1  1  1  1  1  0 |
  *  B' = | 0  4 -4 -1  1  0 |  G =  | -1/6   1/6  -1/6 |  A' = | 0  1 -1  2 -2  0 |
@@ -20,7 +21,8 @@ enum { LANES = 4 };
 typedef float lanes __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 #define AT(pointer) (*(lanes *)(void *)(uintptr_t)(pointer))
 
-/* Each reads from[k * f] and writes to[k * t]. */
+/* Each of these functions multiplies one of the matrices (B', A', A, G, G') by a column of vectors,
+ * whose element k is from[k * f]. Element k of the product is stored in to[k * t]. */
 static inline void by_b(const lanes *from, int f, lanes *to, int t)
 {
     lanes d0 = from[0], d1 = from[f], d2 = from[2 * f], d3 = from[3 * f], d4 = from[4 * f],
@@ -78,6 +80,7 @@ static inline void by_g_back(const lanes *from, int f, lanes *to, int t)
     to[2 * t] = (s2 - s) * (1.0f / 6) + from[5 * f];
 }
 
+/* Reads a square of n x n pixels, LANES channels from `channel` on; zeros outside of the image. */
 static inline void read(const struct tn__square *x, int n, int64_t channel, lanes *d)
 {
     for (int i = 0; i < n; i++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic of two elements, or of one and a number. The common operators have a kernel each. The
- * others share "zip", which takes the function as an argument (GPU_F_* of layout.cl), so that all
- * work items take the same branch. The bitwise operators of two elements are among these. */
+ * Elementwise arithmetic on two tensors, or on a tensor and a number. The common operators have a
+ * kernel each. Less common ones and the bitwise operators share the kernel "zip", which takes the
+ * function as an argument (GPU_F_* of layout.cl); so all work items take the same branch. */
 #ifdef TN_REAL
 BINARY(add, A_ + s * B_)
 BINARY(mul, (A_ * B_))
-/* a NaN on either side stays: it differs from itself */
+/* If either operand is NaN, the result is NaN. (A_ != A_ is true only for NaN.) */
 BINARY(maximum, A_ != A_ ? A_ : (A_ > B_ ? A_ : B_))
 #if TN_TYPE != 0
 BINARY(sub, A_ - s * B_)
@@ -27,7 +27,7 @@ DEVICE C NAME(remainder)(C a, C b)
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
-/* floor(a / b), computed from the remainder: a / b itself may be rounded up to an integer. */
+/* floor(a / b), computed with the remainder, because a / b may be rounded up to an integer. */
 DEVICE C NAME(floored)(C a, C b)
 {
     C rest = fmod(a, b), quotient = (a - rest) / b, below;
@@ -42,7 +42,8 @@ DEVICE C NAME(floored)(C a, C b)
     return quotient - below > (C)0.5f ? below + (C)1 : below;
 }
 #else
-/* b is not zero; the smallest integer divided by -1 wraps around */
+/* Integer division; b must not be 0. b == -1 is a case of its own, so that the smallest integer
+ * divided by -1 wraps around instead of overflowing. */
 DEVICE C NAME(quotient)(C a, C b)
 {
     return b == -1 ? (C)(0 - a) : a / b;
@@ -65,7 +66,7 @@ DEVICE C NAME(power)(C a, C b)
 }
 #endif
 
-/* y = f(a, b) */
+/* y = f(a, b), where f is one of GPU_F_* */
 KERNEL NAME(zip)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, GLOBAL gpu_error *error,
                  const gpu_walk w, const i32 f)
 {
@@ -114,7 +115,7 @@ KERNEL NAME(zip)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, GLOBAL gpu_e
     }
 }
 
-/* A bound that is NaN is ignored; where low > high the result is high. */
+/* A bound that is NaN has no effect. If low > high, the result is high. */
 KERNEL NAME(clamp)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const C low, const C high)
 {
     i64 i = ITEM();

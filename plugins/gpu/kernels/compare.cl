@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparisons, and the choice between two elements. */
+ * Elementwise comparisons, and where(), which chooses between two elements. */
 #ifdef TN_REAL
 KERNEL NAME(compare)(GLOBAL u8 *y, GLOBAL const S *a, GLOBAL const S *b, const gpu_walk w,
                      const i32 f)

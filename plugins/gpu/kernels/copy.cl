@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies with any strides. "copy" converts. It is compiled for the type of the result and
- * switches over that of the source, so all work items take the same branch; of a complex number
- * it converts the real part to a real type. "move" copies bits. */
+ * Copies with any strides. The kernel "copy" converts elements: it is compiled for the type of the
+ * result and switches over the type of the source, so all work items take the same branch. From a
+ * complex number to a real type it converts the real part. The kernel "move" copies bits. */
 #if TN_TYPE != 11 || defined(TN_FP64)
 
-/* V: the type that a value is converted to first. For narrow integers it has 64 bits, so that a
- * float out of their range wraps in the same way on all devices. */
+/* V: the type to which a value is converted before it is stored. For narrow integers V is i64, so
+ * that a float out of their range wraps in the same way on all devices. */
 #undef V
 #undef TO_V
 #if TN_TYPE == 0

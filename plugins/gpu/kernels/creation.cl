@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creation of tensors: one value everywhere, or equally spaced numbers. */
+ * Creation of tensors: fill (the same value everywhere) and arange (equally spaced numbers). */
 #ifdef BITS
 KERNEL NAME(fill)(GLOBAL BITS *y, const gpu_walk w, const u64 low, const u64 high)
 {

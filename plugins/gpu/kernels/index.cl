@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements chosen by index: gather, scatter, scatter_add, nonzero. */
+ * Operators that read or write elements at given indices: gather, scatter, scatter_add; and
+ * nonzero, which computes indices. */
 #ifdef BITS
-/* y = x at the index; the walk of x leaves out the dimension that is indexed. */
+/* Copies the element of x at each index to y. The offset px does not include the indexed dimension,
+ * because x has stride 0 there in w. */
 KERNEL NAME(gather)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *x,
                     GLOBAL gpu_error *error, const gpu_walk w, const gpu_index at)
 {
@@ -18,8 +20,8 @@ KERNEL NAME(gather)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *
     }
 }
 
-/* A work item per row of the index, so that the last of several equal indices decides. y holds x
- * already. */
+/* Writes elements of src to y at the indices; y already contains x. One work item handles a whole
+ * row of the index, so that the last of several equal indices determines the result. */
 KERNEL NAME(scatter)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS *src,
                      GLOBAL gpu_error *error, const gpu_rows p, const gpu_index at)
 {
@@ -40,8 +42,8 @@ KERNEL NAME(scatter)(GLOBAL BITS *y, GLOBAL const i64 *index, GLOBAL const BITS 
 
 #ifdef TN_REAL
 #if TN_TYPE != 0
-/* A work item per row of the index, so that elements with equal indices are added in order. y
- * holds x already. */
+/* Adds elements of src to y at the indices; y already contains x. One work item handles a whole row
+ * of the index, so that elements with equal indices are added in order. */
 KERNEL NAME(scatter_add)(GLOBAL S *y, GLOBAL const i64 *index, GLOBAL const S *src,
                          GLOBAL gpu_error *error, const gpu_rows p, const gpu_index at)
 {
@@ -64,9 +66,10 @@ KERNEL NAME(scatter_add)(GLOBAL S *y, GLOBAL const i64 *index, GLOBAL const S *s
 }
 #endif
 
-/* A group per piece of x, in row-major order. The first launch counts the elements that are not
- * zero; the second one (`write`) writes their indices, from the row that the counts[] of the
- * groups before it give. w: shape of x, operands x, y, counts. */
+/* One group handles one piece of x, in row-major order. The first launch counts the nonzero
+ * elements of each piece in counts[]. The second launch (with `write`) writes their indices to rows
+ * of y; the first row of a group is the sum of the counts of the groups before. w has the shape of
+ * x and the operands x, y and counts. */
 GROUP_KERNEL NAME(nonzero)(GLOBAL i64 *y, GLOBAL const S *x, GLOBAL i64 *counts, const gpu_walk w,
                            const i64 piece, const i32 write)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The negative log likelihood and its derivative. A target out of range is skipped, and recorded
- * for the next synchronization of the stream. */
+ * The negative log-likelihood loss and its derivative. A target out of range is skipped and
+ * recorded as an error, which the next synchronization of the stream reports. */
 #ifdef TN_FLOATING
 
-/* Records the first target that was out of range. */
+/* Records a target that is out of range, unless an error is already recorded. */
 DEVICE void NAME(out_of_range)(GLOBAL gpu_error *error, i32 op, i64 index, i64 bound, i64 place)
 {
     if (TAKE(&error->taken)) {
@@ -15,8 +15,9 @@ DEVICE void NAME(out_of_range)(GLOBAL gpu_error *error, i32 op, i64 index, i64 b
     }
 }
 
-/* One group: y = -sum x[n, target[n]] (/ count), or y[n] = -x[n, target[n]]; total = number of
- * targets that are not ignored. */
+/* One group computes everything. total is the number of targets that are in range and not ignored.
+ * y is -sum of x[n, target[n]] for GPU_REDUCE_SUM, that divided by total for GPU_REDUCE_MEAN, and
+ * y[n] = -x[n, target[n]] for GPU_REDUCE_NONE. */
 GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x,
                             GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {
@@ -60,7 +61,8 @@ GROUP_KERNEL NAME(nll_loss)(GLOBAL S *y, GLOBAL S *total, GLOBAL const S *x,
     }
 }
 
-/* gx[n, c] = -gy / total where c = target[n], else 0; here x is gx and y is gy */
+/* gx[n, c] is -gy if c == target[n], divided by total for GPU_REDUCE_MEAN; else 0. The members of p
+ * that are named after x and y describe gx and gy. */
 KERNEL NAME(nll_loss_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *total,
                            GLOBAL const i64 *target, GLOBAL gpu_error *error, const gpu_loss p)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Philox 4x32-10 (Salmon et al. 2011) exactly as sdk/operators/random.ops
- * says: the number of the element in row-major order selects its words, so that all devices draw
- * the same bits. */
+ * Random numbers from Philox 4x32-10 (Salmon et al. 2011), exactly as sdk/operators/random.ops
+ * defines them: the number of an element in row-major order selects the words that it uses, so all
+ * devices draw the same bits. */
 #ifdef TN_FLOATING
 #ifndef TN_PHILOX
 #define TN_PHILOX 1
-/* c: counter in, four words out; k: key */
+/* Replaces the counter c by four random words; k0 and k1 are the key. */
 DEVICE void tn_philox(u32 *c, u32 k0, u32 k1)
 {
     for (i32 round = 0; round < 10; round++) {
@@ -21,7 +21,7 @@ DEVICE void tn_philox(u32 *c, u32 k0, u32 k1)
     }
 }
 
-/* With the numbers of a state in it. */
+/* Returns g with seed and block from the state tensor, if there is one. */
 DEVICE gpu_philox tn_philox_with(gpu_philox g, GLOBAL const i64 *state)
 {
     if (g.has_state) {
@@ -45,16 +45,17 @@ DEVICE void tn_philox_block(u32 *c, gpu_philox g, i64 block)
 #undef DRAW
 #undef TURN
 #if TN_WORDS == 1
-/* 2^-24, 2 pi */
+/* DRAW: a number in [0, 1) from the 24 high bits of a word; the factor is 2^-24. TURN: 2 pi. */
 #define DRAW(c, j) ((C)((c)[j] >> 8) * 5.9604644775390625e-8f)
 #define TURN 6.283185307179586f
 #else
-/* 2^-53: 53 bits of two words, the first one high */
+/* DRAW: a number in [0, 1) from the 53 high bits of two words, the first word being the high one;
+ * the factor is 2^-53. */
 #define DRAW(c, j) ((C)((((u64)(c)[j] << 32) | (c)[(j) + 1]) >> 11) * 1.1102230246251565e-16)
 #define TURN 6.283185307179586
 #endif
 
-/* y = low + u * range, one rounding */
+/* y = low + u * range, computed with one rounding */
 KERNEL NAME(philox_uniform)(GLOBAL S *y, GLOBAL const i64 *state, const gpu_walk w,
                             const gpu_philox philox, const C low, const C range)
 {

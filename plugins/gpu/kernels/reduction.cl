@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions. With many outputs of few elements, a work item computes an output. Else a group
- * does; where outputs are few, an output is cut into pieces with a group each, and a second
- * kernel reduces the results of the pieces. The order of additions depends on shapes alone, so
- * results repeat to the bit. */
+ * Reductions. If there are many outputs of few elements each, one work item computes an output.
+ * Otherwise one group computes an output. If there are few outputs, each output is divided into
+ * pieces, one group reduces one piece, and a second kernel reduces the results of the pieces. The
+ * order of operations depends only on shapes, so repeated runs give the same bits. */
 #ifdef TN_REAL
 
-/* The offset of output o_ in y, and that of its first element in x. */
+/* Declares py, the offset in y of output element number o_, and px, the offset in x of the first of
+ * the elements that are reduced into this output. */
 #define OUTPUT_BEGIN(p, o_, py, px)                                                                \
     i64 py = (p).offset_y, px = (p).offset_x;                                                      \
     EACH_DIM(p, (p).kept, o_, py += r_ * (p).stride_y[d_]; px += r_ * (p).stride_x[d_];)
 
-/* Adds to px the offset of element r_ of the dimensions that are reduced. */
+/* Adds to px the offset in x of element number r_, counted within the reduced dimensions. */
 #define REDUCED(p, r_, px)                                                                         \
     {                                                                                              \
         i64 rest_ = (r_);                                                                          \
@@ -24,17 +25,18 @@
         px += rest_ * (p).stride_x[(p).kept];                                                      \
     }
 
-/* Output o of group g, and the elements of its piece. */
+/* Declares o, the output of which group g reduces a piece, and the range first to last - 1 of that
+ * piece. */
 #define PIECE(p, g, o, first, last)                                                                \
     i64 o = (g) / (p).pieces;                                                                      \
     i64 first = ((g)-o * (p).pieces) * (p).piece;                                                  \
     i64 last = first + (p).piece < (p).length ? first + (p).piece : (p).length;
 
-/* Elements that are added one after the other, before their sum is added to the rest: this keeps
- * the error of long sums small. */
+/* Number of elements that are added up before their sum is added to the total. This keeps the
+ * rounding error of long sums small. */
 #define BLOCK 64
 
-/* Partial results of sums are stored as they are computed. */
+/* Partial results of sums and products are stored in type A, without conversion. */
 #undef STORE_PART
 #define STORE_PART(p, i, v) ((p)[i] = (v))
 #undef LOAD_PART
@@ -44,7 +46,7 @@
 #define JOIN_MIN(a, b) ((a) != (a) ? (a) : ((a) < (b) ? (a) : (b)))
 #define JOIN_MAX(a, b) ((a) != (a) ? (a) : ((a) > (b) ? (a) : (b)))
 
-/* sum: x to y; sum_part: x to partial sums; sum_last: partial sums to y */
+/* sum: from x to y. sum_part: from x to partial sums. sum_last: from partial sums to y. */
 #define T A
 #define START 0
 #define JOIN JOIN_SUM
@@ -75,7 +77,7 @@
 #undef START
 #undef JOIN
 
-/* prod, in the same three steps */
+/* prod, prod_part and prod_last: like the three kernels of sum */
 #define T A
 #define START 1
 #define JOIN JOIN_PRODUCT
@@ -106,7 +108,7 @@
 #undef START
 #undef JOIN
 
-/* amin; partial results have the type of x */
+/* amin; partial results have the type of x, so one kernel serves both passes */
 #define T C
 #define START HIGHEST
 #define JOIN JOIN_MIN
@@ -121,7 +123,7 @@
 #undef START
 #undef JOIN
 
-/* amax */
+/* amax, like amin */
 #define T C
 #define START LOWEST
 #define JOIN JOIN_MAX
@@ -137,8 +139,9 @@
 #undef JOIN
 
 #if TN_TYPE != 0
-/* Whether value v at index i is a better result than w at j: larger (smaller), NaN before all
- * others, the first of equals. The index `nothing` means no value. */
+/* Returns whether value v at index i is a better result of argmax (argmin if `smaller`) than value
+ * w at index j. NaN is better than any number; of equal values the first is better. An index equal
+ * to `nothing` means that there is no value. */
 DEVICE i32 NAME(before)(C v, i64 i, C w, i64 j, i64 nothing, i32 smaller)
 {
     if (i == nothing || j == nothing)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A reduction: the kernels ITEM_NAME (a work item per output) and GROUP_NAME (a group per output
- * or piece of one). Elements of type X, read by LOAD_X, are joined in type T from START on;
- * results of type Y are stored by STORE_Y. Included by reduction.cl once per operator and step. */
+ * The kernels of one reduction: ITEM_NAME (one work item per output) and GROUP_NAME (one group per
+ * output, or per piece of an output). Elements of type X are read with LOAD_X and combined with
+ * JOIN in type T, beginning with START; results of type Y are stored with STORE_Y. reduction.cl
+ * includes this file once per operator and step. */
 KERNEL ITEM_NAME(GLOBAL Y *y, GLOBAL const X *x, const gpu_reduce p)
 {
     i64 o = ITEM();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running sums and products along one dimension. */
+ * Cumulative sums and products along one dimension. */
 #ifdef TN_REAL
-/* A group per row. Each work item first sums (product: multiplies) a piece, then writes the
- * running sums of its piece, starting from the sums of the pieces before it. */
+/* One group computes one row, and each work item one piece of the row. Each work item first adds up
+ * its piece (`product`: multiplies). It then writes the cumulative sums of its piece, beginning
+ * with the sum of all pieces before. */
 GROUP_KERNEL NAME(scan)(GLOBAL SUM *y, GLOBAL const S *x, const gpu_rows p, const i32 product,
                         const i32 reverse)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * softmax, log_softmax and its derivative, a group per row. The largest element is subtracted
- * first, so that e^x does not overflow. */
+ * softmax, log_softmax and the derivative of log_softmax. One group computes one row. The largest
+ * element of the row is subtracted first, so that e^x does not overflow. */
 #ifdef TN_FLOATING
 
-/* Reduces part[] of the group into part[0]. */
+/* Combines the values of all work items of the group, part[], into part[0]. */
 #undef JOIN_GROUP
 #define JOIN_GROUP(part, join)                                                                     \
     BARRIER();                                                                                     \
@@ -18,7 +18,8 @@
 #define JOIN_ADD(a, b) ((a) + (b))
 #define JOIN_LARGER(a, b) ((a) != (a) ? (a) : ((a) > (b) ? (a) : (b)))
 
-/* logarithm: y = x - max - ln sum e^(x - max); else y = e^(x - max) / sum e^(x - max) */
+/* With `logarithm`: y = x - max - ln(sum of e^(x - max)). Without: y = e^(x - max) / (sum of
+ * e^(x - max)). */
 GROUP_KERNEL NAME(softmax)(GLOBAL S *y, GLOBAL const S *x, const gpu_rows p, const i32 logarithm)
 {
     LOCAL C part[GROUP];
@@ -46,7 +47,7 @@ GROUP_KERNEL NAME(softmax)(GLOBAL S *y, GLOBAL const S *x, const gpu_rows p, con
     }
 }
 
-/* gx = gy - e^y * sum gy; operands: gx, gy, y */
+/* gx = gy - e^y * (sum of gy). The operands of p are gx, gy and y. */
 GROUP_KERNEL NAME(log_softmax_grad)(GLOBAL S *gx, GLOBAL const S *gy, GLOBAL const S *y,
                                     const gpu_rows p)
 {

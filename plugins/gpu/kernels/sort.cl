@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order along one dimension. */
+ * Sorting along one dimension. */
 #ifdef TN_REAL
-/* A work item per element counts the elements that sort before it, which gives its index. The
- * order of equal elements is kept; NaN is largest. */
+/* One work item per element counts the elements of the row that sort before its element; the count
+ * is the element's index in the result. The order of equal elements is kept. NaN sorts as the
+ * largest value. */
 KERNEL NAME(sort)(GLOBAL S *values, GLOBAL i64 *indices, GLOBAL const S *x, const gpu_rows p,
                   const i32 descending)
 {

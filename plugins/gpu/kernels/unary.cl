@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of one element. exp, log and sqrt have a kernel each. The others share "map", which
- * takes the function as an argument (GPU_F_* of layout.cl), so that all work items take the same
- * branch. bitwise_not is among these. */
+ * Elementwise functions of one tensor. exp, log and sqrt have a kernel each. All other functions,
+ * bitwise_not too, share the kernel "map", which takes the function as an argument (GPU_F_* of
+ * layout.cl); so all work items take the same branch. */
 #ifdef TN_REAL
 #ifdef TN_FLOATING
 UNARY(exp, exp(A_))
 UNARY(log, log(A_))
 UNARY(sqrt, sqrt(A_))
 
-/* A rational approximation for the middle and another one for the tails, then Newton's method.
- * The tails use erfc, which keeps the digits that erf loses near 1. */
+/* Starts with a rational approximation, one for |y| <= 0.7 and another for larger |y|, and improves
+ * it with three steps of Newton's method. For larger |y| the steps use erfc, because erf loses
+ * digits near 1. */
 DEVICE C NAME(erfinv)(C y)
 {
     C size = fabs(y), rest = (C)1 - size, x;
@@ -42,7 +43,7 @@ DEVICE C NAME(erfinv)(C y)
 }
 #endif
 
-/* y = f(a) */
+/* y = f(a), where f is one of GPU_F_* */
 KERNEL NAME(map)(GLOBAL S *y, GLOBAL const S *a, const gpu_walk w, const i32 f)
 {
     i64 i = ITEM();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The base of the binary interface: how a header declares a function for two linkages, the frozen
- * prefix of every shared struct, and the version of the ABI. The layout of what is declared here
- * never changes. */
+ * The base of the binary interface: the macros that declare a function for programs and for
+ * plugins, the frozen prefix of every shared struct, and the version of the ABI. The layout of the
+ * types in this header never changes. */
 #ifndef TENON_ABI_H
 #define TENON_ABI_H
 
@@ -24,10 +24,11 @@
 #define TN_ATTR(...)
 #endif
 
-/* A program links libtenon and calls what it exports. A plugin (<tenon/plugin.h>) does not link
- * libtenon: there the same prototypes are static inline functions, which <tenon/host.h> (generated
- * from these headers) defines as calls through the tables that the host passed. TN_PROGRAM marks
- * the few functions that only a program may call. */
+/* A program links libtenon and calls the functions that it exports. A plugin (<tenon/plugin.h>)
+ * does not link libtenon: when a plugin is compiled, the same prototypes declare static inline
+ * functions. <tenon/host.h>, which is generated from these headers, defines them as calls through
+ * tables of function pointers that the host passes to the plugin. TN_PROGRAM marks the few
+ * functions that only a program may call. */
 #ifdef TN_BUILD_PLUGIN
 #define TN_API TN_ATTR(unused) static inline
 #define TN_HIDDEN TN_ATTR(visibility("hidden"))
@@ -37,21 +38,22 @@
 #define TN_HIDDEN TN_ATTR(visibility("hidden"))
 #endif
 
-/* Interfaces are drafts until docs/abi.md declares revision 1. Major 0 requires equal versions;
- * from major 1 on, either side may have a newer minor version. */
+/* All interfaces are drafts until docs/abi.md declares revision 1. With major version 0, host and
+ * plugin must have equal versions; from major version 1 on, either side may have a newer minor
+ * version. */
 #define TN_ABI_MAJOR 0
 #define TN_ABI_MINOR 1
 
-/* The ABI minor that a plugin is written for. A plugin that is compiled with -DTN_TARGET=1 against
- * newer headers cannot call what came later (the names are poisoned), and loads in every host from
- * minor 1 on. */
+/* The minor version of the ABI that a plugin is written for. A plugin compiled with -DTN_TARGET=1
+ * against newer headers cannot use functions that were added after minor version 1 (the compiler
+ * rejects their names), and it loads in every host from minor version 1 on. */
 #ifndef TN_TARGET
 #define TN_TARGET TN_ABI_MINOR
 #endif
 
 TN_BEGIN_DECLS
 
-/* What kind of struct a tn_head introduces. Numbers are never reused. */
+/* The kind of the struct that begins with a tn_head. Numbers are never reused. */
 typedef uint32_t tn_kind;
 enum {
     TN_KIND_tn_host_info = 1,
@@ -82,7 +84,7 @@ enum {
     TN_KIND_tn_region_call = 28,
     TN_KIND_tn_comm_args = 29,
     TN_KIND_tn_comm_call = 30,
-    /* contributions */
+    /* contributions of plugins */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
     TN_KIND_tn_kernel_def = 34,
@@ -100,11 +102,11 @@ enum {
     TN_KIND_END = 64
 };
 
-/* The frozen prefix of every struct that crosses the boundary. Code that knows only this prefix can
- * still determine the kind, the size and the ABI version of a struct, and release it.
- */
+/* The frozen prefix of every struct that crosses the boundary between host and plugin. Code that
+ * knows only this prefix can still determine the kind, the size and the ABI version of a struct,
+ * and free the struct with `destroy`. */
 typedef struct tn_head {
-    uint32_t size;  /* sizeof the whole struct, for the compiler that built it */
+    uint32_t size;  /* sizeof the whole struct in the code that built it */
     uint16_t kind;  /* a tn_kind */
     uint16_t flags; /* 0 */
     uint16_t abi_major;
@@ -113,12 +115,12 @@ typedef struct tn_head {
     void (*destroy)(void *self); /* NULL for static data */
 } tn_head;
 
-/* First initialiser of a descriptor: `static const tn_layer_def swish = { TN_HEAD(tn_layer_def),
- * ... }`. */
+/* The first initializer of a descriptor: `static const tn_layer_def swish = {
+ * TN_HEAD(tn_layer_def), ... }`. */
 #define TN_HEAD(type)                                                                              \
     .head = { (uint32_t)sizeof(type), TN_KIND_##type, 0, TN_ABI_MAJOR, TN_ABI_MINOR, 0, NULL }
 
-/* Whether the struct at `p`, written by other code, is long enough to contain `member`. */
+/* True if the struct at `p`, which other code has built, is long enough to contain `member`. */
 #define TN_HAS(p, type, member)                                                                    \
     ((p)->head.size >= offsetof(type, member) + sizeof(((type *)0)->member))
 

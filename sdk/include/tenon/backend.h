@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A backend: the descriptor of a device type, its memory, copies, streams and events. What a
- * backend leaves out the core answers as docs/plugins/backends.md lists. Included by
- * <tenon/contrib.h>. */
+ * A backend: the descriptor of a device type, with the functions for its memory, copies, streams
+ * and events. docs/plugins/backends.md says which functions are optional and what the core does
+ * without them. Included by <tenon/contrib.h>. */
 #ifndef TENON_BACKEND_H
 #define TENON_BACKEND_H
 
@@ -12,97 +12,109 @@ TN_BEGIN_DECLS
 
 enum {
     TN_BACKEND_HOST_MEMORY = 1, /* memory handles are pointers that the host may read and write */
-    TN_BACKEND_NO_MEMORY =
-        2, /* shapes and types only (`meta`): the core asks for no memory and no copies */
-    TN_BACKEND_ASYNC = 4, /* kernels may still run when they return */
-    TN_BACKEND_AFTER_FORK =
-        8,                /* works in a child after fork (host memory, no threads of its own) */
-    TN_BACKEND_PEER = 16, /* `copy` copies between two of its devices, and event_wait takes events
-                             of another one */
-    TN_BACKEND_STREAM_ORDERED =
-        32 /* memory that `alloc` got for a stream is ready for the work of that stream only */
+    /* The device computes only shapes and dtypes, as `meta` does: the core allocates no memory from
+     * it and copies nothing. */
+    TN_BACKEND_NO_MEMORY = 2,
+    TN_BACKEND_ASYNC = 4, /* a kernel function may return before its work is done */
+    /* The backend still works in a child process after fork: it has host memory and no threads of
+     * its own. */
+    TN_BACKEND_AFTER_FORK = 8,
+    /* `copy` also copies between two different devices of the backend, and event_wait accepts
+     * events of another device. */
+    TN_BACKEND_PEER = 16,
+    /* Memory from `alloc` is ready only for work on the stream in tn_memory.stream. */
+    TN_BACKEND_STREAM_ORDERED = 32
 };
 
-/* DLPack has numbers for some device types; a backend without one sets 0, and the core assigns
- * numbers from here on. */
+/* DLPack defines numbers for some device types. A backend whose type has none sets dlpack_type to
+ * 0; the core then assigns it a number from TN_DEVICE_TYPE_FIRST on. */
 #define TN_DEVICE_TYPE_FIRST 1000
 
-/* What a device says about itself. Before the call the host sets each member to its default, and
- * `head.size` to the size that it knows: write no member that TN_HAS(out, tn_device_info, member)
- * denies. Strings are NUL-terminated. Everything else that a device has to say is among its
- * properties. */
+/* What a device reports about itself. Before the call, the host sets every member to its default
+ * and `head.size` to the size of the struct that it knows. The backend must not write a member for
+ * which TN_HAS(out, tn_device_info, member) is false. Strings are NUL-terminated. The function
+ * `properties` of a backend reports everything else. */
 typedef struct tn_device_info {
     tn_head head;
-    char name[128];        /* as in "NVIDIA H100 80GB HBM3" */
-    char driver[128];      /* as in "CUDA 13.0", "PoCL 3.1" */
-    int64_t memory_total;  /* bytes; default 0, unknown */
-    int64_t memory_free;   /* bytes; default -1, unknown */
-    int64_t compute_units; /* cores, multiprocessors; default 0 */
-    int64_t alignment;     /* of every allocation's start: a power of two up to 2^20; default 64 */
-    uint64_t dtypes;       /* TN_BIT mask of the types that it computes in; default 0 */
-    uint64_t memory_kinds; /* what `alloc` allocates; default TN_MEMORY_BIT(TN_MEMORY_DEVICE) */
-    int32_t priority_lowest;  /* of streams, 0 or more; default 0 */
-    int32_t priority_highest; /* 0 or less: a lower number is served first; default 0 */
+    char name[128];        /* such as "NVIDIA H100 80GB HBM3" */
+    char driver[128];      /* such as "CUDA 13.0", "PoCL 3.1" */
+    int64_t memory_total;  /* in bytes; default 0: unknown */
+    int64_t memory_free;   /* in bytes; default -1: unknown */
+    int64_t compute_units; /* number of cores or multiprocessors; default 0: unknown */
+    int64_t alignment; /* alignment of every allocation: a power of two up to 2^20; default 64 */
+    uint64_t dtypes;   /* TN_BIT mask of the dtypes that the device computes in; default 0 */
+    /* TN_MEMORY_BIT mask of the kinds that `alloc` accepts; default TN_MEMORY_DEVICE only. */
+    uint64_t memory_kinds;
+    int32_t priority_lowest; /* lowest priority of a stream, 0 or more; default 0 */
+    /* Highest priority of a stream, 0 or less: a lower number is served first; default 0. */
+    int32_t priority_highest;
 } tn_device_info;
 
-/* ---- arguments of its functions -------------------------------------------------------------- */
+/* ---- arguments of a backend's functions ------------------------------------------------------ */
 
-/* Each begins with a head and may grow at its end: a backend reads a member that came later only
- * where TN_HAS says so. They are valid during the call only. tn_stream_args is in
- * <tenon/tensor.h>. */
+/* Each of these structs begins with a tn_head and may grow at its end: a backend may read a member
+ * that was added in a later version only if TN_HAS says that it is there. The structs are valid
+ * only during the call. tn_stream_args is in <tenon/tensor.h>. */
 
 typedef uint32_t tn_memory_kind;
 enum {
-    TN_MEMORY_DEVICE = 0,  /* what tensors of the device have */
-    TN_MEMORY_PINNED = 1,  /* of the host; all devices of the backend copy from it and to it by
-                              themselves. In copies it is the host's end */
-    TN_MEMORY_MANAGED = 2, /* of host and device, which moves between them by itself; the core does
-                              not ask for it yet */
-    TN_MEMORY_SHARED = 3   /* of the device; another process can open it; not yet, either */
+    TN_MEMORY_DEVICE = 0, /* ordinary memory of the device, for tensors */
+    /* Memory of the host that all devices of the backend can read and write directly. In a copy it
+     * is an end on the host. */
+    TN_MEMORY_PINNED = 1,
+    /* Memory that host and device both use; the driver moves it between them. Reserved: the core
+     * does not allocate it yet. */
+    TN_MEMORY_MANAGED = 2,
+    /* Memory of the device that another process can open. Reserved: the core does not allocate it
+     * yet. */
+    TN_MEMORY_SHARED = 3
 };
 #define TN_MEMORY_BIT(kind) (UINT64_C(1) << (kind))
 
-/* A piece of memory. `alloc` reads bytes, kind and stream, and writes handle and host; a kind that
- * it does not have is TN_ERR_NOT_IMPLEMENTED. `free` gets all of it, with stream NULL. */
+/* A block of memory. `alloc` reads bytes, kind and stream, and writes handle and host; it returns
+ * TN_ERR_NOT_IMPLEMENTED if the device does not have memory of this kind. `free` receives the same
+ * values, except that stream is NULL. */
 typedef struct tn_memory {
     tn_head head;
     uint64_t bytes; /* at least 1 */
     tn_memory_kind kind;
     uint32_t reserved;
-    /* The stream that asks for it; another thread may use that stream at the same time. Where the
-     * backend has TN_BACKEND_STREAM_ORDERED, the core gives the memory to other streams once this
-     * one's work so far is done. */
+    /* The stream that will use the memory first. Another thread may use the stream at the same
+     * time. If the backend has the flag TN_BACKEND_STREAM_ORDERED, the core gives the memory to
+     * another stream only when the work that this stream has queued so far is done. */
     void *stream;
-    void *handle; /* opaque to the core, which never adds to it */
-    void *host;   /* the host's address of PINNED and MANAGED memory; else NULL */
+    /* The core does not interpret the handle; it addresses memory by handle and byte offset. */
+    void *handle;
+    void *host; /* the address for the host, of kinds PINNED and MANAGED; NULL for other kinds */
 } tn_memory;
 
-/* One end of a copy. Frozen. */
+/* The source or the target of a copy. The layout never changes. */
 typedef struct tn_copy_end {
-    void *device;    /* the backend's handle; NULL: memory of the host */
-    void *memory;    /* the handle that alloc gave, or the host's address */
-    uint64_t offset; /* bytes from its start */
+    void *device;    /* the backend's handle of the device; NULL: memory of the host */
+    void *memory;    /* the handle from `alloc`, or an address of the host */
+    uint64_t offset; /* offset from `memory`, in bytes */
 } tn_copy_end;
 
 enum {
-    TN_COPY_ASYNC = 1 /* memory of the host stays as it is until the stream has come past the copy,
-                         which need not be over when the call returns. Without this flag memory
-                         of the host has been read, or written, when it returns */
+    /* The host's end of the copy stays valid and unchanged until the stream has executed the copy,
+     * so `copy` may return earlier. Without this flag, `copy` must not return before it has read or
+     * written the host's end. */
+    TN_COPY_ASYNC = 1
 };
 
-/* A copy of bytes, in the order of the stream. At least one end is on a device; ranges do not
- * overlap; `bytes` is at least 1. */
+/* Arguments of a copy, which runs in the order of the stream. At least one end is on a device; the
+ * ranges do not overlap; `bytes` is at least 1. */
 typedef struct tn_copy_args {
     tn_head head;
     tn_copy_end to;
     tn_copy_end from;
     uint64_t bytes;
-    void *stream;   /* of from.device, or of to.device where `from` is the host's */
+    void *stream; /* a stream of from.device, or of to.device if the source is memory of the host */
     uint32_t flags; /* TN_COPY_* */
     uint32_t reserved;
 } tn_copy_args;
 
-/* Bytes of the device to be filled with a pattern again and again, in the order of the stream. */
+/* Arguments that fill memory of the device with a repeated pattern, in the order of the stream. */
 typedef struct tn_fill_args {
     tn_head head;
     void *memory;
@@ -114,62 +126,68 @@ typedef struct tn_fill_args {
     void *stream;
 } tn_fill_args;
 
-/* An event to be made. */
+/* Arguments that create an event. */
 typedef struct tn_event_args {
     tn_head head;
     uint32_t flags; /* TN_EVENT_TIMING */
     uint32_t reserved;
 } tn_event_args;
 
-/* Work of a stream that the device records and does later, as often as it is asked to. */
+/* Arguments of a capture: the device records the work of a stream instead of running it. The
+ * recorded work can then be launched any number of times. */
 typedef struct tn_capture_args {
     tn_head head;
     void *stream;
     uint32_t flags; /* 0 */
     uint32_t reserved;
-    void *graph; /* the backend's: capture_end writes it, launch and drop read it */
+    /* The backend's record: capture_end writes it; capture_launch and capture_drop read it. */
+    void *graph;
 } tn_capture_args;
 
-/* ---- the descriptor -------------------------------------------------------------------------- */
+/* ---- descriptor of a backend ----------------------------------------------------------------- */
 
-/* A device type. Handles that a backend returns (device, stream, event, memory) are opaque to
- * the core. Any thread calls its functions unless stated otherwise; those that take a stream are
- * called by one thread at a time per stream. */
+/* A device type. The handles that a backend returns (device, stream, event, memory) are opaque to
+ * the core. All functions may be called by any thread, several at the same time, unless stated
+ * otherwise. A function with a stream argument is called by only one thread at a time for that
+ * stream. */
 typedef struct tn_backend_def {
     tn_head head;
     const char *type;    /* "cpu": lower case letters, digits, `_` */
     const char *help;    /* one line */
-    void *user;          /* the plugin's own */
+    void *user;          /* for the plugin; the core does not read it */
     uint64_t flags;      /* TN_BACKEND_* */
     int32_t dlpack_type; /* DLDeviceType or 0 */
     uint32_t reserved;
 
-    /* Looks for devices, after activation; the same number in each call. TN_ERR_UNAVAILABLE (with a
-     * reason) where there is no such hardware. */
+    /* Stores the number of devices in *count. Called after activation; must return the same number
+     * every time. Returns TN_ERR_UNAVAILABLE, with a reason, if the machine has no such
+     * hardware. */
     tn_status (*enumerate)(const struct tn_backend_def *self, int32_t *count);
-    /* Opens device `index` of them, before any other call with it. close: at shutdown, also of a
-     * lost device; the device may be opened again. */
+    /* `open` opens device `index` and returns its handle; the core calls it before any other
+     * function with that device. The core calls `close` at shutdown, even if the device is lost;
+     * afterwards it may open the device again. */
     tn_status (*open)(const struct tn_backend_def *self, int32_t index, void **device);
     void (*close)(void *device);
     tn_status (*info)(void *device, tn_device_info *out); /* may be NULL: all defaults */
 
-    /* Memory, from the device itself: the core caches it, so this may be slow. TN_ERR_MEMORY when
-     * none is left. */
+    /* `alloc` allocates memory and `free` frees it. The core caches and divides the memory, so both
+     * may be slow. `alloc` returns TN_ERR_MEMORY if no memory is left. */
     tn_status (*alloc)(void *device, tn_memory *memory);
     void (*free)(void *device, const tn_memory *memory);
-    /* `device` is the one whose stream it is. */
+    /* Copies bytes. `device` is the device of args->stream. */
     tn_status (*copy)(void *device, const tn_copy_args *args);
 
-    /* Streams and events; all NULL for a device whose calls are complete when they return (its
-     * stream is NULL then, and any threads call `copy` and kernels at the same time). stream_sync
-     * waits and returns the first failure of the stream's work since the last sync. `device` of
-     * event_wait is the stream's. event_query sets *done; it and event_sync tell no failures of
-     * the work. */
+    /* Streams and events. They are all NULL if every function of the device completes its work
+     * before it returns; the stream is then always NULL, and several threads may call `copy` and
+     * kernels at the same time. Otherwise: stream_sync waits for the stream and returns the first
+     * failure of its work since the last stream_sync. The `device` of event_wait is the device of
+     * the stream. event_query sets *done. event_query and event_sync do not report failures of the
+     * work. */
     tn_status (*stream_new)(void *device, const tn_stream_args *args, void **stream);
     void (*stream_drop)(void *device, void *stream);
     tn_status (*stream_sync)(void *device, void *stream);
-    /* An event may outlive the stream that it was recorded on: it is waited for, asked and dropped
-     * after stream_drop, too. */
+    /* An event may outlive the stream that it was recorded on: after stream_drop the core may still
+     * wait for the event, query it and drop it. */
     tn_status (*event_new)(void *device, const tn_event_args *args, void **event);
     void (*event_drop)(void *device, void *event);
     tn_status (*event_record)(void *device, void *event, void *stream);
@@ -177,30 +195,33 @@ typedef struct tn_backend_def {
     tn_status (*event_sync)(void *device, void *event);
     tn_status (*event_query)(void *device, void *event, bool *done);
 
-    /* All that follow may be NULL. */
+    /* All members that follow may be NULL. */
 
-    /* Milliseconds between two events with TN_EVENT_TIMING that were both reached. */
+    /* Stores the milliseconds between two events that were created with TN_EVENT_TIMING and are
+     * both done. */
     tn_status (*event_elapsed)(void *device, void *from, void *to, double *milliseconds);
     tn_status (*fill)(void *device, const tn_fill_args *args);
-    /* Whether kernels and copies of `device` reach the memory of `other`, another device of the
-     * backend, without the host. */
+    /* Sets *direct to whether kernels and copies of `device` can access the memory of `other`,
+     * another device of the backend, without the host. */
     tn_status (*peer)(void *device, void *other, bool *direct);
-    /* Adds named values to `out`: what the hardware is, by the names of docs/plugins/backends.md
-     * where they have one. */
+    /* Adds properties of the hardware to `out`, as named values. Properties that
+     * docs/plugins/backends.md lists must have the name given there. */
     tn_status (*properties)(void *device, tn_pack *out);
-    /* A published native interface by id, "tenon.opencl.queue/1"; NULL if unknown. */
+    /* Returns a native interface that the backend publishes, by id, such as "tenon.opencl.queue/1";
+     * NULL if the id is unknown. */
     const void *(*native)(void *device, const char *id);
-    /* The stream's native handle (CUstream), for DLPack and for other libraries. A backend that has
-     * it also takes such handles as tn_stream_args.external. */
+    /* Returns the native handle of a stream (such as a CUstream), for DLPack and other libraries. A
+     * backend with this function must also accept such handles in tn_stream_args.external. */
     void *(*native_stream)(void *device, void *stream);
 
-    /* Capture: all four, or none. From capture_begin on, kernels with TN_KERNEL_CAPTURE_SAFE, and
-     * copies and fills within the device, are recorded on args->stream and not done; nothing else
-     * is asked of that stream until capture_end. Memory is still allocated meanwhile, and other
-     * streams work as always. capture_end returns the record in args->graph; it is also called for
-     * a capture that failed, and leaves NULL where there is nothing. capture_launch does the work
-     * once, in the order of args->stream, which may be another stream of the device than the one
-     * that recorded. capture_drop: none of its work is under way. */
+    /* Capture: a backend defines all four functions or none. From capture_begin until capture_end,
+     * the device records kernels with TN_KERNEL_CAPTURE_SAFE, and copies and fills within the
+     * device, on args->stream instead of running them; the core queues no other work on that stream
+     * meanwhile. Memory may still be allocated, and other streams work as usual. capture_end stores
+     * the record in args->graph; the core also calls it after a capture that failed, and it may
+     * then store NULL. capture_launch runs the recorded work once, in the order of args->stream,
+     * which may be another stream of the device than the recorded one. The core calls capture_drop
+     * only when none of the recorded work is running. */
     tn_status (*capture_begin)(void *device, const tn_capture_args *args);
     tn_status (*capture_end)(void *device, tn_capture_args *args);
     tn_status (*capture_launch)(void *device, const tn_capture_args *args);

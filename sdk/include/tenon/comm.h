@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Communicators: groups of processes that exchange tensors. The transport comes from a plugin.
+ * Communicators: groups of processes that exchange tensors. A plugin provides the transport.
  * tenon-interface: tenon.comm 0
  *
- * All processes of a group make the same calls in the same order. A call is done when it returns,
- * or, on a device with streams, when the current stream of the thread gets there: tn_event_record
- * tells when. */
+ * All processes of a group must make the same calls in the same order. On a device without streams,
+ * an exchange is complete when the function returns. On a device with streams, it is queued in the
+ * current stream of the thread, and complete when the stream gets there; tn_event_record can tell
+ * when that is.
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_COMM_H
 #define TENON_COMM_H
 
@@ -15,7 +18,7 @@ TN_BEGIN_DECLS
 
 typedef struct tn_comm tn_comm;
 
-/* How elements of the processes become one. */
+/* How the elements of all processes are combined into one. */
 typedef uint32_t tn_reduction;
 enum {
     TN_REDUCTION_SUM = 0,
@@ -26,94 +29,108 @@ enum {
     TN_REDUCTION_COUNT
 };
 
-/* The group that a process joins. The core passes it to the plugin with `data` and the rest filled
- * in. */
+/* Describes the group that a process joins. The program fills in the members up to `timeout`; the
+ * core passes a copy to the plugin that also has `data` and `handle`. */
 typedef struct tn_comm_args {
     tn_head head;
-    int32_t rank;            /* of this process: 0 to size - 1 */
-    int32_t size;            /* how many processes; at least 1 */
-    const char *address;     /* where they find each other, as the plugin says; may be NULL */
-    const tn_device *device; /* of the tensors; NULL: the default one */
-    double timeout;          /* seconds that a call may wait for other processes; 0: as the plugin
-                                chooses */
-    const void *data;        /* the options; a program leaves it NULL */
-    void *handle;            /* of the device, as in tn_call; a program leaves it NULL */
+    int32_t rank; /* the number of this process: 0 to size - 1 */
+    int32_t size; /* the number of processes, at least 1 */
+    /* Where the processes find each other, in a form that the plugin defines; may be NULL. */
+    const char *address;
+    const tn_device *device; /* the device of the tensors; NULL: the default device */
+    /* The longest time, in seconds, that a call waits for other processes; 0: the plugin's
+     * default. */
+    double timeout;
+    const void *data; /* the option struct of the communicator; a program leaves it NULL */
+    void *handle; /* the backend's handle of the device, as in tn_call; a program leaves it NULL */
 } tn_comm_args;
 
 /* ---- for programs and layers ----------------------------------------------------------------- */
 
-/* Joins a group by a communicator's spec: "tcp(port=29500)". Waits for the other processes. [owned]
- */
+/* Joins a group. `spec` names the communicator and its options, such as "tcp(port=29500)". Waits
+ * for the other processes. [owned] */
 TN_API tn_comm *tn_comm_new(const char *spec, const tn_comm_args *args);
-/* Leaves the group. [null-ok: comm] */
+/* Leaves the group and frees the communicator. [null-ok: comm] */
 TN_API void tn_comm_drop(tn_comm *comm);
-/* Makes calls under way and later ones fail, in any thread, without waiting. [null-through] */
+/* Makes all current and later calls of the group fail, in every thread. Does not wait for them.
+ * [null-through] */
 TN_API tn_status tn_comm_abort(tn_comm *comm);
 
-/* -1 for NULL. */
+/* tn_comm_rank returns the number of this process in the group (0 to size - 1), tn_comm_size the
+ * number of processes. Both return -1 if `comm` is NULL. */
 TN_API int32_t tn_comm_rank(const tn_comm *comm);
 TN_API int32_t tn_comm_size(const tn_comm *comm);
-/* The name of the communicator; the device of its tensors. [borrowed] [null-through] */
+/* tn_comm_name returns the name of the communicator, tn_comm_device the device of its tensors.
+ * [borrowed] [null-through] */
 TN_API const char *tn_comm_name(const tn_comm *comm);
 TN_API const tn_device *tn_comm_device(const tn_comm *comm);
 
-/* All tensors are contiguous and on the device of the group; what is written requires no gradient
- * where one is recorded. One thread at a time for a group. A process that fails or is gone is
- * TN_ERR_PEER, one that is late TN_ERR_TIMEOUT; the group is then of no use. */
+/* In all exchanges below, the tensors must be contiguous and on the device of the group. While
+ * gradients are recorded, a tensor that is written must not require a gradient. Only one thread at
+ * a time may use a group. The functions return TN_ERR_PEER if another process has failed or ended,
+ * TN_ERR_TIMEOUT if another process is late; after either failure the group can no longer be
+ * used. */
 
-/* The tensors of all processes become one, in each of them. [null-through] */
+/* Combines the tensors of all processes, element by element, and stores the result in `tensor` of
+ * every process. [null-through] */
 TN_API tn_status tn_comm_all_reduce(tn_comm *comm, tn_tensor *tensor, tn_reduction reduction);
-/* The tensor of process `root` goes to all. [null-through] */
+/* Copies the tensor of process `root` to the tensors of all other processes. [null-through] */
 TN_API tn_status tn_comm_broadcast(tn_comm *comm, tn_tensor *tensor, int32_t root);
-/* `out` has the elements of all processes, in the order of their ranks: `size` times those of `in`.
- * [null-through] */
+/* Stores the tensors `in` of all processes in `out`, in the order of their ranks. `out` has `size`
+ * times as many elements as `in`. [null-through] */
 TN_API tn_status tn_comm_all_gather(tn_comm *comm, tn_tensor *out, tn_tensor *in);
-/* The tensors `in` of all processes become one, of which process r gets piece r: `in` has `size`
- * times the elements of `out`. [null-through] */
+/* Combines the tensors `in` of all processes, element by element, and divides the result into
+ * `size` equal pieces; process r gets piece r in `out`. `in` has `size` times as many elements as
+ * `out`. [null-through] */
 TN_API tn_status tn_comm_reduce_scatter(tn_comm *comm, tn_tensor *out, tn_tensor *in,
                                         tn_reduction reduction);
-/* To and from one other process, or the same one; calls with the same tag meet in order.
- * [null-through] */
+/* tn_comm_send sends a tensor to process `to`; tn_comm_recv receives one from process `from`. A
+ * process may also send to itself. Calls with the same tag are matched in order. [null-through] */
 TN_API tn_status tn_comm_send(tn_comm *comm, tn_tensor *tensor, int32_t to, int32_t tag);
 TN_API tn_status tn_comm_recv(tn_comm *comm, tn_tensor *tensor, int32_t from, int32_t tag);
-/* Returns when all processes have called it. [null-through] */
+/* Waits until all processes of the group have called tn_comm_barrier. [null-through] */
 TN_API tn_status tn_comm_barrier(tn_comm *comm);
 
 /* ---- for plugins ----------------------------------------------------------------------------- */
 
-/* The arguments of an exchange. Views are contiguous, on the group's device, and empty ones do not
- * come. `in` may be the same memory as `out` (all_reduce, broadcast); NULL where a function has
- * none. */
+/* The arguments of an exchange. Views are contiguous, not empty, and on the device of the group. In
+ * all_reduce and broadcast, `in` may be the same memory as `out`. A view that the function does not
+ * use is NULL. */
 typedef struct tn_comm_call {
     tn_head head;
     const struct tn_comm_def *def;
-    void *comm; /* what `open` gave */
+    void *comm; /* the handle that `open` returned */
     const tn_view *in;
     const tn_view *out;
     tn_reduction reduction;
-    int32_t peer; /* broadcast: the root; send: to; recv: from */
+    /* The other process: of broadcast the root, of send the target, of recv the source. */
+    int32_t peer;
     int32_t tag;
     uint32_t reserved;
-    void *device; /* the backend's handles */
-    void *stream; /* the work goes here, and a function returns once it is queued; NULL where the
-                     device has no streams: the work is done then */
+    void *device; /* the backend's handle of the device */
+    /* The stream for the work: the function returns when the work is queued. NULL if the device has
+     * no streams: the work must then be complete when the function returns. */
+    void *stream;
 } tn_comm_call;
 
-/* A transport. One thread at a time for a group, but for `abort`, which comes from any thread at
- * any time. An exchange that is NULL is refused as not implemented. */
+/* A transport. The core calls the functions of one group from one thread at a time, except `abort`,
+ * which any thread may call at any time. If a function for an exchange is NULL, the core refuses
+ * that exchange with TN_ERR_NOT_IMPLEMENTED. */
 typedef struct tn_comm_def {
     tn_head head;
     const char *name;
     const char *help;
-    void *user; /* the plugin's own */
+    void *user; /* for the plugin; the core does not read it */
     const tn_option *options;
-    uint64_t data_size; /* of the struct that the option table points into */
+    uint64_t data_size; /* size of the struct that the option table describes */
     uint64_t flags;     /* 0 */
-    uint64_t dtypes;    /* TN_BIT mask of the types that it reduces */
-    /* Joins the group; *comm is passed to the other functions. */
+    uint64_t dtypes;    /* TN_BIT mask of the dtypes that all_reduce and reduce_scatter accept */
+    /* Joins the group and stores a handle in *comm, which the core passes to all other
+     * functions. */
     tn_status (*open)(const struct tn_comm_def *self, const tn_comm_args *args, void **comm);
     void (*close)(void *comm);
-    tn_status (*abort)(void *comm); /* may be NULL: later calls fail, those under way go on */
+    /* May be NULL: then later calls fail, but running calls go on. */
+    tn_status (*abort)(void *comm);
     tn_status (*all_reduce)(const tn_comm_call *call);
     tn_status (*broadcast)(const tn_comm_call *call);
     tn_status (*all_gather)(const tn_comm_call *call);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plugin (or a program, with tn_register) contributes: the descriptors; that of a device
- * type is in <tenon/backend.h>, those of passes and compilers are in <tenon/compiler.h>, that of a
- * communicator in <tenon/comm.h>. All are `static const`, begin with TN_HEAD, are copied by the
- * core into its own zero-filled structs (an absent member is NULL), and must remain valid until the
- * process ends. Callbacks report failures with tn_fail and return its code; they never end the
- * process, print, or start threads. Every callback can reach the member `user` of its descriptor,
- * which the core never looks at: one function then serves descriptors that a program makes at run
- * time, or those of another language. `self` and `op` are the core's copy of the descriptor. */
+ * The descriptors of what a plugin (or a program, with tn_register) can contribute. The descriptor
+ * of a device type is in <tenon/backend.h>, those of passes and compilers are in
+ * <tenon/compiler.h>, that of a communicator is in <tenon/comm.h>.
+ *
+ * Every descriptor is `static const`, begins with TN_HEAD, and must stay valid until the process
+ * ends. The core copies it into a struct of its own that is filled with zeros first, so a member
+ * that an older plugin does not have is NULL. In callbacks, `self` and `op` point to this copy.
+ * A callback reports a failure with tn_fail and returns the status; it must not end the process,
+ * print, or start threads. The core does not read the member `user` of a descriptor, and every
+ * callback can reach it, so one function can serve several descriptors, for example those that a
+ * program makes at run time or that come from another language.
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_CONTRIB_H
 #define TENON_CONTRIB_H
 
@@ -21,50 +26,56 @@ TN_BEGIN_DECLS
 
 /* ==== op: an operator ========================================================================= */
 
-/* What inference returns for an output. Strides are in elements; without TN_META_STRIDED they are
- * row-major. Frozen: 280 bytes, since it crosses in arrays; `flags` and `reserved` are what can
- * still be given a meaning. */
+/* A flag of tn_meta: `strides` is set. Without this flag the tensor is row-major. */
 enum { TN_META_STRIDED = 1 };
+/* The dtype, shape and strides of a tensor without its data, as inference returns them. Strides are
+ * in elements. The layout (280 bytes) never changes, because the struct is passed in arrays; only
+ * `flags` and `reserved` can still get new meanings. */
 typedef struct tn_meta {
     tn_dtype dtype;
     int32_t ndim;
     uint32_t flags;
     uint32_t reserved;
-    int64_t offset; /* views: elements from the storage's start */
+    int64_t offset; /* of a view: elements from the start of the storage */
     int64_t shape[TN_MAX_DIMS];
     int64_t strides[TN_MAX_DIMS];
 } tn_meta;
 
-/* The arguments of inference. `in[i]` is a view with shape, strides and dtype but possibly no data
- * (meta devices, graph capture); NULL for an absent optional input. `dtype` is the result of
- * promotion, TN_DTYPE_AUTO without promotion. */
+/* The arguments of `infer`, which computes dtypes and shapes of the outputs. `in[i]` is a view with
+ * shape, strides and dtype, but possibly without data (meta devices, graph capture); NULL for an
+ * absent optional input. `dtype` is the common dtype that promotion found, or TN_DTYPE_AUTO without
+ * promotion. */
 typedef struct tn_infer {
     tn_head head;
     const struct tn_op_def *op;
     const tn_view *const *in;
     int64_t n_in;
     const void *options;
-    tn_dtype dtype; /* may be written: the inputs that take part in promotion are then cast to it,
-                       and infer is called again */
+    /* `infer` may write another dtype here: the core then casts the inputs that take part in
+     * promotion to it, and calls `infer` again. */
+    tn_dtype dtype;
     int32_t n_out;
-    tn_meta *out; /* n_out of them, to be written: dtype, ndim, shape (ndim -1: known only to the
-                     kernel, see tn_call.make_output) */
-    int64_t in0_offset; /* offset of in[0] in its storage, in elements: the base for the offset of a
-                           view */
-    /* May be written, where one list is `written`: its tensors come in groups of `group`, and
-     * tensor i of each is only read where bit i of `only_read` is set. 0: all are written. Bit i of
-     * `only_read` also says, of an input i that is `updated`, that this call does not write it. */
+    /* Array of n_out elements; `infer` must write dtype, ndim and shape of each. ndim -1: only the
+     * kernel can tell the shape (tn_call.make_output). */
+    tn_meta *out;
+    /* The offset of in[0] in its storage, in elements. The offset of a view starts from it. */
+    int64_t in0_offset;
+    /* `infer` may write these two members for an operator with a list that is TN_OPERAND_WRITTEN:
+     * the tensors of the list come in groups of `group`, and in each group tensor i is only read if
+     * bit i of `only_read` is set. 0: all tensors are written. For an input i that is
+     * TN_OPERAND_UPDATED, bit i of `only_read` says that this call does not write it. */
     int64_t group;
     uint64_t only_read;
 } tn_infer;
 
-/* The arguments of a derivative: write gin[i] for every i with bit i of `need`, by operators;
- * TN_NONE says zero. A gradient that is larger by broadcasting than the input, or of another dtype,
- * is reduced and cast by the core. `in` and `out` hold the tensors that the definition asked to
- * save, NULL elsewhere and where one was changed in place meanwhile: pass that to operators, which
- * then fail, and the core reports the reason. `in_meta` has shape and dtype of every input; gout[i]
- * is TN_NONE where there is no gradient (if all are absent, derive is not called). Runs in its own
- * scope. */
+/* The arguments of `derive`, which computes gradients with operators: it must write gin[i] for
+ * every i with bit i of `need` set; TN_NONE means zero. If a gradient has a shape that the input
+ * was broadcast to, or another dtype, the core reduces and casts it. `in` and `out` contain the
+ * tensors that the definition asked to save, and NULL for all others and for tensors that were
+ * changed in place since: `derive` passes a NULL on to operators, which then fail, and the core
+ * reports the reason. `in_meta` has the shape and dtype of every input. gout[i] is TN_NONE if
+ * output i has no gradient; if no output has one, `derive` is not called. Runs in a scope of its
+ * own. */
 typedef struct tn_derive {
     tn_head head;
     const struct tn_op_def *op;
@@ -72,119 +83,145 @@ typedef struct tn_derive {
     tn_tensor *const *in;
     tn_tensor *const *out;
     tn_tensor *const *gout;
-    const tn_meta *in_meta; /* NULL entries do not occur: ndim -1 for absent inputs */
+    const tn_meta *in_meta; /* one element per input; ndim is -1 for absent inputs */
     int64_t n_in;
     int32_t n_out;
-    uint32_t need; /* bit i: gin[i] is wanted; in lists, bit 31 means all from 31 on */
+    uint32_t need; /* bit i: gin[i] is needed; bit 31 stands for all inputs of a list from 31 on */
     tn_tensor **gin;
-    /* The gradient of in[0] from its other uses, of its shape and dtype, or NULL. A derivative that
-     * changes few of its elements may add to it in place; gin[0] is then `sum`. */
+    /* The gradient that in[0] has received from its other uses, with the shape and dtype of in[0],
+     * or NULL. A derivative that changes only few elements may add to this tensor in place and then
+     * return it as gin[0]. */
     tn_tensor *sum;
 } tn_derive;
 
-/* The arguments of a decomposition: computes out[i] from in[i] by calling other operators, in a
- * scope of its own. in[i] is TN_NONE for an absent optional input. Returning an input as output
- * means that there was nothing to do. */
+/* The arguments of `decompose`, which computes the outputs by calling other operators, in a scope
+ * of its own. in[i] is TN_NONE for an absent optional input. An output may be one of the inputs if
+ * there is nothing to compute. */
 typedef struct tn_decompose {
     tn_head head;
     const struct tn_op_def *op;
-    const void *options; /* the operator's struct, defaults filled in */
+    const void *options; /* option struct of the operator, with the defaults filled in */
     tn_tensor *const *in;
     int64_t n_in;
-    tn_tensor **out; /* n_out of them, NULL at first */
+    tn_tensor **out; /* array of n_out elements, initially NULL */
     int32_t n_out;
     uint32_t reserved;
 } tn_decompose;
 
-/* Names of inputs and outputs, for messages and bindings. Frozen. */
+/* An input or output of an operator, for messages and bindings. The layout never changes. */
 typedef struct tn_operand {
     const char *name;
     uint64_t flags;  /* TN_OPERAND_* */
-    uint64_t dtypes; /* TN_BIT mask that is accepted; 0: any with arithmetic */
+    uint64_t dtypes; /* TN_BIT mask of accepted dtypes; 0: all dtypes with arithmetic */
 } tn_operand;
 
 enum {
-    TN_OPERAND_OPTIONAL = 1,    /* TN_NONE is accepted */
-    TN_OPERAND_NO_GRAD = 2,     /* never differentiable (indices, targets) */
-    TN_OPERAND_NO_PROMOTE = 4,  /* does not take part in type promotion */
-    TN_OPERAND_LIST = 8,        /* last one: any number of them, at least one */
-    TN_OPERAND_ANY_DEVICE = 16, /* may be on another device than the others */
-    TN_OPERAND_APART = 32,      /* may not be the tensor written in place: it is read in another
-                                   order */
-    TN_OPERAND_WRITTEN = 64,    /* written by the operator, which may have no outputs, has no
-                                   derivative, and runs only where no gradient would be
-                                   recorded */
-    TN_OPERAND_UPDATED = 128    /* written by the operator, which has a derivative with respect to
-                                   others (running moments): with TN_OPERAND_NO_GRAD and, where
-                                   inputs are promoted, TN_OPERAND_NO_PROMOTE. Its version moves with
-                                   the call, and a tensor that requires grad is refused */
+    TN_OPERAND_OPTIONAL = 1,   /* may be absent (TN_NONE) */
+    TN_OPERAND_NO_GRAD = 2,    /* has no gradient (indices, targets) */
+    TN_OPERAND_NO_PROMOTE = 4, /* does not take part in type promotion */
+    /* Any number of tensors, at least one. Only for the last input. */
+    TN_OPERAND_LIST = 8,
+    TN_OPERAND_ANY_DEVICE = 16, /* may be on another device than the other inputs */
+    /* Must not be the tensor that the in-place form writes, because the kernel reads it in another
+     * order. */
+    TN_OPERAND_APART = 32,
+    /* The operator writes to this input. Such an operator has no derivative, may have no outputs,
+     * and runs only if no gradient would be recorded. */
+    TN_OPERAND_WRITTEN = 64,
+    /* The operator writes to this input (such as running moments) and has a derivative with respect
+     * to other inputs. Requires TN_OPERAND_NO_GRAD and, if inputs are promoted,
+     * TN_OPERAND_NO_PROMOTE. A call increases the version of the tensor; a tensor that requires a
+     * gradient is refused. */
+    TN_OPERAND_UPDATED = 128,
+    /* The input has indices. The core also accepts int32 (TN_OPERAND_FROM_I32) or uint8
+     * (TN_OPERAND_FROM_U8) and casts the input to int64, so that `infer`, kernels and `derive` only
+     * see int64. `dtypes` must be TN_BIT(TN_I64), and the call must not write to the input. */
+    TN_OPERAND_FROM_I32 = 256,
+    TN_OPERAND_FROM_U8 = 512
 };
 
 enum {
-    TN_OP_PRIMITIVE = 1, /* a device must have it: it has no decomposition */
-    TN_OP_VIEW =
-        2, /* the output is a view of input 0 as inferred: no kernel runs, no memory is allocated */
-    TN_OP_PROMOTE = 4,       /* inputs are cast to their common type first */
-    TN_OP_PROMOTE_FLOAT = 8, /* the same, and integers become the default dtype */
-    TN_OP_INPLACE = 16,      /* has an in-place form: output 0 may be input 0 */
-    TN_OP_RANDOM = 32,       /* draws from the generator: calls are never merged or replayed, and
-                                not moved past another that draws */
-    TN_OP_INTO =
-        64, /* its in-place form writes into any tensor: converts dtype, broadcasts (copy) */
-    TN_OP_BASIC = 128, /* a primitive that a new device begins with: all of them together train a
-                          convolutional network with Adam */
-    TN_OP_STRAIGHT_THROUGH = 256, /* its derivative follows a rule of its own, not its values (a
-                                     rounding that lets gradients pass): `tenon check` does not
-                                     compare it with differences of values */
-    TN_OP_POINTWISE = 512, /* element i of each output depends only on element i of the inputs,
-                              broadcast together, and on options, by one rule for all i */
-    TN_OP_READS = 1024,    /* infer, derive or decompose read values of tensors on the host, at
-                              least for some calls: those cannot be captured */
-    TN_OP_ORDERED = 2048   /* calls are never merged, left out, or moved past another call of an
-                              ordered operator (exchange between processes) */
+    TN_OP_PRIMITIVE = 1, /* has no decomposition, so every device needs a kernel for it */
+    /* The output is a view of input 0, as `infer` describes it: no kernel runs, no memory is
+     * allocated. */
+    TN_OP_VIEW = 2,
+    TN_OP_PROMOTE = 4,       /* the inputs are cast to their common dtype first */
+    TN_OP_PROMOTE_FLOAT = 8, /* like TN_OP_PROMOTE, and integers become the default dtype */
+    TN_OP_INPLACE = 16,      /* has an in-place form, in which output 0 is input 0 */
+    /* Draws random numbers: calls are never merged or replayed, and never moved past another call
+     * that draws. */
+    TN_OP_RANDOM = 32,
+    /* The in-place form accepts any tensor as input 0: the result is converted to the dtype and
+     * broadcast to the shape of that tensor (copy). */
+    TN_OP_INTO = 64,
+    /* A primitive that a new device should begin with. All of these primitives together can train a
+     * convolutional network with Adam. */
+    TN_OP_BASIC = 128,
+    /* The derivative follows a rule of its own and does not match the computed values, such as a
+     * rounding that lets gradients pass. `tenon check` does not compare it with finite
+     * differences. */
+    TN_OP_STRAIGHT_THROUGH = 256,
+    /* After broadcasting, element i of each output depends only on element i of the inputs and on
+     * the options, by the same rule for all i. */
+    TN_OP_POINTWISE = 512,
+    /* `infer`, `derive` or `decompose` may read values of tensors on the host. Such calls cannot be
+     * captured. */
+    TN_OP_READS = 1024,
+    /* Calls are never merged, omitted, or moved past another call of an operator with this flag
+     * (exchange between processes). */
+    TN_OP_ORDERED = 2048
 };
 
-/* An operator. Any thread calls its functions, several calls at the same time. */
+/* An operator. Any thread may call its functions, for several calls at the same time. */
 typedef struct tn_op_def {
     tn_head head;
     const char *name;
-    const char *math;         /* one line: "y = max(x, 0)" */
-    const char *help;         /* a sentence or two */
-    void *user;               /* the plugin's own */
+    const char *math;         /* one line, such as "y = max(x, 0)" */
+    const char *help;         /* one or two sentences */
+    void *user;               /* for the plugin; the core does not read it */
     uint64_t flags;           /* TN_OP_* */
-    const tn_operand *inputs; /* n_inputs of them */
+    const tn_operand *inputs; /* array of n_inputs elements */
     const tn_operand *outputs;
     int32_t n_inputs;
     int32_t n_outputs;
-    const tn_option *options; /* table over the option struct; NULL without options */
-    const void *defaults;     /* the option struct with all defaults */
+    const tn_option *options; /* option table; NULL without options */
+    const void *defaults;     /* an option struct with all defaults */
     uint32_t revision;
     uint32_t options_size;
-    int32_t dispatch_input; /* which input's dtype chooses the kernel; -1: output 0's */
-    uint32_t save_in;       /* bit i: derive needs input i */
-    uint32_t save_out;      /* bit i: derive needs output i */
+    /* The input whose dtype chooses the kernel; -1: the dtype of output 0 does. */
+    int32_t dispatch_input;
+    uint32_t save_in;  /* bit i: `derive` needs input i */
+    uint32_t save_out; /* bit i: `derive` needs output i */
     tn_status (*infer)(tn_infer *infer);
-    tn_status (*derive)(tn_derive *derive);           /* NULL: not differentiable */
-    tn_status (*decompose)(const tn_decompose *call); /* NULL: devices must have a kernel */
-    /* For each input, then each output: bit i means that its saved value is used only for the
-     * gradient of input i. NULL: for all of them. */
+    /* NULL: gradients pass through the operators that `decompose` calls; without `decompose`, the
+     * operator is not differentiable */
+    tn_status (*derive)(tn_derive *derive);
+    tn_status (*decompose)(const tn_decompose *call); /* NULL: every device needs a kernel */
+    /* Array with an element for each input, followed by one for each output: the element has bit i
+     * set if the gradient of input i needs the saved tensor. NULL: all gradients need all saved
+     * tensors. */
     const uint32_t *save_for;
-    /* TN_BIT mask of the dtypes (of the one that chooses the kernel) that `decompose` handles; 0:
-     * all. So a primitive can be decomposed for complex numbers. */
+    /* TN_BIT mask of the dtypes that `decompose` handles, where the dtype is the one that chooses
+     * the kernel; 0: all. With this mask, a primitive can have a decomposition only for complex
+     * numbers. */
     uint64_t decompose_dtypes;
 } tn_op_def;
 
 /* ==== kernel: code for an operator on a device type =========================================== */
 
 enum {
-    TN_CALL_KEPT = 1, /* made again with other data: what is computed from the shapes can be kept */
-    TN_CALL_CAPTURED = 2 /* the device records the work: `run` neither waits for it nor allocates */
+    /* The call will be repeated with other data: what the kernel computes from the shapes can be
+     * kept. */
+    TN_CALL_KEPT = 1,
+    /* The device records the work of this call: `run` must not wait for it or allocate memory. */
+    TN_CALL_CAPTURED = 2
 };
 
-/* One call. `in[i]` is NULL for an absent optional input. Memory of `out` is allocated before the
- * call (in-place: it is that of in[0]). make_output: [callback], from inside `run`.
- * `supports`, `workspace`, and `prepare` when it decides what to do, never look at the `data` of a
- * view, which may be NULL, nor at its byte_offset; but `prepare` reads the constant inputs. */
+/* One call of a kernel. `in[i]` is NULL for an absent optional input. The memory of `out` is
+ * allocated before the call; in-place, it is the memory of in[0]. `supports`, `workspace`, and
+ * `prepare` when it decides what to do, must not use the members `data` (which may be NULL) and
+ * `byte_offset` of a view; but `prepare` may read the constant inputs. make_output: [callback],
+ * from inside `run`. */
 typedef struct tn_call {
     tn_head head;
     const char *op;
@@ -192,73 +229,81 @@ typedef struct tn_call {
     const tn_view *const *out;
     int64_t n_in;
     int32_t n_out;
-    tn_dtype dtype;      /* the one that chose the kernel */
-    const void *options; /* the operator's struct, defaults filled in */
-    void *device;        /* the backend's handles */
+    tn_dtype dtype;      /* the dtype that chose the kernel */
+    const void *options; /* option struct of the operator, with the defaults filled in */
+    void *device;        /* the backend's handle of the device */
     void *stream;
-    const tn_view *workspace; /* of the size asked for; NULL if none */
+    const tn_view *workspace; /* workspace of the requested size; NULL if none was requested */
     const struct tn_kernel_def *kernel;
-    /* For outputs whose shape is known only now: creates output `index` with that shape; its view
-     * is then out[index]. */
+    /* For an output whose shape is only known now: allocates output `index` with this shape;
+     * out[index] is then its view. */
     tn_status (*make_output)(const struct tn_call *call, int32_t index, tn_ints shape);
-    void *host; /* the core's */
-    /* Of a kept call (tn_op_prepare); 0 and NULL in all others. */
-    uint64_t constant; /* bit i: input i has the same values in all calls; bit 63: from 63 on */
-    void *prepared;    /* what `prepare` returned */
+    void *host; /* for the core */
+    /* Of a prepared call (tn_op_prepare); 0 and NULL for all others. */
+    uint64_t constant; /* bit i: input i is the same in all calls; bit 63: all from 63 on */
+    void *prepared;    /* the data that `prepare` returned */
     uint64_t flags;    /* TN_CALL_* */
 } tn_call;
 
 enum {
-    TN_KERNEL_OVERRIDE = 1, /* meant to take precedence over a kernel of another plugin (rule 22) */
-    TN_KERNEL_DETERMINISTIC = 2,
-    TN_KERNEL_CAPTURE_SAFE = 4 /* `run` may be called while the device records (TN_CALL_CAPTURED):
-                                  all that it does is in the record, which reads the memory of the
-                                  operands and of the prepared data, and nothing of the host's */
+    /* Required for a kernel that is asked before a kernel of another plugin: without this flag, a
+     * kernel with a higher priority than that of another plugin is refused. */
+    TN_KERNEL_OVERRIDE = 1,
+    TN_KERNEL_DETERMINISTIC = 2, /* the results do not depend on threads or timing */
+    /* `run` may be called while the device records (TN_CALL_CAPTURED). The record then contains
+     * everything that `run` does, and refers only to memory of the operands and of the prepared
+     * data, never to memory of the host. */
+    TN_KERNEL_CAPTURE_SAFE = 4
 };
 
-/* What `prepare` writes; zeroed before. */
+/* The result of `prepare`, zeroed before the call. */
 typedef struct tn_prepared_data {
     tn_head head;
-    void *data;     /* NULL: there was nothing to prepare, and `release` is not called */
-    uint64_t bytes; /* of the device's memory, for its statistics */
+    void *data;     /* NULL: there was nothing to prepare; `release` is not called */
+    uint64_t bytes; /* size of the data in memory of the device, for statistics */
 } tn_prepared_data;
 
-/* Its functions: [stream], one thread at a time for a stream, several streams at the same time. */
+/* A kernel. Its functions: [stream], called by one thread at a time for each stream, and for
+ * different streams at the same time. */
 typedef struct tn_kernel_def {
     tn_head head;
     const char *op;
-    const char *device; /* device type */
+    const char *device; /* the device type that the kernel runs on */
     const char *name;   /* "tn_softmax" */
-    uint32_t revision;  /* of the operator */
+    uint32_t revision;  /* revision of the operator */
     uint32_t flags;     /* TN_KERNEL_* */
-    uint64_t dtypes;    /* TN_BIT mask */
-    int32_t priority;   /* higher is asked first; a backend's own kernels have 0 */
+    uint64_t dtypes;    /* TN_BIT mask of supported dtypes */
+    /* A kernel with a higher priority is asked first; a backend's own kernels have 0. */
+    int32_t priority;
     uint32_t reserved;
-    const void *data; /* the kernel's own */
-    /* NULL: every call of these dtypes. Returns false with a reason in reason[size], written with
-     * tn_snprint. Called with the real call; its workspace is NULL. */
+    const void *data; /* for the kernel; the core does not read it */
+    /* Returns whether the kernel can run a call of one of its dtypes. If not, writes a reason to
+     * reason[size] with tn_snprint. It receives the real call, whose workspace is still NULL. NULL:
+     * the kernel can run all these calls. */
     bool (*supports)(const tn_call *call, char *reason, size_t size);
-    size_t (*workspace)(const tn_call *call); /* bytes; NULL: none */
+    /* Returns the size in bytes of the workspace that `run` needs. NULL: none. */
+    size_t (*workspace)(const tn_call *call);
     tn_status (*run)(const tn_call *call);
 
-    /* All that follow may be NULL or 0. */
+    /* All members that follow may be NULL or 0. */
 
-    /* Computes once what the calls to come need, from the constant inputs (packed weights) and the
-     * shapes: `run` finds it in call->prepared, from several threads at the same time. A call that
-     * was not prepared has NULL there, and has to work. It may use the stream and need not wait for
-     * its work; the outputs have no memory yet, no more than inputs that are not constant. Called
-     * again, and the old data released, once a constant input was written. */
+    /* Computes data that later calls need from the constant inputs (packed weights) and the shapes.
+     * `run` finds the data in call->prepared, possibly in several threads at the same time. In a
+     * call that was not prepared, call->prepared is NULL, and `run` must work without it. `prepare`
+     * may queue work in the stream and need not wait for it. The outputs, and inputs that are not
+     * constant, have no memory yet. After a constant input was written, the core calls `prepare`
+     * again and releases the old data. */
     tn_status (*prepare)(const tn_call *call, tn_prepared_data *out);
-    /* Frees that data, which no work uses any more. NULL: nothing to free. */
+    /* Frees the data of `prepare` when no work uses it any more. NULL: nothing to free. */
     void (*release)(const struct tn_kernel_def *kernel, void *data);
-    uint64_t inplace; /* bit i: output 0 may be the memory of input i, as the same view */
-    /* For each input of the operator, then each output, the TN_BIT mask of the dtypes that the
-     * kernel takes, 0 for any; the last input's mask is for all of a list. A call of other dtypes
-     * goes to the next kernel. NULL: `dtypes` says all. */
+    uint64_t inplace; /* bit i: output 0 may have the memory of input i, as the same view */
+    /* Array with a TN_BIT mask of the accepted dtypes for each input of the operator, followed by
+     * one for each output; 0: any dtype. The mask of a list input is for all its tensors. A call
+     * with other dtypes goes to the next kernel. NULL: only `dtypes` is checked. */
     const uint64_t *operand_dtypes;
 } tn_kernel_def;
 
-/* A row of the table of kernels that a plugin gives (tn_plugin.kernels), or a kernel alone. */
+/* Initializes a kernel, as a row of a plugin's kernel table (tn_plugin.kernels) or alone. */
 #define TN_KERNEL(op_, device_, name_, dtypes_, run_)                                              \
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = op_, .device = device_, .name = name_, .revision = 1,        \
@@ -268,135 +313,148 @@ typedef struct tn_kernel_def {
 /* ==== layer: a module type ==================================================================== */
 
 enum {
-    TN_LAYER_LIST = 1,       /* its entries are a list, named 0, 1, ...: <tenon/container.h> */
-    TN_LAYER_DICT = 2,       /* its entries have keys */
-    TN_LAYER_PARAMETERS = 4, /* entries of the list or dictionary are parameters, not modules */
-    TN_LAYER_KEEP_KEYS = 8,  /* a slice of the list keeps the keys that its entries had */
-    TN_LAYER_COLLAPSE = 16,  /* repr puts a run of entries that print alike on one line */
-    /* What a trace of a module makes of its call, where the program does not say: one node, or what
-     * forward calls. At most one of them; with neither, layers of plugins are nodes and those that
-     * a program registers are traced through. */
+    TN_LAYER_LIST = 1,       /* the entries are a list, named 0, 1, ...: <tenon/container.h> */
+    TN_LAYER_DICT = 2,       /* the entries have keys */
+    TN_LAYER_PARAMETERS = 4, /* the entries are parameters, not modules */
+    TN_LAYER_KEEP_KEYS = 8,  /* a slice of the list keeps the names of the entries */
+    TN_LAYER_COLLAPSE = 16,  /* repr prints successive equal entries on one line */
+    /* What a trace records for a call of the module if the program does not specify it: one node
+     * (LEAF), or the operators and modules that forward calls (THROUGH). A layer may have at most
+     * one of these flags. With neither, a layer of a plugin is recorded as one node, and a layer
+     * that a program registered is traced through. */
     TN_LAYER_LEAF = 32,
     TN_LAYER_THROUGH = 64
 };
 
-/* Any thread calls its functions; one thread at a time for a module in training or being built. */
+/* A layer. Any thread may call its functions, but only one thread at a time for a module that is
+ * being built or is in training mode. */
 typedef struct tn_layer_def {
     tn_head head;
     const char *name; /* "Linear" */
     const char *help;
-    void *user; /* the plugin's own; tn_module_user */
+    void *user; /* for the plugin; tn_module_user returns it */
     const tn_option *options;
-    uint64_t data_size; /* of the layer's struct; the option table points into it */
-    int64_t version;    /* of its state: kept in it, given back to load_state; 0 is 1 */
-    /* Makes parameters, buffers and children from the options. May be NULL. */
+    uint64_t data_size; /* size of the data struct, which the option table describes */
+    /* The version of the state, which is stored in every state and passed to load_state. 0 means
+     * 1. */
+    int64_t version;
+    /* Creates parameters, buffers and children from the options. May be NULL. */
     tn_status (*build)(tn_module *self);
-    /* Releases what build made in the data beyond slots. Called once for every module whose build
-     * began, also when it failed: the data were zeroed before, so members not yet set are NULL. May
-     * be NULL. */
+    /* Frees what `build` has allocated in the data struct besides slots. Called once for every
+     * module whose `build` was started, even if it failed: the struct was filled with zeros before,
+     * so members that are not set yet are NULL. May be NULL. */
     void (*destroy)(tn_module *self);
-    /* One of the two, which then serves both kinds of calls, or both; a list or dictionary may have
-     * neither. */
+    /* A layer defines `forward`, `call` or both; if only one is defined, it serves calls with one
+     * tensor and calls with packs. A list or dictionary may have neither. */
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
-    /* The text in the parentheses of repr; NULL: from the option table. Returns the length. */
+    /* Writes the text between the parentheses of the printed form and returns its length. NULL: the
+     * text is made from the option table. */
     int64_t (*repr)(tn_module *self, char *out, size_t size);
-    /* For tn_module_copy: the data of `self` are those of `from`, byte for byte; what build made
-     * beyond slots must be made anew. Called before the slots are copied; when it fails, destroy is
-     * not called. NULL: nothing to do; a layer with destroy cannot be copied then. */
+    /* For tn_module_copy. The data struct of `self` is a bytewise copy of that of `from`; `copy`
+     * must allocate again what `build` has allocated besides slots. Called before the slots are
+     * copied; if it fails, `destroy` is not called. NULL: there is nothing to allocate; a layer
+     * with `destroy` then cannot be copied. */
     tn_status (*copy)(tn_module *self, tn_module *from);
-    /* After tn_module_train set the mode of the module and of all below it: may set that of
-     * children again, with tn_module_train. May be NULL. */
+    /* Called after tn_module_train has set the mode of the module and of all modules below it. May
+     * change the mode of children again with tn_module_train. May be NULL. */
     tn_status (*train)(tn_module *self, bool training);
-    /* What it keeps beyond parameters and buffers, under the name "_extra_state" (both may be NULL,
-     * either may be absent): adds one value to `out`; takes such a value, which may come from a
-     * file of an older version: only the tensors in it are kept compatible by Tenon. */
+    /* The extra state: what the layer stores besides parameters and buffers, under the name
+     * "_extra_state". get_extra_state adds one value to `out`; set_extra_state receives such a
+     * value, which may come from a file of an older version. Tenon keeps only the tensors in the
+     * value compatible. Each of the two may be NULL. */
     tn_status (*get_extra_state)(tn_module *self, tn_pack *out);
     tn_status (*set_extra_state)(tn_module *self, const tn_value *value);
-    /* In the place of tn_module_save_own and tn_module_load_own: other names, older versions. The
-     * children come after, whatever it does. May be NULL. */
+    /* These functions replace tn_module_save_own and tn_module_load_own, for layers with other
+     * names in the state or for states of older versions. The children are saved and loaded
+     * afterwards in any case. May be NULL. */
     tn_status (*save_state)(tn_module *self, tn_state *state, const char *prefix, uint32_t flags);
     tn_status (*load_state)(tn_module *self, tn_loading *loading);
     uint32_t flags; /* TN_LAYER_* */
     uint32_t reserved32;
-    /* Fills the module's own parameters and buffers by their default initialisation, in place.
-     * Called after build, and by tn_module_reset_parameters. May be NULL. */
+    /* Initializes the module's own parameters and buffers in place. Called after `build`, and by
+     * tn_module_reset_parameters. May be NULL. */
     tn_status (*reset)(tn_module *self);
-    /* A lazy layer: sets the shapes that build left open (tn_module_materialize), from the values
-     * of the first call; then the module is of type `becomes`, a layer of the same plugin with the
-     * same data. Both or none. */
+    /* For a lazy layer: `infer` sets the shapes that `build` left open (tn_module_materialize) from
+     * the arguments of the first call. Afterwards the module has the layer `becomes`, a layer of
+     * the same plugin with the same data struct. A layer defines both members or none. */
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
-/* The arguments of a step: the parameters of one group that have a gradient. Parameters are changed
- * in place, gradients are only read. */
+/* The arguments of an optimizer step: the parameters of one group that have a gradient. The step
+ * changes the parameters in place and only reads the gradients. */
 typedef struct tn_step_args {
     tn_head head;
-    const void *options; /* the group's struct */
+    const void *options; /* option struct of the group */
     int64_t group;
     int64_t count;
-    const int64_t *index; /* parameters[i] is parameter index[i] of the optimizer */
+    const int64_t *index; /* parameters[i] is the parameter with this index in the optimizer */
     tn_tensor *const *parameters;
     tn_tensor *const *gradients;
 } tn_step_args;
 
 enum {
-    TN_OPTIMIZER_ELEMENTWISE = 1 /* an element depends on no other: the rule may be called with
-                                    slices of parameters, gradients and states */
+    /* Each element is updated independently of the others, so `step` may be called with slices of
+     * parameters, gradients and states. */
+    TN_OPTIMIZER_ELEMENTWISE = 1
 };
 
-/* An update rule. Any thread calls its functions, one at a time for an optimizer. */
+/* The update rule of an optimizer. Any thread may call its functions, but only one thread at a time
+ * for an optimizer. */
 typedef struct tn_optimizer_def {
     tn_head head;
     const char *name;
     const char *help;
-    void *user; /* the plugin's own; tn_optimizer_user */
+    void *user; /* for the plugin; tn_optimizer_user returns it */
     const tn_option *options;
-    uint64_t data_size; /* of the struct of a group */
+    uint64_t data_size; /* size of the option struct of a group */
     uint64_t flags;     /* TN_OPTIMIZER_* */
-    /* Refuses values of a group's options; may be NULL. */
+    /* Fails if an option of a group has a value that is not accepted. May be NULL. */
     tn_status (*check)(tn_optimizer *self, const void *options);
-    /* Called once for each group, without gradients being recorded, in a scope of its own.
-     * tn_optimizer_steps of each parameter counts this step: 1 in the first. When it fails, some
-     * parameters may have changed. */
+    /* Updates the parameters of one group. Called once for each group, without recording, in a
+     * scope of its own. tn_optimizer_steps of a parameter already counts this step, so it is 1 in
+     * the first step. If the function fails, some parameters may already have changed. */
     tn_status (*step)(tn_optimizer *self, const tn_step_args *args);
 } tn_optimizer_def;
 
-/* The arguments of a schedule: learning rates by group, to be changed. Other options are set with
- * tn_optimizer_set. */
+/* The arguments of a schedule, which changes the learning rates of the groups. It sets other
+ * options with tn_optimizer_set. */
 typedef struct tn_schedule_args {
     tn_head head;
     tn_optimizer *optimizer;
-    int64_t step; /* the number of steps taken, this one included; 0 when the scheduler is made */
+    int64_t step; /* the number of steps including this one; 0 when the scheduler is created */
     int64_t groups;
-    const double *initial; /* the rates at the start */
-    double *rates;         /* those in force */
-    double metric;         /* what tn_scheduler_step_with was given; NAN for tn_scheduler_step */
+    const double *initial; /* the initial learning rate of each group */
+    double *rates;         /* the present learning rates, to be changed */
+    double metric;         /* the argument of tn_scheduler_step_with; NaN for tn_scheduler_step */
 } tn_schedule_args;
 
-/* A schedule. Any thread calls its functions, one at a time for a scheduler. */
+/* A learning-rate schedule. Any thread may call its functions, but only one thread at a time for a
+ * scheduler. */
 typedef struct tn_scheduler_def {
     tn_head head;
     const char *name;
     const char *help;
-    void *user; /* the plugin's own; tn_scheduler_user */
+    void *user; /* for the plugin; tn_scheduler_user returns it */
     const tn_option *options;
     uint64_t data_size;
     tn_status (*check)(tn_scheduler *self);
     tn_status (*step)(tn_scheduler *self, tn_schedule_args *args);
-    /* What it remembers from step to step, as an option table with defaults: saved and loaded by
-     * the core, and as it was before a step that fails. tn_scheduler_state. */
+    /* An option table, with defaults, for the struct of `state_size` bytes that the schedule keeps
+     * between steps (tn_scheduler_state). The core saves and loads this struct, and restores it if
+     * a step fails. */
     const tn_option *state;
     uint64_t state_size;
 } tn_scheduler_def;
-/* An initialisation. Any thread calls it, several tensors at the same time. */
+/* An init, which fills a tensor with initial values. Any thread may call it, for several tensors at
+ * the same time. */
 typedef struct tn_init_def {
     tn_head head;
     const char *name;
     const char *help;
-    void *user; /* the plugin's own */
+    void *user; /* for the plugin; the core does not read it */
     const tn_option *options;
     uint64_t data_size;
     tn_status (*fill)(const struct tn_init_def *self, const void *data, tn_tensor *tensor);
@@ -404,43 +462,49 @@ typedef struct tn_init_def {
 
 /* ==== format: files =========================================================================== */
 
-/* Bytes of a file, read by place; frozen. read: [callback], from inside recognize and load. */
+/* A file that is read, at any offset. The layout never changes. read: [callback], from inside
+ * recognize and load. */
 typedef struct tn_source {
     void *user;
     uint64_t size;
-    const char *path; /* for messages */
+    const char *path; /* the path of the file, for messages */
     tn_status (*read)(void *user, uint64_t offset, void *to, size_t bytes);
 } tn_source;
-/* Bytes to a file, one after the other; frozen. write: [callback], from inside save. */
+/* A file that is written, from its start to its end. The layout never changes. write: [callback],
+ * from inside save. */
 typedef struct tn_sink {
     void *user;
     const char *path;
     tn_status (*write)(void *user, const void *from, size_t bytes);
 } tn_sink;
-/* What a format can store; for a state with more, the core stores the rest as texts, or refuses. */
+/* What a format can store besides tensors. If a state contains more, the core stores the rest as
+ * texts, or fails if the format has no texts. */
 enum {
-    TN_FORMAT_TEXTS = 1,  /* texts: the core then keeps versions, values and ties there, under keys
-                            that begin with "tenon." */
-    TN_FORMAT_VALUES = 2, /* values of any kind, versions, tensors that share storage */
-    TN_FORMAT_INDEX = 4   /* no tensors, but names and the files that have them, as text values: the
-                             core reads and writes those */
+    /* Texts with keys. The core then stores versions, values and ties as texts with keys that begin
+     * with "tenon.". */
+    TN_FORMAT_TEXTS = 1,
+    TN_FORMAT_VALUES = 2, /* values of any kind, versions, and tensors that share a storage */
+    /* The format stores no tensors, but their names and the names of the files that contain them,
+     * as text values. The core reads and writes those files. */
+    TN_FORMAT_INDEX = 4
 };
-/* A reader and writer of files. Any thread calls its functions, several files at the same time. */
+/* A file format. Any thread may call its functions, for several files at the same time. */
 typedef struct tn_format_def {
     tn_head head;
     const char *name; /* "safetensors" */
     const char *help;
-    void *user;             /* the plugin's own */
-    const char *extensions; /* ".safetensors", several with spaces between */
-    /* By content. */
+    void *user;             /* for the plugin; the core does not read it */
+    const char *extensions; /* such as ".safetensors"; several are separated by spaces */
+    /* Returns whether the content of the file has this format. */
     bool (*recognize)(const struct tn_format_def *self, const tn_source *source);
     tn_status (*load)(const struct tn_format_def *self, const tn_source *source, tn_state *state);
     tn_status (*save)(const struct tn_format_def *self, const tn_sink *sink, const tn_state *state);
     uint32_t flags; /* TN_FORMAT_* */
     uint32_t reserved;
-    /* All that follow may be NULL. A format of whole modules: load_module makes one from the file,
-     * and the caller owns it; save_module writes one. tn_module_from_file and tn_module_save call
-     * them. Where there is `load` or `save` as well, it serves states. */
+    /* All members that follow may be NULL. They are for formats that store whole modules:
+     * load_module creates a module from the file, and the caller owns the module; save_module
+     * writes a module. tn_module_from_file and tn_module_save call them. If `load` or `save` are
+     * defined too, they are used for states. */
     tn_module *(*load_module)(const struct tn_format_def *self, const tn_source *source);
     tn_status (*save_module)(const struct tn_format_def *self, const tn_sink *sink,
                              tn_module *module);
@@ -448,47 +512,50 @@ typedef struct tn_format_def {
 
 /* ==== observer ================================================================================ */
 
-/* A call of an operator, as observers see it. The same struct comes to op_begin and to op_end. */
+/* A call of an operator, as an observer sees it. op_begin and op_end receive the same struct. */
 typedef struct tn_op_event {
     tn_head head;
     const struct tn_op_def *op;
-    const void *options; /* the operator's struct or NULL: all defaults */
+    const void *options; /* option struct of the operator; NULL: all defaults */
     const tn_device *device;
     tn_tensor *const *in;
     int64_t n_in;
-    tn_module *module; /* the innermost module that is being called, NULL outside of calls */
-    /* From here on for op_end alone. */
+    tn_module *module; /* the innermost module that is being called; NULL outside of module calls */
+    /* The members that follow are set for op_end only. */
     tn_tensor *const *out;
-    int64_t n_out;    /* 0 after a failure */
-    tn_status status; /* of the call */
+    int64_t n_out;    /* 0 if the call failed */
+    tn_status status; /* status of the call */
     uint32_t reserved;
-    const tn_kernel_def *kernel; /* that ran; NULL: a view, a decomposition, nothing */
-    void *stream;                /* the backend's handle that the kernel got */
+    /* The kernel that ran; NULL: a view, a decomposition, or no work. */
+    const tn_kernel_def *kernel;
+    void *stream; /* the backend's handle of the stream that the kernel received */
 } tn_op_event;
 
-/* A call of a module. */
+/* A call of a module, as an observer sees it. */
 typedef struct tn_module_event {
     tn_head head;
     tn_module *module;
-    const char *path; /* dotted, from the module of the outermost call: "" for that one */
-    tn_status status; /* for module_end */
+    /* Dotted path from the module of the outermost call; "" for that module itself. */
+    const char *path;
+    tn_status status; /* status of the call; set for module_end only */
     uint32_t reserved;
 } tn_module_event;
 
-/* Memory that an allocator took from a device or gave back to a cache. */
+/* Memory that an allocator took from a device, or returned to a cache. */
 typedef struct tn_memory_event {
     tn_head head;
     const tn_device *device;
-    int64_t bytes; /* > 0 taken, < 0 given back */
+    int64_t bytes; /* positive: taken, negative: returned */
 } tn_memory_event;
 
-/* Around calls, in any thread; any may be NULL; `end` gets back what `begin` returned. The first
- * call (op or module) activates the plugin, which receives memory events from then on. At most 16
- * observers are active. */
+/* An observer: functions that the core calls before and after calls of operators and modules, in
+ * any thread. Each may be NULL. The `end` function receives the value that the `begin` function
+ * returned as `token`. The first call of an operator or module activates the plugin, and memory
+ * events are reported from then on. At most 16 observers can be active. */
 typedef struct tn_observer_def {
     tn_head head;
     const char *name;
-    void *user; /* the plugin's own: the first argument */
+    void *user; /* for the plugin: the first argument of all functions */
     uint64_t (*op_begin)(void *user, const tn_op_event *event);
     void (*op_end)(void *user, uint64_t token, const tn_op_event *event);
     uint64_t (*module_begin)(void *user, const tn_module_event *event);

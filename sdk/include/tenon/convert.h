@@ -3,10 +3,12 @@
  * Moving, converting and copying modules.
  * tenon-interface: tenon.convert 0
  *
- * Conversions work in place: the tensor objects of a module stay and refer to new memory, so tied
- * parameters, optimizers and other holders of a parameter remain valid. Gradients are converted
- * with their parameters. Conversions are not recorded in a graph. On failure the module is
- * unchanged. */
+ * Conversions work in place: the tensor objects of a module stay the same but refer to new memory,
+ * so tied parameters, optimizers and other owners of a parameter remain valid. The gradient of a
+ * parameter is converted with it. Conversions are not recorded for gradients. If a conversion
+ * fails, the module is unchanged.
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_CONVERT_H
 #define TENON_CONVERT_H
 
@@ -16,36 +18,39 @@ TN_BEGIN_DECLS
 
 /* ---- moving and converting ------------------------------------------------------------------- */
 
-/* Moves and converts parameters and buffers; NULL device and TN_DTYPE_AUTO keep. Only floating and
- * complex tensors change dtype, and only to a floating or complex one. What is in a slot with
- * TN_SLOT_FIXED_DTYPE keeps its dtype in every conversion, and so does its gradient. [null-ok:
- * device] */
+/* Moves all parameters and buffers to a device and converts them to a dtype. A NULL device and
+ * TN_DTYPE_AUTO leave device or dtype unchanged. Only floating and complex tensors are converted,
+ * and only to a floating or complex dtype. A tensor in a slot with TN_SLOT_FIXED_DTYPE, and its
+ * gradient, keep their dtype in every conversion. [null-ok: device] */
 TN_API tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtype);
-/* To the device of a name, "cpu" or "cuda:1". */
+/* Moves all parameters and buffers to a device, by name: "cpu" or "cuda:1". */
 TN_API tn_status tn_module_to_device(tn_module *module, const char *name);
-/* To dtype and device of a tensor. [null-through] */
+/* Converts the module as tn_module_to does, to the dtype and device of `other`. [null-through] */
 TN_API tn_status tn_module_to_like(tn_module *module, const tn_tensor *other);
 
 /* The order of dimensions in memory. */
 typedef uint32_t tn_memory_format;
 enum {
-    TN_FORMAT_KEEP = 0,            /* as the tensor has it */
+    TN_FORMAT_KEEP = 0,            /* unchanged */
     TN_FORMAT_CONTIGUOUS = 1,      /* row-major */
     TN_FORMAT_CHANNELS_LAST = 2,   /* [N, C, H, W] with C innermost */
     TN_FORMAT_CHANNELS_LAST_3D = 3 /* [N, C, D, H, W] with C innermost */
 };
 
 enum {
-    TN_CONVERT_NON_BLOCKING = 1, /* a hint: copies between host and device need not be waited for */
-    TN_CONVERT_FLOATING = 2,     /* complex tensors keep their dtype */
-    TN_CONVERT_ALL = 4           /* integers and bool change their dtype, too, and to any */
+    TN_CONVERT_NON_BLOCKING = 1, /* a hint: need not wait for copies between host and device */
+    TN_CONVERT_FLOATING = 2, /* only floating tensors change their dtype; complex tensors keep it */
+    /* All tensors change their dtype, integer and bool tensors too, to any dtype. */
+    TN_CONVERT_ALL = 4
 };
 
-/* All of these at once. `format` changes only tensors of four and five dimensions.
- * [null-ok: device] */
+/* Moves the module to a device and converts it to a dtype and a memory format. A NULL device,
+ * TN_DTYPE_AUTO and TN_FORMAT_KEEP leave the property unchanged. The channels-last formats apply
+ * only to tensors with four (CHANNELS_LAST) or five (CHANNELS_LAST_3D) dimensions. `flags`:
+ * TN_CONVERT_*. [null-ok: device] */
 TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype dtype,
                                    tn_memory_format format, uint32_t flags);
-/* PyTorch's half(), bfloat16(), float(), double(): floating tensors only. */
+/* PyTorch's half(), bfloat16(), float() and double(): convert floating tensors only. */
 #define tn_module_half(module)                                                                     \
     tn_module_convert(module, NULL, TN_F16, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
 #define tn_module_bfloat16(module)                                                                 \
@@ -54,40 +59,43 @@ TN_API tn_status tn_module_convert(tn_module *module, const tn_device *device, t
     tn_module_convert(module, NULL, TN_F32, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
 #define tn_module_double(module)                                                                   \
     tn_module_convert(module, NULL, TN_F64, TN_FORMAT_KEEP, TN_CONVERT_FLOATING)
-/* PyTorch's type(dtype): every parameter and buffer. */
+/* PyTorch's type(dtype): converts every parameter and buffer. */
 #define tn_module_cast(module, dtype)                                                              \
     tn_module_convert(module, NULL, dtype, TN_FORMAT_KEEP, TN_CONVERT_ALL)
 
-/* Memory of the same shapes and dtypes on a device, the values undefined; without `recurse` the
- * module's own tensors only. Used to move from a device without memory (`meta`) to one with
+/* Gives all parameters and buffers new memory on `device`, with the same shapes and dtypes; the
+ * values are undefined. With `recurse` false, only the tensors of the module itself, not those of
+ * its children. For moving a module from a device without memory (`meta`) to a device with
  * memory. */
 TN_API tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse);
-/* Moves all tensors to memory shared with processes that this one forks; the last user frees it.
- * Tensors that shared a storage share one again. Tensors on devices whose memory the host does not
- * reach stay as they are. [null-through] */
+/* Moves all parameters and buffers to memory that this process shares with the processes that it
+ * forks. The last process that uses the memory frees it. Tensors that shared a storage still share
+ * one. Tensors on devices whose memory the host cannot access stay unchanged. [null-through] */
 TN_API tn_status tn_module_share_memory(tn_module *module);
 
-/* The basis of the functions above: calls `change` for every tensor, children's first (each child
- * of a module once), then parameters with their gradients, then buffers. `*out` is the tensor at
- * the call; another one stored there replaces it when all calls succeed. A tensor that is reached
- * again is passed in its current state. What `change` writes in place stays written when a later
- * call fails. [null-ok: user] */
+/* Calls `change` for every tensor of the module: first for the tensors of its children (each child
+ * once), then for its parameters and their gradients, then for its buffers. `*out` is initially
+ * `tensor`; `change` may store another tensor there, which replaces `tensor` after all calls have
+ * succeeded. If a tensor is reached a second time, `change` receives it with the changes so far. If
+ * a later call fails, values that `change` wrote in place stay changed. With `recurse` false,
+ * children are left out. All other conversions are built on this function. [null-ok: user] */
 TN_API tn_status tn_module_map(tn_module *module, bool recurse,
                                tn_status (*change)(void *user, tn_tensor *tensor, tn_tensor **out),
                                void *user);
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* A copy with its own storages: tensors that were tied, shared or views of one storage are so among
- * the copies. Modes, requires_grad, reserved names, computed slots and hooks are copied; gradients
- * of parameters are not. [owned] [null-through] */
+/* Returns a deep copy of a module. The copy owns new storages; tensors that are tied, or are views
+ * of one storage, in the original are so in the copy. Training mode, requires_grad, reserved names,
+ * computed slots and hooks are copied. Gradients of parameters are not. [owned] [null-through] */
 TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* How calls of the module run, by a spec: "eager()", or NULL, as they always do, which the log says
- * (information). There is nothing else before graphs exist; another name is refused with the list.
- * [null-through] [null-ok: spec] */
+/* Chooses how calls of the module run. `spec` names the method. So far the only one is "eager()",
+ * or NULL: operators run one by one, as without this function, and a message of level TN_LOG_INFO
+ * says so. Any other name is refused with a list of the known names. [null-through]
+ * [null-ok: spec] */
 TN_API tn_status tn_module_compile(tn_module *module, const char *spec);
 
 TN_END_DECLS

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lazy modules: parameters and buffers without a shape, which the first call (or the state that is
- * loaded) gives them. A layer with `infer` makes them in its build.
+ * Lazy modules: modules with parameters and buffers that have no shape yet. The first call of the
+ * module, or a loaded state, determines the shapes. A layer that defines `infer` registers such
+ * slots in `build`.
  * tenon-interface: tenon.lazy 0
  *
- * Until then a slot holds a tensor of shape [0] with the final dtype and device, so conversion,
- * optimizers and states work before that; it stays the same object afterwards. tn_module_get
- * refuses it. */
+ * Until its shape is known, a slot holds a tensor of shape [0] that already has the final dtype and
+ * device, so a lazy module can be converted, loaded and given to an optimizer. The tensor object
+ * stays the same when it receives its shape. Before that, tn_module_get fails for the slot.
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_LAZY_H
 #define TENON_LAZY_H
 
@@ -14,13 +17,14 @@
 
 TN_BEGIN_DECLS
 
-/* Registers a parameter (TN_SLOT_PARAMETER) or a persistent buffer (TN_SLOT_BUFFER) without a
- * shape. */
+/* Registers a parameter (kind TN_SLOT_PARAMETER) or a persistent buffer (kind TN_SLOT_BUFFER)
+ * without a shape. */
 TN_API tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name);
-/* Sets its shape; its values are undefined. Does nothing to a slot that already has its shape. */
+/* Sets the shape of a slot that tn_module_add_lazy registered. The values are undefined. Does
+ * nothing if the slot already has a shape. */
 TN_API tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape);
-/* Whether a slot of this name waits for its shape / NULL: any slot of this module.
- * [null-ok: name] */
+/* Returns whether the slot `name` of this module still has no shape. NULL: whether any slot of this
+ * module has none. [null-ok: name] */
 TN_API bool tn_module_is_lazy(const tn_module *module, const char *name);
 
 TN_END_DECLS

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions over all parameters of a module: the norm of their gradients, clipping, one vector of
- * all.
+ * Functions over all parameters of a module: the norm of their gradients, clipping, and conversion
+ * to and from a single vector.
  *
- * These functions are written with operators and compiled into the program that uses them: the
- * library itself computes nothing. They run on the tensors' device, are not recorded unless stated,
- * and may be called from any thread. */
+ * These functions are compiled into the program that uses them and call operators, because the
+ * library itself computes nothing. They run on the device of the tensors, are not recorded for
+ * gradients unless stated, and may be called from any thread. */
 #ifndef TENON_PARAMETERS_H
 #define TENON_PARAMETERS_H
 
@@ -32,8 +32,9 @@ static inline tn_status tn_parameter_row_add(void *user, const char *path, tn_te
     return TN_OK;
 }
 
-/* Writes the parameters of a module, each once, into `out`, at most `room`; returns how many there
- * are, -1 on failure. The module owns them. */
+/* Stores the parameters of a module and of all modules below it in `out`, each once and at most
+ * `room` of them. The module still owns them. Returns the number of parameters, which may be larger
+ * than `room`; -1 on failure. */
 TN_ATTR(unused)
 static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, int64_t room)
 {
@@ -44,9 +45,10 @@ static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, i
                : -1;
 }
 
-/* The norm of order `p` (INFINITY: the largest absolute value) of all gradients as one vector, on
- * the device of the first: a tensor without dimensions of the scope. Parameters without a gradient
- * are left out; without any the norm is 0. */
+/* Returns the norm of order `p` (INFINITY: the largest absolute value) of all gradients, taken as
+ * one vector. The result is a tensor without dimensions on the device of the first gradient, owned
+ * by the scope. Parameters without a gradient are left out; if no parameter has one, the norm is
+ * 0. */
 TN_ATTR(unused)
 static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t count, double p)
 {
@@ -64,7 +66,7 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
             continue;
         if (gradient != NULL && found > 0 &&
             tn_tensor_device(gradient) != tn_tensor_device(list[0])) {
-            /* On another device: copy only its norm. */
+            /* Copy only the norm of a gradient on another device. */
             gradient = tn_total_norm(&gradient, 1, &options);
             if (gradient != NULL)
                 gradient = tn_tensor_full(TN_SCALAR_SHAPE, tn_tensor_item(gradient),
@@ -84,9 +86,9 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
     return total;
 }
 
-/* Scales all gradients, in place, by max_norm / (norm + 1e-6), by 1 at most. `*norm` receives the
- * norm before scaling (may be NULL). With `error_if_nonfinite` a norm that is NaN or infinite is
- * TN_ERR_RUNTIME, and nothing is scaled. */
+/* Multiplies all gradients in place by max_norm / (norm + 1e-6), but by 1 at most. Stores the norm
+ * before scaling in *norm (may be NULL). With `error_if_nonfinite`, a norm that is NaN or infinite
+ * makes the function fail with TN_ERR_RUNTIME, and the gradients are unchanged. */
 TN_ATTR(unused)
 static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t count,
                                           double max_norm, double p, bool error_if_nonfinite,
@@ -102,7 +104,7 @@ static inline tn_status tn_clip_grad_norm(tn_tensor *const *parameters, int64_t 
         status = tn_fail(
             TN_ERR_RUNTIME,
             "The total norm of order %g for gradients from `parameters` is non-finite, so it "
-            "cannot be clipped; without error_if_nonfinite they are scaled by it",
+            "cannot be clipped; with error_if_nonfinite = false the gradients are scaled anyway",
             p);
     tn_grad_begin(false);
     if (status == TN_OK) {
@@ -148,7 +150,7 @@ static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t
     return status;
 }
 
-/* Fails where the parameters are not all on `device`. */
+/* Fails if the parameters are not all on `device`. */
 TN_ATTR(unused)
 static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t count,
                                          const tn_device *device)
@@ -166,7 +168,8 @@ static inline tn_status tn_parameters_on(tn_tensor *const *parameters, int64_t c
     return TN_OK;
 }
 
-/* All elements in one vector, in order; differentiable. Of the scope. */
+/* Returns all elements of the parameters, in order, as one vector owned by the scope. The call is
+ * recorded for gradients. */
 TN_ATTR(unused)
 static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, int64_t count)
 {
@@ -175,7 +178,7 @@ static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, i
     tn_tensor *vector = NULL;
 
     if (count < 1) {
-        tn_fail(TN_ERR_VALUE, "no parameters; expected at least one");
+        tn_fail(TN_ERR_VALUE, "tn_parameters_to_vector: no parameters; expected at least one");
     } else if (flat != NULL &&
                tn_parameters_on(parameters, count, tn_tensor_device(parameters[0])) == TN_OK) {
         for (int64_t i = 0; i < count; i++)
@@ -187,28 +190,35 @@ static inline tn_tensor *tn_parameters_to_vector(tn_tensor *const *parameters, i
     return vector;
 }
 
-/* Makes every parameter a view of its part of the vector: they share values and writes. The vector
- * has the parameters' dtype and device and as many elements. */
+/* Makes every parameter a view of its part of the vector, so that a write to one is seen in the
+ * other. The vector must have the dtype and device of the parameters and exactly as many
+ * elements. */
 TN_ATTR(unused)
 static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *const *parameters,
                                                 int64_t count)
 {
-    tn_status status = vector == NULL || vector == TN_NONE || tn_tensor_ndim(vector) != 1
-                           ? tn_fail(TN_ERR_TYPE, "vector: expected a tensor of one dimension")
-                           : tn_parameters_on(parameters, count, tn_tensor_device(vector));
+    tn_status status =
+        vector == NULL || vector == TN_NONE || tn_tensor_ndim(vector) != 1
+            ? tn_fail(TN_ERR_TYPE,
+                      "tn_vector_to_parameters: vector: wrong number of dimensions; expected 1")
+            : tn_parameters_on(parameters, count, tn_tensor_device(vector));
     int64_t needed = 0, at = 0;
     uint64_t scope;
 
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         needed += tn_tensor_numel(parameters[i]);
         if (tn_tensor_dtype(parameters[i]) != tn_tensor_dtype(vector))
-            status = tn_fail(TN_ERR_TYPE, "the vector is %s, parameter %lld is %s",
-                             tn_dtype_name(tn_tensor_dtype(vector)), (long long)i,
-                             tn_dtype_name(tn_tensor_dtype(parameters[i])));
+            status = tn_fail(
+                TN_ERR_TYPE,
+                "tn_vector_to_parameters: vector: wrong dtype, got %s; parameter %lld has %s",
+                tn_dtype_name(tn_tensor_dtype(vector)), (long long)i,
+                tn_dtype_name(tn_tensor_dtype(parameters[i])));
     }
     if (status == TN_OK && needed != tn_tensor_numel(vector))
-        status = tn_fail(TN_ERR_VALUE, "the vector has %lld elements, the parameters have %lld",
-                         (long long)tn_tensor_numel(vector), (long long)needed);
+        status = tn_fail(
+            TN_ERR_VALUE,
+            "tn_vector_to_parameters: vector: wrong size, got %lld elements; expected %lld",
+            (long long)tn_tensor_numel(vector), (long long)needed);
     scope = tn_scope_begin();
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         int64_t strides[TN_MAX_DIMS], step = tn_tensor_strides(vector).at[0];

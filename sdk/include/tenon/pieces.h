@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tensor in pieces along one dimension: views, made by narrow and select, so gradients and
- * in-place changes pass through them as through any view. A piece owns no memory; tn_cat and
- * tn_stack join pieces again. */
+ * Functions that split a tensor into pieces along one dimension. The pieces are views, made with
+ * the operators narrow and select: they own no memory, gradients flow through them, and in-place
+ * changes of a piece change the tensor. tn_cat and tn_stack join pieces again. */
 #ifndef TENON_PIECES_H
 #define TENON_PIECES_H
 
@@ -10,7 +10,8 @@
 
 TN_BEGIN_DECLS
 
-/* Along which dimension, and how long it is; -1 and an error. */
+/* Adds the number of dimensions to a negative *dim. Returns the size of that dimension; -1 and
+ * records a failure if *dim is out of range. `who` is the function named in the message. */
 TN_ATTR(unused) static inline int64_t tn_pieces_along(tn_tensor *x, int64_t *dim, const char *who)
 {
     int64_t ndim;
@@ -32,13 +33,14 @@ static inline int64_t tn_pieces_room(int64_t count, int64_t capacity, const char
 {
     if (count <= capacity)
         return count;
-    tn_fail(TN_ERR_VALUE, "%s: out: too small for %lld pieces, got %lld", who, (long long)count,
-            (long long)capacity);
+    tn_fail(TN_ERR_VALUE, "%s: capacity: too small for %lld pieces, got %lld", who,
+            (long long)count, (long long)capacity);
     return -1;
 }
 
-/* Pieces of `size` along dim, the last one shorter where `size` does not divide the dimension.
- * Returns the number of pieces in `out`; -1 and an error also where `capacity` is too small. */
+/* Splits `x` along a dimension into pieces of `size`. The last piece is shorter if `size` does not
+ * divide the dimension. Returns the number of pieces stored in `out`; -1 and records a failure on
+ * error, which includes more than `capacity` pieces. */
 TN_ATTR(unused)
 static inline int64_t tn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out,
                                int64_t capacity)
@@ -66,7 +68,8 @@ static inline int64_t tn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tenso
     return count;
 }
 
-/* Pieces of the sizes given, which add up to the dimension. */
+/* Splits `x` along a dimension into pieces of the given sizes, whose sum must be the size of the
+ * dimension. */
 TN_ATTR(unused)
 static inline tn_status tn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor **out)
 {
@@ -90,8 +93,9 @@ static inline tn_status tn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim,
     return TN_OK;
 }
 
-/* At most `chunks` pieces of equal size, the last one shorter: fewer if fewer cover the dimension,
- * as in PyTorch. Returns how many there are; -1 and an error. */
+/* Splits `x` along a dimension into at most `chunks` pieces of equal size, the last of which may be
+ * shorter. As in PyTorch there are fewer pieces if these already cover the dimension. Returns the
+ * number of pieces; -1 and records a failure on error. */
 TN_ATTR(unused)
 static inline int64_t tn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out,
                                int64_t capacity)
@@ -114,7 +118,8 @@ static inline int64_t tn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_ten
     return chunks;
 }
 
-/* Every index of a dimension, without it. Returns how many there are; -1 and an error. */
+/* Splits `x` into one piece for each index of a dimension; the pieces do not have this dimension.
+ * Returns the number of pieces; -1 and records a failure on error. */
 TN_ATTR(unused)
 static inline int64_t tn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, int64_t capacity)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). It
- * replaces <tenon/tenon.h>; libtenon is not linked. One source file of the plugin has
- * TN_PLUGIN. */
+ * Everything that a plugin needs: cc -shared -fPIC plugin.c $(pkg-config --cflags tenon-plugin). A
+ * plugin includes this header instead of <tenon/tenon.h> and does not link libtenon. Exactly one
+ * source file of a plugin uses the macro TN_PLUGIN or TN_PLUGIN_EXPORT. */
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The entry point of a plugin: the one exported symbol, its arguments, and the macros that define
- * it. */
+ * The entry point of a plugin: its only exported symbol, the arguments of this function, and the
+ * macros that define it. */
 #ifndef TENON_QUERY_H
 #define TENON_QUERY_H
 
@@ -9,18 +9,20 @@
 
 TN_BEGIN_DECLS
 
-/* Facts recorded by the compiler, not by the author. Frozen. */
+/* Facts about how the plugin was built, recorded by the compiler and not by the author. The layout
+ * never changes. */
 typedef struct tn_build_facts {
     const char *compiler;
     uint32_t pointer_bits;
-    uint32_t sanitizers;    /* 1 address, 2 thread, 4 undefined, 8 memory */
-    uint32_t openmp;        /* _OPENMP, 0 without */
-    uint32_t blas_int_bits; /* TN_BLAS_INT_BITS as the author set it, 0: no BLAS */
+    uint32_t sanitizers;    /* mask: 1 address, 2 thread, 4 undefined, 8 memory */
+    uint32_t openmp;        /* the value of _OPENMP; 0: built without OpenMP */
+    uint32_t blas_int_bits; /* TN_BLAS_INT_BITS, which the author defines; 0: no BLAS */
     const char *reserved[4];
 } tn_build_facts;
 
-/* An interface that the plugin was compiled against: revisions it accepts and, for drafts (revision
- * 0), the exact size of the table. Frozen. */
+/* An interface of the host that the plugin was compiled against: the revisions that the plugin
+ * accepts and the size of the function table. For a draft (revision 0) the size must match exactly.
+ * The layout of the struct never changes. */
 typedef struct tn_interface_need {
     const char *id;
     uint32_t min;
@@ -29,7 +31,8 @@ typedef struct tn_interface_need {
     uint32_t reserved;
 } tn_interface_need;
 
-/* Another plugin that is required: versions in [min, max), "" for no bound. Frozen. */
+/* Another plugin that this plugin requires, in a version from `min` up to but not including `max`;
+ * "" means no limit. The layout never changes. */
 typedef struct tn_requirement {
     const char *id;
     const char *min;
@@ -37,68 +40,76 @@ typedef struct tn_requirement {
     void *reserved;
 } tn_requirement;
 
-/* An interface that a plugin gives to other plugins: a table of functions, by an id that begins
- * with the id of the plugin ("org.example.rules.table"). The rules are those of the host's
- * interfaces: a released revision grows at its end, and its size shows that; revision 0 is a draft,
- * of one size. Several revisions of one id may be given. Frozen. */
+/* An interface that a plugin offers to other plugins: a table of functions with an id that begins
+ * with the id of the plugin ("org.example.rules.table"). The rules of the host's interfaces apply:
+ * a released revision may grow at its end, which its size shows; revision 0 is a draft with a fixed
+ * size. A plugin may offer several revisions of one interface. The layout of the struct never
+ * changes. */
 typedef struct tn_interface_row {
     const char *id;
     uint32_t revision;
-    uint32_t size;     /* of the table */
-    const void *table; /* valid until the process ends */
+    uint32_t size;     /* size of the table */
+    const void *table; /* must be valid until the process ends */
     void *reserved;
 } tn_interface_row;
 
-/* A plugin, as its author writes it. activate, deactivate: any thread, one at a time. */
+/* The description of a plugin, written by its author. `activate` and `deactivate` may be called by
+ * any thread, but only by one at a time. */
 typedef struct tn_plugin {
     tn_head head;
-    const char *id;                   /* reverse domain: "org.example.swish" */
+    const char *id;                   /* in reverse domain notation: "org.example.swish" */
     const char *version;              /* "1.0.0" */
     const char *help;                 /* one line */
-    const char *license;              /* SPDX */
-    const void *const *contributions; /* n_contributions pointers to descriptors */
+    const char *license;              /* SPDX identifier */
+    const void *const *contributions; /* array of n_contributions pointers to descriptors */
     int64_t n_contributions;
-    const tn_kernel_def
-        *kernels; /* and a table of kernels, n_kernels long; its stride is kernel_size */
+    /* Table of n_kernels kernels, in addition to the contributions. kernel_size is the size of one
+     * row: sizeof(tn_kernel_def). */
+    const tn_kernel_def *kernels;
     int64_t n_kernels;
     uint32_t kernel_size;
     uint32_t flags;                  /* TN_PLUGIN_* */
-    const tn_requirement *requires_; /* ends with a NULL id */
-    const tn_option *options; /* settable as TENON_<LAST PART OF ID>_<OPTION>; over options_data */
+    const tn_requirement *requires_; /* required plugins; the list ends with a NULL id */
+    /* Option table of the plugin for the struct options_data. A user sets an option with the
+     * environment variable TENON_<LAST PART OF ID>_<OPTION>. */
+    const tn_option *options;
     void *options_data;
-    void *user; /* the plugin's own */
-    /* When the first contribution is needed: opens libraries, selects code. It is not called again
-     * after a failure. `self` is the core's copy. */
+    void *user; /* for the plugin; the core does not read it */
+    /* Called when the first contribution is needed, to load libraries and select code. Not called
+     * again after a failure. `self` points to the core's copy of this struct. */
     tn_status (*activate)(const struct tn_plugin *self);
     void (*deactivate)(const struct tn_plugin *self);
-    const tn_interface_row *interfaces; /* what it gives to other plugins; ends with a NULL id */
+    /* Interfaces for other plugins; the list ends with a NULL id. */
+    const tn_interface_row *interfaces;
 } tn_plugin;
 
-enum { TN_PLUGIN_OWN_THREADS = 1 }; /* brings a thread pool (OpenMP, BLAS): rule 13 */
+enum { TN_PLUGIN_OWN_THREADS = 1 }; /* the plugin uses a thread pool of its own (OpenMP, BLAS) */
 
-/* What the query writes; head.size comes in as the host's limit and goes out as what was written.
- */
+/* The result of the query. The host sets head.size to the size of the struct that it knows; the
+ * plugin sets head.size to the size that it has filled in. */
 typedef struct tn_plugin_info {
     tn_head head;
     const tn_plugin *plugin;
     const tn_build_facts *build;
-    const tn_interface_need *needs; /* ends with a NULL id */
+    const tn_interface_need *needs; /* the list ends with a NULL id */
     const void *reserved[4];
 } tn_plugin_info;
 
-/* What the host is. What interface_find gives is never freed. */
+/* Describes the host to the plugin. */
 typedef struct tn_host_info {
     tn_head head;
     const char *version;
-    /* The table of an interface whose revision is in [min, max], NULL if there is none; its
-     * revision and size. */
+    /* Returns the function table of an interface, in a revision from `min` to `max`, and stores its
+     * revision and size. The table is never freed. Returns NULL if the host has no such
+     * interface. */
     const void *(*interface_find)(const char *id, uint32_t min, uint32_t max, uint32_t *revision,
                                   uint32_t *size);
 } tn_host_info;
 
 #define TN_PLUGIN_SYMBOL "tn_plugin_query"
-/* Pure: no device work, no thread; may be called many times. Fills `out` and, when it refuses,
- * `error`. */
+/* The type of the function that a plugin exports. It may be called several times and must not use
+ * devices or start threads. It fills `out`; if it refuses the host, it returns an error status and
+ * fills `error`. */
 typedef tn_status tn_plugin_query_fn(const tn_host_info *host, tn_plugin_info *out,
                                      tn_error *error);
 #ifdef TN_BUILD_PLUGIN
@@ -133,7 +144,7 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
 #define TN_LIST(...) ((const void *const[]){ __VA_ARGS__ })
 #define TN_LIST_LENGTH(...) ((int64_t)(sizeof(TN_LIST(__VA_ARGS__)) / sizeof(void *)))
 
-/* How the plugin that is being compiled is built. */
+/* Initializer with the facts of the present build. */
 #define TN_BUILD_FACTS                                                                             \
     {                                                                                              \
         __VERSION__, (uint32_t)(sizeof(void *) * 8), TN_BUILD_ASAN | TN_BUILD_TSAN,                \
@@ -143,7 +154,8 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
         }                                                                                          \
     }
 
-/* tn_plugin_export is in host.h: it fetches the tables. */
+/* Defines the exported function of a plugin. tn_plugin_export, in <tenon/host.h>, fetches the
+ * function tables of the host. */
 #define TN_PLUGIN_EXPORT(plugin_)                                                                  \
     TN_HIDDEN struct tn_host_links tn_host_links;                                                  \
     tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_error *error)      \
@@ -153,7 +165,9 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
     }                                                                                              \
     struct tn_plugin_export_ends_here
 
-/* The whole of a simple plugin: TN_PLUGIN("org.example.swish", "1.0.0", &swish, &another); */
+/* Defines a simple plugin with its contributions: TN_PLUGIN("org.example.swish", "1.0.0", &swish,
+ * &another); A macro, because it defines static objects and an exported function. All members are
+ * initialized, so that no compiler warns about missing ones. */
 #define TN_PLUGIN(id_, version_, ...)                                                              \
     static const void *const tn_plugin_contributions_[] = { __VA_ARGS__ };                         \
     static const tn_plugin tn_plugin_self_ = {                                                     \

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plugins of this process, the result of loading each, and the environment.
- * tenon-interface: tenon.runtime 0 */
+ * The plugins of this process, the report on how each was loaded, the registries of their
+ * contributions, and the environment variables.
+ * tenon-interface: tenon.runtime 0
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_RUNTIME_H
 #define TENON_RUNTIME_H
 
@@ -15,9 +18,9 @@ struct tn_interface_need;
 typedef uint32_t tn_outcome;
 enum {
     TN_OUTCOME_OK = 0,
-    TN_OUTCOME_NOT_APPLICABLE = 1, /* no such hardware */
-    TN_OUTCOME_REFUSED = 2,        /* version, policy */
-    TN_OUTCOME_FAILED = 3          /* broken */
+    TN_OUTCOME_NOT_APPLICABLE = 1, /* the hardware that the plugin serves is absent */
+    TN_OUTCOME_REFUSED = 2,        /* wrong version, or a rule forbids the plugin */
+    TN_OUTCOME_FAILED = 3          /* the plugin is broken */
 };
 
 typedef uint32_t tn_stage;
@@ -30,87 +33,102 @@ enum {
     TN_STAGE_QUERY = 5,
     TN_STAGE_VERSION = 6,
     TN_STAGE_ACTIVATE = 7,
-    TN_STAGE_PROBE = 8 /* a backend looked for devices */
+    TN_STAGE_PROBE = 8 /* the backend has looked for devices */
 };
 
-/* One line of the load report. Strings live until the process ends. It has no tn_head;
- * its size of 128 bytes never changes. */
+/* The result of loading one plugin: one line of the load report. The strings live until the process
+ * ends. The struct has no tn_head; its size of 128 bytes never changes. */
 typedef struct tn_plugin_report {
-    const char *id; /* "" when the plugin could not be queried */
+    const char *id; /* "" if the plugin could not be queried */
     const char *version;
-    const char *file; /* "(program)" for tn_register, "(static)" for preloaded ones */
+    /* Path; "(program)" for tn_register, "(static)" for plugins linked into the program. */
+    const char *file;
     const char *help;
     const char *reason; /* "" on success */
     int32_t outcome;    /* tn_outcome */
-    int32_t stage;      /* the last one it reached */
+    int32_t stage;      /* tn_stage: the last stage that the plugin reached */
     int32_t active;
     int32_t contributions;
-    int64_t refused; /* contributions that were refused; the reason names them */
+    int64_t refused; /* number of contributions that the core refused; `reason` names them */
     void *reserved[8];
 } tn_plugin_report;
 
-/* Searches for plugins, if not done yet, and returns the number of lines of the report. */
+/* Returns the number of lines of the load report. The first call searches for plugins. */
 TN_API int64_t tn_plugin_count(void);
-/* Line `index`. */
+/* Copies line `index` of the load report to `out`. */
 TN_API tn_status tn_plugin_report_at(int64_t index, tn_plugin_report *out);
-/* Loads one file now, by path. */
+/* Loads one plugin from a file. */
 TN_API tn_status tn_plugin_load(const char *path);
-/* Activates a plugin by id, as the first need of it would. */
+/* Activates the plugin with this id. Without this call, a plugin is activated when the first of its
+ * contributions is needed. */
 TN_API tn_status tn_plugin_activate(const char *id);
-/* "OK", "NOT APPLICABLE", "REFUSED", "FAILED"; "found" ... "probe". [static] */
+/* tn_outcome_name returns the name of a tn_outcome ("OK", "NOT APPLICABLE", "REFUSED", "FAILED"),
+ * tn_stage_name that of a tn_stage ("found", "readable", ... "probe"); "?" if the number is
+ * unknown. [static] */
 TN_API const char *tn_outcome_name(int32_t outcome);
 TN_API const char *tn_stage_name(int32_t stage);
 
-/* Names in a registry (kind: a tn_kind of a contribution), sorted, and what each name refers to:
- * the descriptor as the core copied it, and the plugin that provides it. NULL and TN_ERR_KEY if
- * unknown, with the nearest name. */
+/* The contributions of one kind form a registry, sorted by name. `kind` is the tn_kind of a
+ * descriptor, such as TN_KIND_tn_layer_def. Returns the number of names in the registry. */
 TN_API int64_t tn_registry_count(uint32_t kind);
-/* The name of an entry by its place; its descriptor and the id of its plugin by name. [static] */
+/* tn_registry_name returns the name at `index`. tn_registry_find returns the core's copy of the
+ * descriptor called `name`, tn_registry_plugin the id of the plugin that provides it; for an
+ * unknown name both return NULL and record TN_ERR_KEY with the nearest known name. [static] */
 TN_API const char *tn_registry_name(uint32_t kind, int64_t index);
 TN_API const tn_head *tn_registry_find(uint32_t kind, const char *name);
 TN_API const char *tn_registry_plugin(uint32_t kind, const char *name);
 
-/* The device's description of itself. [inout: out] */
+/* Fills `out` with the device's description of itself. The caller sets out->head.size.
+ * [inout: out] */
 TN_API tn_status tn_device_describe(const tn_device *device, tn_device_info *out);
-/* Adds what is known of the device to `out`, as named values: first what its tn_device_info says,
- * then what the backend adds (docs/plugins/backends.md lists the names). */
+/* Adds the properties of the device to `out` as named values: first the members of its
+ * tn_device_info, then the properties that the backend adds (docs/plugins/backends.md lists their
+ * names). */
 TN_API tn_status tn_device_properties(const tn_device *device, tn_pack *out);
-/* A native interface that a backend published: tn_device_native(d, "tenon.opencl.queue/1"). NULL
- * and an error if it has none. [static] */
+/* Returns a native interface that the backend publishes, for example tn_device_native(device,
+ * "tenon.opencl.queue/1"). Returns NULL and records a failure if the backend does not publish it.
+ * [static] */
 TN_API const void *tn_device_native(const tn_device *device, const char *id);
 
-/* One variable of the environment table. Strings live until the process ends. Frozen. */
+/* One environment variable that Tenon reads. The strings live until the process ends. The layout
+ * never changes. */
 typedef struct tn_env_row {
     const char *name;
-    const char *value;  /* in force */
-    const char *origin; /* "environment", "default", "program", "ignored (set-uid)" */
+    const char *value; /* the value that Tenon uses; NULL: none */
+    /* Where the value comes from: "environment", "default", "program", "ignored (set-uid)". */
+    const char *origin;
     const char *help;
     void *reserved[4];
 } tn_env_row;
 
-/* The rows of the environment variables that Tenon knows. */
+/* tn_env_count returns the number of environment variables that Tenon reads; tn_env_at copies the
+ * row of one of them to `out`. */
 TN_API int64_t tn_env_count(void);
 TN_API tn_status tn_env_at(int64_t index, tn_env_row *out);
-/* A variable's value in force, NULL if not set; only names that are in the table.
+/* Returns the value of an environment variable that Tenon reads: the one that is set or the
+ * default. Returns NULL if there is neither, or if Tenon does not read a variable of this name.
  * [static] */
 TN_API const char *tn_env_get(const char *name);
 
 #ifdef TN_PROGRAM
-/* Contributes a descriptor from inside a program. */
+/* Registers a contribution of the program, as a plugin contributes it. `contribution` points to a
+ * descriptor (<tenon/contrib.h>). */
 TN_PROGRAM tn_status tn_register_contribution(const void *contribution);
 #define tn_register(contribution) tn_register_contribution(contribution)
-/* Takes back what tn_register registered: the name is unknown, and free again. Layers, optimizers,
- * schedulers, inits, formats, observers, passes, compilers and communicators only. What was made
- * from it keeps working, so the descriptor and its functions stay valid as long as a module, an
- * optimizer, a scheduler, a group or a graph that it changed lives. [main] */
+/* Removes a contribution that tn_register added; its name may then be registered again. Possible
+ * only for layers, optimizers, schedulers, inits, formats, observers, passes, compilers and
+ * communicators. Modules, optimizers, schedulers, groups and graphs that were made with the
+ * contribution keep working, so its descriptor and functions must stay valid as long as any of them
+ * lives. [main] */
 TN_PROGRAM tn_status tn_unregister(uint32_t kind, const char *name);
 #endif
 
-/* An interface that another plugin gives (tn_plugin.interfaces), the newest of the revisions that
- * `need` accepts; `*revision` is its revision. `self` is the plugin that asks, which lists the
- * other one among its requirements; NULL in a program. The other one is activated first. NULL and
- * an error where there is none, or where the size of its table is less than need->size (for a
- * draft, another). [static] [null-ok: self, revision] */
+/* Returns the function table of an interface that another plugin offers (tn_plugin.interfaces), in
+ * the newest revision that `need` accepts, and stores that revision in `*revision`. `self` is the
+ * plugin that asks, whose list of requirements must contain the other plugin; a program passes
+ * NULL. Activates the other plugin first. Returns NULL and records a failure if there is no such
+ * interface, or if its table is smaller than need->size (for a draft: has another size). [static]
+ * [null-ok: self, revision] */
 TN_API const void *tn_interface_find(const struct tn_plugin *self,
                                      const struct tn_interface_need *need, uint32_t *revision);
 

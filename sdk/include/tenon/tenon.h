@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Everything a program needs: cc program.c $(pkg-config --cflags --libs tenon) */
+ * Everything that a program needs: cc program.c $(pkg-config --cflags --libs tenon) */
 #ifndef TENON_TENON_H
 #define TENON_TENON_H
 
@@ -24,5 +24,7 @@
 #include <tenon/ops.h>
 #include <tenon/parameters.h>
 #include <tenon/pieces.h>
+#include <tenon/creation.h>
+#include <tenon/equality.h>
 
 #endif

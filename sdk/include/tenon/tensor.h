@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element types, devices, tensors, scopes, exchange by DLPack.
+ * Element types, devices, streams, scopes, tensors, exchange with other libraries by DLPack, and
+ * random numbers.
  * tenon-interface: tenon.tensor 0
  *
- * A tensor is a view of a storage: dtype, shape, strides (in elements), offset. What an operator or
- * a call returns belongs to the thread's innermost scope; tn_tensor_keep adds a reference of the
- * caller's own, paired with tn_tensor_drop. A NULL tensor argument makes a call fail without a new
- * error where the function says [null-through]; so a nested expression needs only one check at its
- * end. */
+ * A tensor is a view of a storage: dtype, shape, strides (in elements) and offset. The innermost
+ * scope of the thread owns the tensors that operators and module calls return. tn_tensor_keep adds
+ * a reference that the caller owns and must give back with tn_tensor_drop. Functions with the tag
+ * [null-through] fail without recording a new error if a tensor argument is NULL, so a nested
+ * expression needs only one check at its end.
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_TENSOR_H
 #define TENON_TENSOR_H
 
@@ -31,18 +34,21 @@ enum {
     TN_F64 = 9,
     TN_C64 = 10,
     TN_C128 = 11,
-    TN_U16 = 12, /* from here on storage only: copies and files, no arithmetic */
+    /* From here on for storage only: these dtypes can be copied and stored in files, but not
+     * computed with. */
+    TN_U16 = 12,
     TN_U32 = 13,
     TN_U64 = 14,
     TN_F8_E4M3 = 15,
     TN_F8_E5M2 = 16,
-    /* 17 to 31 are reserved: i4, u4, i2, u2, f4_e2m1, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz and later
-     * ones. A view has no less than 8 bits per element: packed types are uint8 tensors. */
+    /* 17 to 31 are reserved for i4, u4, i2, u2, f4_e2m1, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz and
+     * future types. An element of a view has at least 8 bits: packed types are stored in tensors of
+     * uint8. */
     TN_DTYPE_COUNT,
-    TN_DTYPE_AUTO = 255 /* as an argument: the default, or the input's */
+    TN_DTYPE_AUTO = 255 /* as an argument: the default dtype, or the dtype of the input */
 };
 
-/* A mask of dtypes has 64 bits. */
+/* A mask of dtypes is a uint64_t with bit TN_BIT(dtype) for each dtype. */
 #define TN_BIT(dtype) (UINT64_C(1) << (dtype))
 #define TN_MASK_FLOAT (TN_BIT(TN_F16) | TN_BIT(TN_BF16) | TN_BIT(TN_F32) | TN_BIT(TN_F64))
 #define TN_MASK_COMPLEX (TN_BIT(TN_C64) | TN_BIT(TN_C128))
@@ -51,29 +57,31 @@ enum {
 #define TN_MASK_ARITH (TN_MASK_FLOAT | TN_MASK_COMPLEX | TN_MASK_INT)
 #define TN_MASK_ALL (TN_BIT(TN_DTYPE_COUNT) - 1)
 
-/* "float32", as PyTorch and NumPy say it; "?" if unknown. [static] */
+/* Returns the name of a dtype in PyTorch and NumPy, such as "float32"; "?" if the dtype is unknown.
+ * [static] */
 TN_API const char *tn_dtype_name(tn_dtype dtype);
-/* The dtype of such a name ("float32", "f32", "float"); TN_ERR_VALUE lists the names.
- */
+/* Stores the dtype with this name ("float32", "f32", "float") in `out`. For an unknown name fails
+ * with TN_ERR_VALUE and a list of the names. */
 TN_API tn_status tn_dtype_parse(const char *name, tn_dtype *out);
-/* Bytes of one element. */
+/* Returns the size of one element in bytes. */
 TN_API size_t tn_dtype_size(tn_dtype dtype);
-/* The type of the result of arithmetic between the two, as PyTorch promotes; storage-only types
- * promote with themselves alone: TN_DTYPE_AUTO and an error otherwise. */
+/* Returns the dtype of the result of arithmetic between two dtypes, by PyTorch's rules of
+ * promotion. A storage-only dtype can be combined only with itself; otherwise returns TN_DTYPE_AUTO
+ * and records a failure. */
 TN_API tn_dtype tn_dtype_promote(tn_dtype a, tn_dtype b);
 
 /* ---- the view, which is DLPack's DLTensor ---------------------------------------------------- */
 
 #define TN_MAX_DIMS 16
 
-/* Layout of DLTensor, to the byte: what kernels see, and what is exchanged with PyTorch, NumPy,
- * JAX, CuPy. `data` is the memory handle of the device: a pointer for devices of the host, a cl_mem
- * for OpenCL; the address of the first element is data and byte_offset together. */
+/* Has the same binary layout as DLPack's DLTensor. Kernels receive tensors in this form, and
+ * tensors are exchanged with PyTorch, NumPy, JAX and CuPy in this form. `data` is the memory handle
+ * of the device: a pointer on devices of the host, a cl_mem with OpenCL. The first element is
+ * `byte_offset` bytes after the start of `data`. */
 typedef struct tn_view {
     void *data;
     struct {
-        int32_t
-            type; /* DLDeviceType, or TN_DEVICE_TYPE_FIRST + n for types DLPack has no number for */
+        int32_t type; /* DLDeviceType, or TN_DEVICE_TYPE_FIRST + n without a DLPack number */
         int32_t id;
     } device;
     int32_t ndim;
@@ -87,7 +95,7 @@ typedef struct tn_view {
     uint64_t byte_offset;
 } tn_view;
 
-/* The dtype of a view, TN_DTYPE_AUTO for what Tenon has no type for. */
+/* Returns the dtype of a view; TN_DTYPE_AUTO if Tenon has no such dtype. */
 static inline tn_dtype tn_view_dtype(const tn_view *view)
 {
     /* DLPack's codes: int 0, uint 1, float 2, bfloat 4, complex 5, bool 6, float8_e4m3fn 10,
@@ -116,135 +124,150 @@ static inline tn_dtype tn_view_dtype(const tn_view *view)
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* The device of a name, "cpu", "cuda:1"; activates the plugin that provides it. When it is
- * unavailable, the error includes its line of the load report. Never freed. [static]
- */
+/* Returns the device with this name, such as "cpu" or "cuda:1". Activates the plugin that provides
+ * it. If the device is unavailable, the error message includes the result of loading that plugin.
+ * [static] */
 TN_API const tn_device *tn_device_find(const char *name);
 
-/* Its name, always with an index: "cpu:0". The type alone: "cpu". For messages, NULL is "?", "?"
- * and -1. [static] [null-ok: device] */
+/* tn_device_name returns the name of a device, always with an index ("cpu:0"), tn_device_type its
+ * type ("cpu") and tn_device_index its index (0). For NULL they return "?", "?" and -1, so that
+ * messages can use them. [static] [null-ok: device] */
 TN_API const char *tn_device_name(const tn_device *device);
 TN_API const char *tn_device_type(const tn_device *device);
 TN_API int tn_device_index(const tn_device *device);
 
-/* Whether tensor memory of the device can be read and written by the host through tn_tensor_data;
- * whether it has memory at all (`meta` has none). False for NULL. [null-ok: device] */
+/* tn_device_is_host returns whether the host can read and write the memory of tensors on the device
+ * directly, with tn_tensor_data. tn_device_has_memory returns whether the device has memory at all
+ * (`meta` has none). Both return false for NULL. [null-ok: device] */
 TN_API bool tn_device_is_host(const tn_device *device);
 TN_API bool tn_device_has_memory(const tn_device *device);
 
-/* Waits until all work queued on the device is done and returns its failures. */
+/* Waits until all work queued on the device is done. Returns the first failure of that work. */
 TN_API tn_status tn_device_sync(const tn_device *device);
 
-/* The device where new tensors go: the innermost tn_device_begin of this thread, else
- * tn_set_default_device, else TENON_DEVICE, else cpu. NULL and an error when it is unavailable.
- * [static] */
+/* Returns the device on which this thread creates new tensors: the device of the innermost
+ * tn_device_begin of this thread, or else of tn_set_default_device, or else of TENON_DEVICE, or
+ * else cpu. Returns NULL and records a failure if that device is unavailable. [static] */
 TN_API const tn_device *tn_default_device(void);
 
-/* Sets the device of the process for new tensors: a name, or a preference list as TENON_DEVICE has:
- * "cuda,cpu". */
+/* Sets the device on which the process creates new tensors: one name, or a list of names of which
+ * the first available one is used, as in TENON_DEVICE: "cuda,cpu". */
 TN_API tn_status tn_set_default_device(const char *names);
 
-/* The same for this thread until the paired end. NULL device: as it was. Where begin fails (out of
- * memory), the previous device stays in use, and the end is still required. [null-ok:
- * device] */
+/* Sets the device on which this thread creates new tensors, until the matching tn_device_end. NULL
+ * keeps the present device. If tn_device_begin fails (out of memory), the previous device stays in
+ * use, and tn_device_end must still be called. [null-ok: device] */
 TN_API tn_status tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
 
-/* The number of devices known after activating every backend, and each of them; for listing. */
+/* Activates every backend and returns the number of devices, for listing them. */
 TN_API int64_t tn_device_count(void);
-/* [static] */
+/* Returns device `index`. [static] */
 TN_API const tn_device *tn_device_at(int64_t index);
 
-/* Whether kernels and copies of `device` reach the memory of `other` without the host. */
+/* Returns whether kernels and copies of `device` can access the memory of `other` without the
+ * host. */
 TN_API bool tn_device_reaches(const tn_device *device, const tn_device *other);
 
-/* What the core's allocator holds on a device, in bytes. Frozen at 96 bytes. */
+/* Statistics of the core's allocator for one device, in bytes unless noted. The layout (96 bytes)
+ * never changes. */
 typedef struct tn_memory_stats {
-    int64_t live;   /* in tensors */
-    int64_t cached; /* held for reuse */
-    int64_t peak;   /* the most `live` ever was since the last reset */
-    int64_t live_blocks;
-    int64_t device_allocs; /* times the device itself was asked for memory */
-    int64_t requests;      /* times a tensor asked */
-    int64_t trims;         /* times memory ran out and the cache was given back */
-    int64_t prepared;      /* by kernels for kept calls (tn_op_prepare), not in the numbers above */
+    int64_t live;          /* used by tensors */
+    int64_t cached;        /* free, and kept for later tensors */
+    int64_t peak;          /* the largest value of `live` since the last tn_device_reset_peak */
+    int64_t live_blocks;   /* number of blocks used by tensors */
+    int64_t device_allocs; /* number of allocations from the device */
+    int64_t requests;      /* number of allocations for tensors */
+    int64_t trims;         /* number of times that memory ran out and the cached memory was freed */
+    /* Data that kernels hold for prepared calls (tn_op_prepare); not part of the numbers above. */
+    int64_t prepared;
     int64_t reserved[4];
 } tn_memory_stats;
 
-/* The bytes that tensors of the device hold, now and at most. */
+/* Copies the memory statistics of the device to `out`. */
 TN_API tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out);
-/* Resets the peak. */
+/* Sets `peak` of the statistics to the present value of `live`. */
 TN_API tn_status tn_device_reset_peak(const tn_device *device);
-/* Gives cached memory back to the device. */
+/* Frees the memory that the allocator keeps for later tensors. */
 TN_API tn_status tn_device_trim(const tn_device *device);
 
-/* The default dtype of new floating tensors, float32 unless set (per process). */
+/* tn_default_dtype returns the dtype that new floating tensors have by default;
+ * tn_set_default_dtype sets it for the process. It is float32 initially. */
 TN_API tn_dtype tn_default_dtype(void);
 TN_API tn_status tn_set_default_dtype(tn_dtype dtype);
-/* The same for this thread until the paired end; complex types are accepted here, too.
- * TN_DTYPE_AUTO, and any other type: unchanged. */
+/* Sets the default dtype of this thread until the matching tn_dtype_end. Complex dtypes are
+ * accepted here too. TN_DTYPE_AUTO, and any dtype that is not floating or complex, leave the
+ * default unchanged. */
 TN_API tn_status tn_dtype_begin(tn_dtype dtype);
 TN_API void tn_dtype_end(void);
 
 /* ---- streams and events ---------------------------------------------------------------------- */
 
-/* Work of one device in order. Each device has a default stream; a thread may use another between
- * begin and end. */
+/* A stream is a queue of work of one device; the work runs in order. Each device has a default
+ * stream. Between tn_stream_begin and tn_stream_end a thread uses another stream. An event marks a
+ * position in a stream. */
 typedef struct tn_stream tn_stream;
 typedef struct tn_event tn_event;
 
-/* A stream to be made. */
+/* Arguments of tn_stream_new. */
 typedef struct tn_stream_args {
     tn_head head;
-    int32_t priority; /* a lower number is served first; the range is in tn_device_info */
+    int32_t priority; /* a lower number is served first; tn_device_info has the range */
     uint32_t reserved;
-    void *external; /* the native handle of a stream of the program, which is used and not dropped;
-                       NULL: a new one */
+    /* Native handle of a stream that the program owns, which is then used and not destroyed. NULL:
+     * a new stream is created. */
+    void *external;
 } tn_stream_args;
 
 enum {
-    TN_EVENT_TIMING = 1 /* the event can be given to tn_event_elapsed */
+    TN_EVENT_TIMING = 1 /* the event can be used in tn_event_elapsed */
 };
 
-/* A stream of the device; NULL args: of usual priority. A priority outside of the device's range,
- * and an external stream where the device takes none, are errors. [owned] [null-ok: args] */
+/* Creates a stream of the device. NULL args: a stream of priority 0. Fails if the priority is
+ * outside of the device's range, or if `external` is set and the device accepts no external
+ * streams. [owned] [null-ok: args] */
 TN_API tn_stream *tn_stream_new(const tn_device *device, const tn_stream_args *args);
-/* Waits for the stream's work first. [null-ok: stream] */
+/* Waits for the work of the stream, then frees the stream. [null-ok: stream] */
 TN_API void tn_stream_drop(tn_stream *stream);
-/* Work of this thread on the stream's device goes there until the paired end. Where begin fails,
- * the previous stream stays in use, and the end is still required. */
+/* Makes `stream` the current stream of this thread on its device until the matching tn_stream_end.
+ * If tn_stream_begin fails, the previous stream stays in use, and tn_stream_end must still be
+ * called. */
 TN_API tn_status tn_stream_begin(tn_stream *stream);
 TN_API void tn_stream_end(void);
-/* Waits for its work; returns the first failure of that work. */
+/* Waits until the work of the stream is done. Returns the first failure of that work. */
 TN_API tn_status tn_stream_sync(tn_stream *stream);
-/* The one that this thread's work on the device goes to. [borrowed] */
+/* Returns the current stream of this thread on the device: the stream in which this thread queues
+ * its work. [borrowed] */
 TN_API tn_stream *tn_stream_current(const tn_device *device);
-/* Its native handle (CUstream), for other libraries; NULL where the device has none. [borrowed] */
+/* Returns the native handle of a stream, such as a CUstream, for other libraries; NULL if the
+ * device has none. [borrowed] */
 TN_API void *tn_stream_native(tn_stream *stream);
-/* Records an event at the current position of the stream. NULL stream: the current one of the
- * device. `flags`: 0 or TN_EVENT_TIMING. [owned] [null-ok: stream] */
+/* Records an event at the present end of a stream; NULL: the current stream of this thread on the
+ * device. `flags` is 0 or TN_EVENT_TIMING. [owned] [null-ok: stream] */
 TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t flags);
-/* Milliseconds from one event to another of the same device, both with TN_EVENT_TIMING; waits for
- * both. NAN and an error otherwise. */
+/* Returns the milliseconds between two events of the same device that were recorded with
+ * TN_EVENT_TIMING. Waits for both. Returns NaN and records a failure for other events. */
 TN_API double tn_event_elapsed(tn_event *from, tn_event *to);
-/* Makes later work of the stream wait for the event; the host does not wait. [null-ok:
- * stream] */
+/* Makes all later work of the stream wait for the event. The host does not wait.
+ * [null-ok: stream] */
 TN_API tn_status tn_event_wait(tn_event *event, tn_stream *stream);
-/* Whether it was reached; waits until it is. */
+/* tn_event_done returns whether the work before the event is done. tn_event_sync waits until it
+ * is. */
 TN_API bool tn_event_done(tn_event *event);
 TN_API tn_status tn_event_sync(tn_event *event);
-/* [null-ok: event] */
+/* Frees an event. [null-ok: event] */
 TN_API void tn_event_drop(tn_event *event);
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-/* Opens a scope of this thread and returns its number; tn_scope_end drops what the scope owns, and
- * first ends the scopes that were opened inside it. 0 and an error when out of memory: the
- * enclosing scope then owns new tensors, and ending 0 does nothing. */
+/* tn_scope_begin opens a scope of this thread and returns its number. tn_scope_end first ends the
+ * scopes that were opened after it, then drops all tensors that the scope owns. When out of memory,
+ * tn_scope_begin returns 0 and records a failure; the enclosing scope then owns new tensors, and
+ * tn_scope_end(0) does nothing. */
 TN_API uint64_t tn_scope_begin(void);
 TN_API void tn_scope_end(uint64_t scope);
-/* Ends the scope but moves `count` tensors (TN_NONE and NULL are skipped) to the enclosing one.
- * [array: tensors count] */
+/* Ends a scope, but moves `count` of its tensors to the enclosing scope. TN_NONE and NULL are
+ * skipped. [array: tensors count] */
 TN_API void tn_scope_end_with(uint64_t scope, tn_tensor *const *tensors, int64_t count);
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -254,7 +277,7 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 }
 #define TN_PASTE_(a, b) a##b
 #define TN_PASTE(a, b) TN_PASTE_(a, b)
-/* A declaration: opens a scope that ends with the block, however the block is left. */
+/* A declaration that opens a scope. The scope ends with the block, however the block is left. */
 #define TN_SCOPE                                                                                   \
     uint64_t TN_PASTE(tn_scope_here_, __LINE__)                                                    \
         __attribute__((cleanup(tn_scope_end_at), unused)) = tn_scope_begin()
@@ -262,35 +285,35 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* The absent optional tensor. NULL is always an error that happened earlier. */
+/* Stands for an absent optional tensor. NULL, in contrast, always means an earlier error. */
 #define TN_NONE ((tn_tensor *)(uintptr_t)16)
 
 /* Adds a reference for the caller and returns the tensor. [owned] [null-through] */
 TN_API tn_tensor *tn_tensor_keep(tn_tensor *tensor);
-/* [null-ok: tensor] */
+/* Drops a reference of the caller. [null-ok: tensor] */
 TN_API void tn_tensor_drop(tn_tensor *tensor);
 #define tn_keep(tensor) tn_tensor_keep(tensor)
-/* Transfers one reference from the caller to the innermost scope. Returns the tensor.
- * [scoped] [null-through] [taken: tensor] */
+/* Moves one reference from the caller to the innermost scope. Returns the tensor. [scoped]
+ * [null-through] [taken: tensor] */
 TN_API tn_tensor *tn_tensor_to_scope(tn_tensor *tensor);
 
-/* Memory for a tensor, its values undefined. NULL device: the default one; TN_DTYPE_AUTO: the
- * default. Negative sizes and sizes that overflow are errors. [scoped] [null-ok:
- * device] */
+/* Creates a tensor whose values are undefined. NULL device: the default device; TN_DTYPE_AUTO: the
+ * default dtype. Fails if a size is negative or the number of elements overflows. [scoped]
+ * [null-ok: device] */
 TN_API tn_tensor *tn_tensor_empty(tn_ints shape, tn_dtype dtype, const tn_device *device);
-/* The same with strides of the caller's choice (not negative; no two elements may share memory
- * unless a stride is 0). [scoped] [null-ok: device] */
+/* Like tn_tensor_empty, with strides that the caller chooses. Strides must not be negative, and two
+ * elements must not share memory unless a stride is 0. [scoped] [null-ok: device] */
 TN_API tn_tensor *tn_tensor_empty_strided(tn_ints shape, tn_ints strides, tn_dtype dtype,
                                           const tn_device *device);
-/* A tensor on the default device with a copy of `data`, which is contiguous. `data` may be freed at
- * once. [scoped] */
+/* Creates a tensor on the default device with a copy of the contiguous array `data`, which may be
+ * freed afterwards. [scoped] */
 TN_API tn_tensor *tn_tensor_from(const void *data, tn_dtype dtype, tn_ints shape);
-/* Filled with a number. [scoped] [null-ok: device] */
+/* Creates a tensor in which every element has the value `value`. [scoped] [null-ok: device] */
 TN_API tn_tensor *tn_tensor_full(tn_ints shape, tn_scalar value, tn_dtype dtype,
                                  const tn_device *device);
-#ifndef __cplusplus /* where numbers convert by themselves */
-/* The value may be any number of C; the shape may be a literal (tn_ints){ at, count }, which has a
- * comma of its own. */
+#ifndef __cplusplus /* C++ converts numbers to tn_scalar itself */
+/* Lets `value` be any number in C. A shape written as a literal (tn_ints){ at, count } contains a
+ * comma, so the macro has a variant with five arguments. */
 #define tn_tensor_full(...) TN__FULL(__VA_ARGS__, TN__FULL_5, TN__FULL_4, 0)(__VA_ARGS__)
 #define TN__FULL(a, b, c, d, e, macro, ...) macro
 #define TN__FULL_4(shape, value, dtype, device)                                                    \
@@ -298,92 +321,104 @@ TN_API tn_tensor *tn_tensor_full(tn_ints shape, tn_scalar value, tn_dtype dtype,
 #define TN__FULL_5(at, count, value, dtype, device)                                                \
     tn_tensor_full(at, count, TN_SCALAR(value), dtype, device)
 #endif
-/* A tensor over memory of the program, on a device of the host (NULL: cpu); `release` is called
- * once when no tensor uses it any more. [scoped] [null-ok: release, user, device,
- * strides] */
+/* Creates a tensor that uses memory of the program, on a device of the host (NULL: cpu). NULL
+ * strides: contiguous. `release` is called once, when no tensor uses the memory any more. [scoped]
+ * [null-ok: release, user, device, strides] */
 TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, const int64_t *strides,
                                  const tn_device *device, void (*release)(void *user, void *data),
                                  void *user);
-/* Another view of the same storage. `offset` counts elements from the storage's start. No gradient
- * flows through it: the operators reshape, permute, select and similar are the differentiable form.
- * [scoped] [null-through] */
+/* Creates another view of the storage of `tensor`. `offset` is the number of elements from the
+ * start of the storage. Gradients do not flow through this view; the operators reshape, permute,
+ * select and others like them make views that are differentiable. [scoped] [null-through] */
 TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
                                        int64_t offset);
 
-/* A tensor on the host (on the device of type cpu), its values undefined, whose memory `device`
- * (NULL: the default one) copies from and to by itself: what tn_tensor_copy_async needs. A device
- * that has no such memory gets ordinary memory, which tn_tensor_is_pinned tells. [scoped]
+/* tn_tensor_pinned creates a tensor on the host (on the device of type cpu) in pinned memory, which
+ * `device` (NULL: the default device) can read and write directly, as tn_tensor_copy_async
+ * requires. The values are undefined. If the device has no pinned memory, the tensor is in ordinary
+ * memory. tn_tensor_is_pinned returns whether a tensor is in pinned memory. [scoped]
  * [null-ok: device] */
 TN_API tn_tensor *tn_tensor_pinned(tn_ints shape, tn_dtype dtype, const tn_device *device);
 TN_API bool tn_tensor_is_pinned(const tn_tensor *tensor);
 
-/* Properties of a tensor. */
+/* Returns the dtype of the elements. */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
-/* [static] */
+/* Returns the device of a tensor. [static] */
 TN_API const tn_device *tn_tensor_device(const tn_tensor *tensor);
-/* The number of dimensions. */
+/* Returns the number of dimensions. */
 TN_API int32_t tn_tensor_ndim(const tn_tensor *tensor);
-/* Size of dimension `dim`, counted from the end when negative; -1 and an error out of range. */
+/* Returns the size of dimension `dim`; a negative `dim` counts from the end. Returns -1 and records
+ * a failure if `dim` is out of range. */
 TN_API int64_t tn_tensor_size(const tn_tensor *tensor, int64_t dim);
-/* [borrowed] */
+/* tn_tensor_shape returns the shape, tn_tensor_strides the strides in elements. [borrowed] */
 TN_API tn_ints tn_tensor_shape(const tn_tensor *tensor);
 TN_API tn_ints tn_tensor_strides(const tn_tensor *tensor);
-/* The number of elements. */
+/* Returns the number of elements. */
 TN_API int64_t tn_tensor_numel(const tn_tensor *tensor);
-/* Elements from the start of the storage to the first element. */
+/* Returns the number of elements from the start of the storage to the first element of the
+ * tensor. */
 TN_API int64_t tn_tensor_offset(const tn_tensor *tensor);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *tensor);
-/* Whether two tensors share the same storage. */
+/* Returns whether two tensors share the same storage. */
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
-/* Bytes of the whole storage; how often it was written through an operator. */
+/* tn_tensor_storage_size returns the size of the whole storage in bytes. tn_tensor_version returns
+ * how often operators have written to the storage. */
 TN_API size_t tn_tensor_storage_size(const tn_tensor *tensor);
 TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
-/* Whether its memory is shared with processes that this one forks (tn_module_share_memory). */
+/* Returns whether the memory of the tensor is shared with processes that this process forks
+ * (tn_module_share_memory). */
 TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
-/* Records that the storage was written by other means than operators. */
+/* Increases the version of the storage. To be called after other code than operators has written to
+ * the memory. */
 TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
-/* The view that kernels get; valid as long as the tensor. [borrowed] */
+/* Returns the view of the tensor that kernels receive. It is valid as long as the tensor.
+ * [borrowed] */
 TN_API const tn_view *tn_tensor_view(const tn_tensor *tensor);
-/* Pointer to the first element on a device of the host (which has first finished its work on it);
- * NULL and an error elsewhere, which says to copy. [borrowed] */
+/* Returns a pointer to the first element of a tensor on a device of the host, after waiting for
+ * queued work on it. For other devices returns NULL and records a failure, whose message says to
+ * copy the tensor. [borrowed] */
 TN_API void *tn_tensor_data(tn_tensor *tensor);
 
-/* Copies all elements, in row-major order of the shape, to / from host memory of exactly `bytes`
- * bytes, whatever the strides; waits. [array: data bytes] */
+/* tn_tensor_copy_out copies all elements to host memory, tn_tensor_copy_in from host memory, in
+ * row-major order of the shape, whatever the strides are. `bytes` must be exactly the size of all
+ * elements. Both return when the copy is done. [array: data bytes] */
 TN_API tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes);
 TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes);
 
-/* Copies a tensor to another of the same shape, as the operator `copy` does without gradients, and
- * may return before it is done: between a device and pinned memory of the host, where both are
- * contiguous and of one type. The host's side is then ready once the device's current stream has
- * been waited for (tn_stream_sync, an event), as tn_tensor_data does. All other copies are done as
- * usual. */
+/* Copies a tensor to another tensor of the same shape, as the operator `copy` does, but without
+ * gradients. A copy between a device and pinned memory of the host, of contiguous tensors of one
+ * dtype, may still be running when the function returns. The tensor on the host may then be used
+ * when the work queued so far on the current stream of the device is done (tn_stream_sync, an
+ * event); tn_tensor_data waits for it by itself. All other copies are done as usual. */
 TN_API tn_status tn_tensor_copy_async(tn_tensor *to, const tn_tensor *from);
 
-/* The only element of a one-element tensor as a number; NAN and an error otherwise, also where a
- * double does not hold it exactly (tn_tensor_scalar does). Waits. */
+/* Returns the value of a tensor with one element. Returns NaN and records a failure if the tensor
+ * has another number of elements, or if a double cannot hold the value exactly (use
+ * tn_tensor_scalar). Waits for queued work. */
 TN_API double tn_tensor_item(tn_tensor *tensor);
 #define tn_item(tensor) tn_tensor_item(tensor)
 
-/* Exchanges the contents of two tensors (storage, shape, dtype, device); both objects, their
- * requires_grad and their references stay. A tensor that has a gradient takes its shape only. For
- * conversion of modules. */
+/* Exchanges the contents of two tensors: storage, shape, dtype and device. The tensor objects,
+ * their requires_grad and the references to them stay. A tensor that has a gradient may only
+ * receive contents of the same shape. For conversions of modules. */
 TN_API tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b);
 
-/* The tensor as NumPy would print it, abbreviated past 1000 elements; with dtype when it is not the
- * default one. Writes at most `size` bytes; returns the length of the whole text, -1 on error.
- * [null-ok: out] */
+/* Writes the tensor as text as NumPy prints it, abbreviated if it has more than 1000 elements; with
+ * the dtype if that is not the default dtype. Writes at most `size` bytes including the final NUL;
+ * returns the length of the complete text, -1 on error. [null-ok: out] */
 TN_API int64_t tn_tensor_text(tn_tensor *tensor, char *out, size_t size);
 
 /* ---- DLPack ---------------------------------------------------------------------------------- */
 
-/* Layouts of DLPack 1.0; Debian's header is older. deleter: any thread, once. */
+/* The binary layout of DLPack 1.0's DLManagedTensor, declared here because the DLPack headers of
+ * some systems are older. Any thread may call `deleter`, once. */
 typedef struct tn_dlpack {
     tn_view tensor;
     void *manager_ctx;
     void (*deleter)(struct tn_dlpack *self);
 } tn_dlpack;
-/* The form with a version and flags. deleter: any thread, once. */
+/* The binary layout of DLPack 1.0's DLManagedTensorVersioned. Any thread may call `deleter`,
+ * once. */
 typedef struct tn_dlpack_versioned {
     struct {
         uint32_t major;
@@ -391,71 +426,77 @@ typedef struct tn_dlpack_versioned {
     } version;
     void *manager_ctx;
     void (*deleter)(struct tn_dlpack_versioned *self);
-    uint64_t flags; /* 1: read only, 2: a copy was made */
+    uint64_t flags; /* 1: the tensor is read-only, 2: a copy was made */
     tn_view tensor;
 } tn_dlpack_versioned;
 
-/* Exports the tensor without a copy: the consumer calls `deleter` once. `stream` is the consumer's,
- * as the device's native handle (0 or NULL: the work is waited for); its later work is ordered
- * after Tenon's. A device that has no DLPack number is an error. [owned] [null-ok:
- * stream] */
+/* Exports a tensor without copying it. The consumer must call `deleter` once. `stream` is the
+ * stream of the consumer, as the native handle of the device: later work in it waits for Tenon's
+ * work on the tensor. If `stream` is NULL, the function itself waits for that work. Fails if the
+ * device has no DLPack number. [owned] [null-ok: stream] */
 TN_API tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream);
 TN_API tn_dlpack_versioned *tn_tensor_to_dlpack_versioned(tn_tensor *tensor, void *stream);
-/* Imports a tensor without a copy; Tenon then calls `deleter` (on failure the caller must). A
- * read-only one is refused for writing later. [scoped] [taken: managed] */
+/* Imports a tensor without copying it. Tenon calls `deleter` when the tensor is freed; if the
+ * import fails, the caller must call it. Operators refuse to write to a tensor that was imported as
+ * read-only. [scoped] [taken: managed] */
 TN_API tn_tensor *tn_tensor_from_dlpack(tn_dlpack *managed);
 TN_API tn_tensor *tn_tensor_from_dlpack_versioned(tn_dlpack_versioned *managed);
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* One counter-based generator (Philox 4x32-10) for all devices: a seed, and a counter of blocks of
- * four 32-bit words. An operator that draws n elements takes a range of it with tn_random_take. */
+/* Sets the seed of the random number generator. There is one counter-based generator (Philox
+ * 4x32-10) for all devices: a seed, and a counter of blocks of four 32-bit words. An operator that
+ * draws numbers for n elements reserves a range of blocks with tn_random_take. */
 TN_API void tn_random_seed(uint64_t seed);
-/* Takes the blocks for `count` elements, `words` (1, 2 or 4) 32-bit words each, and gives seed and
- * first block. Fails only when out of memory while reading TENON_SEED. [null-ok: seed,
- * block] */
+/* Reserves the blocks for `count` elements with `words` (1, 2 or 4) 32-bit words each. Stores the
+ * seed and the number of the first block. Fails only when out of memory while reading TENON_SEED.
+ * [null-ok: seed, block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
-/* Saves and restores: state[0] seed, state[1] next block; the others are 0, and refused if not. */
+/* tn_random_get_state stores the state of the generator and tn_random_set_state restores it:
+ * state[0] is the seed, state[1] the next block. state[2] and state[3] are 0; tn_random_set_state
+ * refuses other values. */
 TN_API tn_status tn_random_get_state(uint64_t state[4]);
 TN_API tn_status tn_random_set_state(const uint64_t state[4]);
 
-/* ---- storage with another type --------------------------------------------------------------- */
+/* ---- tensors over a storage of another dtype ------------------------------------------------- */
 
-/* A tensor over the storage of another with a different type: `offset` and strides (NULL:
- * row-major) count elements of that type from the storage's start. No gradient flows through it.
- * [scoped] [null-through] [null-ok: strides] */
+/* Creates a tensor that uses the storage of `tensor` with another dtype. `offset` and the strides
+ * (NULL: row-major) count elements of that dtype, `offset` from the start of the storage. Gradients
+ * do not flow through it. [scoped] [null-through] [null-ok: strides] */
 TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shape,
                                  const int64_t *strides, int64_t offset);
 
-/* ---- recorded work --------------------------------------------------------------------------- */
+/* ---- captures: recorded work of a stream ----------------------------------------------------- */
 
-/* Work that a stream recorded, to be done as often as it is launched, without the host's part of
- * it. The record refers to memory: each launch reads what the inputs hold then (copy new values
- * into them), and writes the tensors that the recorded calls returned. It holds all memory that it
- * uses until it is dropped; what was freed during the capture serves later work of the same capture
- * and no other. */
+/* Recorded work of a stream, which can be launched any number of times without the host preparing
+ * each operator again. The record refers to fixed memory: each launch reads the present values of
+ * the input tensors (copy new values into them) and writes to the tensors that the recorded calls
+ * returned. The record owns all memory that it uses until it is dropped. Memory that was freed
+ * during the capture is only reused within the same capture. */
 typedef struct tn_device_graph tn_device_graph;
 
-/* From here on, work of this thread on the stream (tn_stream_begin makes it the current one) is
- * recorded and not done. Waits for its earlier work. Refused until the end, by name: kernels
- * without TN_KERNEL_CAPTURE_SAFE, whatever waits for the device or reads from it (tn_item, copies
- * to and from the host, events), and random numbers; the first failure ends the recording. Work on
- * other streams and devices is done at once, and is not in the record. The default stream does not
- * record; a device that cannot is TN_ERR_NOT_IMPLEMENTED. */
+/* Starts recording: from now on, work that this thread queues on `stream` (after tn_stream_begin)
+ * is recorded instead of run. First waits for earlier work of the stream. Until the end of the
+ * capture, kernels without TN_KERNEL_CAPTURE_SAFE, everything that waits for the device or reads
+ * from it (tn_item, copies to and from the host, events) and random numbers fail with an error that
+ * names the operation; the first failure ends the recording. Work on other streams and devices runs
+ * at once and is not recorded. The default stream cannot record. Fails with TN_ERR_NOT_IMPLEMENTED
+ * if the device cannot record work. */
 TN_API tn_status tn_stream_capture_begin(tn_stream *stream);
-/* Ends the recording, in the thread that began it. After a failure meanwhile: NULL, and that
- * failure. [owned] */
+/* Ends the recording and returns the recorded work. Must be called by the thread that started the
+ * recording. If an operation failed in between, returns NULL and that failure. [owned] */
 TN_API tn_device_graph *tn_stream_capture_end(tn_stream *stream);
-/* Does the work once, in the order of the stream (NULL: the current one), which need not be the one
- * that recorded. Launches of a graph follow each other. [null-ok: stream] */
+/* Queues the recorded work once in a stream (NULL: the current stream), which may be another one
+ * than the recorded stream. Launches of one graph run one after the other. [null-ok: stream] */
 TN_API tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream);
-/* Waits for its launches. [null-ok: graph] */
+/* Waits for the launches of the graph, then frees it. [null-ok: graph] */
 TN_API void tn_device_graph_drop(tn_device_graph *graph);
 
-/* ---- exact numbers --------------------------------------------------------------------------- */
+/* ---- exact value of a tensor with one element ------------------------------------------------ */
 
-/* The only element of a one-element tensor as a number of its kind, which nothing is lost of: bool,
- * int64, double, complex; of uint64 above 2^63 - 1 UINT. Waits. On failure *out is of kind NONE. */
+/* Stores the value of a tensor with one element in *out, exactly: kind BOOL, INT, FLOAT or COMPLEX,
+ * and UINT for uint64 values above 2^63 - 1. Waits for queued work. On failure *out is of kind
+ * NONE. */
 TN_API tn_status tn_tensor_scalar(tn_tensor *tensor, tn_scalar *out);
 
 TN_END_DECLS

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values, option tables and value packs: how options, arguments and results that are not plain
- * tensors cross the boundary.
- * tenon-interface: tenon.value 0 */
+ * Values, option tables and value packs: how options, arguments and results other than plain
+ * tensors are passed between programs, core and plugins.
+ * tenon-interface: tenon.value 0
+ *
+ * Tags in brackets: see base.h. */
 #ifndef TENON_VALUE_H
 #define TENON_VALUE_H
 
@@ -14,14 +16,16 @@ typedef struct tn_tensor tn_tensor;
 typedef struct tn_module tn_module;
 typedef struct tn_device tn_device;
 
-/* An array of integers: a shape, strides, dims. It does not own what it points to. */
+/* An array of integers, such as a shape, strides or dimensions. The struct does not own the
+ * array. */
 typedef struct tn_ints {
     const int64_t *at;
     int64_t count;
 } tn_ints;
 
-/* TN_INTS(2, 3): an array that lives until the end of the block (C) or of the expression (C++).
- * TN_SHAPE is the same, for shapes. */
+/* TN_INTS(2, 3) makes a tn_ints of literal numbers. In C the array lives until the end of the
+ * enclosing block, in C++ until the end of the full expression. TN_SHAPE is the same macro, for
+ * shapes. */
 #ifdef __cplusplus
 TN_END_DECLS
 #include <initializer_list>
@@ -44,7 +48,7 @@ static inline tn_ints tn_no_ints(void)
     tn_ints row = { NULL, 0 };
     return row;
 }
-/* The shape of a 0-d tensor; as an option: "not given". */
+/* The shape of a tensor without dimensions. As the value of an option: "not given". */
 #define TN_SCALAR_SHAPE tn_no_ints()
 
 /* ---- numbers of any kind --------------------------------------------------------------------- */
@@ -56,11 +60,12 @@ enum {
     TN_SCALAR_INT = 2,     /* as.i */
     TN_SCALAR_FLOAT = 3,   /* as.f */
     TN_SCALAR_COMPLEX = 4, /* as.c, the real and the imaginary part */
-    TN_SCALAR_UINT = 5     /* as.u, above 2^63 - 1: smaller ones are INT */
+    TN_SCALAR_UINT = 5     /* as.u; only for numbers above 2^63 - 1, smaller ones are of kind INT */
 };
 
-/* One number, with nothing lost: where an operator computes with it, its kind decides what the
- * result is. Frozen: 24 bytes. In C++ plain numbers convert to it. */
+/* One number of any kind, without loss of precision. In an operator, the kind of the number takes
+ * part in the choice of the dtype of the result. The layout (24 bytes) never changes. In C++ plain
+ * numbers convert to a tn_scalar. */
 typedef struct tn_scalar {
     uint32_t kind; /* tn_scalar_kind */
     uint32_t reserved;
@@ -116,7 +121,7 @@ typedef struct tn_scalar {
         kind = TN_SCALAR_COMPLEX;
         as.c[1] = im;
     }
-    tn_scalar(const volatile void *) = delete; /* else a pointer would be a bool */
+    tn_scalar(const volatile void *) = delete; /* otherwise a pointer would convert to bool */
     tn_scalar(decltype(nullptr)) = delete;
 
   private:
@@ -176,8 +181,9 @@ static inline tn_scalar tn_scalar_float(double number)
     return scalar;
 }
 
-/* For kernels: the number as int64, a fraction dropped, what is out of range the nearest, NaN 0, of
- * UINT the same 64 bits; of COMPLEX the real part. */
+/* For kernels: returns the number as int64_t. Fractions are truncated, values out of range become
+ * the nearest int64_t, NaN becomes 0. Of a number of kind UINT, the 64 bits are returned unchanged;
+ * of COMPLEX, the real part. */
 static inline int64_t tn_scalar_as_int(tn_scalar scalar)
 {
     double f = scalar.as.f;
@@ -188,7 +194,7 @@ static inline int64_t tn_scalar_as_int(tn_scalar scalar)
            : f < -9223372036854775808.0 ? INT64_MIN
                                         : (int64_t)f;
 }
-/* The number as a double, of COMPLEX the real part; NAN for none. */
+/* Returns the number as a double, of COMPLEX the real part; NaN if there is no number. */
 static inline double tn_scalar_as_float(tn_scalar scalar)
 {
     switch (scalar.kind) {
@@ -199,15 +205,15 @@ static inline double tn_scalar_as_float(tn_scalar scalar)
     default: return scalar.as.f;
     }
 }
-/* The imaginary part; 0 of what is not COMPLEX. */
+/* Returns the imaginary part; 0 if the number is not COMPLEX. */
 static inline double tn_scalar_imag(tn_scalar scalar)
 {
     return scalar.kind == TN_SCALAR_COMPLEX ? scalar.as.c[1] : 0.0;
 }
 
-/* TN_SCALAR(2), TN_SCALAR(0.5), TN_SCALAR(x): a tn_scalar of a number of C; a tn_scalar stays as it
- * is. `true` is an int in C before C23: TN_SCALAR((bool)true), or tn_scalar_bool. The initializers
- * are for static structs. */
+/* TN_SCALAR(2), TN_SCALAR(0.5) or TN_SCALAR(x) makes a tn_scalar from any number; a tn_scalar stays
+ * unchanged. Before C23 `true` has type int in C, so write TN_SCALAR((bool)true) or
+ * tn_scalar_bool(true). The TN_SCALAR_INIT macros are initializers for static structs. */
 #ifdef __cplusplus
 #define TN_SCALAR(number) tn_scalar(number)
 #define TN_SCALAR_INIT_NONE tn_scalar_none()
@@ -226,6 +232,7 @@ static inline tn_scalar tn_scalar_c99(double _Complex number)
     } of = { number };
     return tn_scalar_complex(of.part[0], of.part[1]);
 }
+/* A macro, because only _Generic can select by the type of a number. */
 #define TN_SCALAR(number)                                                                          \
     _Generic((number), tn_scalar                                                                   \
              : tn_scalar_same, bool                                                                \
@@ -272,21 +279,22 @@ static inline tn_scalar tn_scalar_c99(double _Complex number)
 typedef uint32_t tn_value_kind;
 enum {
     TN_VALUE_NONE = 0,
-    TN_VALUE_BOOL = 1,    /* as.i, 0 or 1 */
-    TN_VALUE_INT = 2,     /* as.i */
-    TN_VALUE_FLOAT = 3,   /* as.f */
-    TN_VALUE_STRING = 4,  /* as.s, UTF-8 */
-    TN_VALUE_LIST = 5,    /* as.list, `count` values, [1, 2] */
-    TN_VALUE_TUPLE = 6,   /* as.list, (1, 2) */
-    TN_VALUE_SPEC = 7,    /* as.s: the text of a nested spec, Linear(4, 3) */
-    TN_VALUE_TENSOR = 8,  /* as.tensor */
-    TN_VALUE_MODULE = 9,  /* as.module */
-    TN_VALUE_OPAQUE = 10, /* as.opaque: passed through, known only to sender and receiver */
-    TN_VALUE_BYTES = 11,  /* as.s, `count` arbitrary bytes */
-    TN_VALUE_COMPLEX = 12 /* as.list, two values of kind FLOAT: real part, imaginary part */
+    TN_VALUE_BOOL = 1,     /* as.i, 0 or 1 */
+    TN_VALUE_INT = 2,      /* as.i */
+    TN_VALUE_FLOAT = 3,    /* as.f */
+    TN_VALUE_STRING = 4,   /* as.s, UTF-8 */
+    TN_VALUE_LIST = 5,     /* as.list: `count` values, written [1, 2] */
+    TN_VALUE_TUPLE = 6,    /* as.list: `count` values, written (1, 2) */
+    TN_VALUE_SPEC = 7,     /* as.s: the text of a nested spec, such as Linear(4, 3) */
+    TN_VALUE_TENSOR = 8,   /* as.tensor */
+    TN_VALUE_MODULE = 9,   /* as.module */
+    TN_VALUE_OPAQUE = 10,  /* as.opaque: a pointer that only sender and receiver understand */
+    TN_VALUE_BYTES = 11,   /* as.s: `count` arbitrary bytes */
+    TN_VALUE_COMPLEX = 12, /* as.list: two values of kind FLOAT, the real and the imaginary part */
+    TN_VALUE_DICT = 13 /* as.list: `count` values, a key and its value in turn: {'a': 1, 'b': 2} */
 };
 
-/* One value. Frozen: 16 bytes. */
+/* One value of any kind. The layout (16 bytes) never changes. */
 typedef struct tn_value {
     uint32_t kind;
     uint32_t count;
@@ -303,19 +311,19 @@ typedef struct tn_value {
 
 /* ---- option tables --------------------------------------------------------------------------- */
 
-/* How an option is stored in the provider's struct. */
+/* The type of the member that stores an option in the plugin's option struct. */
 typedef uint32_t tn_option_kind;
 enum {
     TN_OPTION_KIND_END = 0,
     TN_OPTION_KIND_BOOL = 1,   /* bool */
     TN_OPTION_KIND_INT = 2,    /* int64_t */
     TN_OPTION_KIND_FLOAT = 3,  /* double */
-    TN_OPTION_KIND_STRING = 4, /* const char *; lives as long as the struct */
-    TN_OPTION_KIND_INTS = 5,   /* tn_ints; a single number is a row of one */
+    TN_OPTION_KIND_STRING = 4, /* const char *; the string lives as long as the struct */
+    TN_OPTION_KIND_INTS = 5,   /* tn_ints; a single number is read as an array of one */
     TN_OPTION_KIND_FLOATS = 6, /* struct tn_floats */
-    TN_OPTION_KIND_DTYPE = 7,  /* tn_dtype, by name: float32 */
-    TN_OPTION_KIND_VALUE = 8,  /* tn_value: anything, nested specs too */
-    TN_OPTION_KIND_SCALAR = 9  /* tn_scalar: 2, 2.0, True, 1+2j */
+    TN_OPTION_KIND_DTYPE = 7,  /* tn_dtype; written as a name: float32 */
+    TN_OPTION_KIND_VALUE = 8,  /* tn_value; any value, also a nested spec */
+    TN_OPTION_KIND_SCALAR = 9  /* tn_scalar; written as 2, 2.0, True or 1+2j */
 };
 
 typedef struct tn_floats {
@@ -324,27 +332,29 @@ typedef struct tn_floats {
 } tn_floats;
 
 enum {
-    TN_OPTION_REQUIRED = 1, /* no default: required */
-    TN_OPTION_KEYWORD = 2,  /* by name only */
-    TN_OPTION_MANY = 4, /* last in the table, kind VALUE stored as tn_values: all further arguments,
-                           named ones too */
-    TN_OPTION_OPTIONAL = 8, /* None is accepted: FLOAT becomes NAN, INT INT64_MIN, STRING NULL, rows
-                               count -1, SCALAR kind NONE */
-    TN_OPTION_REPR_KEYWORD = 16 /* repr prints name=value; without it the value alone */
+    TN_OPTION_REQUIRED = 1, /* the option has no default and must be given */
+    TN_OPTION_KEYWORD = 2,  /* the option can be given by name only */
+    /* Takes all further arguments, positional and named. Only for the last row of a table; the kind
+     * is VALUE, and the member has type tn_values. */
+    TN_OPTION_MANY = 4,
+    /* The value None is accepted. It is stored as NaN in a FLOAT, INT64_MIN in an INT, NULL in a
+     * STRING, count -1 in INTS and FLOATS, kind NONE in a SCALAR. */
+    TN_OPTION_OPTIONAL = 8,
+    TN_OPTION_REPR_KEYWORD = 16 /* repr prints NAME=VALUE instead of only the value */
 };
 
-/* One row of an option table, which ends with TN_OPTION_END. Frozen. */
+/* One row of an option table. A table ends with TN_OPTION_END. The layout never changes. */
 typedef struct tn_option {
     const char *name;
-    const char *def; /* default, in the spec grammar; NULL when required */
+    const char *def; /* the default as text, in the spec grammar; NULL if the option is required */
     const char *help;
     uint32_t kind; /* tn_option_kind */
     uint32_t flags;
-    uint32_t offset; /* in the provider's struct */
+    uint32_t offset; /* offset of the member in the plugin's option struct */
     uint32_t reserved[3];
 } tn_option;
 
-/* What TN_OPTION_MANY is stored as. `names[i]` is NULL for a positional argument. */
+/* How an option with TN_OPTION_MANY is stored. `names[i]` is NULL for a positional argument. */
 typedef struct tn_values {
     const tn_value *at;
     const char *const *names;
@@ -384,73 +394,131 @@ typedef struct tn_values {
 
 /* ---- value packs ----------------------------------------------------------------------------- */
 
-/* Positional values and named ones: the arguments and results of a module call with more than one
- * tensor. Holds references to its tensors and modules, copies strings and lists. */
+/* A value pack: positional values followed by named ones. Holds the arguments or results of a
+ * module call if these are not just one tensor. A pack holds references to its tensors and modules,
+ * and copies of its strings and lists. */
 typedef struct tn_pack tn_pack;
 
-/* A new, empty pack. [owned] */
+/* Returns a new, empty pack. [owned] */
 TN_API tn_pack *tn_pack_new(void);
-/* [null-ok: pack] */
+/* Frees a pack. [null-ok: pack] */
 TN_API void tn_pack_drop(tn_pack *pack);
-/* Adds a value at the end; named when `name` is not NULL. [null-ok: name] */
+/* Adds a value at the end, with a name if `name` is not NULL. [null-ok: name] */
 TN_API tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value);
-/* Replaces value `index`. */
+/* Replaces the value at `index`. Its name stays the same. */
 TN_API tn_status tn_pack_set(tn_pack *pack, int64_t index, tn_value value);
-/* Number of values; of them the positional ones come first. */
+/* tn_pack_count returns the number of values. tn_pack_positional returns how many of them are
+ * positional; these come first. */
 TN_API int64_t tn_pack_count(const tn_pack *pack);
 TN_API int64_t tn_pack_positional(const tn_pack *pack);
-/* Value `index`; kind NONE and an error when out of range. [borrowed] */
+/* Returns the value at `index`. If the index is out of range, returns a value of kind NONE and
+ * records a failure. [borrowed] */
 TN_API tn_value tn_pack_at(const tn_pack *pack, int64_t index);
-/* Name of value `index`, NULL for a positional one. [borrowed] */
+/* Returns the name of the value at `index`; NULL for a positional value. [borrowed] */
 TN_API const char *tn_pack_name(const tn_pack *pack, int64_t index);
-/* Index of a name, -1 if absent (not an error). */
+/* Returns the index of the value with this name; -1, without an error, if there is none. */
 TN_API int64_t tn_pack_find(const tn_pack *pack, const char *name);
-/* Tensor `index`; an error that names what it is instead. [borrowed] */
+/* Returns the tensor at `index`. If the value is no tensor, returns NULL and records a failure that
+ * names its kind. [borrowed] */
 TN_API tn_tensor *tn_pack_tensor(const tn_pack *pack, int64_t index);
+/* Returns the value of the string `key` in a dictionary; NULL, without an error, if there is
+ * none. For a value that is no dictionary, returns NULL and records a failure. [borrowed] */
+TN_API const tn_value *tn_value_get(const tn_value *dict, const char *key);
 
-static inline tn_value tn_value_tensor(tn_tensor *tensor)
+static inline tn_value tn_value_none(void)
 {
     tn_value value;
-    value.kind = TN_VALUE_TENSOR;
+    value.kind = TN_VALUE_NONE;
     value.count = 0;
+    value.as.i = 0;
+    return value;
+}
+static inline tn_value tn_value_tensor(tn_tensor *tensor)
+{
+    tn_value value = tn_value_none();
+    value.kind = TN_VALUE_TENSOR;
     value.as.tensor = tensor;
     return value;
 }
+static inline tn_value tn_value_module(tn_module *module)
+{
+    tn_value value = tn_value_none();
+    value.kind = TN_VALUE_MODULE;
+    value.as.module = module;
+    return value;
+}
+/* tn_value_list and tn_value_tuple return a list and a tuple of `count` values. The list refers to
+ * the array `values`, which must live as long as the list is used. */
+static inline tn_value tn_value_list(const tn_value *values, uint32_t count)
+{
+    tn_value value = tn_value_none();
+    value.kind = TN_VALUE_LIST;
+    value.count = count;
+    value.as.list = values;
+    return value;
+}
+static inline tn_value tn_value_tuple(const tn_value *values, uint32_t count)
+{
+    tn_value value = tn_value_list(values, count);
+    value.kind = TN_VALUE_TUPLE;
+    return value;
+}
+/* tn_value_dict returns a dictionary of `count` / 2 entries. `values` has a key, its value, the
+ * next key and so on. A key is a string, an integer, a bool, a float or None; of entries with the
+ * same key the last one counts. The dictionary refers to the array `values`, as a list does. */
+static inline tn_value tn_value_dict(const tn_value *values, uint32_t count)
+{
+    tn_value value = tn_value_list(values, count);
+    value.kind = TN_VALUE_DICT;
+    return value;
+}
+/* tn_value_size returns the number of elements of a list or tuple, or of entries of a dictionary;
+ * 0 for other values. tn_value_item returns element `index`, of a dictionary the value of entry
+ * `index`. The index must be smaller than tn_value_size. */
+static inline uint32_t tn_value_size(const tn_value *value)
+{
+    switch (value->kind) {
+    case TN_VALUE_LIST:
+    case TN_VALUE_TUPLE: return value->count;
+    case TN_VALUE_DICT: return value->count / 2;
+    default: return 0;
+    }
+}
+static inline const tn_value *tn_value_item(const tn_value *value, uint32_t index)
+{
+    return value->kind == TN_VALUE_DICT ? &value->as.list[2 * index + 1] : &value->as.list[index];
+}
 static inline tn_value tn_value_int(int64_t number)
 {
-    tn_value value;
+    tn_value value = tn_value_none();
     value.kind = TN_VALUE_INT;
-    value.count = 0;
     value.as.i = number;
     return value;
 }
 static inline tn_value tn_value_float(double number)
 {
-    tn_value value;
+    tn_value value = tn_value_none();
     value.kind = TN_VALUE_FLOAT;
-    value.count = 0;
     value.as.f = number;
     return value;
 }
 static inline tn_value tn_value_bool(bool flag)
 {
-    tn_value value;
+    tn_value value = tn_value_none();
     value.kind = TN_VALUE_BOOL;
-    value.count = 0;
     value.as.i = flag;
     return value;
 }
 static inline tn_value tn_value_string(const char *text)
 {
-    tn_value value;
+    tn_value value = tn_value_none();
     value.kind = TN_VALUE_STRING;
-    value.count = 0;
     value.as.s = text;
     return value;
 }
 static inline tn_value tn_value_bytes(const void *bytes, uint32_t count)
 {
-    tn_value value;
+    tn_value value = tn_value_none();
     value.kind = TN_VALUE_BYTES;
     value.count = count;
     value.as.s = (const char *)bytes;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * The structs that the host fills and kernels read, for C, OpenCL C and CUDA. The includer
- * defines i32 and i64 (4 and 8 bytes). All sizes, strides and offsets count elements, not bytes. */
+ * The structs that the host fills and kernels read. This file is compiled as C, OpenCL C and CUDA;
+ * the includer defines i32 and i64 (4 and 8 bytes). All sizes, strides and offsets are in elements,
+ * not bytes. */
 #ifndef GPU_LAYOUT_H
 #define GPU_LAYOUT_H
 
 #define GPU_DIMS 16
 #define GPU_OPERANDS 3
 
-/* A loop over `count` elements in row-major order of `shape`. The element of operand k is at
- * offset[k] + sum of index * stride[k]. */
+/* A loop over `count` elements in row-major order of `shape`. For the element with indices i[d],
+ * operand k is at offset[k] + the sum of i[d] * stride[k][d]. */
 typedef struct gpu_walk {
     i64 count;
     i32 ndim;  /* at least 1 */
-    i32 small; /* count < 2^31: indices divide in 32 bits */
+    i32 small; /* whether `count` fits into an i32: kernels then divide in 32 bits */
     i64 offset[GPU_OPERANDS];
     i64 shape[GPU_DIMS];
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_walk;
 
-/* The same for four operands; apart, because few kernels need it. */
+/* Like gpu_walk, for four operands. It is a struct of its own because few kernels need it. */
 typedef struct gpu_walk4 {
     i64 count;
     i32 ndim;
@@ -29,9 +30,10 @@ typedef struct gpu_walk4 {
     i64 stride[4][GPU_DIMS];
 } gpu_walk4;
 
-/* Dimensions 0 .. kept - 1 are kept (y[o], o < outputs), kept .. ndim - 1 are reduced (r <
- * length). Piece p of an output reduces [p * piece, (p + 1) * piece) of its length; with several
- * pieces y is [outputs, pieces]. */
+/* A reduction of x to y. Dimensions 0 to kept - 1 are kept and have `outputs` elements; dimensions
+ * kept to ndim - 1 are reduced and have `length` elements. The reduced elements of an output can be
+ * divided into several pieces of `piece` elements; y is then an array of partial results of shape
+ * [outputs, pieces]. */
 typedef struct gpu_reduce {
     i64 outputs;
     i64 length;
@@ -46,32 +48,33 @@ typedef struct gpu_reduce {
     i64 stride_x[GPU_DIMS];
 } gpu_reduce;
 
-/* y[b, m, n] = sum_k a[b, m, k] b[b, k, n]; strides in the order of these indices. */
+/* y[b, m, n] = sum over k of a[b, m, k] * b[b, k, n]. The strides of each operand are in the order
+ * of these indices. */
 typedef struct gpu_bmm {
     i64 batch, m, n, k;
     i64 offset_y, offset_a, offset_b;
     i64 stride_y[3], stride_a[3], stride_b[3];
 } gpu_bmm;
 
-/* Rows along one dimension of up to three operands. */
+/* The rows along one dimension of up to three operands: `rows` rows of `length` elements. */
 typedef struct gpu_rows {
     i64 rows;
     i64 length;
-    i32 ndim; /* of the other dimensions */
+    i32 ndim; /* number of the other dimensions, which `shape` and `stride` describe */
     i32 reserved;
     i64 offset[GPU_OPERANDS];
-    i64 along[GPU_OPERANDS]; /* stride of the dimension that the rows run along */
+    i64 along[GPU_OPERANDS]; /* stride from one element of a row to the next */
     i64 shape[GPU_DIMS];
     i64 stride[GPU_OPERANDS][GPU_DIMS];
 } gpu_rows;
 
-/* Losses over x [n, classes] with target [n]. */
+/* A loss with input x of shape [n, classes] and target of shape [n]. */
 typedef struct gpu_loss {
     i64 n;
     i64 classes;
     i64 ignore;
     i32 reduction; /* GPU_REDUCE_* */
-    i32 op;        /* for the error record: GPU_ERROR_* */
+    i32 op;        /* GPU_ERROR_*, for a gpu_error */
     i64 offset_x, offset_target, offset_y, offset_total;
     i64 stride_x[2];
     i64 stride_target;
@@ -80,8 +83,9 @@ typedef struct gpu_loss {
 
 enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 
-/* Key and first block of the generator; see sdk/operators/random.ops. Where there is a state, its
- * seed and its block are these elements of it. */
+/* Key and first block of the random generator; see sdk/operators/random.ops. If has_state is set, a
+ * state tensor has the seed at offset seed_at, and at offset block_at a number that is added to
+ * `block`. */
 typedef struct gpu_philox {
     i64 seed;
     i64 block;
@@ -90,27 +94,29 @@ typedef struct gpu_philox {
     i32 reserved;
 } gpu_philox;
 
-/* The dimension that is indexed. */
+/* The dimension of a tensor along which elements are selected by index. */
 typedef struct gpu_index {
-    i64 bound; /* its size */
-    i64 step;  /* its stride */
+    i64 bound; /* the dimension's size */
+    i64 step;  /* the dimension's stride */
     i32 dim;
-    i32 op; /* for the error record: GPU_ERROR_* */
+    i32 op; /* GPU_ERROR_*, for a gpu_error */
 } gpu_index;
 
-/* The record that a kernel leaves of an index out of bounds; the first one is kept. 32 bytes. */
+/* The record of an error that a kernel found: an index out of bounds or a divisor of 0. Only the
+ * first error of a stream is kept. 32 bytes. */
 typedef struct gpu_error {
-    i32 taken; /* 0: nothing happened */
+    i32 taken; /* 0: there was no error */
     i32 op;    /* GPU_ERROR_* */
     i64 index;
     i64 bound;
-    i64 place; /* which element had it, or which dimension it is for */
+    i64 place; /* element or target with the error; for gather and scatter, the dimension */
 } gpu_error;
 
 enum { GPU_ERROR_NLL_LOSS = 1, GPU_ERROR_NLL_LOSS_GRAD = 2, GPU_ERROR_DIVISION = 3,
        GPU_ERROR_GATHER = 4, GPU_ERROR_SCATTER = 5, GPU_ERROR_SCATTER_ADD = 6 };
 
-/* The functions of the kernels map, zip and compare. From GPU_F_DIVIDES on, they divide. */
+/* The functions of the kernels map, zip and compare. Functions from GPU_F_DIVIDES on divide, and
+ * fail for integers if the divisor is 0. */
 enum {
     GPU_F_ABS,
     GPU_F_SIGN,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The element type that kernels are compiled for, from TN_TYPE (a number of tn_dtype). S: type
- * of storage, C: type of computation, A: type of sums, SUM: type of stored sums. Included once
- * per type, so everything is defined again. Macros that define kernels use TYPED(tn_##op): op
- * itself may be a macro of the compiler, as exp is PoCL's. */
+ * Macros for the element type that kernels are compiled for, TN_TYPE (a number of tn_dtype):
+ * S: type of an element in memory; C: type for computation; A: type in which sums are
+ * accumulated; SUM: type of sums in memory.
+ * The file is included once per type, so each macro is undefined first. Macros that define kernels
+ * use TYPED(tn_##op) and not NAME(op), because op may itself be a macro: exp is one in PoCL. */
 #define NAME(op) TYPED(tn_##op)
 #undef S
 #undef C
@@ -132,12 +133,12 @@
 #define STORE_SUM(p, i, v) ((p)[i] = (v))
 #endif
 
-/* The types that kernels compute with. */
+/* Defined for the types with which kernels can compute: bool, integers and floats. */
 #if TN_TYPE <= 9
 #define TN_REAL 1
 #endif
 
-/* Kernels that move elements without looking at them are compiled for one type of each size. */
+/* Kernels that only move elements are compiled for one type of each size: for types with BITS. */
 #if TN_TYPE == 11
 #define BITS tn_wide
 #elif TN_TYPE == 1 || TN_TYPE >= 12

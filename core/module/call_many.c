@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calling a module with several tensors, for several results. */
+#include "core/module/internal.h"
+
+/* Tensors of a value, those of lists, tuples and dictionaries in their order; None is TN_NONE.
+ * Those beyond `room` are left out. Returns how many there are, -1 with an error for another value.
+ */
+static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
+{
+    int64_t count = 0;
+
+    if (value->kind == TN_VALUE_TENSOR || value->kind == TN_VALUE_NONE) {
+        if (room > 0)
+            out[0] = value->kind == TN_VALUE_TENSOR ? value->as.tensor : TN_NONE;
+        return 1;
+    }
+    if (value->kind != TN_VALUE_LIST && value->kind != TN_VALUE_TUPLE &&
+        value->kind != TN_VALUE_DICT) {
+        tn_fail(TN_ERR_TYPE,
+                "tn_module_call_many: result: wrong type, got %s; expected tensors, and lists, "
+                "tuples and dicts of them (tn_module_call_pack takes other values)",
+                tn__value_kind_name(value->kind));
+        return -1;
+    }
+    for (uint32_t i = 0; i < tn_value_size(value); i++) {
+        int64_t here = flatten(tn_value_item(value, i), out + (count < room ? count : room),
+                               room > count ? room - count : 0);
+        if (here < 0)
+            return -1;
+        count += here;
+    }
+    return count;
+}
+
+static tn_status results(const tn_module *module, const tn_pack *pack, tn_tensor **outputs,
+                         int64_t count)
+{
+    int64_t found = 0;
+
+    for (int64_t i = 0; i < tn_pack_count(pack); i++) {
+        tn_value value = tn_pack_at(pack, i);
+        int64_t here = flatten(&value, outputs + (found < count ? found : count),
+                               count > found ? count - found : 0);
+        if (here < 0)
+            return tn_error_last_code();
+        found += here;
+    }
+    if (found < count)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_call_many: outputs: too many, got %lld; %s returned %lld tensors",
+                       (long long)count, module->type, (long long)found);
+    for (int64_t i = 0; i < count; i++)
+        if (!tn__is_none(outputs[i]))
+            tn_tensor_to_scope(tn_tensor_keep(outputs[i]));
+    return TN_OK;
+}
+
+tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs, int64_t n_inputs,
+                              tn_tensor **outputs, int64_t n_outputs)
+{
+    tn_pack *in, *out;
+    tn_status status = TN_OK;
+
+    if (module == NULL || (inputs == NULL && n_inputs > 0) || (outputs == NULL && n_outputs > 0))
+        return tn__error_null_input("tn_module_call_many: argument");
+    if (n_inputs < 0 || n_outputs < 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_call_many: wrong counts, got %lld inputs and %lld outputs; "
+                       "expected 0 or more",
+                       (long long)n_inputs, (long long)n_outputs);
+    for (int64_t i = 0; i < n_outputs; i++)
+        outputs[i] = NULL;
+    in = tn_pack_new();
+    out = tn_pack_new();
+    if (in == NULL || out == NULL)
+        status = TN_ERR_MEMORY;
+    for (int64_t i = 0; status == TN_OK && i < n_inputs; i++) {
+        if (inputs[i] == NULL)
+            status = tn__error_null_input("tn_module_call_many: input");
+        else
+            status = tn_pack_add(
+                in, NULL, tn__is_none(inputs[i]) ? tn_value_none() : tn_value_tensor(inputs[i]));
+    }
+    if (status == TN_OK)
+        status = tn_module_call_pack(module, in, out);
+    if (status == TN_OK)
+        status = results(module, out, outputs, n_outputs);
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    for (int64_t i = 0; status != TN_OK && i < n_outputs; i++)
+        outputs[i] = NULL;
+    return status;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What run.c asks of a network. */
+#ifndef NETWORKS_NETWORK_H
+#define NETWORKS_NETWORK_H
+
+#include <tenon/tenon.h>
+
+/* Gives the modules of a printed network that no plugin provides their forwards. */
+void network_forwards(tn_module *net);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Functions of two integers: greatest common divisor, least common multiple, shifts. */
+#include "formula.h"
+
+/* Returns the number of bits of an integer dtype. */
+static int bits_of(const tn_tensor *x)
+{
+    return (int)tn_dtype_size(tn_tensor_dtype(x)) * 8;
+}
+
+/* Euclid's algorithm for all elements together. The number of steps is enough for the largest
+ * integers, which are neighbours in Fibonacci's sequence: 1.4405 steps for each bit. An element
+ * with b = 0 is ready; the divisor 1 in place of 0 avoids the error of a division by 0. */
+static tn_tensor *divisor(tn_tensor *a, tn_tensor *b)
+{
+    int steps = a != NULL ? bits_of(a) * 1441 / 1000 + 2 : 0;
+
+    for (int i = 0; i < steps && a != NULL && b != NULL; i++) {
+        tn_tensor *zero = number(b, 0), *ready = tn_eq(b, zero);
+        tn_tensor *rest = tn_fmod(a, tn_where(ready, number(b, 1), b));
+
+        a = tn_where(ready, a, b);
+        b = tn_where(ready, zero, rest);
+    }
+    return a != NULL && b != NULL ? tn_abs(a) : NULL;
+}
+
+static tn_tensor *multiple(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor *common = tn_gcd(a, b), *zero = number(common, 0);
+    tn_div_options o = TN_DIV_OPTIONS;
+
+    o.rounding_mode = "trunc";
+    common = tn_where(tn_eq(common, zero), number(common, 1), common);
+    return tn_abs(tn_mul(tn_div(a, common, &o), b));
+}
+
+/* Powers of 2 out of range wrap around to 0, and those with a negative exponent are 0. */
+static tn_tensor *power_of_2(tn_tensor *b)
+{
+    return tn_pow(number(b, 2), b);
+}
+
+/* Divides by 2^b, rounding down. From the last bit on, 2^b is negative or 0, and the result has
+ * only the sign. */
+static tn_tensor *shifted_right(tn_tensor *a, tn_tensor *b)
+{
+    tn_div_options o = TN_DIV_OPTIONS;
+    tn_tensor *zero = number(a, 0), *power = power_of_2(b);
+    tn_tensor *far = tn_le(power, zero), *sign = zero;
+
+    o.rounding_mode = "floor";
+    if (a != NULL && tn_tensor_dtype(a) != TN_U8)
+        sign = tn_neg(tn_cast(tn_lt(a, zero), tn_tensor_dtype(a)));
+    return tn_where(far, sign, tn_div(a, tn_where(far, number(a, 1), power), &o));
+}
+
+DECOMPOSE(gcd, divisor(in[0], in[1]))
+DECOMPOSE(lcm, multiple(in[0], in[1]))
+DECOMPOSE(bitwise_left_shift, tn_mul(in[0], power_of_2(in[1])))
+DECOMPOSE(bitwise_right_shift, shifted_right(in[0], in[1]))
+TN__OP(gcd, .infer = tn__common_binary, .decompose = gcd_decompose);
+TN__OP(lcm, .infer = tn__common_binary, .decompose = lcm_decompose);
+TN__OP(bitwise_left_shift, .infer = tn__common_binary, .decompose = bitwise_left_shift_decompose);
+TN__OP(bitwise_right_shift, .infer = tn__common_binary, .decompose = bitwise_right_shift_decompose);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random numbers of several distributions, computed from uniform and normal ones. */
+#include "formula.h"
+
+/* Returns an uninitialized tensor with the device of x. */
+static tn_tensor *empty(tn_tensor *x, tn_ints shape, tn_dtype dtype)
+{
+    return tn_tensor_empty(shape, dtype, tn_tensor_device(x));
+}
+
+/* Returns the dtype in which a distribution with this result is computed: float32 or float64. */
+static tn_dtype wide(tn_dtype dtype)
+{
+    return dtype == TN_F64 ? TN_F64 : TN_F32;
+}
+
+/* Numbers drawn uniformly from the open interval between 0 and 1. The bounds keep a step of the
+ * generator (2^-24; float64: 2^-53) from 1 and half a step from 0, so that no rounding reaches
+ * them. */
+static tn_tensor *between_0_and_1(tn_tensor *x, tn_ints shape, tn_dtype dtype)
+{
+    tn_uniform_options o = TN_UNIFORM_OPTIONS;
+    double step = dtype == TN_F64 ? 0x1p-53 : 0x1p-24;
+
+    o.low = step / 2;
+    o.high = 1 - step;
+    return tn_uniform(empty(x, shape, dtype), &o);
+}
+
+/* Numbers of the exponential distribution with rate 1. */
+static tn_tensor *waits(tn_tensor *x, tn_ints shape, tn_dtype dtype)
+{
+    return tn_neg(tn_log1p(tn_neg(between_0_and_1(x, shape, dtype))));
+}
+
+/* ---- exponential, geometric, log_normal, cauchy ---- */
+
+static tn_status exponential_infer(tn_infer *infer)
+{
+    const tn_exponential_options *o = infer->options;
+
+    if (!(o->lambd > 0))
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "expects lambda > 0.0, but found lambda=%g", o->lambd);
+    return tn__common_unary(infer);
+}
+
+static tn_status exponential_decompose(const tn_decompose *call)
+{
+    const tn_exponential_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
+    tn_tensor *y = waits(call->in[0], tn_tensor_shape(call->in[0]), wide(dtype));
+    return tn__common_given(call->out, tn_cast(times(y, 1 / o->lambd), dtype));
+}
+
+static tn_status geometric_infer(tn_infer *infer)
+{
+    const tn_geometric_options *o = infer->options;
+
+    if (!(o->p > 0 && o->p < 1))
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "expects p to be in (0, 1), but got p=%g", o->p);
+    return tn__common_unary(infer);
+}
+
+/* Returns the largest number of an integer dtype; with 64 bits, the largest double that fits. */
+static double largest(tn_dtype dtype)
+{
+    int bits = (int)tn_dtype_size(dtype) * 8;
+    bool is_signed = ((TN_BIT(TN_I8) | TN_BIT(TN_I16) | TN_BIT(TN_I32) | TN_BIT(TN_I64)) &
+                      TN_BIT(dtype)) != 0;
+
+    if (bits == 64)
+        return is_signed ? 0x1p63 - 1024 : 0x1p64 - 2048;
+    return ldexp(1, is_signed ? bits - 1 : bits) - 1;
+}
+
+static tn_status geometric_decompose(const tn_decompose *call)
+{
+    const tn_geometric_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
+    tn_tensor *y = waits(call->in[0], tn_tensor_shape(call->in[0]), TN_F64);
+    /* Divides, because 1 / log1p(-p) overflows for the smallest p. */
+    y = y != NULL ? tn_ceil(divide(y, number(y, -log1p(-o->p)))) : NULL;
+    if (tn__is_int(dtype))
+        y = clamped(y, 1, largest(dtype));
+    return tn__common_given(call->out, tn_cast(y, dtype));
+}
+
+static tn_status log_normal_infer(tn_infer *infer)
+{
+    const tn_log_normal_options *o = infer->options;
+
+    if (!(o->std > 0))
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "expects std > 0.0, but found std=%g",
+                       o->std);
+    return tn__common_unary(infer);
+}
+
+static tn_status log_normal_decompose(const tn_decompose *call)
+{
+    const tn_log_normal_options *o = call->options;
+    tn_dtype dtype = tn_tensor_dtype(call->in[0]);
+    tn_normal_options normal = TN_NORMAL_OPTIONS;
+    normal.mean = o->mean;
+    normal.std = o->std;
+    tn_tensor *y = empty(call->in[0], tn_tensor_shape(call->in[0]), wide(dtype));
+    return tn__common_given(call->out, tn_cast(tn_exp(tn_normal(y, &normal)), dtype));
+}
+
+static tn_status cauchy_infer(tn_infer *infer)
+{
+    const tn_cauchy_options *o = infer->options;
+
+    if (!(o->sigma > 0))
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's words */ "expects sigma > 0.0, but found sigma=%g", o->sigma);
+    return tn__common_unary(infer);
+}
+
+/* tan(pi * (u - 1/2)) as -1 / tan(pi * u), which is exact for the smallest u. */
+static tn_status cauchy_decompose(const tn_decompose *call)
+{
+    const tn_cauchy_options *o = call->options;
+    tn_tensor *x = call->in[0], *u = between_0_and_1(x, tn_tensor_shape(x), TN_F64);
+    tn_tensor *y = times(tn_reciprocal(tn_tan(times(u, 3.14159265358979323846))), -o->sigma);
+    return tn__common_given(call->out, tn_cast(add_number(y, o->median), tn_tensor_dtype(x)));
+}
+
+/* ---- multinomial ---- */
+
+enum { FEW = 16 }; /* up to this many draws are compared with all boundaries */
+
+static tn_status multinomial_infer(tn_infer *infer)
+{
+    const tn_multinomial_options *o = infer->options;
+    const tn_view *p = infer->in[0];
+    int64_t n, shape[2];
+    char text[TN__TEXT];
+
+    if (p->ndim != 1 && p->ndim != 2)
+        return tn_fail(TN_ERR_RUNTIME, "p: wrong shape, got %s; expected one or two dimensions",
+                       tn__common_text(text, tn__common_shape(p)));
+    n = p->shape[p->ndim - 1];
+    if (o->num_samples < 1)
+        return tn_fail(TN_ERR_RUNTIME, "num_samples: out of range, got %lld; expected at least 1",
+                       (long long)o->num_samples);
+    if (n == 0 || (!o->replacement && o->num_samples > n))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "num_samples: too many, got %lld; expected at most %lld, the number of "
+                       "categories",
+                       (long long)o->num_samples, (long long)n);
+    shape[0] = p->shape[0];
+    shape[p->ndim - 1] = o->num_samples;
+    tn__common_plain(&infer->out[0], TN_I64, (tn_ints){ shape, p->ndim });
+    return TN_OK;
+}
+
+/* Reads a tensor of one element. */
+static tn_status read(tn_tensor *x, double *value)
+{
+    tn_scalar scalar;
+    tn_status status = tn_tensor_scalar(x, &scalar);
+
+    if (status == TN_OK)
+        *value = tn_scalar_as_float(scalar);
+    return status;
+}
+
+/* Checks the weights: none is negative, infinite or NaN, their sums do not overflow, and each
+ * distribution has at least `needed` weights that are not 0. */
+static tn_status weights_fit(tn_tensor *p, int64_t needed)
+{
+    tn_count_nonzero_options each = TN_COUNT_NONZERO_OPTIONS;
+    int64_t last[1] = { -1 };
+    double low, high, count;
+
+    each.dims = (tn_ints){ last, 1 };
+    if (read(tn_amin(p, NULL), &low) != TN_OK || read(tn_amax(p, NULL), &high) != TN_OK)
+        return tn_error_last_code();
+    if (!(low >= 0 && high * (double)tn_tensor_size(p, -1) < (double)INFINITY))
+        return tn_fail(TN_ERR_RUNTIME,
+                       "p: wrong weights, got %g to %g; expected finite numbers with a finite sum, "
+                       "none negative",
+                       low, high);
+    if (read(tn_amin(tn_count_nonzero(p, &each), NULL), &count) != TN_OK)
+        return tn_error_last_code();
+    if (count < (double)needed)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "p: too few weights that are not 0, got %lld in a distribution; expected at "
+                       "least %lld",
+                       (long long)count, (long long)needed);
+    return TN_OK;
+}
+
+/* For each element of u [m, k], the number of elements of the same row of the ascending edges
+ * [m, n] that are at most as large. Many elements are sorted together with the edges: the count is
+ * the number of edges before the element. A stable sort puts an edge before an equal element. */
+static tn_tensor *edges_before(tn_tensor *edges, tn_tensor *u)
+{
+    tn_tensor *parts[2] = { edges, u }, *values, *order, *counts;
+    int64_t n, k, last[1] = { -1 };
+
+    if (edges == NULL || u == NULL)
+        return NULL;
+    n = tn_tensor_size(edges, -1);
+    k = tn_tensor_size(u, -1);
+    if (k <= FEW) {
+        tn_sum_options sum = TN_SUM_OPTIONS;
+
+        sum.dims = (tn_ints){ last, 1 };
+        return tn_sum(tn_le(tn_unsqueeze(edges, 1), tn_unsqueeze(u, 2)), &sum);
+    }
+    if (tn_sort(tn_cat(parts, 2, 1), NULL, &values, &order) != TN_OK)
+        return NULL;
+    counts = tn_cumsum(tn_cast(tn_lt(order, number(order, n)), TN_I64), 1, NULL);
+    return tn_narrow(tn_scatter(order, order, counts, 1), 1, n, k);
+}
+
+static tn_tensor *with_replacement(tn_tensor *p, int64_t count)
+{
+    tn_tensor *edges = tn_cumsum(p, 1, NULL);
+    tn_uniform_options all = TN_UNIFORM_OPTIONS;
+
+    /* The last edge becomes exactly 1, which is above all draws. */
+    edges = divide(edges, tn_narrow(edges, 1, tn_tensor_size(p, 1) - 1, 1));
+    return edges_before(edges,
+                        tn_uniform(empty(p, TN_SHAPE(tn_tensor_size(p, 0), count), TN_F64), &all));
+}
+
+/* Category c is drawn after a wait of the exponential distribution with rate p[c]: the first to be
+ * drawn is c with probability p[c] / sum p, and so on for those that are left. */
+static tn_tensor *without_replacement(tn_tensor *p, int64_t count)
+{
+    tn_tensor *keys = divide(p, waits(p, tn_tensor_shape(p), TN_F64)), *values, *order;
+
+    return tn_topk(keys, count, NULL, &values, &order) == TN_OK ? order : NULL;
+}
+
+static tn_status multinomial_decompose(const tn_decompose *call)
+{
+    const tn_multinomial_options *o = call->options;
+    tn_tensor *p = tn_cast(call->in[0], TN_F64), *y;
+    bool one = tn_tensor_ndim(call->in[0]) == 1;
+    tn_status status;
+    if (p == NULL)
+        return tn_error_last_code();
+    if (tn_tensor_numel(p) == 0)
+        return tn__common_given(call->out,
+                                empty(p, TN_SHAPE(tn_tensor_size(p, 0), o->num_samples), TN_I64));
+    status = weights_fit(p, o->replacement ? 1 : o->num_samples);
+    if (status != TN_OK)
+        return status;
+    if (one)
+        p = tn_unsqueeze(p, 0);
+    if (p == NULL)
+        return tn_error_last_code();
+    y = o->replacement ? with_replacement(p, o->num_samples)
+                       : without_replacement(p, o->num_samples);
+    return tn__common_given(call->out, one ? tn_reshape(y, TN_SHAPE(o->num_samples)) : y);
+}
+
+TN__OP(exponential, .infer = exponential_infer, .decompose = exponential_decompose);
+TN__OP(geometric, .infer = geometric_infer, .decompose = geometric_decompose);
+TN__OP(log_normal, .infer = log_normal_infer, .decompose = log_normal_decompose);
+TN__OP(cauchy, .infer = cauchy_infer, .decompose = cauchy_decompose);
+TN__OP(multinomial, .infer = multinomial_infer, .decompose = multinomial_decompose);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The cases of test_linalg.c: ROW(name, m, n, columns, code of a and b), where a is [m, n] and b
+ * [m, columns]; with 0 columns there is no b. */
+/* clang-format off */
+ROW(cholesky, 3, 3, 0, cholesky(a, false))
+ROW(cholesky_upper, 3, 3, 0, cholesky(a, true))
+ROW(solve, 3, 3, 2, tn_linalg_solve(a, b, NULL))
+ROW(solve_right, 3, 3, 2, from_right(a, b))
+ROW(inv, 3, 3, 0, tn_linalg_inv(a))
+ROW(det, 3, 3, 0, tn_linalg_det(a))
+ROW(logabsdet, 3, 3, 0, log_of_det(a, false))
+ROW(sign, 3, 3, 0, log_of_det(a, true))
+ROW(lower, 3, 3, 2, triangular(a, b, false, true, false))
+ROW(upper, 3, 3, 2, triangular(a, b, true, false, false))
+ROW(unit, 3, 3, 2, triangular(a, b, true, true, true))
+ROW(qr_square, 3, 3, 0, both_qr(a))
+ROW(qr_tall, 4, 2, 0, both_qr(a))
+ROW(qr_wide, 2, 4, 0, both_qr(a))
+ROW(q_wide, 2, 4, 0, qr_of(a, true))
+ROW(r_wide, 2, 4, 0, qr_of(a, false))
+ROW(eigenvalues, 3, 3, 0, eigenvalues(a))
+ROW(eigh_square, 3, 3, 0, eigh_square(a))
+ROW(singular_values, 3, 2, 0, singular_values(a))
+ROW(svd_square, 3, 3, 0, svd_square(a))
+ROW(svd_tall, 4, 2, 0, svd_square(a))
+ROW(svd_wide, 2, 4, 0, svd_square(a))
+ROW(cross, 2, 3, 0, tn_linalg_cross(a, tn_flip(a, TN_SHAPE(0)), NULL))
+ROW(kron, 2, 3, 0, tn_kron(a, a))
+ROW(tensordot, 3, 3, 2, paired(a, b))
+ROW(pinv_tall, 4, 2, 0, tn_linalg_pinv(a, NULL))
+ROW(pinv_wide, 2, 4, 0, tn_linalg_pinv(a, NULL))
+ROW(lstsq, 4, 2, 2, tn_linalg_lstsq(a, b, NULL))
+ROW(householder, 3, 2, 1,
+    tn_linalg_householder_product(a, tn_select(tn_narrow(b, 0, 0, 2), 1, 0)))
+ROW(matrix_exp, 3, 3, 0, tn_linalg_matrix_exp(a))
+ROW(cov, 3, 4, 0, tn_cov(a, TN_NONE, TN_NONE, NULL))
+ROW(nuclear, 3, 2, 0, nuclear(a))
