@@ -117,12 +117,12 @@ static tn_status put(const char *path, json_t *object, const char *name, json_t 
     if (valid && value != NULL && json_object_set_new(object, name, value) == 0)
         return TN_OK;
     if (valid && value == NULL)
-        return tn_fail(TN_ERR_VALUE, "%s: index: metadata of %q: wrong encoding; expected UTF-8", path,
-                       name);
+        return tn_fail(TN_ERR_VALUE, "%s: index: metadata of %q: wrong encoding; expected UTF-8",
+                       path, name);
     if (!valid) {
         json_decref(value);
-        return tn_fail(TN_ERR_VALUE, "%s: index: name: wrong encoding, got %q; expected UTF-8", path,
-                       name);
+        return tn_fail(TN_ERR_VALUE, "%s: index: name: wrong encoding, got %q; expected UTF-8",
+                       path, name);
     }
     return tn_fail(TN_ERR_MEMORY, "%s: index: out of memory", path);
 }

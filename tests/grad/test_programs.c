@@ -55,6 +55,7 @@ static const char *const known[] = {
     "got a 0-dim tensor",
     "Dimension out of range",
     "expected one of",
+    "too few dimensions",
     "diagonal",
     "maximum size for tensor",
     "window",

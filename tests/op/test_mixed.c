@@ -143,11 +143,23 @@ static tn_dtype promoted(const conform_case *one, const tn_dtype *dtypes)
     return wide != TN_DTYPE_AUTO ? wide : scalar;
 }
 
-/* The type of the result; a loss promotes probabilities though not indices, as PyTorch does. */
+/* Operators whose inference promotes an operand that the core does not promote, as PyTorch does: a
+ * loss promotes probabilities but not indices, a covariance the weights of the observations. */
+static const struct {
+    const char *op;
+    int64_t operand;
+} by_inference[] = { { "cross_entropy_weighted", 1 }, { "cov", 2 } };
+
+/* The dtype of the result. */
 static tn_dtype expected_of(const conform_case *one, const tn_dtype *dtypes)
 {
-    if (strcmp(one->def->name, "cross_entropy_weighted") == 0 && dtypes[1] != TN_DTYPE_AUTO)
-        return tn_dtype_promote(promoted(one, dtypes), dtypes[1]);
+    for (size_t i = 0; i < sizeof by_inference / sizeof by_inference[0]; i++) {
+        int64_t operand = by_inference[i].operand;
+
+        if (strcmp(one->def->name, by_inference[i].op) == 0 && operand < one->n_in &&
+            dtypes[operand] != TN_DTYPE_AUTO)
+            return tn_dtype_promote(promoted(one, dtypes), dtypes[operand]);
+    }
     if ((one->def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT)) != 0)
         return promoted(one, dtypes);
     return dtypes[0];
