@@ -25,7 +25,7 @@
 
 struct chunk {
     struct chunk *next;
-    size_t size, used; /* of the bytes behind this struct, which hold the allocations */
+    size_t size, used; /* of the bytes after this struct, which hold the allocations */
 };
 
 struct tn__arena {

@@ -227,8 +227,8 @@ static const char *read_number(const char *at, int *out)
     return at;
 }
 
-/* Reads a conversion from behind its % up to and including its letter. Arguments for `*` are taken
- * from the list. Returns the position behind the letter. */
+/* Reads a conversion, from the character after its % to its letter. Arguments for `*` are taken
+ * from the list. Returns the position after the letter. */
 static const char *read_conversion(const char *at, struct conversion *c, va_list *args)
 {
     *c = (struct conversion){ .precision = -1 };

@@ -259,7 +259,7 @@ static inline bool tn__given(bool given, const char *what)
 {
     return __builtin_expect(given, 1) || tn__error_refuse_null(what) == TN_OK;
 }
-/* Like tn__given(), for objects: fails by tn__error_null_input(). */
+/* Like tn__given(), for objects: fails with tn__error_null_input(). */
 static inline bool tn__not_null(const void *object, const char *what)
 {
     return __builtin_expect(object != NULL, 1) || tn__error_null_input(what) == TN_OK;

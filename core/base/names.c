@@ -45,7 +45,8 @@ const char *tn__name_nearest(const char *name, const char *const *names, int64_t
 {
     size_t length = strlen(name);
     const char *nearest = NULL;
-    /* Accepted are fewer edits than this: up to one for each three letters, at least one. */
+    /* A name is accepted if it needs fewer edits than this: one for every three letters, at least
+     * one. */
     int least = (int)(length < 6 ? 1 : length / 3) + 1;
 
     if (length == 0 || length > NAME_MAX_LENGTH)

@@ -228,7 +228,7 @@ static void start_threads(void)
     sigset_t all, before;
 
     /* Do not block: the thread that holds this lock starts threads itself, or waits until our call
-     * is over (tn_set_num_threads). This call uses the threads that there are. */
+     * is over (tn_set_num_threads). This call uses the threads that exist already. */
     if (pthread_mutex_trylock(&pool.config) != 0)
         return;
     sigfillset(&all); /* signals are delivered to the program's threads only */

@@ -231,8 +231,8 @@ static size_t name_length(const struct tn__parser *p)
 /* A name that may contain a range: `layer_{0..11}` is twelve names. */
 struct names {
     size_t at;            /* where the name begins */
-    size_t before, after; /* number of bytes in front of the range and behind the range */
-    size_t behind;        /* where the bytes behind the range begin */
+    size_t before, after; /* number of bytes before the range and after the range */
+    size_t behind;        /* where the bytes after the range begin */
     int64_t first, last;
     bool range;
 };
@@ -262,7 +262,7 @@ static bool at_range(const struct tn__parser *p, size_t *at, int64_t *first, int
     return true;
 }
 
-/* Reads the name of an argument at p->at, and sets *value_at to the place behind its `=`. Returns
+/* Reads the name of an argument at p->at, and sets *value_at to the place after its `=`. Returns
  * false if no name with `=` begins at p->at. */
 static bool at_name(const struct tn__parser *p, struct names *names, size_t *value_at)
 {
@@ -307,8 +307,8 @@ static tn_status push_named(struct tn__parser *p, struct tn__item *item, const s
     return status;
 }
 
-/* Reads the arguments of a call from behind the opening parenthesis (at byte `open`) up to and
- * including the closing one. The arguments stay on the stack. */
+/* Reads the arguments of a call: the text after the opening parenthesis (which is at byte `open`)
+ * up to and including the closing one. The arguments stay on the stack. */
 static tn_status parse_arguments(struct tn__parser *p, size_t open)
 {
     bool named = false, comma = true, child = false;

@@ -39,7 +39,7 @@ static inline bool tn__spec_is_digit(char c)
 /* Returns whether the `length` bytes at `at` are exactly this word. */
 bool tn__spec_is(const struct tn__parser *p, size_t at, size_t length, const char *word);
 /* Reads a number with its sign, or a string with its quotes. p->at is at its first character before
- * the call, and behind its last character afterwards. */
+ * the call, and after its last character when the function returns. */
 tn_status tn__spec_number(struct tn__parser *p, tn_value *out);
 tn_status tn__spec_string(struct tn__parser *p, tn_value *out);
 /* PyTorch prints a parameter in a list or dictionary as "Parameter containing: [torch.float32 of

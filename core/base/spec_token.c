@@ -104,7 +104,7 @@ static bool read_double(const struct tn__parser *p, size_t at, double *out, size
     return true;
 }
 
-/* Returns whether the imaginary unit j is at `at`, directly behind a number. */
+/* Returns whether the imaginary unit j is at `at`, directly after a number. */
 static bool is_imaginary(const struct tn__parser *p, size_t at)
 {
     return p->text[at] == 'j' && !in_word(p->text[at + 1]);
@@ -207,7 +207,7 @@ static int put_utf8(char *to, unsigned letter)
     return 3;
 }
 
-/* Reads an escape in a string; p->at is behind the backslash. `bytes` receives the UTF-8 bytes of
+/* Reads an escape in a string; p->at is after the backslash. `bytes` receives the UTF-8 bytes of
  * the character. */
 static tn_status parse_escape(struct tn__parser *p, char bytes[4], int *count)
 {

@@ -332,7 +332,7 @@ static tn_status exchange_tensors(tn_comm *comm, exchange run, tn_tensor *in, tn
     call->device = comm->device->handle;
     call->stream = stream->handle;
     status = call_plugin(comm, run, call, stream, who);
-    if (out != NULL) /* also after a failure, because a part may have been written */
+    if (out != NULL) /* even after a failure, because a part may have been written */
         tn__tensor_written(out);
     return status;
 }

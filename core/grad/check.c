@@ -264,8 +264,8 @@ typedef struct second {
     tn_tensor **out; /* space for n_out */
 } second;
 
-/* Computes the gradients of the code's outputs with respect to its inputs. The cotangents come
- * behind the inputs in `in`. */
+/* Computes the gradients of the code's outputs with respect to its inputs. In `in` the cotangents
+ * come after the inputs. */
 static tn_status gradients_of(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     second *s = user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The walk over the graph. A node runs when all gradients of its outputs have come. Of the nodes
+ * The walk over the graph. A node runs when all gradients of its outputs have arrived. Of the nodes
  * that are ready, the youngest runs first. The data that a walk keeps about nodes are in a table of
  * the walk, so that several walks can share nodes. */
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static int by_age(const void *a, const void *b)
                : (*x)->node->sequence > (*y)->node->sequence;
 }
 
-/* Goes through the nodes from the oldest on, so that the nodes behind the edges of a node are
+/* Goes through the nodes, the oldest first, so that the nodes to which the edges of a node lead are
  * marked before the node itself. */
 tn_status tn__engine_mark(tn__walk *w)
 {
@@ -185,7 +185,7 @@ static tn_tensor **place(tn__task *t, int32_t index)
     return t->many != NULL ? &t->many[index] : &t->one;
 }
 
-/* Takes over the reference to `gradient`, also on failure. */
+/* Takes over the reference to `gradient`, even on failure. */
 tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient)
 {
     tn_tensor **at = place(&w->tasks[index], output);
@@ -205,9 +205,9 @@ tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tens
 }
 
 /* Returns the tensor to which the derivative of a node may add the gradient of its first input: the
- * sum of the gradients that came there before. Returns NULL if this sum is recorded in a graph or
- * used elsewhere. This way, the gradients of n slices of one tensor cost n slices; otherwise they
- * would cost n tensors. */
+ * sum of the gradients that have arrived there so far. Returns NULL if this sum is recorded in a
+ * graph or used elsewhere. This way, the gradients of n slices of one tensor cost n slices;
+ * otherwise they would cost n tensors. */
 static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
 {
     const tn__seen *seen = node->seen;

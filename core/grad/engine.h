@@ -17,7 +17,7 @@ typedef struct tn__task {
     tn_tensor **many;   /* gradients of several outputs; then `one` is not used */
 } tn__task;
 
-enum { TN__WALK_FEW = 16 }; /* a walk over so many nodes allocates no memory; a power of two */
+enum { TN__WALK_FEW = 16 }; /* a walk over this many nodes allocates no memory; a power of two */
 
 typedef struct tn__walk {
     tn__task *tasks;
@@ -45,18 +45,19 @@ typedef struct tn__walk {
 /* Begins an empty walk. *w must not be copied, because it contains pointers into itself. */
 void tn__engine_begin(tn__walk *w);
 
-/* Returns the index of the task of a node, -1 if the walk has not met the node. */
+/* Returns the index of the task of a node, -1 if the walk has not reached the node. */
 int64_t tn__engine_find(const tn__walk *w, const tn__node *node);
-/* Returns the index of the task of a node. When the walk meets the node for the first time, makes
+/* Returns the index of the task of a node. When the walk reaches the node for the first time, makes
  * the task and pushes it on the stack. Returns -1 and sets the error on failure. */
 int64_t tn__engine_meet(tn__walk *w, tn__node *node);
-/* Meets all nodes that can be reached from the nodes on the stack, and counts the edges to each. */
+/* Visits all nodes that can be reached from the nodes on the stack, and counts the edges to
+ * each. */
 tn_status tn__engine_discover(tn__walk *w);
 /* Marks the nodes that must run for the gradients that were asked for. */
 tn_status tn__engine_mark(tn__walk *w);
 /* Adds to the gradient of output `output` of a task. Takes over the reference to `gradient`. */
 tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tensor *gradient);
-/* Adds a task to the tasks that can run. All gradients of its outputs must have come. */
+/* Adds a task to the tasks that can run. All gradients of its outputs must have arrived. */
 tn_status tn__engine_ready(tn__walk *w, int64_t index);
 /* Runs tasks until no task can run. */
 tn_status tn__engine_run(tn__walk *w);

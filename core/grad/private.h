@@ -77,7 +77,7 @@ typedef struct tn__node {
     _Atomic bool busy; /* spin lock for `saved` and `released` */
     bool released;     /* a backward without retain_graph has freed what was saved */
     uint32_t size;     /* size of the block in bytes */
-    uint64_t sequence; /* larger than in nodes behind the edges, except leaves (UINT64_MAX) */
+    uint64_t sequence; /* larger than in the nodes of its inputs, except leaves (UINT64_MAX) */
     int32_t n_in, n_out, n_saved;
     const tn_op *op;
     const char *name;
@@ -140,8 +140,9 @@ void tn__node_drop(tn__node *node);
 tn__node *tn__node_of_op(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
                          tn_tensor *const *out, int64_t n_out, const tn_tensor *into,
                          tn_tensor *original);
-/* Sets the edge and `seen` of input i, and makes the node younger than the node behind the edge.
- * The edge stays empty unless `wants`. The shape uses memory at *sizes, which is advanced. */
+/* Sets the edge and `seen` of input i, and makes the node younger than the node to which the edge
+ * leads. The edge stays empty unless `wants`. The shape uses memory at *sizes, which is
+ * advanced. */
 tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants, int64_t **sizes);
 /* Makes a node younger than `before`, to which one of its edges leads. */
 void tn__node_follow(tn__node *node, const tn__node *before);

@@ -60,7 +60,7 @@ struct tn_node {
 
 typedef struct tn__named {
     tn_node *node;
-    int64_t next; /* last number that was tried behind this name, for another node */
+    int64_t next; /* last number that was appended to this name, for another node */
 } tn__named;
 
 struct tn_graph {
@@ -113,12 +113,12 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
  * before all other nodes. */
 void tn__graph_node_link(tn_node *node, tn_node *before);
 void tn__graph_node_unlink(tn_node *node);
-/* Moves the node, and the ITEM nodes behind it, before `before`. */
+/* Moves the node, and the ITEM nodes after it, to the place before `before`. */
 void tn__graph_node_move(tn_node *node, tn_node *before);
 /* Makes `value` input `index` of the node, which must be NULL. */
 tn_status tn__graph_node_use(tn_node *node, int64_t index, tn_node *value);
 /* Makes the ITEM nodes of an operator or region with several outputs. tn__graph_node_link_items()
- * inserts them behind the node. */
+ * inserts them after the node. */
 tn_status tn__graph_node_items(tn_node *node);
 void tn__graph_node_link_items(tn_node *node);
 /* Erases the node, even if it has users. */
@@ -164,7 +164,7 @@ static inline tn_node *tn__region_producer(tn_node *value)
 {
     return value->kind == TN_NODE_ITEM ? value->in[0] : value;
 }
-/* Replaces the nodes by a REGION node. Takes over the reference to `region`, also on failure. */
+/* Replaces the nodes by a REGION node. Takes over the reference to `region`, even on failure. */
 tn_status tn__region_replace(tn_graph *graph, const tn__region_flat *flat, tn__region *region);
 /* Returns the nodes as a graph of their own, with the inputs and outputs of the region. */
 tn_graph *tn__region_body(const tn__region_flat *flat);

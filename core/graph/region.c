@@ -145,7 +145,7 @@ static const tn_node *uses_marked(const tn_node *node, const uint8_t *marks)
 tn_status tn__region_convex(const tn_graph *graph, const tn__region_flat *flat,
                             const uint8_t *chosen, uint8_t *depends)
 {
-    const tn_node *draw = NULL; /* the last random draw behind the first chosen node */
+    const tn_node *draw = NULL; /* the last random draw after the first chosen node */
     int64_t met = 0, count = 0;
 
     for (int64_t i = 0; i < flat->region.n_nodes; i++)

@@ -86,7 +86,7 @@ static tn_status fill(tn_node *node, const tn__region_flat *flat, tn__region *re
     return status == TN_OK ? tn__graph_node_items(node) : status;
 }
 
-/* Moves the nodes that depend on the region, but come before it, behind it. */
+/* Moves the nodes that depend on the region but come before it to the place after it. */
 static void move_dependants(tn_node *first, const tn_node *region, tn_node *after,
                             const tn__region_flat *flat, const uint8_t *depends)
 {

@@ -229,7 +229,7 @@ static bool settle_record(const struct named *named, const tn__scheme *scheme, c
     return true;
 }
 
-/* Returns the contents of the journal with a zero byte behind *size bytes, NULL if the journal
+/* Returns the contents of the journal with a zero byte after *size bytes, NULL if the journal
  * cannot be read. The caller frees the contents with tn_free(). */
 static char *read_journal(int file, size_t *size)
 {
@@ -391,7 +391,7 @@ static tn_status choose_version(tn__file_set *set)
     return status;
 }
 
-/* Opens the folder and removes the files that killed saves left there. */
+/* Opens the folder and removes the files of earlier saves that were killed. */
 static tn_status enter(tn__file_set *set, const char *path)
 {
     char *folder = tn__file_set_path(path, ".");

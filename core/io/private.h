@@ -159,13 +159,13 @@ tn_status tn__io_fail(const char *path, const char *what, int number);
  * and ties become the texts "tenon.values", "tenon.versions" and "tenon.ties". Returns NULL and
  * sets the error on failure. */
 tn_state *tn__metadata_from_state(const tn_state *state, const char *path);
-/* Reverses tn__metadata_from_state(). Takes `state` over, also on failure. */
+/* Reverses tn__metadata_from_state(). Takes over `state`, even on failure. */
 tn_state *tn__metadata_to_state(tn_state *state, const char *path);
 
 /* ---- ties (ties.c) ---- */
 
 /* Sets first[i] to the first entry that is the same view of the same storage as entry i. The caller
- * frees *first with tn_free(), also on failure. */
+ * frees *first with tn_free(), even on failure. */
 tn_status tn__ties_find(const tn_state *state, int64_t **first);
 /* Makes the entry `name` the same tensor as the entry `with`, if their values are still equal. */
 tn_status tn__ties_join(tn_state *state, const char *name, const char *with);
@@ -191,7 +191,7 @@ tn_state *tn__file_load(const char *path, uint32_t flags, bool *index);
 /* Reads an index: the state has a file name for each tensor. Sets *index to NULL if the file is not
  * an index. Returns a status but records no error. */
 tn_status tn__file_load_index(const char *path, tn_state **index);
-/* Loads the files that an index names into one state. Takes `index` over. */
+/* Loads the files that an index names into one state. Takes over `index`. */
 tn_state *tn__parts_load(tn_state *index, const char *path, uint32_t flags);
 
 #endif

@@ -3,7 +3,7 @@
  * Atomic writing: a new file in the same folder, which is on the disk before it gets the name of
  * the old file. If anything fails before that, the old file is unchanged and the new file is
  * removed. If the file system allows it, the new file has no name while it is written, so that a
- * killed process leaves nothing behind. */
+ * killed process leaves no file. */
 #include "core/io/private.h"
 
 #include "core/base/fd.h"

@@ -356,7 +356,7 @@ static tn_status run_forward_hooks(struct hooked *h)
 }
 
 /* Returns whether the last error is still `e`. Members are compared one by one, because the bytes
- * behind the end of a message are arbitrary. */
+ * after the end of a message are arbitrary. */
 static bool last_failure_is(const tn_error *e)
 {
     const tn_error *last = tn_error_last();

@@ -3,9 +3,9 @@
  * Calling a module with several tensors, for several results. */
 #include "core/module/internal.h"
 
-/* Tensors of a value, those of lists, tuples and dictionaries in their order; None is TN_NONE.
- * Those beyond `room` are left out. Returns how many there are, -1 with an error for another value.
- */
+/* Stores the tensors of a value in `out`: those of lists, tuples and dictionaries in their order,
+ * and TN_NONE for None. Stores at most `room` tensors. Returns how many tensors the value has; -1
+ * and sets the error if it contains a value of another kind. */
 static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
 {
     int64_t count = 0;

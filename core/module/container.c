@@ -142,8 +142,8 @@ static bool is_numbered(const tn__slots *slots)
     return true;
 }
 
-/* Moves the last entry to `place` and the entries behind it by one. Only the values move, the names
- * stay in order, so that the index of names stays valid. */
+/* Moves the last entry to `place`, and the entries from there on up by one. Only the values move;
+ * the names stay in order, so that the index of names stays valid. */
 static void move_last(tn__slots *slots, int64_t place)
 {
     tn__slot last = slots->at[slots->count - 1];

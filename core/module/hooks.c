@@ -80,7 +80,7 @@ static tn__hooks *hooks_of(tn_module *module)
     return own;
 }
 
-/* Takes over a reference to `code`, also on failure. On failure, `user` is not released and stays
+/* Takes over a reference to `code`, even on failure. On failure, `user` is not released and stays
  * the caller's. */
 static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
                           tn__hook_code *code)

@@ -152,8 +152,8 @@ static tn_status shape_from_state(const tn__met *met, tn__slots *slots, const tn
     return TN_OK;
 }
 
-/* Adds a parameter, or a buffer if the dtype is not floating or complex, of the form of `tensor`.
- */
+/* Adds a parameter, or a buffer if the dtype is not floating or complex, with the shape of
+ * `tensor`. */
 static tn_status add_like(tn_module *module, const char *name, const tn_tensor *tensor)
 {
     tn_dtype dtype = tn_tensor_dtype(tensor);

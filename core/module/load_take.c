@@ -79,10 +79,10 @@ static tn_status exchange(tn_tensor *to, tn_tensor *from, bool alias)
     return status;
 }
 
-/* Gives `to`, a tensor of the module, the memory of `from`, if `to` has no values that anybody
- * could miss. The object, its gradient and requires_grad stay. If `to` is on a device without
- * memory and the memory of `from` cannot be taken, gives it a copy. *done becomes false if the
- * caller must copy the values. */
+/* Gives `to`, a tensor of the module, the memory of `from`, if nothing needs the values that `to`
+ * has. The object, its gradient and requires_grad stay. If `to` is on a device without memory and
+ * the memory of `from` cannot be taken, gives it a copy. *done becomes false if the caller must
+ * copy the values. */
 static tn_status take(tn__load_taken *taken, tn_tensor *to, tn_tensor *from, bool *done)
 {
     bool again = tn__map_value(&taken->tensors, to) != NULL;

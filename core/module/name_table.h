@@ -19,7 +19,7 @@ int64_t tn__name_table_find(const tn__name_table *table, const char *name, size_
 /* Appends a name that must not be in the table yet. Returns its index. Returns -1, sets the error
  * and changes nothing if memory runs out. */
 int64_t tn__name_table_add(tn__name_table *table, const char *name);
-/* Removes a name. The names behind it move up by one. */
+/* Removes a name. The index of every later name decreases by one. */
 void tn__name_table_remove(tn__name_table *table, int64_t place);
 /* Replaces the name at an index. The new name must not be in the table yet. */
 tn_status tn__name_table_rename(tn__name_table *table, int64_t place, const char *name);

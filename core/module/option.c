@@ -65,7 +65,7 @@ tn_status tn__option_buffer_text(const tn__slot *slot, tn__text *text)
 
 /* ---- options by name ------------------------------------------------------------------------- */
 
-/* Fails with the names of the options that there are. */
+/* Fails; the message lists the options of the module. */
 static tn_status no_option(const tn_module *module, const char *name)
 {
     tn__text text = { 0 };
@@ -113,8 +113,8 @@ tn_status tn_module_option_get(tn_module *module, const char *name, tn_pack *out
         out, name, tn__is_none(buffer->tensor) ? tn_value_none() : tn_value_tensor(buffer->tensor));
 }
 
-/* Returns a device without memory, on which a module costs nothing; NULL, the default one, if there
- * is none. */
+/* Returns a device without memory, on which a module needs no memory for its tensors. Returns NULL,
+ * which means the default device, if there is none. */
 static const tn_device *without_memory(void)
 {
     for (int64_t i = 0; i < tn_device_count(); i++) {
@@ -169,8 +169,8 @@ static tn_module *built(tn_module *module, const tn_option *changed, tn_value va
     return made;
 }
 
-/* Returns the name of a tensor that the second module has in another form; NULL if there is none.
- * Buffers may be missing in the second module. */
+/* Returns the name of a tensor that only one of the modules has, or that has another shape in the
+ * second; NULL if there is none. With `may_miss`, tensors may be missing in the second module. */
 static const char *other_tensor(const tn__slots *first, const tn__slots *second, bool may_miss)
 {
     for (int64_t i = 0; i < second->count; i++) {
@@ -193,7 +193,8 @@ static const char *other_tensor(const tn__slots *first, const tn__slots *second,
     return NULL;
 }
 
-/* Returns the name of a child that the second module has in another form, or NULL. */
+/* Returns the name of a child that only one of the modules has, or whose spec differs; NULL if
+ * there is none. */
 static const char *other_child(const tn_module *first, const tn_module *second)
 {
     for (int64_t i = 0; i < second->children.count || i < first->children.count; i++) {
@@ -219,8 +220,9 @@ static const char *other_child(const tn_module *first, const tn_module *second)
     return NULL;
 }
 
-/* Takes over the option struct of `made`, whose options differ from those of `now` only by `row`,
- * if both have the same parameters and children, and the module has the buffers of `made`. */
+/* Gives `module` the option struct of `made`. `now` and `made` are built with the same options,
+ * except for `row`. Fails if their parameters or children differ, or if a buffer of `made` does not
+ * fit the module, because these then depend on the option. */
 static tn_status adopt(tn_module *module, const tn_option *row, tn_module *now, tn_module *made)
 {
     const char *name = other_tensor(&now->parameters, &made->parameters, false);
@@ -247,7 +249,8 @@ static tn_status may_change(const tn_module *module, const tn_option *row)
 {
     const tn_layer_def *layer = module->layer;
 
-    /* The call checks at its end whether the module has references left, which it has. */
+    /* tn__call_holds() also lets the call check at its end whether the module has references left,
+     * which is harmless: it has some. */
     if (tn__call_holds(module))
         return tn_fail(TN_ERR_RUNTIME,
                        "%s: option %q: the module is being called; expected a change before or "

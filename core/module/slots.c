@@ -259,8 +259,8 @@ static int contains(const tn_module *child, const tn_module *module)
 }
 
 /* Sets the depth of `child` and, with `all`, of the modules below it. `all` is false if the new
- * parent has no parent: then the modules below get their depths when the parent gets one. This
- * makes it cheap to build a tree from its leaves up. */
+ * parent has no parent itself: the modules below `child` then get their depths later, when the new
+ * parent is added to a parent. This makes it cheap to build a tree from its leaves up. */
 static void set_depth(tn_module *child, int32_t depth, bool all)
 {
     tn__slot_steps++;
@@ -275,7 +275,7 @@ static void set_depth(tn_module *child, int32_t depth, bool all)
             set_depth(child->children.at[i].child, depth + 1, all);
 }
 
-/* Takes over the reference to the child, also on failure. */
+/* Takes over the reference to the child, even on failure. */
 static tn_status put_child(tn_module *module, const char *name, tn_module *child)
 {
     int cycle = contains(child, module);

@@ -31,9 +31,9 @@ enum {
 /* Register an operator, and a kernel. core/plugin calls them for contributions. */
 tn_status tn__op_add(const tn_op_def *def, tn__plugin *plugin);
 tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
-/* Calls `tell` for every kernel of a plugin that can never run, because there is no operator of
- * that revision or no such device type; `words` says which. `tell` is called under the lock of the
- * registry. */
+/* Calls `tell` for every kernel that can never run, because no plugin provides its operator in the
+ * revision that it needs, or its device type. `words` names the kernel and what is missing. `tell`
+ * is called under the lock of the registry. */
 void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words));
 
 /* Runs an operator without recording gradients: infers, allocates, dispatches. The caller owns the

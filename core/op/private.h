@@ -125,8 +125,7 @@ bool tn__kernel_starts(const tn__kernel_entry *entry, char *reasons, tn_status *
  * the reason to `reasons`. Needs to be called only if entry->asks is set. */
 bool tn__kernel_takes(const tn_op *op, const tn__kernel_entry *entry, const tn_call *call,
                       char *reasons);
-/* Fails with TN_ERR_NOT_IMPLEMENTED; the message lists the kernels that there are, and
- * `reasons`. */
+/* Fails with TN_ERR_NOT_IMPLEMENTED; the message lists the existing kernels and `reasons`. */
 tn_status tn__op_missing(const tn__work *work, tn_dtype dtype, const char *reasons);
 /* Runs the call on another device if the fallback policy names one; *done is then true. Returns
  * TN_OK with *done false if the policy names no other device. */

@@ -150,7 +150,7 @@ static bool id_acceptable(const char *id)
 enum { MOST_CONTRIBUTIONS = 65536 };
 
 /* Checks an array in tn_plugin: the pointer to its first element, the number of elements, and
- * whether that much memory is mapped behind the pointer. */
+ * whether that much memory is mapped from the pointer on. */
 static bool row_acceptable(tn__plugin *plugin, const char *what, const void *at, int64_t count,
                            size_t each)
 {

@@ -5,8 +5,8 @@
 #include "core/tensor/capture.h"
 #include "core/plugin/internal.h"
 
-#define THREAD_BYTES ((uint32_t)1 << 20) /* most bytes that a thread caches of one device */
-#define CLASS_BYTES ((uint64_t)64 << 10) /* most bytes that a thread caches of one size class */
+#define THREAD_BYTES ((uint32_t)1 << 20) /* most bytes of one device that a thread caches */
+#define CLASS_BYTES ((uint64_t)64 << 10) /* most bytes of one size class that a thread caches */
 #define KEPT_LEAST 4                     /* blocks of a size class that a thread may always cache */
 #define KEPT_MOST 256
 #define SETTLE ((int64_t)1 << 16) /* bytes that a thread counts before it calls settle() */
@@ -513,7 +513,7 @@ static void before_fork(void)
 static void after_fork(bool child)
 {
     for (struct tn__allocator *a = all; a != NULL; a = a->next) {
-        /* Cached blocks of a device that does not survive fork must not be handed out. */
+        /* Cached blocks of a device that does not survive fork must not be used. */
         if (child && (a->device->flags & TN_BACKEND_AFTER_FORK) == 0)
             atomic_fetch_add(&a->epoch, 1);
         pthread_mutex_unlock(&a->lock);

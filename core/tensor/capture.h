@@ -43,8 +43,8 @@ static inline tn_status tn__capture_hold(tn_stream *stream, tn__storage *storage
 tn_status tn__capture_hold_object(tn_stream *stream, void *object, void (*drop)(void *object));
 /* Passes on the status of recorded work; a failure makes the capture fail. */
 tn_status tn__capture_result(tn_stream *stream, tn_status status);
-/* Returns memory of an earlier tensor of this capture that is gone, to be used again by the
- * recording thread; NULL if there is none of that size. */
+/* Returns memory of a tensor of this capture that was freed, for the recording thread to use again;
+ * NULL if there is none of that size. */
 tn__storage *tn__capture_reuse(tn_stream *stream, uint64_t size, uint64_t bytes);
 /* Passes on memory that was allocated on a stream. If the stream records, the graph holds the
  * memory; if that fails, drops the memory, returns NULL and sets the error. `storage` may be

@@ -30,9 +30,9 @@ _Static_assert(offsetof(tn_dlpack_versioned, tensor) == 32, "DLManagedTensorVers
 
 /* ---- out ---- */
 
-/* What is exported: the struct of DLPack, with copies of shape and strides behind it. The view of
- * the tensor cannot be exported itself, because tn_tensor_swap may change it while the consumer
- * reads it. */
+/* What is exported: the struct of DLPack, followed by copies of shape and strides. The view of the
+ * tensor cannot be exported itself, because tn_tensor_swap may change it while the consumer reads
+ * it. */
 struct exported {
     union {
         tn_dlpack plain;

@@ -148,7 +148,7 @@ tn_tensor *tn__scope_push(tn_tensor *tensor);
  * dimensions, without gaps and without overlap. */
 bool tn__tensor_is_dense(const tn_tensor *tensor);
 /* Returns TN_OK if the memory of the tensor may be written, and fails with TN_ERR_REFUSED if it was
- * handed over read-only (DLPack). For callers that run kernels in place. */
+ * imported as read-only (DLPack). For callers that run kernels in place. */
 tn_status tn__tensor_writable(const tn_tensor *tensor);
 /* Fails because `tensor`, an argument of the function `what`, is not a tensor. NULL: returns the
  * code of the earlier failure of this thread, or sets TN_ERR_RUNTIME if there was none. TN_NONE:

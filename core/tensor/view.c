@@ -98,7 +98,7 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
     if (tn_device_is_host(a->device)) {
-        /* Foreign memory may be anywhere, also inside the memory of another storage: compares
+        /* Foreign memory may be anywhere, even inside the memory of another storage: compares
          * addresses. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
@@ -233,7 +233,7 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
 
 /* ---- exchange ---- */
 
-/* Lets the pointers to shape and strides point into their own object again, after an exchange. */
+/* After an exchange, makes the pointers to shape and strides point into their own object again. */
 static void settle_dims(tn_tensor *tensor)
 {
     if (tensor->has_inline_dims) {
