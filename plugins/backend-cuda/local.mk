@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# With nvcc the kernels are compiled into the plugin. Without nvcc the plugin has no kernels, and its activation
-# fails with a message that says so, unless the user loads kernels from files.
+# With nvcc the kernels are compiled into the plugin. Without nvcc the plugin has no kernels, and its
+# activation fails with a message that says so, unless the user loads kernels from files.
 
 TN_PLUGINS += plugins/backend-cuda.la
 plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_functions.h %D%/cu_api.c \
@@ -18,7 +18,7 @@ TN_CUDA_KERNELS = %D%/activation.c %D%/arithmetic.c %D%/compare.c %D%/copy.c %D%
 plugins_backend_cuda_la_CPPFLAGS += -DTN_WITH_CUDA_KERNELS
 nodist_plugins_backend_cuda_la_SOURCES = $(TN_CUDA_KERNELS)
 CLEANFILES += $(TN_CUDA_KERNELS)
-# kernels.cu is compiled once per kernel text; the name of the resulting file is the name of the text.
+# kernels.cu is compiled once per kernel text. The resulting file has the name of the text.
 $(TN_CUDA_KERNELS): %D%/kernels.cu %D%/dialect.cuh $(TN_GPU_COMMON) $(TN_GPU_EACH)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && text=`basename $@ .c` && \
 	    $(TN_NVCC) "-DTN_TEXT=\"../$$text.cl\"" -o $@.fatbin $(srcdir)/%D%/kernels.cu && \

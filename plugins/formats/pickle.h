@@ -79,10 +79,10 @@ struct pickle {
     int64_t height, stack_room, memo_size, memoized, *marks, mark_count, mark_room;
 };
 
-/* pickle.c: reads one pickle up to its STOP opcode; pk->at is then the offset behind STOP. With
+/* pickle.c: reads one pickle up to its STOP opcode; pk->at is then the offset after STOP. With
  * `script`, objects of the classes of a TorchScript archive are read as their attributes. The
  * values live until pickle_free(); texts point into `bytes`, so the caller must keep `bytes` as
- * long. pickle_free() must be called, also after a failure. */
+ * long. pickle_free() must be called, even after a failure. */
 TN_HIDDEN tn_status pickle_read(struct pickle *pk, const char *path, const char *bytes, size_t size,
                                 bool script);
 TN_HIDDEN void pickle_free(struct pickle *pk);

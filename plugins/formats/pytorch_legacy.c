@@ -111,7 +111,7 @@ static tn_status list_storages(struct pytorch_file *file, const struct pickle *s
 }
 
 /* Reads the number of elements at *at, sets the place of the storage with this key, and moves *at
- * behind its bytes. The key must be listed with exactly one dtype. */
+ * to the byte after it. The key must be listed with exactly one dtype. */
 static tn_status place_storage(struct pytorch_file *file, const struct pickle_value *key,
                                uint64_t *at)
 {

@@ -174,7 +174,7 @@ static tn_status read_extra(const tn_source *source, const unsigned char *extra,
 }
 
 /* Reads one entry of the directory and moves *at to the next entry. The name must end with a NUL,
- * but the byte behind the name is still needed, so the name is moved one byte down. */
+ * but the byte after the name is still needed, so the name is moved one byte down. */
 static tn_status read_entry(const tn_source *source, char **at, const char *end,
                             struct zip_member *member)
 {

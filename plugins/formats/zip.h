@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * zip archives, the container of NumPy's npz files and of PyTorch's files. Reading finds members
- * through the directory; writing appends one member after the other. Supported is what NumPy and
- * PyTorch write: stored and deflated members, and zip64. Encryption and archives in several volumes
+ * through the directory; writing appends one member after the other. What NumPy and PyTorch write
+ * is supported: stored and deflated members, and zip64. Encryption and archives in several volumes
  * are not supported. */
 #ifndef TN_FORMATS_ZIP_H
 #define TN_FORMATS_ZIP_H

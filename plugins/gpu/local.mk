@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# The code that backend-opencl and backend-cuda share: the host side of the operators, which is compiled into each of
-# them, and the kernel texts. OpenCL compiles a text when it is first used; nvcc compiles all texts at build time.
+# The code that backend-opencl and backend-cuda share: the host side of the operators, which is
+# compiled into each of them, and the kernel texts. OpenCL compiles a text when it is first used;
+# nvcc compiles all texts at build time.
 
 TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/call.c %D%/compare.c \
 	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel_list.c %D%/loss.c %D%/matmul.c \
@@ -11,7 +12,8 @@ TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/c
 	%D%/kernels/copy.cl %D%/kernels/creation.cl %D%/kernels/index.cl %D%/kernels/loss.cl \
 	%D%/kernels/matmul.cl %D%/kernels/random.cl %D%/kernels/reduction.cl %D%/kernels/scan.cl \
 	%D%/kernels/softmax.cl %D%/kernels/sort.cl %D%/kernels/unary.cl
-# Files that every text needs. each_type.cl is for nvcc and the fake driver, which compile a text for all types.
+# Files that every text needs. each_type.cl is for nvcc and the fake driver of tests/fake-cuda, which
+# compile a text for all types.
 TN_GPU_COMMON = %D%/kernels/base/layout.cl %D%/kernels/base/common.cl %D%/kernels/base/types.cl
 TN_GPU_EACH = %D%/kernels/base/each_type.cl
 # Files that texts include.

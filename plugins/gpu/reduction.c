@@ -9,7 +9,7 @@
 #define FEW 64      /* up to this length one work item reduces an output */
 #define PIECE 16384 /* an output is not divided into pieces smaller than this */
 #define PIECES 256  /* most pieces of an output */
-#define ENOUGH 256  /* with so many outputs, one group per output keeps a device busy */
+#define ENOUGH 256  /* from this many outputs on, one group per output keeps a device busy */
 
 /* Adds a dimension to the plan. It is merged with the previous dimension if the strides allow it
  * and the previous one is not before dimension `first`. */

@@ -94,7 +94,7 @@ static tn_status depth_check(tn_module *self)
                    s->mode);
 }
 
-/* Multiplies the input by 0, or by 1 / (1 - p), which is what dropout makes of ones. */
+/* Multiplies the input by 0, or by 1 / (1 - p), which is the dropout of ones. */
 static tn_tensor *depth_forward(tn_module *self, tn_tensor *x)
 {
     const struct depth *s = tn_module_data(self);

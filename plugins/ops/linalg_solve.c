@@ -31,7 +31,7 @@ static tn_status linalg_cholesky_derive(tn_derive *d)
 
 /* ---- solve ----------------------------------------------------------------------------------- */
 
-/* Whether the right-hand side is a batch of vectors, in the rule of PyTorch. */
+/* Whether the right-hand side is a batch of vectors, by PyTorch's rule. */
 static bool is_vector(tn_ints a, tn_ints b)
 {
     bool same = b.count == a.count - 1;

@@ -229,8 +229,9 @@ static tn_tensor *with_replacement(tn_tensor *p, int64_t count)
                         tn_uniform(empty(p, TN_SHAPE(tn_tensor_size(p, 0), count), TN_F64), &all));
 }
 
-/* Category c is drawn after a wait of the exponential distribution with rate p[c]: the first to be
- * drawn is c with probability p[c] / sum p, and so on for those that are left. */
+/* The key of category c is p[c] / e[c], where e[c] is drawn from the exponential distribution with
+ * rate 1. The largest key is that of category c with probability p[c] / sum p; the same applies to
+ * the next largest among the remaining categories. */
 static tn_tensor *without_replacement(tn_tensor *p, int64_t count)
 {
     tn_tensor *keys = divide(p, waits(p, tn_tensor_shape(p), TN_F64)), *values, *order;

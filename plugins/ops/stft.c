@@ -16,7 +16,7 @@ static struct sizes sizes_of(int64_t n_fft, int64_t hop_length, int64_t win_leng
                            win_length == INT64_MIN ? n_fft : win_length };
 }
 
-/* Returns the value of a truth value that may be absent. */
+/* Returns the value of an optional bool. */
 static bool truth(tn_scalar scalar, bool otherwise)
 {
     return tn__scalar_given(scalar) ? tn_scalar_as_int(scalar) != 0 : otherwise;

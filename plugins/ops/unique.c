@@ -14,7 +14,7 @@ static tn_tensor *rows(tn_tensor *x, int64_t from, int64_t count)
     return tn_narrow(x, 0, from, count);
 }
 
-/* What a call returns beyond the values. */
+/* What a call returns besides the values. */
 struct asked {
     bool inverse, counts;
     int64_t dim;

@@ -86,7 +86,7 @@ static tn_status pack_all(struct panels *p)
 }
 
 /* Sets *at to the weight's elements in row-major order: the weight itself if it is contiguous,
- * otherwise a copy, which the caller gives back from *copy. */
+ * otherwise a copy, which the caller gives back with tn__scratch_give(*copy). */
 static tn_status plain_weight(const tn_view *weight, const char **at, void **copy)
 {
     int64_t strides[TN_MAX_DIMS], next = 1;

@@ -13,7 +13,7 @@
 enum {
     FEW =
         32, /* from this many channels on, copying windows costs little compared with the product */
-    LEAST = 8,      /* lines of results in all images, at least: fewer do not occupy the threads */
+    LEAST = 8,      /* minimum lines of results in all images; fewer do not occupy the threads */
     PIECES = 16,    /* pieces to aim for */
     NEAR = 1 << 16, /* approximate number of elements of the lines that a piece copies */
     BEHIND = 64     /* elements after the last line, because vectors may read beyond it */

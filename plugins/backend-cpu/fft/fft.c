@@ -15,7 +15,7 @@
 enum {
     GRAIN = 8192,           /* complex numbers */
     MOST_LANES = 16,        /* elements of the longest vector */
-    CACHE = 128 << 10,      /* single transforms are faster than columns of so many bytes */
+    CACHE = 128 << 10,      /* bytes of columns; with more, single transforms are faster */
     MOST_COLUMNS = 8 << 20, /* bytes of columns if the lines are not contiguous */
 };
 

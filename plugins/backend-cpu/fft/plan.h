@@ -67,8 +67,8 @@ struct tn__fft_plan {
 
 /* Returns whether n has no prime factor above TN__FFT_LARGEST_PRIME. */
 bool tn__fft_smooth(int64_t n);
-/* Returns the elements of all vectors that a single transform of n elements computes. n must be
- * smooth. */
+/* Returns the cost of a single transform of n elements: the number of elements in all vectors that
+ * it computes. n must be smooth. */
 int64_t tn__fft_split_cost(int64_t n, int64_t vector);
 /* Returns a plan, which the caller must give back. Plans are kept for later calls. Returns NULL and
  * sets the error when memory runs out. BLUESTEIN is chosen by itself in place of SINGLE. */

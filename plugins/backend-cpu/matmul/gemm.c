@@ -50,7 +50,7 @@ bool tn__gemm_crowded(const struct tn__gemm *g)
            g->a_step * (int64_t)tn__dtype_ct_size(g->ct) >= 512;
 }
 
-/* The GAP avoids that strips begin a power of two apart: such strips share the same few cache
+/* GAP prevents strips from beginning a power of two apart: such strips share the same few cache
  * lines, and writing one evicts the others. */
 int64_t tn__gemm_strip(enum tn__ct ct, int64_t k)
 {

@@ -228,9 +228,9 @@ static tn_status turned_part(void *user, int64_t begin, int64_t end)
 
 /* ---- the whole product ----------------------------------------------------------------------- */
 
-/* Returns whether the transposed product is possible and copies fewer elements. Counted are the
- * elements that are packed, the result that is transposed back, and a matrix whose rows, a multiple
- * of 1024 bytes apart, evict each other from the cache. */
+/* Returns whether the transposed product is possible and copies fewer elements. Counts the elements
+ * that are packed, those of the result that is transposed back, and those of a matrix whose rows, a
+ * multiple of 1024 bytes apart, evict each other from the cache. */
 static bool turns(const struct tn__product *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;

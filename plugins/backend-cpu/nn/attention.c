@@ -15,7 +15,7 @@
 
 enum {
     BLOCK = 128, /* queries and keys of a block */
-    FEW = 32,    /* queries of a block at least, if blocks are made smaller to have enough pieces */
+    FEW = 32,    /* minimum queries of a block, if blocks are made smaller to have enough pieces */
     WHOLE = 192, /* up to this many keys are one block */
     GAP = 16, /* numbers between rows of scores, so that rows do not evict each other from cache */
     PIECES = 16,             /* pieces to aim for */

@@ -8,7 +8,7 @@
 #include "op/copy.h"
 #include "op/index_span.h"
 
-enum { GRAIN = 16384 }; /* elements for one thread, at least */
+enum { GRAIN = 16384 }; /* minimum number of elements for one thread */
 
 #define PRODUCT(a, b) ((a) * (b))
 #define IS_NAN(a) ((a) != (a))

@@ -25,8 +25,8 @@ union numbers {
     int64_t i[TN__CHUNK];
 };
 
-/* What the elements before have come to, for each line that is computed: the extreme (of LOG_SUM
- * the largest element), its index, and for LOG_SUM the sum of e^(x - largest). */
+/* The result of the preceding elements of each line that is computed: the extreme (of LOG_SUM the
+ * largest element), its index, and for LOG_SUM the sum of e^(x - largest). */
 struct state {
     union numbers best;
     double sum[TN__SCAN_SIDE];

@@ -7,7 +7,7 @@
 #include "base/kernel.h"
 #include "base/span.h"
 
-enum { GRAIN = 1024 }; /* values for one thread, at least */
+enum { GRAIN = 1024 }; /* minimum number of values for one thread */
 
 #define SEARCH_PARAMETERS                                                                          \
     int64_t n, const char *row, int64_t sr, int64_t step, int64_t size, const char *sorter,        \
