@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads what the public headers declare besides functions: enums, structs, types, callbacks and
-# constants, with the comment of each. No compiler: the headers keep to a few forms, and a form that
-# is not known here ends the run. generate.pl loads this file and writes the result to api.json.
+# constants, with the comment of each. This is not a C parser: the headers use only a few forms, and
+# any other form is an error. generate.pl loads this file and writes the result to api.json.
 
 package Declarations;
 use strict;
@@ -42,7 +42,7 @@ sub squeeze
     return $text;
 }
 
-# Words of a comment without tags and stars.
+# Returns the text of a comment without its tags and stars.
 sub words_of
 {
     my ($number) = @_;
@@ -53,7 +53,7 @@ sub words_of
     return squeeze($text);
 }
 
-# The result and the parameters of a pointer to a function; undef for other types.
+# Returns the result and the parameters of a pointer to a function; undef for other types.
 sub signature
 {
     my ($text) = @_;
@@ -61,7 +61,7 @@ sub signature
     return { result => $result, parameters => [ map { member($_, '') } parameters($list) ] };
 }
 
-# "const tn_view *const *in", "int64_t shape[TN_MAX_DIMS]": name, type, length.
+# Splits "const tn_view *const *in" or "int64_t shape[TN_MAX_DIMS]" into name, type and length.
 sub member
 {
     my ($text, $help) = @_;
@@ -77,7 +77,7 @@ sub member
 
 # ---- bodies of enums and structs -----------------------------------------------------------------
 
-# What an integer expression of constants is worth; undef if it is something else.
+# Returns the value of an expression of integer constants; undef if the text is something else.
 sub evaluate
 {
     my ($text) = @_;
@@ -89,7 +89,7 @@ sub evaluate
     return defined $number ? "$number" : undef;
 }
 
-# The comment that a line ends with belongs to what is before it, any other to what follows.
+# A comment at the end of a line belongs to the code before it, any other comment to the code after.
 sub each_piece
 {
     my ($body, $ends, $take) = @_;
@@ -158,7 +158,7 @@ sub struct_members
 
 # ---- a header ------------------------------------------------------------------------------------
 
-# Removes directives and the half of each header that only C++ sees; returns the macros.
+# Removes directives and the parts of a header that are only for C++; returns the macros.
 sub preprocess
 {
     my ($text) = @_;
@@ -171,7 +171,7 @@ sub preprocess
             push @skip, $rest eq '__cplusplus' if $word =~ /^if/;
             $skip[-1] = !$skip[-1] && $skip[-2] // 0 if $word eq 'else' && @skip;
             pop @skip if $word eq 'endif';
-            # One inside of a condition, other than the guard of the header, is a setting.
+            # A macro inside of a condition, other than the include guard, is a setting: left out.
             push @macros, $rest if $word eq 'define' && @skip == 1;
             push @kept, '';
         } else {
@@ -203,7 +203,7 @@ sub constants
     return \@constants;
 }
 
-# What the names of an enum have in common: "TN_LOG_".
+# Returns the common prefix of the names of an enum, such as "TN_LOG_".
 sub prefix_of
 {
     my ($first, @more) = map { $_->{name} } @{ $_[0] };
@@ -271,7 +271,7 @@ sub header
     return \%found;
 }
 
-# Lengths of arrays in numbers, and opaque objects, which are known when all headers were read.
+# Computes the lengths of arrays and finds opaque objects, after all headers have been read.
 sub finish
 {
     my (@headers) = @_;
@@ -293,7 +293,7 @@ sub finish
     }
 }
 
-# Whether a type is a pointer to a struct with members: written or read, rather than an object.
+# Returns whether a type is a pointer to a struct whose members are public, not to an opaque object.
 sub is_struct { return exists $struct{ $_[0] } }
 
 1;

@@ -1,19 +1,20 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 #
-# Reads the public headers and writes what follows from them, so that a function is declared in one place:
+# Generates these files from the public headers, so that each function is declared only once:
 #
-#   B/sdk/include/tenon/host.h      what a plugin compiles: the tables, and the same names as inline calls
-#   B/core/library/host_tables.c     what the core hands over: plain tables, and checking ones (TENON_CHECK=1)
-#   B/core/libtenon.sym             what libtenon exports
-#   B/docs/reference/api.md         every function with its comment and tags
-#   B/sdk/api.json                  the same, enums, structs, callbacks and constants, for bindings
+#   B/sdk/include/tenon/host.h     for plugins: the function tables, and inline calls through them
+#   B/core/library/host_tables.c   for the core: the tables, plain and checking (TENON_CHECK=1)
+#   B/core/libtenon.sym            the symbols that libtenon exports
+#   B/docs/reference/api.md        every function with its comment and tags
+#   B/sdk/api.json                 functions, enums, structs, callbacks and constants, for bindings
 #
 #   perl generate.pl --srcdir S --outdir B
 #
-# A header takes part when it has a line `tenon-interface: ID REVISION`. A prototype begins a line with TN_API or
-# TN_PROGRAM and ends with `;`. The comment above it, with no empty line between, is its contract; several
-# prototypes may share one. base.h lists the tags. What breaks these rules ends the run with file and line.
+# Only headers with a line `tenon-interface: ID REVISION` are read. A prototype begins a line with
+# TN_API or TN_PROGRAM and ends with `;`. The comment above it, with no empty line between, is its
+# contract; several prototypes may share one. base.h lists the tags. If a header breaks these rules,
+# the run fails with file and line.
 
 use strict;
 use warnings;
@@ -33,7 +34,7 @@ my %thread    = map { $_ => 1 } qw(stream main callback); # without one: any thr
 my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
 my %names     = map { $_ => 1 } qw(null-ok inout taken); # with names of parameters
 
-# Objects that an expression hands on: these may be NULL where a function says [null-through].
+# The types of objects that may be NULL in a function with the tag [null-through].
 my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state|tn_graph|tn_node|tn_comm)\s*\*\s*$/;
 
 my $bad = 0;
@@ -43,9 +44,9 @@ sub complain {
     $bad = 1;
 }
 
-# ---- reading -------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
-# Types that are pointers to functions.
+# The names of types that are pointers to functions.
 my %callback;
 for my $path (glob "$srcdir/sdk/include/tenon/*.h") {
     open my $in, '<', $path or die "$path: $!\n";
@@ -53,7 +54,7 @@ for my $path (glob "$srcdir/sdk/include/tenon/*.h") {
     $callback{$1} = 1 while $text =~ /^typedef\s[\w\s*]*?\(\*(tn_\w+)\)\(/mg;
 }
 
-# "const tn_view *const *in" into its type and its name; a pointer to a function is one, too.
+# Splits "const tn_view *const *in" into type and name; also splits a pointer to a function.
 sub parameter {
     my ($text) = @_;
     $text =~ s/^\s+|\s+$//g;
@@ -68,7 +69,7 @@ sub parameter {
     return { text => $text, name => $name, type => $type . $array, pointer => $pointer ? 1 : 0 };
 }
 
-# The words of a comment, one paragraph, and its tags.
+# Returns the text of a comment as one paragraph, and its tags.
 sub contract {
     my ($file, $line, $comment) = @_;
     my %tags = (null_ok => [], inout => [], taken => [], array => {});
@@ -165,10 +166,10 @@ sub read_header {
             push @functions, $f;
         }
     }
-    # A macro of the name of a function, which converts arguments.
+    # A macro with the name of a function, which converts its arguments.
     my %macro = map { /^#define (tn_\w+)\(/ ? ($1 => 1) : () } @lines;
     $_->{macro} = $macro{ $_->{name} } for @functions;
-    # A name in a tag of a shared comment has to fit one of the functions that share it.
+    # A name in a tag of a shared comment must be a parameter of at least one of its functions.
     my %said;
     for my $f (@functions) {
         for my $tag (sort keys %names) {
@@ -187,7 +188,7 @@ sub read_header {
     for my $s (sort { $a->{f}{line} <=> $b->{f}{line} } values %said) {
         complain($shown, $s->{f}{line}, "$s->{f}{name}: [$s->{tag}: $s->{name}] names no parameter") unless $s->{found};
     }
-    # A function that is newer than one after it would move that one's place in the table.
+    # A newer function before an older one would change the older one's place in the table.
     my $newest = 0;
     for my $f (@functions) {
         my $since = since($f);
@@ -206,7 +207,7 @@ sub read_header {
     return { id => $id->[0], revision => $id->[1], short => $short, header => $shown, functions => \@functions };
 }
 
-# In the order of dependence, which is the order of <tenon/plugin.h>.
+# The headers in the order in which <tenon/plugin.h> includes them.
 my @order = qw(base value tensor op grad module container lazy state train graph comm runtime);
 my %place = map { $order[$_] => $_ } 0 .. $#order;
 my @interfaces;
@@ -227,7 +228,7 @@ for my $f (map { @{ $_->{functions} } } @interfaces) {
 }
 exit 1 if $bad;
 
-# ---- writing -------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 sub write_file {
     my ($name, $text) = @_;
@@ -239,10 +240,10 @@ sub write_file {
     rename "$path.tmp", $path or die "$path: $!\n";
 }
 
-# The ABI minor that added a function; 0: the first.
+# Returns the ABI minor version that added a function; 0: the first version.
 sub since { return $_[0]{tags}{since} // 0 }
 
-# The size of a table that a plugin for TN_TARGET needs: that of the functions which are not newer.
+# Returns the table size that a plugin for TN_TARGET needs: without the functions that are newer.
 sub needed_size {
     my ($interface) = @_;
     my @functions = in_table($interface);
@@ -407,9 +408,9 @@ END
     return $text;
 }
 
-# ---- the core's side -----------------------------------------------------------------------------------
+# ---- the core's side -----------------------------------------------------------------------------
 
-# What a refused call gives back.
+# Returns what a refused call returns.
 sub nothing_of {
     my ($type) = @_;
     return undef if $type eq 'void';
@@ -444,7 +445,7 @@ sub checks_of {
                 push @checks, ($p->{type} =~ $through ? 'tn__check_object' : 'tn__check_given') . "($name != NULL, " . $who->($name);
             }
             push @checks, "tn__check_tensor($name, " . $who->($name) if $p->{type} =~ /^(?:const )?tn_tensor \*$/;
-            # A list of tensors; one that may be NULL has the length of its sibling before it.
+            # A list of tensors. A list that may be NULL has the length of the list before it.
             if ($p->{type} eq 'tn_tensor *const *') {
                 my ($next) = grep { $_->{type} eq 'int64_t' } @parameters[ $i + 1 .. $#parameters ];
                 $length //= $next->{name} if $next;
@@ -511,7 +512,7 @@ END
     return $text;
 }
 
-# ---- for readers ---------------------------------------------------------------------------------------
+# ---- for readers ---------------------------------------------------------------------------------
 
 sub shown {
     my ($f) = @_;

@@ -10,8 +10,8 @@ use JSON::PP ();
 
 sub truth { return $_[0] ? JSON::PP::true : JSON::PP::false }
 
-# What C says, as far as the tags do not: a pointer to const is read; an object (a struct whose
-# members are not public) is passed on; what else is pointed to is written.
+# Returns the direction of a parameter that has no tag: a pointer to const is read, a pointer to an
+# opaque object (a struct whose members are not public) is passed on, any other pointer is written.
 sub direction
 {
     my ($p, $tags, $inside) = @_;
@@ -30,7 +30,7 @@ sub direction
 my %number;     # types that are numbers under another name
 sub is_object { return !Declarations::is_struct($_[0]) && !$number{ $_[0] } }
 
-# How many elements an argument has: a parameter, a member of one, or a number.
+# Returns the number of elements of an argument: a parameter, a member of a parameter, or a number.
 sub length_of
 {
     my ($p, $tags, @all) = @_;

@@ -17,7 +17,7 @@ enum { EVERY = 600, SAMPLES = 240, LONGEST = 1 << 22 };
 typedef struct image {
     unsigned char *at;
     size_t size, room;
-    size_t limit; /* after so many bytes, writing fails */
+    size_t limit; /* writing fails after this many bytes */
 } image;
 
 static tn_status image_read(void *user, uint64_t offset, void *to, size_t bytes)

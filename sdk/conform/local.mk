@@ -49,7 +49,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/failing_memory.c \
 	sdk/conform/value_compare.c
 
-# The cases, made with PyTorch. tests/oracle compares Tenon with PyTorch's results; tenon check compares devices with the reference.
+# The cases, made with PyTorch. tests/oracle compares Tenon with PyTorch's results; tenon check
+# compares devices with the reference.
 conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \

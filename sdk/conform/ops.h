@@ -50,7 +50,8 @@ typedef struct subject {
     size_t plain_size[OPERANDS];
 } subject;
 
-/* One call: inputs, the whole memory behind each input, outputs, and the status. */
+/* One call: inputs, outputs and the status. whole[i] is a tensor over all memory of input i, gaps
+ * included. */
 typedef struct attempt {
     tn_tensor *in[OPERANDS], *whole[OPERANDS], *out[OPERANDS];
     tn_status status;
@@ -67,10 +68,10 @@ typedef struct where_from {
 /* The words for each conform_layout in messages. */
 extern const char *const conform_layout_names[];
 
-/* Creates the inputs of a case on a device, in a->in and a->whole: inputs of dtype `from` are
- * rounded to `dtype`, other inputs keep their dtype. With `wide`, floats are then converted to
- * float64 and complex64 to complex128; with `grad`, inputs of which the case requires a gradient
- * get requires_grad. */
+/* Creates the inputs of a case on a device, and stores them in a->in and their memory in a->whole.
+ * Inputs of dtype `from` are rounded to `dtype`; other inputs keep their dtype. With `wide`, floats
+ * are then converted to float64 and complex64 to complex128. With `grad`, requires_grad is set for
+ * the inputs whose gradient the case checks. */
 tn_status conform_inputs(const conform_case *one, tn_dtype from, tn_dtype dtype, bool wide,
                          const tn_device *device, conform_layout layout, bool grad, attempt *a);
 /* Returns the number of results of a call. The results of an operator without outputs are the

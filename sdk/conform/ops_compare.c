@@ -257,9 +257,9 @@ typedef struct side {
 } side;
 
 enum { FEWEST = 4 };
-/* For so many seconds threads call an operator again and again, so that their calls overlap. Long
- * cases, of which there are few, run for longer: calls then overlap even when the threads share one
- * processor, which switches between them only every few milliseconds. */
+/* The number of seconds for which threads call an operator again and again, so that their calls
+ * overlap. Long cases, of which there are few, run for longer: calls then overlap even when the
+ * threads share one processor, which switches between them only every few milliseconds. */
 static const double meeting = 0.004, long_meeting = 0.1;
 
 static double now(void)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory fails in so many cases of each dtype, at about so many allocations of each case. */
+/* The number of cases of each dtype in which memory fails, and about how many allocations of each
+ * case fail. */
 enum { CASES = 2, PLACES = 24 };
 
 /* A forward or backward pass that is repeated while memory fails. */

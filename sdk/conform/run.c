@@ -33,7 +33,7 @@ typedef struct running {
     buffer outcome, prints;
     const char *name;
     int64_t index;
-    bool late, left; /* the test took too long; the process left another process behind */
+    bool late, left; /* the test took too long; a process that it started still runs */
 } running;
 
 static double now(void)

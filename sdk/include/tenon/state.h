@@ -86,8 +86,8 @@ TN_API tn_state *tn_module_state(tn_module *module);
  * has already added stay. `flags`: 0 or TN_STATE_KEEP_VARS. */
 TN_API tn_status tn_module_state_into(tn_module *module, tn_state *state, const char *prefix,
                                       uint32_t flags);
-/* Adds the parameters and persistent buffers of this module alone, as it is done for a layer
- * without `save_state`. To be called by the `save_state` of a layer. */
+/* Adds the parameters and persistent buffers of this module alone, as for a layer without
+ * `save_state`. To be called by the `save_state` of a layer. */
 TN_API tn_status tn_module_save_own(tn_module *module, tn_state *state, const char *prefix,
                                     uint32_t flags);
 
@@ -171,9 +171,8 @@ typedef struct tn_loading {
     void *host; /* for the core */
 } tn_loading;
 
-/* Loads the parameters and persistent buffers of this module alone, under their own names, as it is
- * done for a layer without `load_state`. To be called by the `load_state` of a layer.
- * [inout: loading] */
+/* Loads the parameters and persistent buffers of this module alone, under their own names, as for a
+ * layer without `load_state`. To be called by the `load_state` of a layer. [inout: loading] */
 TN_API tn_status tn_module_load_own(tn_module *module, tn_loading *loading);
 
 /* tn_module_extra_state adds the extra state of this module alone to `out`, as one value;
@@ -275,10 +274,10 @@ TN_API tn_module *tn_module_from_file(const char *path);
 
 /* For `load` of a format: opens another file that the present file names, and returns `bytes` bytes
  * of it from `offset` on (UINT64_MAX: to its end). `name` is relative to the folder of the present
- * file, with `/` between folders. Refused are absolute names, empty parts, `.`, `..`, `\\`,
- * symbolic links in the path, files that are not regular files, and ranges beyond the end of the
- * file; the function then returns NULL and records a failure. The other file is mapped if `source`
- * is, and valid as long as `source`. [callback] [borrowed] */
+ * file, with `/` between folders. Returns NULL and records a failure for absolute names, empty
+ * parts, `.`, `..`, `\\`, symbolic links in the path, files that are not regular files, and ranges
+ * beyond the end of the file. The other file is mapped if `source` is, and valid as long as
+ * `source`. [callback] [borrowed] */
 TN_API const struct tn_source *tn_source_sibling(const struct tn_source *source, const char *name,
                                                  uint64_t offset, uint64_t bytes);
 /* For `save` of a format: creates another file in the folder of the file that is being written.
