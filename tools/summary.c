@@ -587,10 +587,10 @@ const command summary_command = {
     "parameters and multiply-adds; then totals, and the memory of parameters, buffers, input and "
     "the results of all layers (which training keeps). Without --input, prints the tree with the "
     "parameters and calls nothing. If it cannot be called, because no plugin provides one of its "
-    "types, it prints the parameters and the reason; the exit status is 1.\n\nCounted are "
-    "multiply-adds of products: linear, matmul, convolutions and attention, "
-    "alone or inside recurrent layers, bilinear and einsum. Operators that ran and are not counted "
-    "are listed at the end.",
+    "types, it prints the parameters and the reason; the exit status is 1.\n\nOnly the "
+    "multiply-adds of products are counted: linear, matmul, convolutions and attention, alone or "
+    "inside recurrent layers, bilinear and einsum. Operators that ran and are not counted are "
+    "listed at the end.",
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };
