@@ -127,7 +127,7 @@ static int run(int count, char **given, bool only_help)
 
         if (given[i][0] != '-') {
             if (chosen.file != NULL)
-                return usage("expected one plugin, got also ", given[i]);
+                return usage("expected one plugin; also got ", given[i]);
             chosen.file = given[i++];
             continue;
         }

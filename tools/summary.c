@@ -555,7 +555,7 @@ static int run(int count, char **given, bool only_help)
         if ((input || dtype) && i + 1 == count)
             return usage("a value is missing after ", given[i]);
         if (input && wanted.input_count == INPUTS)
-            return usage("too many inputs; expected at most 8, got also ", given[i + 1]);
+            return usage("too many inputs; expected at most 8; also got ", given[i + 1]);
         if (input)
             wanted.inputs[wanted.input_count++] = given[++i];
         else if (dtype && tn_dtype_parse(given[i + 1], &wanted.dtype) != TN_OK)
@@ -569,7 +569,7 @@ static int run(int count, char **given, bool only_help)
         else if (given[i][0] == '-')
             return usage("unknown option ", given[i]);
         else if (wanted.spec != NULL)
-            return usage("one argument too many: ", given[i]);
+            return usage("too many arguments: ", given[i]);
         else
             wanted.spec = given[i];
     }

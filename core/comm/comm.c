@@ -31,10 +31,11 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
     size_t size = head->size < sizeof *to ? head->size : sizeof *to;
 
     if (head->kind != TN_KIND_tn_comm_args)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_comm_new: args: got a struct of kind %u, no tn_comm_args; initialize it "
-                       "with TN_HEAD(tn_comm_args)",
-                       head->kind);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "tn_comm_new: args: not a tn_comm_args, got a struct of kind %u; initialize it "
+            "with TN_HEAD(tn_comm_args)",
+            head->kind);
     if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
         head->reserved != 0 || head->destroy != NULL)
         return tn_fail(TN_ERR_VERSION,

@@ -283,8 +283,8 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
         return tn_error_last_code();
     if (made->layer != module->layer)
         status = tn_fail(TN_ERR_VALUE,
-                         "%s: option %q: another layer has this name now; expected that of the "
-                         "module",
+                         "%s: option %q: another layer is registered under this name now; expected "
+                         "the layer of the module",
                          module->type, name);
     else if (tn__option_buffer(module, row) != NULL)
         status = tn_module_set(module, name, tn_module_get(made, name));

@@ -33,7 +33,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
             continue;
         return tn_fail(
             TN_ERR_RUNTIME,
-            "%s: unsupported operation: %s and the written-to tensor share memory in part; "
+            "%s: unsupported operation: %s and the written-to tensor partly share memory; "
             "tn_copy(%s) first",
             op->def.name, tn__operand(op, i)->name, tn__operand(op, i)->name);
     }

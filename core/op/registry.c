@@ -326,7 +326,7 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
 
     if (kernel->op == NULL || kernel->device == NULL || kernel->run == NULL || kernel->dtypes == 0)
         return tn_fail(TN_ERR_VALUE,
-                       "kernel %s (%s): op, device, dtypes or run: it is missing; "
+                       "kernel %s (%s): op, device, dtypes or run: missing; "
                        "expected all",
                        kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
     entry = tn_calloc(1, sizeof *entry);

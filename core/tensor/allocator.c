@@ -332,7 +332,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
         return tn__capture_made(stream, tn__guard_get(allocator, stream, bytes));
     mark = tn_error_mark();
     if (bytes > (uint64_t)INT64_MAX / 2) {
-        tn_fail(TN_ERR_MEMORY, "no device has that much");
+        tn_fail(TN_ERR_MEMORY, "no device has that much memory");
         tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }

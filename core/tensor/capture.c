@@ -193,12 +193,12 @@ static tn_status can_begin(tn_stream *stream)
     device = stream->device;
     if (tn__backend(device)->capture_begin == NULL || stream->handle == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_stream_capture_begin: device %s does not record its work "
+                       "tn_stream_capture_begin: device %s cannot record work "
                        "(its backend has no capture_begin); run the work directly",
                        device->name);
     if (stream == device->stream)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_stream_capture_begin: the default stream of %s does not record, because "
+                       "tn_stream_capture_begin: the default stream of %s cannot record, because "
                        "other work uses it; expected a stream of tn_stream_new",
                        device->name);
     if (recording_here() != NULL || tn__capture_of(stream) != NULL)

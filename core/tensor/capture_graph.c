@@ -118,8 +118,9 @@ tn_status tn_device_graph_launch(tn_device_graph *graph, tn_stream *stream)
         return tn_fail(TN_ERR_VALUE,
                        "tn_device_graph_launch: stream: wrong device, got %s; expected %s",
                        stream->device->name, graph->device->name);
-    status = tn__capture_refuse(stream, "tn_device_graph_launch",
-                                "graphs do not contain graphs; launch the graph after the capture");
+    status = tn__capture_refuse(
+        stream, "tn_device_graph_launch",
+        "a graph cannot contain another graph; launch the graph after the capture");
     if (status != TN_OK || graph->handle == NULL)
         return status;
     pthread_mutex_lock(&graph->lock);

@@ -47,9 +47,10 @@ tn_status tn__device_info(const tn_device *device, tn_device_info *out)
                        "%s: alignment: wrong, got %lld; expected a power of two up to 2^20",
                        device->name, (long long)out->alignment);
     if (status == TN_OK && (out->priority_highest > 0 || out->priority_lowest < 0))
-        return tn_fail(TN_ERR_DEVICE,
-                       "%s: priorities: wrong range, got %d to %d; expected one with 0 in it",
-                       device->name, (int)out->priority_highest, (int)out->priority_lowest);
+        return tn_fail(
+            TN_ERR_DEVICE,
+            "%s: priorities: wrong range, got %d to %d; expected a range that contains 0",
+            device->name, (int)out->priority_highest, (int)out->priority_lowest);
     return status;
 }
 

@@ -121,7 +121,7 @@ static tn_status stream_args(const tn_device *device, const tn_stream_args *aske
                        tn_version(), args->reserved);
     if (args->external != NULL && tn__backend(device)->native_stream == NULL)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_stream_new: external: device %s takes no streams of the program",
+                       "tn_stream_new: external: device %s does not accept streams of the program",
                        device->name);
     status = tn__device_info(device, &info);
     if (status == TN_OK &&
@@ -491,7 +491,7 @@ bool tn_event_done(tn_event *event)
     device = event->device;
     if (event->handle == NULL)
         return true;
-    if (tn__capture_refuse(event->stream, "tn_event_done", "it asks the device") != TN_OK ||
+    if (tn__capture_refuse(event->stream, "tn_event_done", "it queries the device") != TN_OK ||
         tn__device_usable(device) != TN_OK ||
         tn__device_result(device,
                           tn__backend(device)->event_query(device->handle, event->handle, &done),

@@ -228,7 +228,7 @@ tn_status tn__tensor_writable(const tn_tensor *tensor)
     if (tn__likely((tensor->storage->flags & TN__STORAGE_READ_ONLY) == 0))
         return TN_OK;
     return tn_fail(TN_ERR_REFUSED,
-                   "tensor: its memory was handed over read-only (DLPack); copy it first");
+                   "tensor: its memory was imported as read-only (DLPack); copy it first");
 }
 
 /* ---- exchange ---- */
@@ -251,7 +251,7 @@ static bool may_swap(const tn_tensor *to, const tn_tensor *from)
         return true;
     tn_fail(TN_ERR_RUNTIME,
             "tn_tensor_swap: wrong dtype for a tensor that requires gradients, got %s; expected a "
-            "floating-point or complex dtype; or set requires_grad to false before",
+            "floating-point or complex dtype; or set requires_grad to false first",
             tn_dtype_name((tn_dtype)from->dtype));
     return false;
 }

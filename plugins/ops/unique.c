@@ -245,8 +245,8 @@ static tn_status bincount_decompose(const tn_decompose *call)
                            (long long)tn_scalar_as_int(least));
         if (tn_scalar_as_int(most) == INT64_MAX)
             return tn_fail(TN_ERR_MEMORY,
-                           "bincount: x: too large, got %lld; the result has one "
-                           "element more",
+                           "bincount: x: too large, got %lld; the result would need "
+                           "one more element",
                            (long long)INT64_MAX);
         size = tn_scalar_as_int(most) >= size ? tn_scalar_as_int(most) + 1 : size;
     }

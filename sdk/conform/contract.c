@@ -119,7 +119,7 @@ static void starts_no_thread(conform *c)
     if (count < 0)
         conform_skip(c, "/proc/self/task is not available to count threads");
     else if (count > 1)
-        conform_fail(c, "loading: started %d threads; they may come with the first kernel",
+        conform_fail(c, "loading: started %d threads; expected none before the first kernel",
                      count - 1);
 }
 

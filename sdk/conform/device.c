@@ -341,7 +341,7 @@ static void has_properties(conform *c)
             conform_fail(c, "properties: name: wrong, got %.60s; expected a to z, 0 to 9 and _",
                          name);
         else if (tn_pack_find(pack, name) != i)
-            conform_fail(c, "properties: %s: is there twice", name);
+            conform_fail(c, "properties: %s: occurs twice; expected once", name);
     }
     tn_pack_drop(pack);
     tn_error_clear();

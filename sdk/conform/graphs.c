@@ -367,8 +367,8 @@ static bool holds(conform *c, tn_tensor *tensor, const void *bytes, size_t size,
     c->checks++;
     free(now);
     return well ||
-           conform_fail(c, "%s of %s in a group of one process: other values than those sent", what,
-                        tn_dtype_name(tn_tensor_dtype(tensor)));
+           conform_fail(c, "%s of %s in a group of one process: values differ from those sent",
+                        what, tn_dtype_name(tn_tensor_dtype(tensor)));
 }
 
 /* Reports a failed exchange; returns whether it succeeded. */

@@ -140,7 +140,7 @@ static bool same_parameters(const conform_rule *r, const trainer *a, const train
 {
     for (int i = 0; i < PARAMETERS; i++, r->c->checks++)
         if (!same_bits(a->parameter[i], b->parameter[i]))
-            return conform_rule_fail(r, "%s: parameter %d: other values", what, i);
+            return conform_rule_fail(r, "%s: parameter %d: values differ", what, i);
     return true;
 }
 
@@ -238,7 +238,7 @@ static bool steps_what_it_should(const conform_rule *r, tn_dtype dtype, const tn
 
         changed = changed || !same;
         if (i == WITHOUT_GRADIENT && !same)
-            well = conform_rule_fail(r, "parameter %d: changed, and it has no gradient", i);
+            well = conform_rule_fail(r, "parameter %d: changed, although it has no gradient", i);
         else if (tn_optimizer_parameter(t.optimizer, i) != p || !tn_tensor_is_leaf(p) ||
                  !tn_tensor_requires_grad(p) || tn_tensor_dtype(p) != dtype)
             well = conform_rule_fail(

@@ -318,7 +318,7 @@ START_TEST(length_depth_and_number_of_values_are_bounded)
     text[500401] = '"';
     memset(text + 500402, ')', 200);
     text[500602] = 0;
-    refused(text, "spec: too many long calls inside each other");
+    refused(text, "spec: too many long nested calls");
     memcpy(text, "f([", 3);
     for (int i = 0; i < 70000; i++)
         memcpy(text + 3 + 2 * i, "1,", 2);

@@ -48,13 +48,13 @@ rule=optimizers/Descent
 passes wrong_rule right RIGHT $rule
 finds wrong_rule hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
 finds wrong_rule shares SHARES $rule \
-    "with another optimizer of its type in the process: parameter 0: other values"
-finds wrong_rule touches TOUCHES $rule "parameter 1: changed, and it has no gradient"
+    "with another optimizer of its type in the process: parameter 0: values differ"
+finds wrong_rule touches TOUCHES $rule "parameter 1: changed, although it has no gradient"
 finds wrong_rule nothing NOTHING $rule "a step changed no parameter"
 finds wrong_rule writes WRITES $rule "gradient of parameter 0: changed"
 finds wrong_rule coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
 finds wrong_rule deaf DEAF $rule \
-    "an optimizer built from its spec, after two steps: parameter 0: other values"
+    "an optimizer built from its spec, after two steps: parameter 0: values differ"
 finds wrong_rule forgets FORGETS $rule "its spec Descent("
 finds wrong_rule opens OPENS $rule "Descent left a scope open"
 finds wrong_rule modes MODES $rule "Descent left a gradient mode on"

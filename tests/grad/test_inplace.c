@@ -210,7 +210,7 @@ START_TEST(what_cannot_be_right_is_refused)
            "more than one element of the written-to tensor refers to a single memory location");
     tn_tensor *row = VEC(1, 2, 3, 4);
     ck_assert_ptr_null(tn_add_(tn_narrow(row, 0, 0, 3), tn_narrow(row, 0, 1, 3), NULL));
-    FAILED(TN_ERR_RUNTIME, "share memory in part");
+    FAILED(TN_ERR_RUNTIME, "partly share memory");
     ck_assert_ptr_eq(tn_add_(row, row, NULL), row);
     HAS(row, 2, 4, 6, 8);
     ck_assert_ptr_null(tn_add_(VEC(1, 2), tn_tensor_full(TN_SHAPE(2, 2), 1, TN_F32, NULL), NULL));

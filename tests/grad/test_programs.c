@@ -44,7 +44,7 @@ static int64_t programs_done, seconds_done, changes_done, changes_refused, backw
 /* What the library may refuse in such a program: each row is a limit that an error text names. */
 static const char *const known[] = {
     "more than one element of the written-to tensor refers to a single",
-    "share memory in part",
+    "partly share memory",
     "may contain one element twice",
     "modified by an inplace operation",
     "is not compatible with input tensor's size",

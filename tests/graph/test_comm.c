@@ -284,7 +284,7 @@ START_TEST(wrong_groups_are_refused)
     expect_failure(TN_ERR_VERSION, "args: not known to Tenon");
     args.head.kind = TN_KIND_tn_call;
     ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
-    expect_failure(TN_ERR_VALUE, "no tn_comm_args");
+    expect_failure(TN_ERR_VALUE, "not a tn_comm_args");
     ck_assert_int_eq(opened, 0);
 }
 END_TEST

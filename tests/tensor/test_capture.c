@@ -323,12 +323,12 @@ START_TEST(only_a_stream_of_a_device_that_records_can)
     tn_stream *plain = tn_stream_new(device("cpu"), NULL);
 
     ck_assert_int_eq(tn_stream_capture_begin(plain), TN_ERR_NOT_IMPLEMENTED);
-    said("device cpu:0 does not record its work");
+    said("device cpu:0 cannot record work");
     ck_assert_int_eq(tn_stream_capture_begin(NULL), TN_ERR_VALUE);
     tn_error_clear();
     tn_stream_end();
     ck_assert_int_eq(tn_stream_capture_begin(tn_stream_current(device("vault"))), TN_ERR_VALUE);
-    said("the default stream of vault:0 does not record");
+    said("the default stream of vault:0 cannot record");
     ok(tn_stream_begin(stream));
     ck_assert_ptr_null(tn_stream_capture_end(stream));
     said("the stream does not record");
@@ -366,7 +366,7 @@ START_TEST(launches_of_a_graph_follow_each_other_on_any_stream)
     said("wrong device, got vault:1; expected vault:0");
     ok(tn_stream_capture_begin(stream));
     ck_assert_int_eq(tn_device_graph_launch(graph, stream), TN_ERR_RUNTIME);
-    said("graphs do not contain graphs");
+    said("a graph cannot contain another graph");
     none = tn_stream_capture_end(stream);
     ck_assert_ptr_null(none);
     tn_error_clear();

@@ -87,7 +87,7 @@ START_TEST(a_stream_of_the_program_is_used_and_not_dropped)
     ck_assert_ptr_null(tn_stream_native(tn_stream_current(device("cpu"))));
     ck_assert(!tn_failed());
     ck_assert_ptr_null(tn_stream_new(device("brick"), &args));
-    said("device brick:0 takes no streams of the program");
+    said("device brick:0 does not accept streams of the program");
     ck_assert_ptr_null(tn_stream_native(NULL));
     said("stream: it is NULL");
     room_close();
