@@ -31,7 +31,7 @@ static tn_tensor *seed(tn_tensor *root, tn_tensor *cotangent, int64_t i)
 
     if (cotangent == NULL || tn__is_none(cotangent)) {
         if (root->numel != 1) {
-            /* PyTorch's words */
+            /* PyTorch's wording */
             tn_fail(TN_ERR_RUNTIME,
                     "grad can be implicitly created only for scalar outputs; this one has %lld "
                     "elements: sum it, or give a cotangent to tn_backward_from",
@@ -99,7 +99,7 @@ static tn_status want(tn__walk *w, tn_tensor *const *inputs, tn_tensor **gradien
         if (!tn__tensor_ok(inputs[i]))
             return tn__tensor_bad(inputs[i], "tn_grad");
         if (!tn__requires_grad(inputs[i]))
-            /* PyTorch's words */
+            /* PyTorch's wording */
             return tn_fail(TN_ERR_RUNTIME,
                            "One of the differentiated Tensors does not require grad (input %lld)",
                            (long long)i);
@@ -253,7 +253,7 @@ tn_status tn_grad(tn_tensor *const *outputs, tn_tensor *const *cotangents, int64
         if (OPTION(allow_unused))
             gradients[i] = TN_NONE;
         else
-            /* PyTorch's words */
+            /* PyTorch's wording */
             status = tn_fail(
                 TN_ERR_RUNTIME,
                 "One of the differentiated Tensors appears to not have been used in the graph "

@@ -144,7 +144,7 @@ static tn_status hook_edge(tn_tensor *tensor, bool given, const char *what, tn__
     if (!given)
         return tn_fail(TN_ERR_VALUE, "%s: hook: it is NULL; expected a function", what);
     if (!tn_tensor_requires_grad(tensor))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME,
                        "cannot register a hook on a tensor that doesn't require gradient");
     status = tn__grad_edge(tensor, edge);

@@ -82,7 +82,7 @@ static tn__node *new_region_node(tn__node_kind kind, const char *name, int32_t n
     return node;
 }
 
-/* Sets the error, in PyTorch's words, for an in-place change of a view that a function of the
+/* Sets the error, in PyTorch's wording, for an in-place change of a view that a function of the
  * program returned (`itself`), or of the base of such a view. */
 static tn_status passes_function_by(const struct tn__autograd *autograd, bool itself)
 {
@@ -158,7 +158,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
     if (status != TN_OK)
         return status;
     if (into->requires_grad && autograd->node == NULL)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
             "a leaf Variable that requires grad is being used in an in-place operation. (%s%s; "
@@ -172,7 +172,7 @@ tn_status tn__grad_changeable(const char *who, const char *suffix, tn_tensor *in
         if (autograd->blind_view)
             return made_blind(who, suffix);
         if (base->requires_grad && (base->autograd == NULL || base->autograd->node == NULL))
-            /* PyTorch's words */
+            /* PyTorch's wording */
             return tn_fail(
                 TN_ERR_RUNTIME,
                 "a view of a leaf Variable that requires grad is being used in an in-place "

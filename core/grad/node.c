@@ -373,7 +373,7 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     lock(node);
     if (node->released && node->had_saved) {
         unlock(node);
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
             "Trying to backward through the graph a second time (or directly access saved "
@@ -422,7 +422,7 @@ tn_status tn__node_stale(tn__node *node)
             tn__text_add(&text, saved->tensor == NULL ? " was overwritten by that operator itself"
                                                       : " was moved to other memory since");
         tn__text_put(&text, "", 1);
-        /* PyTorch's words */
+        /* PyTorch's wording */
         status = tn_fail(
             TN_ERR_RUNTIME,
             "one of the variables needed for gradient computation has been modified by an inplace "

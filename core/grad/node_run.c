@@ -61,7 +61,7 @@ static tn_status misfit(const tn__node *node, int32_t i, const tn_tensor *gradie
     tn__text_add(&text, " but expected shape compatible with ");
     tn__tensor_text_ints(&text, (tn_ints){ seen->shape, seen->ndim });
     tn__text_put(&text, "", 1);
-    /* PyTorch's words */
+    /* PyTorch's wording */
     status = tn_fail(TN_ERR_RUNTIME,
                      "function %s returned an invalid gradient at index %d - got %s", node->name,
                      (int)i, text.failed ? "another shape" : text.at);
@@ -219,7 +219,7 @@ static tn_status run_op(tn__node *node, tn_tensor *const *gout, uint32_t need, b
     tn_status status;
 
     if (node->op->def.derive == NULL)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_NOT_IMPLEMENTED, "the derivative for '%s' is not implemented",
                        node->name);
     if (node->n_in > FEW || node->n_out > FEW || node->n_saved > FEW) {

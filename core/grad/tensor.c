@@ -240,7 +240,7 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
     if (!tn_tensor_is_leaf(tensor)) {
         if (requires_grad)
             return TN_OK;
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
             "you can only change requires_grad flags of leaf variables. If you want to use a "
@@ -249,13 +249,13 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
             tn_tensor_grad_op(tensor));
     }
     if (requires_grad && ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tensor->dtype)) == 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
             "only Tensors of floating point and complex dtype can require gradients, not %s",
             tn_dtype_name((tn_dtype)tensor->dtype));
     if (requires_grad && (tensor->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
             "Setting requires_grad=True on inference tensor outside InferenceMode is not "
@@ -321,7 +321,7 @@ tn_status tn_tensor_set_grad(tn_tensor *tensor, tn_tensor *gradient)
         return TN_OK;
     }
     if (gradient == tensor)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME, "can't assign Variable as its own grad");
     if (gradient->dtype != tensor->dtype || gradient->device != tensor->device ||
         !same_shape(tensor, gradient)) {
@@ -394,7 +394,7 @@ tn_status tn_tensor_retain_grad(tn_tensor *tensor)
     if (status != TN_OK)
         return status;
     if (!tn_tensor_requires_grad(tensor))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME, "can't retain_grad on Tensor that has requires_grad=False");
     if (tensor->autograd->node == NULL || tensor->autograd->retains)
         return TN_OK;

@@ -180,7 +180,7 @@ static tn_status check_count(const tn_pack *replaced, int64_t expected, const ch
 
     if (count == expected && named == 0)
         return TN_OK;
-    /* PyTorch's words */
+    /* PyTorch's wording */
     return tn_fail(TN_ERR_RUNTIME,
                    "%s returned an invalid number of %s, got %lld, but expected %lld", hook, what,
                    (long long)(count + named), (long long)expected);
@@ -244,7 +244,7 @@ static tn_status run_full_at_outputs(tn__backward *passage, const tn_pack *grad_
         status = run_full(passage, i, grad_input, grad_output, &replaced);
         for (int64_t k = 0; status == TN_OK && k < tn_pack_count(replaced); k++)
             if (!no_gradient(tn_pack_at(replaced, k)))
-                /* PyTorch's words */
+                /* PyTorch's wording */
                 status = tn_fail(TN_ERR_RUNTIME,
                                  "Backward hook for Modules where no input requires gradient "
                                  "should always return None or None for all gradients.");

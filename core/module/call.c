@@ -209,7 +209,7 @@ static tn_status forward_with_packs(tn_module *module, struct code code, const t
     return status;
 }
 
-/* PyTorch's words, followed by advice. */
+/* PyTorch's wording, followed by advice. */
 static tn_status no_forward(const tn_module *module)
 {
     const char *advice = module->layer == NULL
@@ -299,7 +299,7 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
         return status;
     if ((hook->flags & TN_HOOK_NAMED) == 0) {
         if (tn_pack_positional(replaced) < tn_pack_count(replaced))
-            /* PyTorch's words */
+            /* PyTorch's wording */
             status = tn_fail(TN_ERR_RUNTIME,
                              "forward pre-hook must return None or a tuple of new_args, but got "
                              "%q by name: only hooks with TN_HOOK_NAMED replace named arguments",

@@ -345,7 +345,7 @@ tn_status tn_list_multiply(tn_module *list, int64_t count)
 {
     tn_status status = is_a(list, TN_LAYER_LIST, "tn_list_multiply");
     if (status == TN_OK && count <= 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         status = tn_fail(TN_ERR_VALUE, "Non-positive multiplication factor %lld for %s",
                          (long long)count, list->type);
     int64_t once = status == TN_OK ? entries(list)->count : 0;

@@ -405,7 +405,7 @@ static tn_status check_conversion(tn_dtype dtype, tn_memory_format format, uint3
                        "tn_module_convert: dtype: unknown, got %d; expected one of tn_dtype",
                        (int)dtype);
     if ((flags & TN_CONVERT_ALL) == 0 && !differentiable(dtype))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_TYPE,
                        "a module only accepts floating point or complex dtypes, but got desired "
                        "dtype=%s; tn_module_cast casts every tensor",

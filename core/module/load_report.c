@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report of loading a state: three lists of texts, and an error in PyTorch's words. */
+ * The report of loading a state: three lists of texts, and an error in PyTorch's wording. */
 #include "core/base/vector.h"
 #include "core/module/loading.h"
 

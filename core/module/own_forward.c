@@ -136,10 +136,10 @@ tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor 
 
         length = strcspn(names, " ");
         if (length >= sizeof name) {
-            tn_fail(
-                TN_ERR_VALUE,
-                "tn_module_call_chain: names: a name is too long, got %llu bytes; expected at most %d",
-                (unsigned long long)length, (int)sizeof name - 1);
+            tn_fail(TN_ERR_VALUE,
+                    "tn_module_call_chain: names: a name is too long, got %llu bytes; expected at "
+                    "most %d",
+                    (unsigned long long)length, (int)sizeof name - 1);
             return NULL;
         }
         memcpy(name, names, length);

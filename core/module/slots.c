@@ -22,7 +22,7 @@ static tn_status name_form(uint32_t kind, const char *name)
         return tn_fail(TN_ERR_KEY, "%s name can't contain \".\", got: %q", tn__slot_word(kind),
                        name);
     if (name[0] == '\0')
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_KEY, "%s name can't be empty string \"\"", tn__slot_word(kind));
     return TN_OK;
 }
@@ -391,7 +391,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
             return TN_OK;
         }
     }
-    /* PyTorch's words */
+    /* PyTorch's wording */
     return tn_fail(TN_ERR_ATTR, "'%s' object has no attribute '%s' to remove", module->type, name);
 }
 
@@ -410,7 +410,7 @@ static void evict(tn_module *module, uint32_t kind, const char *name)
     }
 }
 
-/* Sets the error for a value that a slot of this kind does not take, in PyTorch's words (rows
+/* Sets the error for a value that a slot of this kind does not take, in PyTorch's wording (rows
  * REG-004, REG-012 and REG-015 of tests/spec/rows.txt). */
 static tn_status not_for(uint32_t kind, const char *name, const tn_value *value)
 {

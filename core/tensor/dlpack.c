@@ -120,8 +120,8 @@ tn_dlpack *tn_tensor_to_dlpack(tn_tensor *tensor, void *stream)
     if (tn__tensor_ok(tensor) && tensor->storage->flags & TN__STORAGE_READ_ONLY) {
         tn_fail(
             TN_ERR_REFUSED,
-            "DLPack: tensor: it is read-only; use tn_tensor_to_dlpack_versioned, which has a flag for "
-            "this");
+            "DLPack: tensor: it is read-only; use tn_tensor_to_dlpack_versioned, which has a flag "
+            "for this");
         return NULL;
     }
     out = export(tensor, stream);

@@ -84,7 +84,7 @@ uint64_t tn_tensor_version(const tn_tensor *tensor)
     if (!tn__tensor_asked(tensor, "tn_tensor_version"))
         return 0;
     if (tensor->storage->flags & TN__STORAGE_INFERENCE) {
-        /* PyTorch's words */
+        /* PyTorch's wording */
         tn_fail(TN_ERR_RUNTIME, "Inference tensors do not track version counter");
         return 0;
     }

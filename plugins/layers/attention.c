@@ -111,7 +111,7 @@ static tn_status build(tn_module *self)
             "divides embed_dim");
     if (e < 1 || s->num_heads < 1 || e % s->num_heads != 0 || kdim < 1 || vdim < 1)
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "MultiheadAttention: embed_dim must be divisible by num_heads, and sizes "
                        "positive; got embed_dim %lld, num_heads %lld",
                        (long long)e, (long long)s->num_heads);

@@ -333,7 +333,7 @@ static tn_status not_called(tn_module *self, const tn_pack *input, tn_pack *outp
 {
     (void)input;
     (void)output;
-    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "%s should not be called.",
+    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */ "%s should not be called.",
                    tn_module_type(self));
 }
 

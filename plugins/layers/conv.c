@@ -148,17 +148,17 @@ static tn_status conv_check(tn_module *self, int dims, bool transposed, bool laz
 
     if (s->groups < 1)
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */ "%s: groups must be a positive integer, got %lld",
+                       /* PyTorch's wording */ "%s: groups must be a positive integer, got %lld",
                        type, (long long)s->groups);
     if (!lazy && (s->in_channels < 1 || s->in_channels % s->groups != 0))
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "%s: in_channels %lld must be divisible by groups %lld", type,
+            /* PyTorch's wording */ "%s: in_channels %lld must be divisible by groups %lld", type,
             (long long)s->in_channels, (long long)s->groups);
     if (s->out_channels < 1 || s->out_channels % s->groups != 0)
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "%s: out_channels %lld must be divisible by groups %lld", type,
+            /* PyTorch's wording */ "%s: out_channels %lld must be divisible by groups %lld", type,
             (long long)s->out_channels, (long long)s->groups);
     if (strcmp(mode, "zeros") != 0 &&
         (transposed || (strcmp(mode, "reflect") != 0 && strcmp(mode, "replicate") != 0 &&
@@ -233,7 +233,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
         return tn_error_last_code();
     if (tn_tensor_ndim(x) != dims + 1 && tn_tensor_ndim(x) != dims + 2)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Expected %dD (unbatched) or %dD (batched) input to %s, but "
                        "got input of %d dimensions",
                        dims + 1, dims + 2, tn_module_type(self), (int)tn_tensor_ndim(x));
@@ -241,7 +241,7 @@ static tn_status lazy_infer(tn_module *self, const tn_pack *input)
     if (s->in_channels < 1 || s->in_channels % s->groups != 0) {
         status = tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "%s: in_channels %lld must be divisible by groups %lld",
+            /* PyTorch's wording */ "%s: in_channels %lld must be divisible by groups %lld",
             tn_module_type(self), (long long)s->in_channels, (long long)s->groups);
         s->in_channels = 0;
         return status;

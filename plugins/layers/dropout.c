@@ -23,7 +23,7 @@ static tn_status check(tn_module *self)
     return s->p >= 0 && s->p <= 1
                ? TN_OK
                : tn_fail(TN_ERR_VALUE,
-                         /* PyTorch's words */
+                         /* PyTorch's wording */
                          "%s: dropout probability has to be between 0 and 1, but got %g",
                          tn_module_type(self), s->p);
 }
@@ -85,7 +85,7 @@ static tn_status depth_check(tn_module *self)
 
     if (!(s->p >= 0 && s->p <= 1))
         return tn_fail(TN_ERR_VALUE,
-                       /* torchvision's words */
+                       /* torchvision's wording */
                        "StochasticDepth: drop probability has to be between 0 and 1, but got %g",
                        s->p);
     if (strcmp(s->mode, "row") == 0 || strcmp(s->mode, "batch") == 0)

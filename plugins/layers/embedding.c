@@ -62,7 +62,7 @@ static tn_status build(tn_module *self)
     if (s->padding_idx != INT64_MIN) {
         if (s->padding_idx >= s->num_embeddings || s->padding_idx < -s->num_embeddings)
             return tn_fail(TN_ERR_VALUE,
-                           /* PyTorch's words */
+                           /* PyTorch's wording */
                            "%s: padding_idx %lld must be within num_embeddings "
                            "%lld",
                            tn_module_type(self), (long long)s->padding_idx,

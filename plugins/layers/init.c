@@ -116,7 +116,7 @@ static tn_status fans(const tn_tensor *tensor, double *fan_in, double *fan_out)
     if (shape.count < 2)
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */
+            /* PyTorch's wording */
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; it "
             "has %lld",
             (long long)shape.count);
@@ -150,7 +150,7 @@ static tn_status gain_of(const char *nonlinearity, double a, double *gain)
     else
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */
+            /* PyTorch's wording */
             "Unsupported nonlinearity %s; expected linear, sigmoid, tanh, relu, leaky_relu or selu",
             nonlinearity);
     return TN_OK;
@@ -169,7 +169,7 @@ tn_status layers_gain(const tn_value *value, double *gain)
         name = value->as.list;
         if (number->kind != TN_VALUE_INT && number->kind != TN_VALUE_FLOAT)
             return tn_fail(TN_ERR_VALUE,
-                           /* PyTorch's words */ "the negative_slope of %s is not a valid number",
+                           /* PyTorch's wording */ "the negative_slope of %s is not a valid number",
                            name->kind == TN_VALUE_STRING ? name->as.s : "the nonlinearity");
         slope = number->kind == TN_VALUE_INT ? (double)number->as.i : number->as.f;
     }
@@ -209,7 +209,7 @@ static tn_status kaiming_std(const struct kaiming *s, const tn_tensor *tensor, d
     if (!by_in && strcmp(s->mode, "fan_out") != 0)
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "Mode %s not supported, please use one of fan_in, fan_out",
+            /* PyTorch's wording */ "Mode %s not supported, please use one of fan_in, fan_out",
             s->mode);
     tn_status status = fans(tensor, &fan_in, &fan_out);
     if (status == TN_OK)

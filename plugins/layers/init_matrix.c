@@ -124,7 +124,7 @@ static tn_status only_matrix(const tn_tensor *tensor)
 {
     return tn_tensor_ndim(tensor) == 2
                ? TN_OK
-               : tn_fail(TN_ERR_VALUE, /* PyTorch's words */
+               : tn_fail(TN_ERR_VALUE, /* PyTorch's wording */
                          "Only tensors with 2 dimensions are supported; this has %d",
                          (int)tn_tensor_ndim(tensor));
 }
@@ -171,12 +171,12 @@ static tn_status dirac(const tn_init_def *self, const void *data, tn_tensor *ten
 
     if (shape.count < 3 || shape.count > 5)
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Only tensors with 3, 4, or 5 dimensions are supported; this has %lld",
                        (long long)shape.count);
     if (s->groups < 1 || shape.at[0] % s->groups != 0)
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */ "dim 0 (%lld) must be divisible by groups (%lld)",
+                       /* PyTorch's wording */ "dim 0 (%lld) must be divisible by groups (%lld)",
                        (long long)shape.at[0], (long long)s->groups);
     if (!has_values(tensor))
         return TN_OK;
@@ -250,7 +250,7 @@ static tn_status orthogonal(const tn_init_def *self, const void *data, tn_tensor
     if (tn_tensor_ndim(tensor) < 2)
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "Only tensors with 2 or more dimensions are supported");
+            /* PyTorch's wording */ "Only tensors with 2 or more dimensions are supported");
     if (!has_values(tensor))
         return TN_OK;
     rows = tn_tensor_size(tensor, 0);

@@ -38,7 +38,7 @@ tn_status layers_check_reduction(tn_module *self, const char *word)
     if (strcmp(word, "mean") == 0 || strcmp(word, "sum") == 0 || strcmp(word, "none") == 0)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "%s: %q is not a valid value for reduction; expected none, mean or sum",
                    tn_module_type(self), word);
 }
@@ -52,7 +52,7 @@ static tn_status check(tn_module *self)
         strcmp(s->reduction, "none") == 0 || (batch && strcmp(s->reduction, "batchmean") == 0))
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "%s: %q is not a valid value for reduction; expected none, mean%s or sum",
                    tn_module_type(self), s->reduction, batch ? ", batchmean" : "");
 }
@@ -81,7 +81,7 @@ static tn_status check_margins(tn_module *self)
     if (weight == NULL || weight == TN_NONE || tn_tensor_ndim(weight) == 1)
         return status;
     return tn_fail(TN_ERR_VALUE,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "%s: expected weight to be None or 1D tensor, got %dD instead",
                    tn_module_type(self), (int)tn_tensor_ndim(weight));
 }

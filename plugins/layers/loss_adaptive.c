@@ -44,7 +44,7 @@ static tn_status adaptive_check(const struct adaptive *s)
                s->cutoffs.at[i] <= s->n_classes - 1;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          /* PyTorch's words */
+                          /* PyTorch's wording */
                           "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, "
                           "positive integers sorted in an increasing order, where each value is "
                           "between 1 and n_classes-1, and in_features and div_value positive");
@@ -141,7 +141,7 @@ static tn_status targets_fit(tn_tensor *target, const struct adaptive *s)
     if (low >= 0 && high < (double)s->n_classes)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "AdaptiveLogSoftmaxWithLoss: Target values should be in [0, %lld], but values "
                    "in range [%lld, %lld] were found.",
                    (long long)s->n_classes - 1, (long long)low, (long long)high);
@@ -204,7 +204,7 @@ static tn_status adaptive_call(tn_module *self, const tn_pack *input, tn_pack *o
         (target != NULL && tn_tensor_ndim(target) != (single ? 0 : 1)) ||
         (target != NULL && !single && tn_tensor_size(x, 0) != tn_tensor_size(target, 0)))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "AdaptiveLogSoftmaxWithLoss: Input and target should have the same size in "
                        "the batch dimension: [N, in_features] and [N], or [in_features] and []");
     x = single ? tn_unsqueeze(x, 0) : x;

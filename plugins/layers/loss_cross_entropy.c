@@ -44,7 +44,7 @@ static tn_status check(tn_module *self)
     if (!(s->label_smoothing >= 0.0 && s->label_smoothing <= 1.0))
         return tn_fail(
             TN_ERR_VALUE,
-            /* PyTorch's words */ "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
+            /* PyTorch's wording */ "%s: label_smoothing must be between 0.0 and 1.0. Got: %g",
             tn_module_type(self), s->label_smoothing);
     return layers_weight_add(self, "weight", &s->weight);
 }

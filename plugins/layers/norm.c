@@ -239,7 +239,7 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
     if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
         tn_tensor_numel(x) == tn_tensor_size(x, 1)) {
         tn_fail(TN_ERR_VALUE,
-                /* PyTorch's words */
+                /* PyTorch's wording */
                 "Expected more than 1 value per channel when training, got input of %d dimensions "
                 "with %lld values in %lld channels",
                 (int)tn_tensor_ndim(x), (long long)tn_tensor_numel(x),
@@ -372,7 +372,7 @@ static tn_status group_build(tn_module *self)
 
     if (s->num_groups < 1 || s->num_channels % s->num_groups != 0)
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "GroupNorm: num_channels %lld must be divisible by num_groups "
                        "%lld",
                        (long long)s->num_channels, (long long)s->num_groups);

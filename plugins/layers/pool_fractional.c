@@ -62,8 +62,8 @@ static tn_status build(tn_module *self)
         if (!(s->output_ratio.at[i] > 0 && s->output_ratio.at[i] < 1))
             return tn_fail(
                 TN_ERR_VALUE,
-                /* PyTorch's words */ "%s: output_ratio must be between 0 and 1, but got %g", type,
-                s->output_ratio.at[i]);
+                /* PyTorch's wording */ "%s: output_ratio must be between 0 and 1, but got %g",
+                type, s->output_ratio.at[i]);
     return TN_OK;
 }
 

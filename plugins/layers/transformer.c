@@ -55,7 +55,7 @@ static tn_status build(tn_module *self, int attentions)
 
     if (strcmp(s->activation, "relu") != 0 && strcmp(s->activation, "gelu") != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "%s: activation should be relu/gelu, not %s",
+                       /* PyTorch's wording */ "%s: activation should be relu/gelu, not %s",
                        tn_module_type(self), s->activation);
     if (!(s->dropout >= 0 && s->dropout <= 1))
         return tn_fail(TN_ERR_VALUE,

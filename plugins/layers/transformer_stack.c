@@ -238,9 +238,10 @@ static tn_status whole_build(tn_module *self)
     tn_status status;
 
     if (strcmp(s->activation, "relu") != 0 && strcmp(s->activation, "gelu") != 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "Transformer: activation should be relu/gelu, not %s",
-                       s->activation);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's wording */ "Transformer: activation should be relu/gelu, not %s",
+            s->activation);
     status = add_stack(self, "encoder", "Encoder", s->num_encoder_layers, &s->custom_encoder);
     return status == TN_OK
                ? add_stack(self, "decoder", "Decoder", s->num_decoder_layers, &s->custom_decoder)
@@ -302,7 +303,7 @@ static tn_status whole_call(tn_module *self, const tn_pack *input, tn_pack *outp
     if (tn_tensor_ndim(src) == 3 && tn_tensor_ndim(tgt) == 3 &&
         tn_tensor_size(src, batch) != tn_tensor_size(tgt, batch))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Transformer: the batch number of src and tgt must be "
                        "equal, got %lld and %lld",
                        (long long)tn_tensor_size(src, batch),
@@ -310,7 +311,7 @@ static tn_status whole_call(tn_module *self, const tn_pack *input, tn_pack *outp
     if (tn_tensor_ndim(src) < 1 || tn_tensor_ndim(tgt) < 1 ||
         tn_tensor_size(src, -1) != s->d_model || tn_tensor_size(tgt, -1) != s->d_model)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Transformer: the feature number of src and tgt must be equal to d_model, "
                        "%lld",
                        (long long)s->d_model);

@@ -351,7 +351,7 @@ static tn_status glu_infer(tn_infer *infer)
         return status;
     if (x->shape[dim] % 2 != 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Halving dimension must be even, but dimension %d is size %lld (shape %s)",
                        (int)dim, (long long)x->shape[dim],
                        tn__common_text(text, tn__common_shape(x)));

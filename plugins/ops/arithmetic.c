@@ -16,19 +16,19 @@ static tn_status scaled_infer(tn_infer *infer, tn_scalar alpha)
     if (alpha.kind == TN_SCALAR_FLOAT && !tn__scalar_whole(alpha) &&
         (tn__is_int(dtype) || dtype == TN_BOOL))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "For integral input tensors, argument alpha must not be a floating point "
                        "number (it is %g)",
                        alpha.as.f);
     if (alpha.kind == TN_SCALAR_COMPLEX && !tn__is_complex(dtype))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "For non-complex input tensors, argument alpha must not be a complex number "
                        "(it is %g and %gj)",
                        alpha.as.c[0], alpha.as.c[1]);
     if (alpha.kind == TN_SCALAR_BOOL && dtype != TN_BOOL)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Boolean alpha only supported for Boolean results, not for %s",
                        tn_dtype_name(dtype));
     return tn__scalar_factor(dtype, alpha, "alpha");

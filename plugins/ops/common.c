@@ -101,7 +101,7 @@ static tn_status no_broadcast(const tn_view *a, const tn_view *b, int32_t d, int
 
     return tn_fail(
         TN_ERR_RUNTIME,
-        /* PyTorch's words */
+        /* PyTorch's wording */
         "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
         "dimension %d "
         "(shapes %s and %s)",
@@ -214,7 +214,7 @@ tn_status tn__common_dim(int64_t dim, int32_t ndim, int32_t *out)
 
     if (dim < -bound || dim >= bound)
         return tn_fail(TN_ERR_INDEX,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
                        (int)-bound, (int)bound - 1, (long long)dim);
     *out = (int32_t)(dim < 0 ? dim + bound : dim);
@@ -234,7 +234,7 @@ tn_status tn__common_dims(tn_ints dims, int32_t ndim, bool *reduced)
         if (reduced[dim])
             return tn_fail(
                 TN_ERR_RUNTIME,
-                /* PyTorch's words */ "dim %d appears multiple times in the list of dims",
+                /* PyTorch's wording */ "dim %d appears multiple times in the list of dims",
                 (int)dim);
         reduced[dim] = true;
     }
@@ -262,7 +262,7 @@ tn_status tn__common_extreme(tn_infer *infer, tn_ints dims, bool keepdim, tn_dty
     for (int32_t d = 0; status == TN_OK && d < x->ndim; d++)
         if (reduced[d] && x->shape[d] == 0)
             status = tn_fail(TN_ERR_INDEX,
-                             /* PyTorch's words */
+                             /* PyTorch's wording */
                              "Expected reduction dim %d to have non-zero size, x is %s: an empty "
                              "dimension has no extreme",
                              (int)d, tn__common_text(text, tn__common_shape(x)));
@@ -353,11 +353,11 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
             if (open >= 0)
                 return tn_fail(
                     TN_ERR_RUNTIME,
-                    /* PyTorch's words */ "only one dimension can be inferred (shape %s)",
+                    /* PyTorch's wording */ "only one dimension can be inferred (shape %s)",
                     tn__common_text(text, wanted));
             open = d;
         } else if (shape[d] < 0) {
-            return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "invalid shape dimension %lld",
+            return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */ "invalid shape dimension %lld",
                            (long long)shape[d]);
         } else if (__builtin_mul_overflow(known, shape[d], &known)) {
             known = -1;
@@ -367,14 +367,14 @@ tn_status tn__common_complete(const tn_view *view, tn_ints wanted, int64_t *shap
     if (open >= 0 && known == 0)
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */
+            /* PyTorch's wording */
             "cannot reshape tensor of %lld elements into shape %s because the unspecified "
             "dimension size -1 can "
             "be any value and is ambiguous",
             (long long)count, tn__common_text(text, wanted));
     if (known < 0 || (open < 0 ? known != count : count % known != 0))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "shape '%s' is invalid for input of size %lld",
+                       /* PyTorch's wording */ "shape '%s' is invalid for input of size %lld",
                        tn__common_text(text, wanted), (long long)count);
     if (open >= 0)
         shape[open] = count / known;

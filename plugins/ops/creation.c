@@ -23,7 +23,7 @@ static tn_status whole_count(const tn_arange_options *o, int64_t *out)
         return tn_fail(TN_ERR_RUNTIME, "step: out of range, got 0; expected a step other than 0");
     count = (way + step - (step > 0 ? 1 : -1)) / step;
     if (way != 0 && (way < 0) != (step < 0))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME,
                        "upper bound and lower bound inconsistent with step sign: from %lld to %lld "
                        "by %lld",
@@ -46,7 +46,7 @@ static tn_status real_count(const tn_arange_options *o, int64_t *out)
                        "numbers, and a step other than 0",
                        start, end, step);
     if (count < 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME,
                        "upper bound and lower bound inconsistent with step sign: from %g to %g by "
                        "%g",
@@ -97,7 +97,7 @@ static tn_status linspace_infer(tn_infer *infer)
 
     if (o->steps < 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "number of steps must be non-negative, not %lld",
+                       /* PyTorch's wording */ "number of steps must be non-negative, not %lld",
                        (long long)o->steps);
     if (!(TN_MASK_FLOAT & TN_BIT(dtype)))
         return tn_fail(TN_ERR_TYPE, "dtype: wrong kind, got %s; expected a float dtype",
@@ -136,7 +136,7 @@ static tn_status eye_infer(tn_infer *infer)
     if (o->n < 0 || m < 0)
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */ "n and m must be greater or equal to 0, not %lld and %lld",
+            /* PyTorch's wording */ "n and m must be greater or equal to 0, not %lld and %lld",
             (long long)o->n, (long long)m);
     infer->out[0].dtype = o->dtype != TN_DTYPE_AUTO ? o->dtype : tn_default_dtype();
     infer->out[0].ndim = 2;
@@ -190,14 +190,15 @@ static tn_status one_hot_decompose(const tn_decompose *call)
         most = tn_scalar_as_int(last);
     }
     if (least < 0)
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "one_hot: Class values must be non-negative, not %lld",
-                       (long long)least);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's wording */ "one_hot: Class values must be non-negative, not %lld",
+            (long long)least);
     if (classes < 0)
         classes = most + 1;
     if (most >= classes)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "one_hot: Class values must be smaller than classes: %lld, of %lld classes",
                        (long long)most, (long long)classes);
     return tn__common_given(
@@ -210,9 +211,10 @@ static tn_status triangle_infer(tn_infer *infer)
     const tn_view *x = infer->in[0];
 
     if (x->ndim < 2)
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "input tensor must have at least 2 dimensions, not %d",
-                       (int)x->ndim);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's wording */ "input tensor must have at least 2 dimensions, not %d",
+            (int)x->ndim);
     tn__common_plain(&infer->out[0], tn_view_dtype(x), tn__common_shape(x));
     return TN_OK;
 }

@@ -13,13 +13,14 @@ static tn_status embedding_infer(tn_infer *infer)
 
     if (weight->ndim != 2)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "'weight' must be 2-D, but it has %d dimension%s",
+                       /* PyTorch's wording */ "'weight' must be 2-D, but it has %d dimension%s",
                        (int)weight->ndim, weight->ndim == 1 ? "" : "s");
     if (o->padding_idx != INT64_MIN &&
         (o->padding_idx < -weight->shape[0] || o->padding_idx >= weight->shape[0]))
-        return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */ "padding_idx %lld must be within num_embeddings, %lld",
-                       (long long)o->padding_idx, (long long)weight->shape[0]);
+        return tn_fail(
+            TN_ERR_VALUE,
+            /* PyTorch's wording */ "padding_idx %lld must be within num_embeddings, %lld",
+            (long long)o->padding_idx, (long long)weight->shape[0]);
     if (index->ndim == TN_MAX_DIMS)
         return tn_fail(
             TN_ERR_VALUE,

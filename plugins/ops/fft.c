@@ -114,7 +114,7 @@ static void make_request(const tn_op_def *op, const void *options, struct reques
 static tn_status too_many(int64_t count, int32_t ndim)
 {
     return tn_fail(TN_ERR_RUNTIME,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "Got shape with %lld values but input tensor only has %d dimensions.",
                    (long long)count, (int)ndim);
 }
@@ -130,7 +130,7 @@ static tn_status choose_dims(const struct request *r, int32_t ndim, struct plan 
     tn_status status = TN_OK;
 
     if (r->dims.count >= 0 && r->sizes.count >= 0 && r->dims.count != r->sizes.count)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                        "When given, dim and shape arguments must have the same length");
     if (count > ndim && r->dims.count < 0)
         return too_many(count, ndim);
@@ -139,12 +139,12 @@ static tn_status choose_dims(const struct request *r, int32_t ndim, struct plan 
         int32_t at = 0;
 
         if (ndim == 0)
-            return tn_fail(TN_ERR_INDEX, /* PyTorch's words */
+            return tn_fail(TN_ERR_INDEX, /* PyTorch's wording */
                            "Dimension specified as %lld but tensor has no dimensions",
                            (long long)dim);
         status = tn__common_dim(dim, ndim, &at);
         if (status == TN_OK && used[at])
-            status = tn_fail(TN_ERR_RUNTIME, "FFT dims must be unique"); /* PyTorch's words */
+            status = tn_fail(TN_ERR_RUNTIME, "FFT dims must be unique"); /* PyTorch's wording */
         used[at] = true;
         if (status == TN_OK)
             plan->dim[i] = at;
@@ -168,7 +168,7 @@ static tn_status choose_scale(const struct request *r, struct plan *plan)
     else if (is(norm, "backward"))
         plan->scale = r->form->forward ? 1 : 1 / count;
     else
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                        "norm: Invalid normalization mode: %q; expected backward, forward or ortho",
                        norm);
     return TN_OK;
@@ -182,7 +182,7 @@ static tn_status make_plan(const struct request *r, tn_ints shape, struct plan *
     if (status != TN_OK)
         return status;
     if (plan->count == 0 && r->form->kind != COMPLEX)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                        "%s must transform at least one axis", r->form->op + strlen("fft_"));
     for (int32_t i = 0; i < plan->count; i++) {
         int64_t size = shape.at[plan->dim[i]];
@@ -192,7 +192,7 @@ static tn_status make_plan(const struct request *r, tn_ints shape, struct plan *
 
         plan->size[i] = given ? r->sizes.at[i] : half ? 2 * (size - 1) : size;
         if (plan->size[i] < 1)
-            return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+            return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                            "Invalid number of data points (%lld) specified",
                            (long long)plan->size[i]);
     }

@@ -124,7 +124,7 @@ tn_status index_row(const tn_view *index)
         return TN_OK;
     return tn_fail(
         TN_ERR_INDEX,
-        /* PyTorch's words */ "index is supposed to be a vector, but it has %d dimensions",
+        /* PyTorch's wording */ "index is supposed to be a vector, but it has %d dimensions",
         (int)index->ndim);
 }
 

@@ -107,7 +107,7 @@ static tn_status trace_infer(tn_infer *infer)
     tn_dtype dtype = tn_view_dtype(x);
 
     if (x->ndim != 2)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "expected a matrix, but got %d dims",
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */ "expected a matrix, but got %d dims",
                        (int)x->ndim);
     tn__common_plain(&infer->out[0], tn__is_int(dtype) ? TN_I64 : dtype, (tn_ints){ NULL, 0 });
     return TN_OK;
@@ -230,7 +230,7 @@ static tn_status pairs(const tn_tensordot_options *o, tn_ints a, tn_ints b, stru
         if (size_a != size_b && size_a != 1 && size_b != 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                /* PyTorch's words */
+                /* PyTorch's wording */
                 "contracted dimensions need to match, but first has size %lld in dim %d and "
                 "second has size %lld in dim %d",
                 (long long)size_a, (int)of_a->paired[i], (long long)size_b, (int)of_b->paired[i]);

@@ -20,7 +20,7 @@ static tn_status nll_loss_infer(tn_infer *infer)
                        tn__common_text(text_t, tn__common_shape(target)));
     if (x->shape[0] != target->shape[0])
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Expected input batch_size (%lld) to match target batch_size (%lld).",
                        (long long)x->shape[0], (long long)target->shape[0]);
     infer->out[0].dtype = infer->out[1].dtype = tn_view_dtype(x);
@@ -98,12 +98,13 @@ static tn_status cross_entropy_infer(tn_infer *infer)
     if (status != TN_OK)
         return status;
     if (!(o->label_smoothing >= 0 && o->label_smoothing <= 1))
-        return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "label_smoothing must be between 0.0 and 1.0. Got: %g",
-                       o->label_smoothing);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            /* PyTorch's wording */ "label_smoothing must be between 0.0 and 1.0. Got: %g",
+            o->label_smoothing);
     if (fits && x->ndim >= 2 && x->shape[0] != target->shape[0])
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "Expected input batch_size (%lld) to match target batch_size (%lld).",
                        (long long)x->shape[0], (long long)target->shape[0]);
     for (int32_t d = 1; fits && d < target->ndim; d++)

@@ -32,7 +32,7 @@ static inline tn_status check_word(const char *reduction)
 {
     if (!is(reduction, "mean") && !is(reduction, "sum") && !is(reduction, "none"))
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "%s is not a valid value for reduction; expected none, mean or sum",
                        reduction != NULL ? reduction : "None");
     return TN_OK;

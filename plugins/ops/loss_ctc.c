@@ -48,7 +48,7 @@ static tn_status ctc_loss_infer(tn_infer *infer)
                        (long long)o->blank, (long long)x->shape[x->ndim - 1]);
     if (!is(o->reduction, "none") && !is(o->reduction, "mean") && !is(o->reduction, "sum"))
         return tn_fail(TN_ERR_VALUE,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "%s is not a valid value for reduction; expected none, mean or sum",
                        o->reduction != NULL ? o->reduction : "None");
     return tn__common_open(infer);

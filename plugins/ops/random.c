@@ -24,7 +24,7 @@ static tn_status uniform_infer(tn_infer *infer)
 
     if (!(o->low <= o->high))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "expects to return a [low, high) range, but found low=%g > high=%g", o->low,
                        o->high);
     return tn__common_unary(infer);
@@ -46,8 +46,8 @@ static tn_status normal_infer(tn_infer *infer)
     const tn_normal_options *o = infer->options;
 
     if (!(o->std >= 0))
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "expects std >= 0.0, but found std %g",
-                       o->std);
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's wording */ "expects std >= 0.0, but found std %g", o->std);
     return tn__common_unary(infer);
 }
 
@@ -92,7 +92,7 @@ static tn_status randint_infer(tn_infer *infer)
 
     if (o->low >= o->high)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "expects low < high, but got low=%lld >= high=%lld",
+                       /* PyTorch's wording */ "expects low < high, but got low=%lld >= high=%lld",
                        (long long)o->low, (long long)o->high);
     if ((double)o->high - (double)o->low > 0x1p53)
         return tn_fail(TN_ERR_VALUE,
@@ -133,7 +133,7 @@ static tn_status randperm_infer(tn_infer *infer)
     int64_t n = ((const tn_randperm_options *)infer->options)->n;
 
     if (n < 0)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "n must be non-negative, not %lld",
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */ "n must be non-negative, not %lld",
                        (long long)n);
     tn__common_plain(&infer->out[0], TN_I64, (tn_ints){ &n, 1 });
     return TN_OK;

@@ -42,7 +42,8 @@ static tn_status exponential_infer(tn_infer *infer)
 
     if (!(o->lambd > 0))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "expects lambda > 0.0, but found lambda=%g", o->lambd);
+                       /* PyTorch's wording */ "expects lambda > 0.0, but found lambda=%g",
+                       o->lambd);
     return tn__common_unary(infer);
 }
 
@@ -60,7 +61,7 @@ static tn_status geometric_infer(tn_infer *infer)
 
     if (!(o->p > 0 && o->p < 1))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "expects p to be in (0, 1), but got p=%g", o->p);
+                       /* PyTorch's wording */ "expects p to be in (0, 1), but got p=%g", o->p);
     return tn__common_unary(infer);
 }
 
@@ -93,8 +94,8 @@ static tn_status log_normal_infer(tn_infer *infer)
     const tn_log_normal_options *o = infer->options;
 
     if (!(o->std > 0))
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "expects std > 0.0, but found std=%g",
-                       o->std);
+        return tn_fail(TN_ERR_RUNTIME,
+                       /* PyTorch's wording */ "expects std > 0.0, but found std=%g", o->std);
     return tn__common_unary(infer);
 }
 
@@ -115,7 +116,7 @@ static tn_status cauchy_infer(tn_infer *infer)
 
     if (!(o->sigma > 0))
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "expects sigma > 0.0, but found sigma=%g", o->sigma);
+                       /* PyTorch's wording */ "expects sigma > 0.0, but found sigma=%g", o->sigma);
     return tn__common_unary(infer);
 }
 

@@ -25,7 +25,7 @@ static tn_status view_infer(tn_infer *infer)
     if (!tn__common_view_strides(x, (tn_ints){ meta->shape, meta->ndim }, meta->strides))
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */
+            /* PyTorch's wording */
             "view size %s is not compatible with input tensor's size %s and stride %s (at least "
             "one dimension "
             "spans across two contiguous subspaces). Use tn_reshape instead, which copies then",
@@ -132,7 +132,7 @@ static tn_status permutation(tn_ints dims, int32_t ndim, int32_t *order)
 
     if (dims.count != ndim)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "number of dimensions in the tensor input (%d) does not match "
                        "the length of the desired ordering of dimensions %s",
                        (int)ndim, tn__common_text(text, dims));
@@ -209,7 +209,7 @@ static tn_status expand_infer(tn_infer *infer)
     if (lead < 0)
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */
+            /* PyTorch's wording */
             "the number of sizes provided (%lld) must be greater or equal to the number of "
             "dimensions in the "
             "tensor (%d): %s to %s",
@@ -225,14 +225,14 @@ static tn_status expand_infer(tn_infer *infer)
         if (want < 0)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                /* PyTorch's words */
+                /* PyTorch's wording */
                 "the expanded size of the tensor (%lld) isn't allowed in %sdimension %lld of %s",
                 (long long)want, d < lead ? "a leading, non-existing " : "", (long long)d,
                 tn__common_text(text, o->shape));
         if (have != want && have != 1)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                /* PyTorch's words */
+                /* PyTorch's wording */
                 "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
                 "non-singleton "
                 "dimension %lld. Target sizes: %s. Tensor sizes: %s",

@@ -24,7 +24,7 @@ static tn_status cat_infer(tn_infer *infer)
 
         if (x->ndim == 0)
             return tn_fail(TN_ERR_RUNTIME,
-                           /* PyTorch's words */
+                           /* PyTorch's wording */
                            "zero-dimensional tensor (at position %lld) cannot be concatenated",
                            (long long)i);
         if (left_out(x))
@@ -43,7 +43,7 @@ static tn_status cat_infer(tn_infer *infer)
             fits = d == dim || x->shape[d] == first->shape[d];
         if (!fits)
             return tn_fail(TN_ERR_RUNTIME,
-                           /* PyTorch's words */
+                           /* PyTorch's wording */
                            "Sizes of tensors must match except in dimension %d: tensor %lld is %s, "
                            "the first one %s",
                            (int)dim, (long long)i, tn__common_text(text_x, tn__common_shape(x)),
@@ -123,7 +123,7 @@ static tn_status stack_infer(tn_infer *infer)
             fits = x->shape[d] == first->shape[d];
         if (!fits)
             return tn_fail(TN_ERR_RUNTIME,
-                           /* PyTorch's words */
+                           /* PyTorch's wording */
                            "stack expects each tensor to be equal size, but got %s at entry 0 and "
                            "%s at entry %lld",
                            tn__common_text(text, tn__common_shape(first)),
@@ -257,7 +257,7 @@ static tn_status roll_infer(tn_infer *infer)
     tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
     if (o->shifts.count != wanted)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "shifts and dimensions must align: %lld and %lld",
+                       /* PyTorch's wording */ "shifts and dimensions must align: %lld and %lld",
                        (long long)o->shifts.count, (long long)wanted);
     if (o->dims.count > 0 && infer->in[0]->ndim == 0)
         return tn_fail(TN_ERR_INDEX,

@@ -16,18 +16,18 @@ static tn_status range(const tn_view *x, int64_t dim, int64_t start, int64_t len
         return status;
     if (length < 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "length must be non-negative, not %lld",
+                       /* PyTorch's wording */ "length must be non-negative, not %lld",
                        (long long)length);
     if (start < -x->shape[*at] || start > x->shape[*at])
         return tn_fail(TN_ERR_INDEX,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
                        (long long)-x->shape[*at], (long long)x->shape[*at], (long long)start);
     *first = start < 0 ? start + x->shape[*at] : start;
     if (*first > x->shape[*at] - length)
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */ "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+            /* PyTorch's wording */ "start (%lld) + length (%lld) exceeds dimension size (%lld).",
             (long long)*first, (long long)length, (long long)x->shape[*at]);
     return TN_OK;
 }
@@ -121,10 +121,10 @@ static tn_status select_range(const tn_view *x, const tn_select_options *o, int3
                        "x: too few dimensions, got a 0-dim tensor; expected at least one");
     status = tn__common_dim(o->dim, x->ndim, dim);
     if (status == TN_OK && (o->index < -x->shape[*dim] || o->index >= x->shape[*dim]))
-        return tn_fail(
-            TN_ERR_INDEX,
-            /* PyTorch's words */ "index %lld out of range for tensor of size %lld at dimension %d",
-            (long long)o->index, (long long)x->shape[*dim], (int)*dim);
+        return tn_fail(TN_ERR_INDEX,
+                       /* PyTorch's wording */
+                       "index %lld out of range for tensor of size %lld at dimension %d",
+                       (long long)o->index, (long long)x->shape[*dim], (int)*dim);
     return status;
 }
 
@@ -213,7 +213,8 @@ static tn_status slice_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME, "x: too few dimensions, got 0; expected at least 1");
     status = tn__common_dim(o->dim, x->ndim, &dim);
     if (status == TN_OK && o->step <= 0)
-        return tn_fail(TN_ERR_VALUE, /* PyTorch's words */ "slice step must be positive, not %lld",
+        return tn_fail(TN_ERR_VALUE,
+                       /* PyTorch's wording */ "slice step must be positive, not %lld",
                        (long long)o->step);
     if (status == TN_OK)
         status = tn__common_view_of(infer, x->ndim);
@@ -322,7 +323,7 @@ static tn_status unfold_infer(tn_infer *infer)
         size = x->shape[dim];
     if (o->window < 0 || o->window > size)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "maximum size for tensor at dimension %d is %lld but size is %lld", (int)dim,
                        (long long)size, (long long)o->window);
     if (o->step <= 0)

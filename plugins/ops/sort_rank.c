@@ -292,17 +292,17 @@ static const char *const interpolations[] = { "linear",   "lower",   "higher",
 static tn_status quantile_fits(const tn_view *x, const tn_view *q, const char *interpolation)
 {
     if (tn__common_count(tn__common_shape(x)) == 0)
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */ "input tensor must be non-empty");
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */ "input tensor must be non-empty");
     if (q->ndim > 1)
         return tn_fail(
             TN_ERR_RUNTIME,
-            /* PyTorch's words */ "q must be a scalar or 1D tensor, not of %d dimensions",
+            /* PyTorch's wording */ "q must be a scalar or 1D tensor, not of %d dimensions",
             (int)q->ndim);
     for (int i = 0; interpolations[i] != NULL; i++)
         if (is(interpolation, interpolations[i]))
             return q->ndim == 0 ? TN_OK : tn__common_same_dtype(x, "x", q, "q");
     return tn_fail(TN_ERR_RUNTIME,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "interpolation must be one of linear, lower, higher, midpoint or nearest, but "
                    "got %s",
                    interpolation != NULL ? interpolation : "none");
@@ -364,7 +364,7 @@ static tn_status fractions_fit(tn_tensor *q)
     if (low >= 0 && high <= 1)
         return TN_OK;
     return tn_fail(TN_ERR_RUNTIME,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "q values must be in the range [0, 1], but q has %g to %g", low, high);
 }
 

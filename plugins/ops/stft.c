@@ -56,7 +56,7 @@ static tn_status check_window(struct sizes s, const tn_view *window)
 
 static tn_status complex_onesided(void)
 {
-    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                    "Cannot have onesided output if window or input is complex");
 }
 
@@ -240,7 +240,7 @@ static tn_status istft_infer(tn_infer *infer)
     if (o->return_complex && truth(o->onesided, x->shape[x->ndim - 2] != s.n))
         return complex_onesided();
     if (!o->return_complex && tn__is_complex(kind))
-        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                        "Complex windows are incompatible with return_complex=False");
     windows = x->shape[x->ndim - 1];
     if (windows > INT64_MAX / 4 / s.n)

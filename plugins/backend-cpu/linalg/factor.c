@@ -34,7 +34,7 @@ static tn_status not_positive(const struct tn__batch *batch, int64_t index, int 
 {
     char text[64];
     return tn_fail(TN_ERR_RUNTIME,
-                   /* PyTorch's words */
+                   /* PyTorch's wording */
                    "linalg_cholesky: %sThe factorization could not be completed because the input "
                    "is not positive-definite (the leading minor of order %d is not "
                    "positive-definite).",
@@ -138,7 +138,7 @@ static tn_status run_linalg_solve(const tn_call *call)
         tn__lapack_plane_read(&right, f.b, n);
         factor(lapack, &f);
         if (f.info != 0) {
-            status = tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+            status = tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                              "linalg_solve: %sThe solver failed because the input matrix is "
                              "singular.",
                              tn__lapack_batch_text(&batch, k, text, sizeof text));
@@ -170,7 +170,7 @@ static tn_status run_linalg_inv(const tn_call *call)
         tn__lapack_plane_read(&from, f.a, n);
         factor(lapack, &f);
         if (f.info != 0) {
-            status = tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+            status = tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                              "linalg_inv: %sThe diagonal element %d is zero, the inversion could "
                              "not be completed because the input matrix is singular.",
                              tn__lapack_batch_text(&batch, k, text, sizeof text), f.info);

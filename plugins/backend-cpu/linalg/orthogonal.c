@@ -205,7 +205,7 @@ static tn_status no_values(const char *name, const struct tn__batch *batch, int6
                            bool finite)
 {
     char text[64];
-    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's words */
+    return tn_fail(TN_ERR_RUNTIME, /* PyTorch's wording */
                    finite ? "%s: %sThe algorithm failed to converge because the input matrix is "
                             "ill-conditioned or has too many repeated values."
                           : "%s: %sThe algorithm failed to converge because the input matrix "

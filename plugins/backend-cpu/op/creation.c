@@ -120,13 +120,13 @@ static tn_status run_one_hot(const tn_call *call)
     tn__simd.reduction->max[TN__I64](n, ones.x, &most);
     if (least.i < 0)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */ "%s: Class values must be non-negative, not %lld",
+                       /* PyTorch's wording */ "%s: Class values must be non-negative, not %lld",
                        call->op, (long long)least.i);
     if (classes < 0)
         classes = most.i < INT64_MAX ? most.i + 1 : most.i;
     if (most.i >= classes)
         return tn_fail(TN_ERR_RUNTIME,
-                       /* PyTorch's words */
+                       /* PyTorch's wording */
                        "%s: Class values must be smaller than classes: %lld, of %lld classes",
                        call->op, (long long)most.i, (long long)classes);
     for (int32_t d = 0; d < x->ndim; d++)
