@@ -85,7 +85,8 @@ static tn_status choose_variant(const char *wanted)
     if (known)
         return tn_fail(
             TN_ERR_UNAVAILABLE,
-            "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another set",
+            "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another "
+            "instruction set",
             wanted);
     return tn_fail(TN_ERR_VALUE,
                    "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2 or avx512",

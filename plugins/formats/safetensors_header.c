@@ -392,7 +392,7 @@ static tn_status fill_header(const tn_state *state, const char *path, const uint
     return TN_OK;
 }
 
-/* Makes the bytes of the header: the length, the JSON text, and blanks after it so that the data
+/* Makes the bytes of the header: the length, the JSON text, and spaces after it so that the data
  * begin at a multiple of eight. */
 static tn_status dump(const json_t *root, const char *path, char **bytes, size_t *size)
 {

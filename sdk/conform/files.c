@@ -47,7 +47,7 @@ bool conform_line_begins(const char *line, const char *words, char *why, size_t 
         has_word(words, line, length))
         return true;
     if (length == 0) {
-        tn_snprint(why, size, "the line begins with a blank");
+        tn_snprint(why, size, "the line begins with a space");
     } else {
         tn_snprint(word, sizeof word, "%.*s", (int)(length < 31 ? length : 31), line);
         tn_snprint(why, size, "unknown line, got %q; expected one of: %s", word, words);

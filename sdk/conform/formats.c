@@ -130,8 +130,8 @@ static bool put(tn_state *state, const char *name, tn_tensor *tensor)
 }
 
 /* Creates a state of four tensors of a dtype: a matrix, a tensor without dimensions, an empty one
- * and a transposed one. Their names are short, long, with a blank, and not ASCII. Returns NULL on
- * failure. */
+ * and a transposed one. One name is short, one is long, one contains a space, and one is not ASCII.
+ * Returns NULL on failure. */
 static tn_state *shapes_of(tn_dtype dtype)
 {
     static const char *const names[] = {

@@ -190,7 +190,7 @@ finds_layer misfit RIGHT "the call fails"
 printf 'layer Scaled(3)\nIn f64 2,3\n' >"$layer_cases"
 finds_layer unknown_line RIGHT 'layers.txt:2: unknown line, got "In"; expected one of: eval'
 printf 'layer Scaled(3)\n in f64 2,3\n' >"$layer_cases"
-finds_layer blank_first RIGHT 'layers.txt:2: the line begins with a blank'
+finds_layer blank_first RIGHT 'layers.txt:2: the line begins with a space'
 printf 'Layer Scaled(3)\nin f64 2,3\n' >"$layer_cases"
 finds_layer unknown_word RIGHT 'layers.txt:1: unknown line, got "Layer"; expected one of: case'
 printf 'layer Scaled(3)\nstate scale f64 3 : 2 3 4\nin f64 2,3 g : 1 2 3 0 1 -1\n%s\n' \

@@ -68,7 +68,7 @@ TN_API const char *tn_status_name(tn_status code);
  * can use it before the library is initialized. */
 typedef struct tn_error {
     tn_status code;
-    int32_t native;    /* error code of a lower library (errno, CUresult, cl_int); 0: none */
+    int32_t native;    /* code of an underlying library (errno, CUresult, cl_int); 0: none */
     char plugin[64];   /* id of the plugin that failed; "" for the core */
     char message[952]; /* what was requested, what is wrong, what would work */
 } tn_error;
@@ -116,8 +116,8 @@ TN_API void tn_error_restore(uint64_t mark);
 TN_API tn_status tn_failv(tn_status code, const char *format, va_list args);
 TN_API tn_status tn_fail(tn_status code, const char *format, ...);
 
-/* Like tn_fail, but also records `native`, the error code of a lower library (errno, CUresult,
- * cl_int). */
+/* Like tn_fail, but also records `native`, the error code of an underlying library (errno,
+ * CUresult, cl_int). */
 TN_API tn_status tn_fail_nativev(tn_status code, int32_t native, const char *format, va_list args);
 TN_API tn_status tn_fail_native(tn_status code, int32_t native, const char *format, ...);
 /* Like tn_fail_native, but takes the complete message instead of a format. For languages without
