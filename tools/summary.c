@@ -187,8 +187,8 @@ static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t 
             !strchr(",x:", *end) ||
             ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
             tn_fail(TN_ERR_VALUE,
-                    "--input: not a shape, got \"%s\"; expected sizes such as 1,3,224,224, or with "
-                    "a dtype 8,20:int64",
+                    "--input: not a shape, got \"%s\"; expected sizes such as 1,3,224,224 or, with "
+                    "a dtype, 8,20:int64",
                     text);
             return false;
         }

@@ -104,7 +104,7 @@ static tn_status mark_use(tn__work *work, tn_tensor **out, tn_stream *stream, tn
 
 /* TENON_CHECK=1: after a kernel, checks the guard zones of all tensors. The stream is not locked,
  * because the check waits for all streams. The check takes longer with more tensors, so not every
- * call makes it: with N tensors, one of N / 64 calls does, or one of N / 2 if zones must be copied
+ * call makes it: with N tensors, one in N / 64 calls does, or one in N / 2 if zones must be copied
  * from a device. */
 static tn_status check_guards(const tn_device *device, const tn__kernel_entry *entry)
 {

@@ -85,9 +85,10 @@ TN_API tn_status tn_module_map(tn_module *module, bool recurse,
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/* Returns a deep copy of a module. The copy owns new storages; tensors that are tied, or are views
- * of one storage, in the original are so in the copy. Training mode, requires_grad, reserved names,
- * computed slots and hooks are copied. Gradients of parameters are not. [owned] [null-through] */
+/* Returns a deep copy of a module. The copy owns new storages. Tensors that are tied or share a
+ * storage in the original are tied or share a storage in the copy. Training mode, requires_grad,
+ * reserved names, computed slots and hooks are copied. Gradients of parameters are not. [owned]
+ * [null-through] */
 TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
