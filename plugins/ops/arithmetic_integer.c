@@ -9,9 +9,9 @@ static int bits_of(const tn_tensor *x)
     return (int)tn_dtype_size(tn_tensor_dtype(x)) * 8;
 }
 
-/* Euclid's algorithm for all elements together. The number of steps is enough for the largest
- * integers, which are neighbours in Fibonacci's sequence: 1.4405 steps for each bit. An element
- * with b = 0 is ready; the divisor 1 in place of 0 avoids the error of a division by 0. */
+/* Euclid's algorithm on all elements at once. The number of steps is enough for the worst case, two
+ * consecutive Fibonacci numbers: 1.4405 steps for each bit. An element with b = 0 is finished; its
+ * divisor is replaced by 1, because a division by 0 is an error. */
 static tn_tensor *divisor(tn_tensor *a, tn_tensor *b)
 {
     int steps = a != NULL ? bits_of(a) * 1441 / 1000 + 2 : 0;
@@ -36,14 +36,14 @@ static tn_tensor *multiple(tn_tensor *a, tn_tensor *b)
     return tn_abs(tn_mul(tn_div(a, common, &o), b));
 }
 
-/* Powers of 2 out of range wrap around to 0, and those with a negative exponent are 0. */
+/* Returns 2^b. Powers out of range wrap around to 0; those with a negative exponent are 0. */
 static tn_tensor *power_of_2(tn_tensor *b)
 {
     return tn_pow(number(b, 2), b);
 }
 
-/* Divides by 2^b, rounding down. From the last bit on, 2^b is negative or 0, and the result has
- * only the sign. */
+/* Divides by 2^b, rounding down. If b is so large that 2^b is negative or 0, only the sign
+ * remains. */
 static tn_tensor *shifted_right(tn_tensor *a, tn_tensor *b)
 {
     tn_div_options o = TN_DIV_OPTIONS;

@@ -208,7 +208,8 @@ static tn_status pairs(const tn_tensordot_options *o, tn_ints a, tn_ints b, stru
         if (o->dims < 0 || o->dims > a.count || o->dims > b.count)
             return tn_fail(
                 TN_ERR_RUNTIME,
-                "dims: out of range, got %lld; expected 0 to %lld, the number of dimensions",
+                "dims: out of range, got %lld; expected 0 to %lld, the smaller number of "
+                "dimensions",
                 (long long)o->dims, (long long)(a.count < b.count ? a.count : b.count));
         for (int64_t i = 0; i < o->dims; i++) {
             last[i] = a.count - o->dims + i;

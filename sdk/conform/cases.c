@@ -150,7 +150,7 @@ static int64_t *read_whole(reader *r, const char *text, const double *values, in
 
 /* A file lists the numbers in the order of memory; a case holds the elements in row-major order.
  * Fills the elements of `t` from the `held` numbers of `memory`, by strides and offset. Returns
- * false if the numbers are too few. */
+ * false if there are too few numbers. */
 static bool spread(reader *r, conform_tensor *t, const double *memory, const int64_t *whole,
                    int64_t held)
 {

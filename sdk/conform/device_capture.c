@@ -41,7 +41,7 @@ static bool count_from(conform *c, tn_tensor *x, float first, float step)
            tn_tensor_copy_in(x, values, COUNT * sizeof *values) == TN_OK;
     free(values);
     if (!well)
-        conform_fail(c, "capture: a tensor: %s", tn_error_text());
+        conform_fail(c, "capture: a tensor cannot be created: %s", tn_error_text());
     return well;
 }
 

@@ -116,9 +116,9 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
     }
 }
 
-/* The loops: a part of the depth; panels of b that stay in the second-level cache together; the
- * strips of a; the panels. So a strip is read from the first-level cache for all panels but the
- * first. */
+/* The loops, from the outermost to the innermost: parts of the depth; groups of panels of b that
+ * fit into the second-level cache together; strips of a; panels of the group. So a strip is read
+ * from the first-level cache for all panels but the first. */
 void tn__gemm_run(const struct tn__gemm *g)
 {
     const int64_t size = (int64_t)tn__dtype_ct_size(g->ct), mr = tn__simd.gemm->strips[g->ct].mr;

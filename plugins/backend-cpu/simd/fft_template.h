@@ -150,8 +150,8 @@ static void NAME(write_strided)(int64_t n, int64_t count, char *const *rows, int
 
 /* ---- real numbers ---------------------------------------------------------------------------- */
 
-/* Two elements h - k and k of a transform of h elements, before or after the step between it and a
- * transform of 2 h real numbers. */
+/* A pair of elements of a transform: element k and its counterpart h - k. The functions below
+ * convert pairs between a transform of h complex numbers and one of 2 h real numbers. */
 typedef struct {
     PAIR front, rear;
 } NAME(ends);

@@ -45,8 +45,9 @@ struct tn__simd_norm {
     tn__norm_part *channels[2]; /* backward: channels, each with all its populations */
     tn__norm_part *rows[2];     /* backward, gx: populations */
     tn__norm_part *columns[2];  /* backward, gw and gb: positions in a population */
-    /* Channels last, in three steps: sums, for blocks of rows; from these sums mean and variance
-     * (backward: the means that gx needs), for populations; results, for blocks of rows. */
+    /* Channels last, in three steps. The first function computes sums, for blocks of rows. The
+     * second computes from these sums mean and variance (backward: the means that gx needs), for
+     * populations. The third computes the results, for blocks of rows. */
     tn__norm_part *last_sums[2], *last_moments[2], *last_forward[2];
     tn__norm_part *last_back_sums[2], *last_back_moments[2], *last_back[2];
 };

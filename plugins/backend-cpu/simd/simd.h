@@ -114,41 +114,45 @@ struct tn__fft_loops {
     int32_t lanes;
     /* Transforms the columns x. Both x and y are overwritten; returns the one with the result. */
     void *(*columns)(const struct tn__fft_columns *plan, void *x, void *y);
-    /* Read columns of n elements from lines, or write the first `count` of the columns to lines:
-     * from lines whose complex elements are contiguous, */
+    /* Read columns of n elements from lines, or write the first `count` columns to lines. read_rows
+     * and write_rows: the complex elements of a line are contiguous. */
     void (*read_rows)(int64_t n, const char *const *rows, void *to, int swap);
     void (*write_rows)(int64_t n, int64_t count, char *const *rows, const void *from, int swap,
                        double scale);
-    /* from all lines, whose elements are next to each other and `step` bytes apart in a line, */
+    /* read_columns and write_columns: corresponding elements of all lines are next to each other;
+     * the elements of a line are `step` bytes apart. */
     void (*read_columns)(int64_t n, const char *x, int64_t step, void *to, int swap);
     void (*write_columns)(int64_t n, char *y, int64_t step, const void *from, int swap,
                           double scale);
-    /* from lines with real parts `step` bytes apart, and each imaginary part `gap` bytes after the
-     * real part. gap < 0: the imaginary parts are zeros, and are not written. */
+    /* read_strided and write_strided: the real parts of a line are `step` bytes apart, and each
+     * imaginary part is `gap` bytes after its real part. If gap < 0, the imaginary parts are read
+     * as zeros and are not written. */
     void (*read_strided)(int64_t n, const char *const *rows, int64_t step, int64_t gap, void *to,
                          int swap);
     void (*write_strided)(int64_t n, int64_t count, char *const *rows, int64_t step, int64_t gap,
                           const void *from, int swap, double scale);
-    /* Real numbers: from the transform of h complex numbers to elements 0 to h of the transform of
-     * 2 h real numbers, twice as large; and from such elements to those that the inverse transform
-     * of h complex numbers needs. `halves`: struct tn__fft_plan. split_row works in place; the
-     * result of join_columns is already exchanged. */
+    /* For real numbers. split_*: convert the transform of h complex numbers to elements 0 to h of
+     * the transform of 2 h real numbers, multiplied by 2. join_*: convert such elements to the
+     * input of the inverse transform of h complex numbers. `halves` is a member of struct
+     * tn__fft_plan. split_row works in place. join_columns exchanges the real and imaginary parts
+     * of its result. */
     void (*split_columns)(int64_t h, const void *halves, const void *from, void *to);
     void (*join_columns)(int64_t h, const void *halves, const void *from, void *to);
     void (*split_row)(int64_t h, const void *halves, void *row);
     void (*join_row)(int64_t h, const void *halves, const void *from, void *to);
-    /* For an odd number of real numbers: the whole transform, from its first n / 2 + 1 elements.
-     * mirror_columns works in place, with exchanged parts. */
+    /* For an odd number n of real numbers: compute the whole transform from its first n / 2 + 1
+     * elements. mirror_columns works in place, on columns with exchanged parts. */
     void (*mirror_columns)(int64_t n, void *columns);
     void (*mirror_row)(int64_t n, const void *from, void *to);
-    /* The two halves of a single transform, for one block of columns. `middle` is memory for
-     * blocks1 blocks of n2 rows; a and b are memory for the columns of one block. */
+    /* Compute the first and the second half of a single transform, for one block of columns.
+     * `middle` is memory for blocks1 blocks of n2 rows; a and b are memory for the columns of one
+     * block. */
     void (*first)(const struct tn__fft_split *plan, int64_t block, const void *from, void *middle,
                   void *a, void *b, int swap);
     void (*second)(const struct tn__fft_split *plan, int64_t block, void *middle, void *b, void *to,
                    int swap, double scale);
-    /* Products of n complex numbers; the left ones are exchanged first (swap_left), the results
-     * last (swap). */
+    /* Multiplies n pairs of complex numbers. With swap_left, the parts of the left numbers are
+     * exchanged before, with swap those of the products afterwards. */
     void (*product)(int64_t n, const void *left, const void *right, void *to, int swap_left,
                     int swap, double scale);
 };
@@ -159,7 +163,8 @@ struct tn__simd_fft {
 /* ---- float16.c: float16 ([0]) and bfloat16 ([1]) without a buffer of float32 ----------------- */
 
 struct tn__simd_float16 {
-    /* Loops whose operands and result have the dtype. NULL: there is none, convert in buffers. */
+    /* Loops whose operands and result have the dtype. NULL: there is no such loop; the caller
+     * converts in buffers. */
     tn__ew_loop *ew[TN__EW_COUNT][2];
     tn__ew_loop *add[2];                             /* exists with every instruction set */
     tn__ternary_loop *ternary[TN__TERNARY_COUNT][2]; /* NULL: convert in buffers */
@@ -242,8 +247,8 @@ struct tn__simd_optimizer {
      * state. */
     void (*sgd[TN__F64 + 1])(int64_t n, const struct tn__sgd *numbers, void *const *at);
     void (*adam[TN__F64 + 1])(int64_t n, const struct tn__adam *numbers, void *const *at);
-    /* *out becomes the sum of absolute values, the sum of squares, the largest absolute value of n
-     * contiguous elements. */
+    /* Set *out to the sum of absolute values, to the sum of squares, or to the largest absolute
+     * value of n contiguous elements. */
     void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*squares[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*largest[TN__F64 + 1])(int64_t n, const void *x, double *out);
@@ -276,22 +281,22 @@ struct tn__simd_reduction {
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
     int64_t (*sum_i64)(int64_t n, const int64_t *x);
-    /* The largest element, the smallest, and the product of n contiguous elements, n >= 1. If an
-     * element is NaN, so is the result. */
+    /* Compute the largest element, the smallest element, or the product of n contiguous elements, n
+     * >= 1. If an element is NaN, so is the result. */
     void (*max[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*min[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     void (*prod[TN__I64 + 1])(int64_t n, const void *x, union tn__number *out);
     /* Returns the index of the first element that is equal to `best` or NaN; there must be one. */
     int64_t (*find[TN__I64 + 1])(int64_t n, const void *x, union tn__number best);
-    /* Sums, largest, smallest and products of n columns, combined with the results so far in `to`.
-     * Rows are `stride` bytes apart. */
+    /* Compute the sum, the largest element, the smallest element, or the product of each of n
+     * columns, and combine it with the result so far in `to`. Rows are `stride` bytes apart. */
     void (*rows_sum[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_max[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_min[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride, void *to);
     void (*rows_prod[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
                                    void *to);
-    /* Largest and smallest with their row's index in `at`. The first row has index `first`; there
-     * must be fewer than 2^31 rows. */
+    /* Compute the largest or smallest element of each column, and store the index of its row in
+     * `at`. The first row has index `first`; there must be fewer than 2^31 rows. */
     void (*rows_argmax[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
                                      void *to, int64_t *at, int64_t first);
     void (*rows_argmin[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
@@ -305,7 +310,7 @@ struct tn__simd_softmax {
     /* Returns the largest of n contiguous elements; NaN if an element is NaN. */
     float (*max_f32)(int64_t n, const float *x);
     double (*max_f64)(int64_t n, const double *x);
-    /* Softmax, its logarithm, and gradients of one contiguous row. */
+    /* Compute softmax, its logarithm, or the gradient of one of them, for one contiguous row. */
     void (*softmax_f32)(int64_t n, const float *x, float *y);
     void (*softmax_f64)(int64_t n, const double *x, double *y);
     void (*log_softmax_f32)(int64_t n, const float *x, float *y);
@@ -314,8 +319,9 @@ struct tn__simd_softmax {
     void (*log_softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
     void (*softmax_grad_f32)(int64_t n, const float *gy, const float *y, float *gx);
     void (*softmax_grad_f64)(int64_t n, const double *gy, const double *y, double *gx);
-    /* Softmax or its logarithm (`logarithm`) of n columns, at most TN__SOFTMAX_COLUMNS, and the
-     * gradients. sx, sy and sg are the bytes from one row to the next. */
+    /* Compute softmax or, with `logarithm`, its logarithm for n columns, at most
+     * TN__SOFTMAX_COLUMNS; or the gradient. sx, sy and sg are the bytes from one row to the
+     * next. */
     void (*softmax_columns[TN__F64 + 1])(int64_t rows, int64_t n, const char *x, int64_t sx,
                                          char *y, int64_t sy, bool logarithm);
     void (*softmax_grad_columns[TN__F64 + 1])(int64_t rows, int64_t n, const char *gy, int64_t sg,
