@@ -94,13 +94,14 @@ static tn_status take(tn__load_taken *taken, tn_tensor *to, tn_tensor *from, boo
     *done = false;
     if (!tn_device_has_memory(from->device))
         return TN_OK;
-    /* A view of memory that is about to be replaced would no longer follow the tensor. A tensor
-     * that has taken memory in this load is tied and gets a second value: copying this value would
-     * write to the tensor of the state. */
+    /* Memory that has views must not be replaced, because the views would keep the old memory. A
+     * tensor that has already taken memory in this load (`again`: it is tied, and this is its
+     * second value) always gets other memory, because copying would write to the tensor of the
+     * state. */
     if (!empty && !again &&
         ((to->storage->flags & TN__STORAGE_UNSET) == 0 || atomic_load(&to->storage->refs) != 1))
         return TN_OK;
-    /* Memory that another tensor of the module has taken is not shared with it. */
+    /* If another tensor of the module has taken the memory of `from`, it is not taken again. */
     int fresh = fits(to, from) ? tn__map_add(&taken->storages, from->storage) : 0;
     if (fresh < 0 || tn__map_add(&taken->tensors, to) < 0)
         return TN_ERR_MEMORY;
