@@ -39,8 +39,8 @@ static tn_status copy_args(const tn_comm_args *from, tn_comm_args *to)
     if (head->abi_major != TN_ABI_MAJOR || head->size > sizeof *to || head->flags != 0 ||
         head->reserved != 0 || head->destroy != NULL)
         return tn_fail(TN_ERR_VERSION,
-                       "tn_comm_new: args: not known to Tenon %s, got size %u of ABI %u.%u; "
-                       "expected at most %zu of %u.%u, and zeros in the rest of its head",
+                       "tn_comm_new: args: unsupported by Tenon %s, got size %u of ABI %u.%u; "
+                       "expected at most %zu of %u.%u, and zeros in the other members of its head",
                        tn_version(), head->size, head->abi_major, head->abi_minor, sizeof *to,
                        TN_ABI_MAJOR, TN_ABI_MINOR);
     memset(to, 0, sizeof *to);

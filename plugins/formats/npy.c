@@ -103,12 +103,12 @@ static tn_status take_size(struct cursor *c, int64_t *out)
 {
     char digit = peek(c);
     if (digit < '0' || digit > '9')
-        return bad(c, "size of the shape: not an integer >= 0");
+        return bad(c, "shape: a size is not an integer >= 0");
     *out = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
         if (__builtin_mul_overflow(*out, 10, out) ||
             __builtin_add_overflow(*out, *c->at - '0', out))
-            return bad(c, "size of the shape: too large");
+            return bad(c, "shape: a size is too large");
     return TN_OK;
 }
 

@@ -64,7 +64,7 @@ static bool traversal(const conform_subject *s, tn_module *module)
 
 /* Checks the state of a module that was built from the printed text of another. A printed text may
  * leave out sizes and biases; the module is then lazy, takes the sizes from the state of the
- * original, and may have entries that the original has not. */
+ * original, and may have entries that the original does not have. */
 static bool same_state(const conform_subject *s, tn_module *module, tn_module *original,
                        const char *what)
 {

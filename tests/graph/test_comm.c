@@ -281,7 +281,7 @@ START_TEST(wrong_groups_are_refused)
     args.data = NULL;
     args.head.size += 8;
     ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
-    expect_failure(TN_ERR_VERSION, "args: not known to Tenon");
+    expect_failure(TN_ERR_VERSION, "args: unsupported by Tenon");
     args.head.kind = TN_KIND_tn_call;
     ck_assert_ptr_null(tn_comm_new("test(port=7)", &args));
     expect_failure(TN_ERR_VALUE, "not a tn_comm_args");

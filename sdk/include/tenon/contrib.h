@@ -427,7 +427,7 @@ typedef struct tn_schedule_args {
     int64_t step; /* the number of steps including this one; 0 when the scheduler is created */
     int64_t groups;
     const double *initial; /* the initial learning rate of each group */
-    double *rates;         /* the present learning rates, to be changed */
+    double *rates;         /* the current learning rates, to be changed */
     double metric;         /* the argument of tn_scheduler_step_with; NaN for tn_scheduler_step */
 } tn_schedule_args;
 

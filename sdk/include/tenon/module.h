@@ -319,7 +319,7 @@ TN_API void tn_walk_end(tn_walk *walk);
 
 /* ---- options of a module, by name ------------------------------------------------------------ */
 
-/* Adds the present value of an option of the module's layer to `out`, under the option's name, as a
+/* Adds the current value of an option of the module's layer to `out`, under the option's name, as a
  * spec could give it: several numbers as a tuple, a dtype as its name, the weight of a loss as the
  * tensor of its buffer. Fails with TN_ERR_KEY if the layer has no such option. */
 TN_API tn_status tn_module_option_get(tn_module *module, const char *name, tn_pack *out);

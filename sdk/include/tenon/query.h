@@ -144,7 +144,7 @@ tn_status tn_plugin_query(const tn_host_info *host, tn_plugin_info *out, tn_erro
 #define TN_LIST(...) ((const void *const[]){ __VA_ARGS__ })
 #define TN_LIST_LENGTH(...) ((int64_t)(sizeof(TN_LIST(__VA_ARGS__)) / sizeof(void *)))
 
-/* Initializer with the facts of the present build. */
+/* Initializer with the facts of this build. */
 #define TN_BUILD_FACTS                                                                             \
     {                                                                                              \
         __VERSION__, (uint32_t)(sizeof(void *) * 8), TN_BUILD_ASAN | TN_BUILD_TSAN,                \

@@ -272,8 +272,8 @@ TN_API tn_status tn_state_strip_prefix(tn_state *state, const char *prefix);
  * tn_module_load. [owned] */
 TN_API tn_module *tn_module_from_file(const char *path);
 
-/* For `load` of a format: opens another file that the present file names, and returns `bytes` bytes
- * of it from `offset` on (UINT64_MAX: to its end). `name` is relative to the folder of the present
+/* For `load` of a format: opens another file that the current file names, and returns `bytes` bytes
+ * of it from `offset` on (UINT64_MAX: to its end). `name` is relative to the folder of the current
  * file, with `/` between folders. Returns NULL and records a failure for absolute names, empty
  * parts, `.`, `..`, `\\`, symbolic links in the path, files that are not regular files, and ranges
  * beyond the end of the file. The other file is mapped if `source` is, and valid as long as

@@ -155,7 +155,7 @@ TN_API const tn_device *tn_default_device(void);
 TN_API tn_status tn_set_default_device(const char *names);
 
 /* Sets the device on which this thread creates new tensors, until the matching tn_device_end. NULL
- * keeps the present device. If tn_device_begin fails (out of memory), the previous device stays in
+ * keeps the current device. If tn_device_begin fails (out of memory), the previous device stays in
  * use, and tn_device_end must still be called. [null-ok: device] */
 TN_API tn_status tn_device_begin(const tn_device *device);
 TN_API void tn_device_end(void);
@@ -186,7 +186,7 @@ typedef struct tn_memory_stats {
 
 /* Copies the memory statistics of the device to `out`. */
 TN_API tn_status tn_device_memory(const tn_device *device, tn_memory_stats *out);
-/* Sets `peak` of the statistics to the present value of `live`. */
+/* Sets `peak` of the statistics to the current value of `live`. */
 TN_API tn_status tn_device_reset_peak(const tn_device *device);
 /* Frees the memory that the allocator keeps for later tensors. */
 TN_API tn_status tn_device_trim(const tn_device *device);
@@ -242,7 +242,7 @@ TN_API tn_stream *tn_stream_current(const tn_device *device);
 /* Returns the native handle of a stream, such as a CUstream, for other libraries; NULL if the
  * device has none. [borrowed] */
 TN_API void *tn_stream_native(tn_stream *stream);
-/* Records an event at the present end of a stream; NULL: the current stream of this thread on the
+/* Records an event at the current end of a stream; NULL: the current stream of this thread on the
  * device. `flags` is 0 or TN_EVENT_TIMING. [owned] [null-ok: stream] */
 TN_API tn_event *tn_event_record(const tn_device *device, tn_stream *stream, uint32_t flags);
 /* Returns the milliseconds between two events of the same device that were recorded with
@@ -469,7 +469,7 @@ TN_API tn_tensor *tn_tensor_over(tn_tensor *tensor, tn_dtype dtype, tn_ints shap
 /* ---- captures: recorded work of a stream ----------------------------------------------------- */
 
 /* Recorded work of a stream, which can be launched any number of times without the host preparing
- * each operator again. The record refers to fixed memory: each launch reads the present values of
+ * each operator again. The record refers to fixed memory: each launch reads the current values of
  * the input tensors (copy new values into them) and writes to the tensors that the recorded calls
  * returned. The record owns all memory that it uses until it is dropped. Memory that was freed
  * during the capture is only reused within the same capture. */
