@@ -61,7 +61,7 @@ typedef void compute(const void *data, const tn_schedule_args *args, int64_t gro
                      double *momentum);
 
 /* Changes the rates, and the momenta if `cycles`. */
-static tn_status change(const void *data, tn_schedule_args *args, bool cycles, compute *compute)
+static tn_status change(const void *data, tn_schedule_args *args, bool cycles, compute *of_group)
 {
     size_t n = (size_t)args->groups;
     const char *option = cycles ? momentum_option(args->optimizer) : NULL;
@@ -74,7 +74,7 @@ static tn_status change(const void *data, tn_schedule_args *args, bool cycles, c
     if (momenta == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < args->groups; i++)
-        compute(data, args, i, &args->rates[i], &momenta[i]);
+        of_group(data, args, i, &args->rates[i], &momenta[i]);
     if (cycles)
         status = set_both(option, args, momenta, momenta + n);
     tn_free(momenta);
@@ -102,7 +102,8 @@ static const tn_option cyclic_options[] = {
     TN_OPTION_ROW(struct cyclic_lr, step_size_down, "None",
                   "steps that the rate falls; None: step_size_up", TN_OPTION_KIND_INT,
                   TN_OPTION_OPTIONAL),
-    TN_OPTION_STRING(struct cyclic_lr, mode, "'triangular'", "triangular, triangular2, exp_range"),
+    TN_OPTION_STRING(struct cyclic_lr, mode, "'triangular'",
+                     "triangular, triangular2, exp_range, or function: the program's function"),
     TN_OPTION_FLOAT(struct cyclic_lr, gamma, "1.0", "factor of each step, for exp_range"),
     TN_OPTION_STRING(struct cyclic_lr, scale_mode, "'cycle'",
                      "what the program's function gets: the number of the cycle or of the step "
@@ -132,10 +133,10 @@ static tn_status cyclic_check(tn_scheduler *self)
     return TN_OK;
 }
 
-static bool cyclic_mode_known(const struct cyclic_lr *s)
+static bool cyclic_mode_known(const struct cyclic_lr *s, bool function)
 {
-    return strcmp(s->mode, "triangular") == 0 || strcmp(s->mode, "triangular2") == 0 ||
-           strcmp(s->mode, "exp_range") == 0;
+    return (function && strcmp(s->mode, "function") == 0) || strcmp(s->mode, "triangular") == 0 ||
+           strcmp(s->mode, "triangular2") == 0 || strcmp(s->mode, "exp_range") == 0;
 }
 
 static double cyclic_scale(const struct cyclic_lr *s, const tn_schedule_args *args, int64_t group,
@@ -143,7 +144,7 @@ static double cyclic_scale(const struct cyclic_lr *s, const tn_schedule_args *ar
 {
     bool by_cycle = strcmp(s->scale_mode, "cycle") == 0;
 
-    if (args->function != NULL)
+    if (strcmp(s->mode, "function") == 0)
         return args->function(args->function_user, group, by_cycle ? (int64_t)cycle : args->step);
     if (strcmp(s->mode, "triangular") == 0)
         return 1.0;
@@ -175,7 +176,7 @@ static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
 
     if (status == TN_OK)
         status = schedule_check_groups("max_lr", &s->max_lr, args->groups);
-    if (status == TN_OK && args->function == NULL && !cyclic_mode_known(s))
+    if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
         status = tn_fail(TN_ERR_VALUE, "CyclicLR: mode is invalid and scale_fn is None, got %q",
                          s->mode);
     if (status == TN_OK && s->cycle_momentum)

@@ -258,10 +258,7 @@ START_TEST(what_pytorch_refuses_is_refused_and_changes_no_rate)
     tn_free(deep);
     tn_optimizer_drop(optimizer);
     optimizer = two_groups("Adam(lr=0.2)");
-    tn_scheduler *one = tn_scheduler_parse(optimizer, "OneCycleLR(0.1, 1)");
-    ck_assert_ptr_null(one); /* PyTorch divides by zero here */
-    tn_error_clear();
-    one = tn_scheduler_parse(optimizer, "ReduceLROnPlateau()");
+    tn_scheduler *one = tn_scheduler_parse(optimizer, "ReduceLROnPlateau()");
     ck_assert_int_ne(tn_scheduler_step(one), TN_OK);
     expect_failure(TN_ERR_VALUE, "expected a call of tn_scheduler_step_with");
     tn_scheduler_drop(one);
