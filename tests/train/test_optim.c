@@ -538,7 +538,7 @@ START_TEST(schedules_set_the_rates_of_all_groups_and_of_later_ones)
     ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "lr=16"), TN_OK);
     ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
     ck_assert_double_eq(option(optimizer, 0, "lr"), 0.25);
-    ck_assert_double_eq(option(optimizer, 1, "lr"), 8); /* 16 at the start, step 2 */
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 8); /* half of its present rate */
     tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
 }
