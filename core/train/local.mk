@@ -5,4 +5,7 @@ libcore_la_SOURCES += \
 	%D%/optimizer.c \
 	%D%/optimizer_options.c \
 	%D%/optimizer_state.c \
-	%D%/scheduler.c
+	%D%/scheduler.h \
+	%D%/scheduler.c \
+	%D%/scheduler_children.c \
+	%D%/scheduler_state.c

@@ -12,8 +12,17 @@ TN_HIDDEN extern const tn_optimizer_def optim_sgd;
 /* adam.c */
 TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
 /* schedule.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_cosine, schedule_linear,
-    schedule_exponential;
+TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_multi_step, schedule_constant,
+    schedule_linear, schedule_exponential, schedule_polynomial, schedule_lambda,
+    schedule_multiplicative;
+/* schedule_cosine.c */
+TN_HIDDEN extern const tn_scheduler_def schedule_cosine, schedule_restarts, schedule_swa;
+/* schedule_cycle.c */
+TN_HIDDEN extern const tn_scheduler_def schedule_cyclic, schedule_one_cycle;
+/* schedule_plateau.c */
+TN_HIDDEN extern const tn_scheduler_def schedule_plateau;
+/* schedule_compose.c */
+TN_HIDDEN extern const tn_scheduler_def schedule_sequential, schedule_chained;
 
 /* numbers.c: the step number and the learning rate as tensors */
 

@@ -498,20 +498,20 @@ START_TEST(a_schedule_watches_a_number_and_remembers)
     ck_assert_double_eq(option(optimizer, 1, "lr"), 4);
     ck_assert_double_eq(option(optimizer, 1, "momentum"), 0.25);
     ck_assert_int_gt(tn_scheduler_state_text(scheduler, text, sizeof text), 0);
-    ck_assert_str_eq(text, "steps=2, best=5.0, bad=1");
+    ck_assert_str_eq(text, "steps=2, initial=[1.0, 8.0], last=[0.5, 4.0], best=5.0, bad=1");
     /* A step that fails changes neither rates nor state. */
     ck_assert_int_eq(tn_scheduler_step_with(scheduler, 101), TN_ERR_VALUE);
     tn_error_clear();
     ck_assert_double_eq(option(optimizer, 1, "lr"), 4);
     tn_scheduler_state_text(scheduler, text, sizeof text);
-    ck_assert_str_eq(text, "steps=2, best=5.0, bad=1");
+    ck_assert_str_eq(text, "steps=2, initial=[1.0, 8.0], last=[0.5, 4.0], best=5.0, bad=1");
     /* Another continues. */
     tn_scheduler *again = tn_scheduler_new(optimizer, "TestPlateau()");
     ck_assert_int_eq(tn_scheduler_set_state(again, text), TN_OK);
     ck_assert_int_eq(tn_scheduler_steps(again), 2);
     ck_assert_int_eq(tn_scheduler_step_with(again, 5), TN_OK);
     tn_scheduler_state_text(again, text, sizeof text);
-    ck_assert_str_eq(text, "steps=3, best=5.0, bad=2");
+    ck_assert_str_eq(text, "steps=3, initial=[1.0, 8.0], last=[0.25, 2.0], best=5.0, bad=2");
     ck_assert_double_eq(option(optimizer, 1, "lr"), 2);
     static const char *const wrong[] = { "best=1",           "steps=-1",        "steps=x, best=1",
                                          "steps=1, worst=2", "steps=1, best=)", "" };
@@ -519,7 +519,7 @@ START_TEST(a_schedule_watches_a_number_and_remembers)
         ck_assert_msg(tn_scheduler_set_state(again, wrong[i]) != TN_OK, "%s", wrong[i]);
         tn_error_clear();
         tn_scheduler_state_text(again, text, sizeof text);
-        ck_assert_str_eq(text, "steps=3, best=5.0, bad=2");
+        ck_assert_str_eq(text, "steps=3, initial=[1.0, 8.0], last=[0.25, 2.0], best=5.0, bad=2");
     }
     tn_scheduler_drop(again);
     tn_scheduler_drop(scheduler);
@@ -538,7 +538,7 @@ START_TEST(schedules_set_the_rates_of_all_groups_and_of_later_ones)
     ck_assert_int_eq(tn_optimizer_add_group(optimizer, p + 1, 1, "lr=16"), TN_OK);
     ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
     ck_assert_double_eq(option(optimizer, 0, "lr"), 0.25);
-    ck_assert_double_eq(option(optimizer, 1, "lr"), 4); /* 16 at the start, step 2 */
+    ck_assert_double_eq(option(optimizer, 1, "lr"), 8); /* half of its present rate */
     tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
 }

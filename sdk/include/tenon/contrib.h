@@ -419,6 +419,16 @@ typedef struct tn_optimizer_def {
     tn_status (*step)(tn_optimizer *self, const tn_step_args *args);
 } tn_optimizer_def;
 
+enum {
+    /* Step 0: the scheduler was created, or starts a sequence of schedules. The rates are those at
+     * the start, changed by the other schedules of the optimizer. */
+    TN_SCHEDULE_INITIAL = 1,
+    /* The step does not follow the last one; the rates are computed from those at the start. */
+    TN_SCHEDULE_JUMP = 2,
+    TN_SCHEDULE_RESTART = 4, /* tn_scheduler_restart called it; INITIAL or JUMP is set as well */
+    TN_SCHEDULE_FIRST = 8    /* with INITIAL: the optimizer had no scheduler before */
+};
+
 /* The arguments of a schedule, which changes the learning rates of the groups. It sets other
  * options with tn_optimizer_set. */
 typedef struct tn_schedule_args {
@@ -426,10 +436,20 @@ typedef struct tn_schedule_args {
     tn_optimizer *optimizer;
     int64_t step; /* the number of steps including this one; 0 when the scheduler is created */
     int64_t groups;
-    const double *initial; /* the initial learning rate of each group */
-    double *rates;         /* the current learning rates, to be changed */
-    double metric;         /* the argument of tn_scheduler_step_with; NaN for tn_scheduler_step */
+    double *initial; /* the initial learning rate of each group; may be changed in step 0 */
+    double *rates;   /* the current learning rates, to be changed */
+    double metric;   /* the argument of tn_scheduler_step_with; NaN for tn_scheduler_step */
+    /* The function of tn_scheduler_lambda and its argument; NULL without one. */
+    tn_schedule_function function;
+    void *function_user;
+    uint32_t flags; /* TN_SCHEDULE_* */
+    uint32_t reserved;
 } tn_schedule_args;
+
+enum {
+    /* The schedule needs a metric, so tn_scheduler_step and other schedules cannot step it. */
+    TN_SCHEDULER_METRIC = 1
+};
 
 /* A learning-rate schedule. Any thread may call its functions, but only one thread at a time for a
  * scheduler. */
@@ -447,7 +467,9 @@ typedef struct tn_scheduler_def {
      * a step fails. */
     const tn_option *state;
     uint64_t state_size;
+    uint64_t flags; /* TN_SCHEDULER_* */
 } tn_scheduler_def;
+
 /* An init, which fills a tensor with initial values. Any thread may call it, for several tensors at
  * the same time. */
 typedef struct tn_init_def {

@@ -90,7 +90,8 @@ TN_API int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_
 /* Creates a scheduler, which sets the option "lr" of an optimizer, from a spec such as
  * "CosineAnnealingLR(T_max=300)". Sets the learning rates of step 0 immediately, and keeps a
  * reference to the optimizer. All schedulers of one optimizer start from the rates that the
- * optimizer had when the first of them was created. [owned] [null-through] */
+ * optimizer had when the first of them was created, and each changes the rates that the others have
+ * set. [owned] [null-through] */
 TN_API tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args);
 TN_API tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...);
 /* Like tn_scheduler_new, but `text` is the spec itself and not a format. [owned] [null-through] */
@@ -109,16 +110,39 @@ TN_API void *tn_scheduler_data(const tn_scheduler *scheduler);
 /* Returns the struct in which the schedule keeps its state between steps. [borrowed] */
 TN_API void *tn_scheduler_state(const tn_scheduler *scheduler);
 /* tn_scheduler_state_text writes the number of steps and the state of the schedule as text
- * ("steps=10, best=0.25"): at most `size` bytes including the final NUL; it returns the length of
- * the complete text, -1 on error. tn_scheduler_set_state reads such a text, to continue the work of
- * another scheduler with the same spec. It does not change the learning rates, which belong to the
- * optimizer. [null-ok: out] */
+ * ("steps=10, initial=[0.1], last=[0.01], best=0.25"): at most `size` bytes including the final
+ * NUL; it returns the length of the complete text, -1 on error. tn_scheduler_set_state reads such a
+ * text, to continue the work of another scheduler with the same spec. It does not change the
+ * learning rates, which belong to the optimizer. [null-ok: out] */
 TN_API int64_t tn_scheduler_state_text(const tn_scheduler *scheduler, char *out, size_t size);
 TN_API tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *text);
 
 /* tn_optimizer_user and tn_scheduler_user return the member `user` of the descriptor. [borrowed] */
 TN_API void *tn_optimizer_user(const tn_optimizer *optimizer);
 TN_API void *tn_scheduler_user(const tn_scheduler *scheduler);
+
+/* A function that gives the factor of a schedule such as LambdaLR, for a group and a step. NaN
+ * makes the step fail. [callback] */
+typedef double (*tn_schedule_function)(void *user, int64_t group, int64_t step);
+/* Like tn_scheduler_parse, for a spec with schedules that call a function, such as "LambdaLR()" or
+ * "SequentialLR([LambdaLR(), StepLR(10)], milestones=[5])". The function and `user` must live as
+ * long as the scheduler. [owned] [null-through] [null-ok: user] */
+TN_API tn_scheduler *tn_scheduler_lambda(tn_optimizer *optimizer, const char *text,
+                                         tn_schedule_function function, void *user);
+/* Returns in *rate the learning rate that the last step gave a group. */
+TN_API tn_status tn_scheduler_last_rate(const tn_scheduler *scheduler, int64_t group, double *rate);
+/* Returns the name of the schedule, such as "StepLR". [borrowed] */
+TN_API const char *tn_scheduler_type(const tn_scheduler *scheduler);
+/* tn_scheduler_child_count returns the number of schedulers inside a scheduler, tn_scheduler_child
+ * returns one of them. They belong to the scheduler. [borrowed] */
+TN_API int64_t tn_scheduler_child_count(const tn_scheduler *scheduler);
+TN_API tn_scheduler *tn_scheduler_child(const tn_scheduler *scheduler, int64_t index);
+/* For a schedule, in its function `check`: creates a scheduler inside `scheduler` from a value that
+ * is a spec, such as StepLR(10), and takes its step 0. */
+TN_API tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value *value);
+/* For a schedule, in its function `step`: takes step 0 of a scheduler inside another one again.
+ * `flags` is TN_SCHEDULE_INITIAL or TN_SCHEDULE_JUMP. */
+TN_API tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags);
 
 TN_END_DECLS
 #endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Schedules: PyTorch's rates and momenta, step by step and after a save and a load in the middle;
+ * what is refused; hostile states; memory failures. */
+#include "tests/base/suite.h"
+#include "tests/spec/proves.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SCHEDULES = 4, STEPS = 120 };
+
+static double metrics[STEPS + 1];
+
+/* The same functions are in make_schedules.py. */
+static double factor(void *user, int64_t group, int64_t step)
+{
+    (void)user;
+    return group == 0 ? 1.0 / (1.0 + 0.25 * (double)step) : 1.0 - 0.5 / ((double)step + 10.0);
+}
+
+static tn_optimizer *two_groups(const char *spec)
+{
+    TN_SCOPE;
+    double zero = 0;
+    tn_tensor *p[2];
+    for (int i = 0; i < 2; i++)
+        p[i] = tn_parameter(tn_tensor_from(&zero, TN_F64, TN_SHAPE(1)), true);
+    tn_optimizer *optimizer = tn_optimizer_parse(p, 1, spec);
+    if (optimizer != NULL)
+        tn_optimizer_add_group(optimizer, p + 1, 1, "lr=0.35");
+    return optimizer;
+}
+
+static double option(const tn_optimizer *optimizer, int64_t group, const char *name)
+{
+    double value = NAN;
+    ck_assert_int_eq(tn_optimizer_get(optimizer, group, name, &value), TN_OK);
+    return value;
+}
+
+static bool cycles(const char *name)
+{
+    return strncmp(name, "Adam", 4) == 0;
+}
+
+static void read_now(const tn_optimizer *optimizer, const char *name, double *out)
+{
+    for (int64_t i = 0; i < 2; i++) {
+        out[i] = option(optimizer, i, "lr");
+        out[2 + i] = option(optimizer, i, cycles(name) ? "betas[0]" : "momentum");
+    }
+}
+
+struct kase {
+    char optimizer[64];
+    char specs[SCHEDULES][300];
+    int at[SCHEDULES], count;
+    double rows[STEPS + 1][4];
+};
+
+static bool read_case(FILE *file, struct kase *kase)
+{
+    char line[1 << 14];
+    int row = 0;
+
+    memset(kase, 0, sizeof *kase);
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0] == '#')
+            continue;
+        if (strncmp(line, "metrics ", 8) == 0) {
+            char *at = line + 8;
+            for (int i = 0; i <= STEPS; i++)
+                metrics[i] = strtod(at, &at);
+        } else if (strncmp(line, "case ", 5) == 0) {
+            tn_snprint(kase->optimizer, sizeof kase->optimizer, "%s", line + 5);
+        } else if (strncmp(line, "at ", 3) == 0) {
+            char *at = line + 3;
+            ck_assert_int_lt(kase->count, SCHEDULES);
+            kase->at[kase->count] = (int)strtol(at, &at, 10);
+            tn_snprint(kase->specs[kase->count++], sizeof kase->specs[0], "%s", at + 1);
+        } else if (strcmp(line, "end") == 0) {
+            ck_assert_int_eq(row, STEPS + 1);
+            return true;
+        } else {
+            char *at = line;
+            ck_assert_int_le(row, STEPS);
+            for (int i = 0; i < 4; i++)
+                kase->rows[row][i] = strtod(at, &at);
+            row++;
+        }
+    }
+    return false;
+}
+
+static tn_status step_once(tn_scheduler *scheduler, int step)
+{
+    return strcmp(tn_scheduler_type(scheduler), "ReduceLROnPlateau") == 0
+               ? tn_scheduler_step_with(scheduler, metrics[step])
+               : tn_scheduler_step(scheduler);
+}
+
+/* Replaces optimizer and schedules by new ones with their saved state. */
+static void resume(const struct kase *kase, tn_optimizer **optimizer, tn_scheduler **running,
+                   const int *which, int count)
+{
+    tn_optimizer *again = two_groups(kase->optimizer);
+    for (int i = 0; i < count; i++) {
+        char text[4096];
+        const char *spec = kase->specs[which[i]];
+        ck_assert_int_lt(tn_scheduler_state_text(running[i], text, sizeof text),
+                         (int64_t)sizeof text);
+        tn_scheduler_drop(running[i]);
+        running[i] = tn_scheduler_lambda(again, spec + (*spec == '!'), factor, NULL);
+        ck_assert_msg(tn_scheduler_set_state(running[i], text) == TN_OK, "%s: %s", text,
+                      tn_error_text());
+    }
+    for (int64_t i = 0; i < 2; i++) {
+        char options[512];
+        tn_optimizer_options(*optimizer, i, options, sizeof options);
+        ck_assert_int_eq(tn_optimizer_set_options(again, i, options), TN_OK);
+    }
+    tn_optimizer_drop(*optimizer);
+    *optimizer = again;
+}
+
+/* Runs a case; before step `save` it continues with new objects. Records what it does in `out`. */
+static void run_case(const struct kase *kase, int save, double (*out)[4])
+{
+    tn_optimizer *optimizer = two_groups(kase->optimizer);
+    tn_scheduler *running[SCHEDULES];
+    int which[SCHEDULES], count = 0;
+
+    for (int step = 0; step <= STEPS; step++) {
+        if (step == save)
+            resume(kase, &optimizer, running, which, count);
+        for (int i = 0; i < count && step > 0; i++)
+            ck_assert_msg(step_once(running[i], step) == TN_OK, "%s, step %d: %s",
+                          kase->specs[which[i]], step, tn_error_text());
+        for (int i = 0; i < kase->count; i++) {
+            const char *spec = kase->specs[i];
+            if (kase->at[i] != step)
+                continue;
+            while (*spec == '!' && count > 0)
+                tn_scheduler_drop(running[--count]);
+            running[count] = tn_scheduler_lambda(optimizer, spec + (*spec == '!'), factor, NULL);
+            ck_assert_msg(running[count] != NULL, "%s: %s", spec, tn_error_text());
+            which[count++] = i;
+        }
+        read_now(optimizer, kase->optimizer, out[step]);
+        double last = NAN;
+        ck_assert_int_eq(tn_scheduler_last_rate(running[count - 1], 1, &last), TN_OK);
+        ck_assert(last == out[step][1]);
+    }
+    while (count > 0)
+        tn_scheduler_drop(running[--count]);
+    tn_optimizer_drop(optimizer);
+}
+
+START_TEST(schedules_give_the_rates_and_momenta_of_pytorch)
+{
+    FILE *file = fopen(SCHEDULES_FILE, "r");
+    static struct kase kase;
+    static double got[STEPS + 1][4], again[STEPS + 1][4];
+    int count = 0;
+
+    ck_assert_ptr_nonnull(file);
+    for (; read_case(file, &kase); count++) {
+        run_case(&kase, -1, got);
+        for (int step = 0; step <= STEPS; step++)
+            for (int i = 0; i < 4; i++)
+                ck_assert_msg(fabs(got[step][i] - kase.rows[step][i]) <=
+                                  1e-12 * fabs(kase.rows[step][i]) + 1e-17,
+                              "%s, %s, step %d, %d: %.17g is not %.17g", kase.optimizer,
+                              kase.specs[0], step, i, got[step][i], kase.rows[step][i]);
+        for (int save = 1; save < STEPS; save += 29) {
+            run_case(&kase, save, again);
+            ck_assert_msg(memcmp(got, again, sizeof got) == 0, "%s: differs after step %d",
+                          kase.specs[0], save);
+        }
+    }
+    fclose(file);
+    ck_assert_int_gt(count, 50);
+    TN_PROVES("LRS-001", "LRS-002", "LRS-004", "LRS-005", "LRS-006", "LRS-007", "LRS-008",
+              "LRS-009", "LRS-010", "LRS-012", "LRS-013", "LRS-014");
+}
+END_TEST
+
+static const struct {
+    const char *spec, *words;
+} refused[] = {
+    { "StepLR(0)", "step_size: out of range" },
+    { "MultiStepLR()", "milestones" },
+    { "ConstantLR(1.5)", "Constant multiplicative factor expected to be between 0 and 1" },
+    { "LinearLR(0)", "Starting multiplicative factor expected to be greater than 0" },
+    { "LinearLR(0.5, 2)", "Ending multiplicative factor expected to be between 0 and 1" },
+    { "PolynomialLR(0)", "total_iters: out of range" },
+    { "CosineAnnealingLR(0)", "T_max: out of range" },
+    { "CosineAnnealingWarmRestarts(0)", "Expected positive integer T_0, but got 0" },
+    { "CosineAnnealingWarmRestarts(1, 0)", "Expected integer T_mult >= 1, but got 0" },
+    { "CyclicLR([0.1, 0.2, 0.3], 1)", "base_lr must have the same length as" },
+    { "CyclicLR(0.1, 1, mode='x')", "mode is invalid and scale_fn is None" },
+    { "OneCycleLR(0.1)", "You must define either total_steps OR" },
+    { "OneCycleLR(0.1, -1)", "Expected positive integer total_steps, but got -1" },
+    { "OneCycleLR(0.1, epochs=0, steps_per_epoch=1)",
+      "Expected positive integer epochs, but got 0" },
+    { "OneCycleLR(0.1, epochs=4611686018427387904, steps_per_epoch=9)", "too many steps" },
+    { "OneCycleLR(0.1, 9, pct_start=1.5)", "Expected float between 0 and 1 pct_start" },
+    { "OneCycleLR(0.1, 9, anneal_strategy='x')", "anneal_strategy must be one of 'cos' or" },
+    { "SWALR([0.1, 0.2, 0.3])", "swa_lr must have the same length as optimizer.param_groups" },
+    { "SWALR(0.1, -1)", "anneal_epochs must be equal or greater than 0, got -1" },
+    { "SWALR(0.1, anneal_strategy='x')", "anneal_strategy must by one of 'cos' or 'linear'" },
+    { "ReduceLROnPlateau(factor=1)", "Factor should be < 1.0" },
+    { "ReduceLROnPlateau('x')", "mode x is unknown!" },
+    { "ReduceLROnPlateau(threshold_mode='x')", "threshold mode x is unknown!" },
+    { "ReduceLROnPlateau(min_lr=[1, 2, 3])", "expected 2 min_lrs, got 3" },
+    { "LambdaLR()", "function: it is missing" },
+    { "MultiplicativeLR()", "function: it is missing" },
+    { "SequentialLR([], [])", "expects at least one scheduler, but got no scheduler." },
+    { "SequentialLR(3, [])", "schedulers: wrong type" },
+    { "SequentialLR([3], [])", "wrong type, got int" },
+    { "SequentialLR([StepLR(1)], [1])", "one more than the number of milestone points" },
+    { "SequentialLR([StepLR(1), StepLR(2), StepLR(3)], [5, 4])", "milestones: not increasing" },
+    { "SequentialLR([StepLR(1), OneCycleLR(0.1)], [5])", "You must define either" },
+    { "SequentialLR([ReduceLROnPlateau(), StepLR(1)], [5])",
+      "does not support `ReduceLROnPlateau`" },
+    { "ChainedScheduler([])", "expects at least one scheduler to be chained" },
+    { "ChainedScheduler([StepLR(1), ReduceLROnPlateau()])", "but got one at index 1" },
+    { "ChainedScheduler([Missing()])", "Missing" },
+};
+
+START_TEST(what_pytorch_refuses_is_refused_and_changes_no_rate)
+{
+    tn_optimizer *optimizer = two_groups("SGD(lr=0.2, momentum=0.9)");
+    for (int64_t i = 0; i < tn__countof(refused); i++) {
+        ck_assert_msg(tn_scheduler_parse(optimizer, refused[i].spec) == NULL, "%s",
+                      refused[i].spec);
+        ck_assert_msg(strstr(tn_error_last()->message, refused[i].words) != NULL, "%s: %s",
+                      refused[i].spec, tn_error_last()->message);
+        tn_error_clear();
+        ck_assert(option(optimizer, 0, "lr") == 0.2 && option(optimizer, 1, "lr") == 0.35);
+    }
+    /* A deep nest is refused or parsed, without an overflow of the stack. */
+    tn_optimizer_drop(optimizer);
+    char *deep = tn_malloc(1 << 16);
+    size_t at = 0;
+    for (int i = 0; i < 1000; i++)
+        at += (size_t)tn_snprint(deep + at, (1 << 16) - at, "ChainedScheduler([");
+    at += (size_t)tn_snprint(deep + at, (1 << 16) - at, "StepLR(1)");
+    for (int i = 0; i < 1000; i++)
+        at += (size_t)tn_snprint(deep + at, (1 << 16) - at, "])");
+    optimizer = two_groups("SGD(lr=0.2)");
+    ck_assert_ptr_null(tn_scheduler_parse(optimizer, deep));
+    ck_assert(tn_failed());
+    tn_error_clear();
+    tn_free(deep);
+    tn_optimizer_drop(optimizer);
+    optimizer = two_groups("Adam(lr=0.2)");
+    tn_scheduler *one = tn_scheduler_parse(optimizer, "ReduceLROnPlateau()");
+    ck_assert_int_ne(tn_scheduler_step(one), TN_OK);
+    expect_failure(TN_ERR_VALUE, "expected a call of tn_scheduler_step_with");
+    tn_scheduler_drop(one);
+    tn_optimizer_drop(optimizer);
+    TN_PROVES("LRS-011");
+}
+END_TEST
+
+START_TEST(hostile_states_are_refused_and_change_nothing)
+{
+    static const char *const spec = "SequentialLR([LinearLR(0.1, total_iters=5), "
+                                    "CosineAnnealingWarmRestarts(9)], milestones=[5])";
+    tn_optimizer *optimizer = two_groups("SGD(lr=0.2)");
+    tn_scheduler *scheduler = tn_scheduler_parse(optimizer, spec);
+    char text[2048], now[2048], cut[2048];
+    for (int i = 0; i < 7; i++)
+        ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+    int64_t length = tn_scheduler_state_text(scheduler, text, sizeof text);
+    for (int64_t i = 0; i < length; i++) {
+        tn_snprint(cut, sizeof cut, "%.*s", (int)i, text);
+        ck_assert_msg(tn_scheduler_set_state(scheduler, cut) != TN_OK, "%s", cut);
+        tn_error_clear();
+        tn_scheduler_state_text(scheduler, now, sizeof now);
+        ck_assert_str_eq(now, text);
+    }
+    static const char *const wrong[] = {
+        "steps=7, children=[LinearLR(steps=1)]",
+        "steps=7, children=[StepLR(steps=1), CosineAnnealingWarmRestarts(steps=1)]",
+        "steps=7, children=[LinearLR(steps=1), CosineAnnealingWarmRestarts(steps=-1)]",
+        "steps=9223372036854775807, children=[LinearLR(steps=1), "
+        "CosineAnnealingWarmRestarts(steps=1)]",
+        "steps=1, initial=[1, 2, 3], last=[1, 2, 3], children=[LinearLR(steps=1), "
+        "CosineAnnealingWarmRestarts(steps=1)]",
+        "steps=1, initial=['x'], last=[1], children=[LinearLR(steps=1), "
+        "CosineAnnealingWarmRestarts(steps=1)]",
+    };
+    for (int64_t i = 0; i < tn__countof(wrong); i++) {
+        ck_assert_msg(tn_scheduler_set_state(scheduler, wrong[i]) != TN_OK, "%s", wrong[i]);
+        tn_error_clear();
+        tn_scheduler_state_text(scheduler, now, sizeof now);
+        ck_assert_str_eq(now, text);
+    }
+    tn_scheduler_drop(scheduler);
+    tn_optimizer_drop(optimizer);
+}
+END_TEST
+
+static int warnings;
+
+static void count_warnings(void *user, int level, const char *plugin, const char *text)
+{
+    (void)user;
+    (void)plugin;
+    warnings += level == TN_LOG_WARNING && strstr(text, "before tn_optimizer_step") != NULL;
+}
+
+START_TEST(a_step_before_the_optimizers_first_step_warns_once)
+{
+    tn_optimizer *optimizer = two_groups("SGD(lr=0.2)");
+    tn_scheduler *scheduler = tn_scheduler_parse(optimizer, "ChainedScheduler([StepLR(1)])");
+    warnings = 0;
+    tn_set_log_sink(count_warnings, NULL);
+    tn_scheduler_step(scheduler);
+    tn_scheduler_step(scheduler);
+    ck_assert_int_eq(warnings, 1);
+    tn_scheduler_drop(scheduler);
+    scheduler = tn_scheduler_parse(optimizer, "StepLR(1)");
+    tn_optimizer_set_steps(optimizer, 0, 1);
+    tn_scheduler_step(scheduler);
+    tn_set_log_sink(NULL, NULL);
+    ck_assert_int_eq(warnings, 1);
+    tn_scheduler_drop(scheduler);
+    tn_optimizer_drop(optimizer);
+    TN_PROVES("LRS-003");
+}
+END_TEST
+
+START_TEST(each_allocation_fails_in_turn_and_nothing_is_lost)
+{
+    static const char *const spec = "SequentialLR([LinearLR(0.1), ChainedScheduler([CyclicLR(0.1, "
+                                    "1, 4), StepLR(3)]), OneCycleLR(0.1, 9)], [1, 2])";
+    tn_optimizer *optimizer = two_groups("Adam(lr=0.2)");
+    bool done = false;
+    for (uint64_t n = 1; !done && n < 100000; n++) {
+        char text[4096];
+        tn__memory_fail(n);
+        tn_scheduler *scheduler = tn_scheduler_parse(optimizer, spec);
+        for (int i = 0; i < 3 && !tn_failed(); i++)
+            tn_scheduler_step(scheduler);
+        if (!tn_failed())
+            tn_scheduler_state_text(scheduler, text, sizeof text);
+        if (!tn_failed())
+            tn_scheduler_set_state(scheduler, text);
+        done = tn__memory_fail(0) < n;
+        ck_assert_msg(!tn_failed() || tn_error_code() == TN_ERR_MEMORY, "%s", tn_error_text());
+        ck_assert(done != tn_failed());
+        tn_error_clear();
+        tn_scheduler_drop(scheduler);
+    }
+    ck_assert(done);
+    tn_optimizer_drop(optimizer);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        schedules_give_the_rates_and_momenta_of_pytorch,
+        what_pytorch_refuses_is_refused_and_changes_no_rate,
+        hostile_states_are_refused_and_change_nothing,
+        a_step_before_the_optimizers_first_step_warns_once,
+        each_allocation_fails_in_turn_and_nothing_is_lost,
+        NULL,
+    };
+    return suite_run("schedules", tests);
+}
