@@ -51,6 +51,7 @@ static const struct member members[] = {
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
     MEMBER(tn_optimizer_def, flags, TN_OPTIMIZER_ELEMENTWISE),
+    MEMBER(tn_scheduler_def, flags, TN_SCHEDULER_METRIC),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
     MEMBER(tn_pass_def, flags, PASS_FLAGS),
     MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),

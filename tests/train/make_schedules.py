@@ -113,7 +113,8 @@ CASES = [
             build("OneCycleLR", 0.1, 120, three_phase=True, cycle_momentum=False),
         )
     ],
-    [(0, "OneCycleLR(0.1, 150, three_phase=True)", build("OneCycleLR", 0.1, 150, three_phase=True))],
+    [(0, "OneCycleLR(0.1, 150, three_phase=True)",
+      build("OneCycleLR", 0.1, 150, three_phase=True))],
     [(0, "LambdaLR()", lambda o: S.LambdaLR(o, [factor, mild]))],
     [(0, "MultiplicativeLR()", lambda o: S.MultiplicativeLR(o, [factor, mild]))],
     [(0, "SWALR(0.05)", build("SWALR", 0.05))],

@@ -440,7 +440,7 @@ typedef struct tn_schedule_args {
     double *rates;   /* the current learning rates, to be changed */
     double metric;   /* the argument of tn_scheduler_step_with; NaN for tn_scheduler_step */
     /* The function of tn_scheduler_lambda and its argument; NULL without one. */
-    tn_schedule_function function;
+    double (*function)(void *user, int64_t group, int64_t step);
     void *function_user;
     uint32_t flags; /* TN_SCHEDULE_* */
     uint32_t reserved;
