@@ -58,6 +58,24 @@ START_TEST(a_linear_layer_in_one_has_the_bits_of_its_parts)
 }
 END_TEST
 
+/* More columns than are computed at once: bias, activation and residual follow each part. */
+START_TEST(a_wide_layer_has_the_values_of_its_parts)
+{
+    TN_SCOPE;
+    tn_tensor *x = drawn(TN_SHAPE(7, 520), TN_F32, 1), *w = drawn(TN_SHAPE(12500, 520), TN_F32, 2);
+    tn_tensor *b = drawn(TN_SHAPE(12500), TN_F32, 3), *r = drawn(TN_SHAPE(7, 12500), TN_F32, 4);
+    tn_tensor *y, *before, *z[2], *whole;
+
+    for (int64_t i = 0; i < 2; i++)
+        z[i] = tn_linear(x, tn_narrow(w, 0, i * 6250, 6250), tn_narrow(b, 0, i * 6250, 6250));
+    whole = tn_cat(z, 2, 1);
+    ck_assert_int_eq(tn_linear_activation(x, w, b, r, "gelu", &y, &before), TN_OK);
+    ck_assert_int_eq(tn_allclose(before, whole, 1e-5, 1e-4), 1);
+    ck_assert_int_eq(tn_allclose(y, tn_add(tn_gelu(whole, NULL), r, NULL), 1e-5, 1e-4), 1);
+    ck_assert_int_eq(tn_allclose(tn_linear(x, w, b), whole, 1e-5, 1e-4), 1);
+}
+END_TEST
+
 /* Against sums in double: the ways agree with what a product is, too. */
 START_TEST(products_of_few_rows_are_right)
 {
@@ -136,5 +154,6 @@ START_TEST(gradients_and_threads_do_not_change_a_bit)
 }
 END_TEST
 
-RUN_SUITE("linear", a_linear_layer_in_one_has_the_bits_of_its_parts, products_of_few_rows_are_right,
+RUN_SUITE("linear", a_wide_layer_has_the_values_of_its_parts,
+          a_linear_layer_in_one_has_the_bits_of_its_parts, products_of_few_rows_are_right,
           gradients_and_threads_do_not_change_a_bit)

@@ -152,6 +152,27 @@ START_TEST(rounds_add_up_and_bits_do_not_depend_on_threads)
 }
 END_TEST
 
+/* The matrices of a batch are computed in groups, and many columns in parts, because the copies of
+ * all of them would take much memory. */
+START_TEST(many_matrices_and_many_columns_are_computed_in_parts)
+{
+    static const int64_t batch[] = { 8, 520, 300 }, wide[] = { 7, 520, 12500 };
+
+    for (int way = 0; way < 4; way++) {
+        TN_SCOPE;
+        double *a, *b;
+        tn_tensor *x = matrix(TN_F32, 40, batch[0], batch[1], way & 1, 0, &a), *y;
+
+        y = matrix(TN_F32, 40, batch[1], batch[2], way >> 1, 0, &b);
+        near_the_sums("40 matrices", TN_F32, tn_bmm(x, y), a, b, NULL, batch, 40, false);
+        x = matrix(TN_F32, 1, wide[0], wide[1], way & 1, 3, &a);
+        y = matrix(TN_F32, 1, wide[1], wide[2], way >> 1, 3, &b);
+        near_the_sums("12500 columns", TN_F32, tn_matmul(x, y), a, b, NULL, wide, 1, true);
+    }
+}
+END_TEST
+
 RUN_SUITE("matmul", products_are_the_sums_with_avx512, products_are_the_sums_with_avx2,
           products_are_the_sums_with_the_baseline_instructions,
-          rounds_add_up_and_bits_do_not_depend_on_threads)
+          rounds_add_up_and_bits_do_not_depend_on_threads,
+          many_matrices_and_many_columns_are_computed_in_parts)

@@ -2,11 +2,16 @@
 #
 # Networks and files compared with PyTorch. In make check: LeNet-5, ResNet-18, a transformer encoder and an LSTM against what PyTorch wrote into
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
-# networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines.
+# networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines;
+# printed.py reads the printed text of every model of torchvision, prints it again and loads its weights.
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-EXTRA_DIST += %D%/make_models.py %D%/networks.py %D%/network_lines.sh %D%/files
+EXTRA_DIST += %D%/make_models.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
 TESTS += %D%/network_lines.sh
 .PHONY: models
+check_PROGRAMS += %D%/printed
+%C%_printed_SOURCES = %D%/printed.c
+%C%_printed_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+%C%_printed_LDADD = $(TN_LINK)
 
 if HAVE_CHECK
 if HAVE_JANSSON
@@ -16,8 +21,9 @@ TESTS += %D%/test_models
 %C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_models_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
-models: all tests/models/test_models $(TN_NETWORKS)
+models: all tests/models/test_models tests/models/printed $(TN_NETWORKS)
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/networks.py $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/printed.py $(builddir) || test $$? -eq 77
 endif
 endif

@@ -2,9 +2,10 @@
  *
  * Products of float32 and float64 by strips. The threads first pack one matrix, b, into panels. The
  * other matrix, a, is read in place, or also copied (gathered) if its columns are far apart. A long
- * depth is divided into rounds, which limits the memory for the copies. What follows the product
- * (struct tn__finish) is applied while the result is in the cache. If packing a is cheaper than
- * packing b, the product is computed transposed, y^T = b^T a^T, and pieces are transposed back. */
+ * depth is divided into rounds, and a large product into parts, which limits the memory for the
+ * copies. What follows the product (struct tn__finish) is applied while the result is in the cache.
+ * If packing a is cheaper than packing b, the product is computed transposed, y^T = b^T a^T, and
+ * pieces are transposed back. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -293,7 +294,7 @@ static tn_status round_of(struct strips *s)
     return status;
 }
 
-tn_status tn__packed_run(struct tn__product *p)
+static tn_status run_part(struct tn__product *p)
 {
     struct strips s = { .p = p,
                         .turned = turns(p),
@@ -354,9 +355,55 @@ tn_status tn__packed_run(struct tn__product *p)
         s.each = full * s.g.k;
         status = round_of(&s);
     }
-    p->finished = p->finish != NULL;
     tn__scratch_give(bias);
     tn__scratch_give(s.gathered);
     tn__scratch_give(s.panels);
+    return status;
+}
+
+/* Returns columns [j, j + n) of matrices [which, which + batch) of a product. `f` is room for its
+ * `finish`. */
+static struct tn__product part_of(const struct tn__product *p, int64_t which, int64_t batch,
+                                  int64_t j, int64_t n, struct tn__finish *f)
+{
+    struct tn__product part = *p;
+
+    part.batch = batch;
+    part.n = n;
+    part.y.at += which * p->batch_y + j * p->y.column;
+    part.a.at += which * p->batch_a;
+    part.b.at += which * p->batch_b + j * p->b.column;
+    if (p->bias)
+        part.bias += j * p->bias_step;
+    if (p->finish) {
+        *f = *p->finish;
+        if (f->into)
+            f->into += j * p->y.item;
+        if (f->residual)
+            f->residual += j * p->y.item;
+        part.finish = f;
+    }
+    return part;
+}
+
+tn_status tn__packed_run(struct tn__product *p)
+{
+    /* A long depth has rounds, which limit the copies. If a round would still copy too much, the
+     * matrices of the batch are computed in groups, and a matrix in groups of columns. */
+    const int64_t depth = p->k < TN__GEMM_DEPTH ? p->k : TN__GEMM_DEPTH, most = COPIED / depth;
+    const int64_t matrices = p->batch_b && p->n < most ? most / p->n : p->batch_b ? 1 : p->batch;
+    const int64_t columns = p->n < most + most / 2 ? p->n : most;
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < p->batch && status == TN_OK; i += matrices)
+        for (int64_t j = 0; j < p->n && status == TN_OK; j += columns) {
+            struct tn__finish finish;
+            struct tn__product part = part_of(p, i,
+                                              p->batch - i < matrices ? p->batch - i : matrices, j,
+                                              p->n - j < columns ? p->n - j : columns, &finish);
+
+            status = run_part(&part);
+        }
+    p->finished = p->finish != NULL;
     return status;
 }
