@@ -327,7 +327,7 @@ START_TEST(children_are_called_in_a_chain)
     memset(long_name, 'n', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';
     ck_assert_ptr_null(tn_module_call_chain(m, long_name, x));
-    FAILED(TN_ERR_VALUE, "one of 299 bytes; expected at most 255");
+    FAILED(TN_ERR_VALUE, "a name is too long, got 299 bytes; expected at most 255");
     ck_assert_ptr_null(tn_module_call_chain(m, NULL, x));
     FAILED(TN_ERR_RUNTIME, "tn_module_call_chain: argument");
     ck_assert_ptr_null(tn_module_call_chain(NULL, "a", x));
