@@ -86,7 +86,8 @@ START_TEST(what_is_read_in_another_order_may_not_be_what_is_written)
     tn_tensor *x = VEC(1, 2, 3), *i = INTS(1, 0, 0), *other = VEC(5, 6, 7);
 
     ck_assert_ptr_null(tn_scatter_(x, i, x, 0));
-    FAILED(TN_ERR_RUNTIME, "scatter: unsupported operation: src and the written-to tensor partly share");
+    FAILED(TN_ERR_RUNTIME,
+           "scatter: unsupported operation: src and the written-to tensor partly share");
     ck_assert_ptr_null(tn_scatter_(i, i, INTS(5, 6, 7), 0));
     FAILED(TN_ERR_RUNTIME, "index and the written-to tensor partly share");
     ck_assert_ptr_null(tn_scatter_add_(x, i, x, 0));
