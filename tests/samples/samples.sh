@@ -3,8 +3,8 @@
 #
 # The samples have one source: the README shows examples/xor.c and examples/swish.c word for word,
 # the pages of docs/guides/recipes the programs of examples/recipes, and the ones built here run.
-# (That they compile against installed headers alone is tests/house/outside.sh.) The demo reaches its accuracy on the cpu, draws, saves and says what is
-# wrong.
+# (That they compile against installed headers alone is tests/house/outside.sh.) The demo reaches
+# its accuracy on the cpu, draws, saves and says what is wrong.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
