@@ -59,7 +59,7 @@ falls() {
 }
 # values FILE NAMES: the numbers of these tensors, one a line
 values() {
-    tenon inspect "$1" --values "$2" | awk '/^[^ ].* [a-z0-9]+\[.*\]$/ { on = 1; next } /^\[/ { on = 1 }
+    tenon inspect "$1" --values "$2" | awk '/^[^ ].* [a-z0-9]+\[.*\]$/ { on = 1; next }
         on { gsub(/[][,]/, " "); for (i = 1; i <= NF; i++) if ($i ~ /^[-+0-9.e]+$/) print $i }'
 }
 one_c() { built "$1" ${CC:-cc} $sanitize -pthread; }
