@@ -2,13 +2,13 @@
 #
 # xor.c and swish.c are the samples of the README, word for word. digits is the demo. tests/models compares resnet18 with PyTorch.
 
-noinst_PROGRAMS += examples/digits examples/printed_model examples/resnet18 examples/xor
+noinst_PROGRAMS += examples/digits examples/recipes/printed_model examples/resnet18 examples/xor
 examples_digits_SOURCES = %D%/digits.c %D%/chart.c %D%/chart.h
 examples_digits_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_digits_LDADD = $(TN_LINK) $(LIBM)
-examples_printed_model_SOURCES = %D%/printed_model.c
-examples_printed_model_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
-examples_printed_model_LDADD = $(TN_LINK)
+examples_recipes_printed_model_SOURCES = %D%/recipes/printed_model.c
+examples_recipes_printed_model_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+examples_recipes_printed_model_LDADD = $(TN_LINK)
 examples_resnet18_SOURCES = %D%/resnet18.c
 examples_resnet18_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 examples_resnet18_LDADD = $(TN_LINK)
@@ -36,6 +36,10 @@ clean-local: clean-demo
 clean-demo:
 	rm -rf examples/demo
 .PHONY: clean-demo
+
+# The programs of docs/guides/recipes. tests/samples/recipes.sh builds them with an installed Tenon;
+# printed_model is also built here, for `make interchange`.
+EXTRA_DIST += %D%/recipes/fine_tune.c %D%/recipes/threads.c %D%/recipes/own_module.c %D%/recipes/profile.c %D%/recipes/handles.cpp %D%/recipes/train.py
 
 EXTRA_DIST += %D%/demo.sh %D%/data/README.md %D%/data/digits.csv.gz
 

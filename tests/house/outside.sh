@@ -3,7 +3,8 @@
 #
 # Law 2, from the outside: installs into an empty folder and then, with pkg-config alone, builds and
 # runs both samples of the README (the program under LeakSanitizer), the strict device and the
-# kernel pack of examples/. Rules 1 and 2 on what came out.
+# kernel pack of examples/, and the recipes (tests/samples/recipes.sh). Rules 1 and 2 on what came
+# out.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 root=$work/root
@@ -142,4 +143,7 @@ if "$@" -std=c11 $warn $sanitize -o "$work/uses" "$work/uses.c" \
 else
     fail "a program that uses Swish does not compile"
 fi
+
+# ---- the recipes of the guides ----
+(unset TENON_PLUGIN_PATH_ADD; sh "$abs_srcdir/tests/samples/recipes.sh" "$root") || status=1
 exit $status

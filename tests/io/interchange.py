@@ -35,8 +35,9 @@ def check(what, good, words=""):
         print("FAILED: %s %s" % (what, words))
 
 
-def run(*arguments):
-    done = subprocess.run([os.path.join(build, "run"), *arguments], capture_output=True, text=True)
+def run(*arguments, text=None):
+    command = [os.path.join(build, "run"), *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -196,14 +197,12 @@ def resnet():
         check("resnet18: logits", distance < 1e-4, "largest difference %g" % distance)
         print("resnet18: largest difference of a logit %.2g" % distance)
         check("resnet18: printed form", out.strip() == str(net))
-        with open("printed.txt", "w") as file:
-            file.write(str(net))
         code, out, err = run(
-            os.path.join(build, "examples", "printed_model"),
-            "printed.txt",
+            os.path.join(build, "examples", "recipes", "printed_model"),
             "resnet18.pth",
             "image.npy",
             "logits.npy",
+            text=str(net),
         )
         check("printed_model runs", code == 0, err)
         with torch.no_grad():

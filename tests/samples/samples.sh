@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # The samples have one source: the README shows examples/xor.c and examples/swish.c word for word,
-# and the ones built here run. (That they compile against installed headers alone is
-# tests/house/outside.sh.) The demo reaches its accuracy on the cpu, draws, saves and says what is
-# wrong.
+# the pages of docs/guides/recipes the programs of examples/recipes, and the ones built here run.
+# (That they compile against installed headers alone is tests/house/outside.sh.) The demo reaches
+# its accuracy on the cpu, draws, saves and says what is wrong.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
@@ -24,17 +24,25 @@ expect() { # CODE WORDS COMMAND...
 }
 
 # ---- one place ----
+# sample NAME PAGE: the block of code that follows `<!-- sample: NAME -->`
 sample() {
     awk -v mark="<!-- sample: $1 -->" '$0 == mark { on = 1; next }
-        on && /^```c/ { copy = 1; next } copy && /^```/ { exit } copy' \
-        "$abs_srcdir/README.md"
+        on && /^```[a-z]/ { copy = 1; next } copy && /^```/ { exit } copy' "$2"
 }
-sample program >"$work/program.c"
-sample plugin >"$work/plugin.c"
+sample program "$abs_srcdir/README.md" >"$work/program.c"
+sample plugin "$abs_srcdir/README.md" >"$work/plugin.c"
 diff "$work/program.c" "$abs_srcdir/examples/xor.c" >"$work/log" ||
     fail "the program of the README is not examples/xor.c"
 diff "$work/plugin.c" "$abs_srcdir/examples/swish.c" >"$work/log" ||
     fail "the plugin of the README is not examples/swish.c"
+
+for path in "$abs_srcdir"/examples/recipes/*.*; do
+    name=$(basename "$path")
+    page=$(grep -lFx "<!-- sample: $name -->" "$abs_srcdir"/docs/guides/recipes/*.md)
+    test -f "$page" || { : >"$work/log"; fail "not one page shows $name: $page"; continue; }
+    sample "$name" "$page" >"$work/shown"
+    diff "$work/shown" "$path" >"$work/log" || fail "the program of $page is not $path"
+done
 
 # ---- the program ----
 formats=yes
@@ -54,10 +62,12 @@ grep -q '(0): BasicBlock($' "$work/log" &&
     fail "resnet18 does not print itself"
 
 # ---- the same from printed text ----
-expect 2 'usage: printed_model' printed_model
 run resnet18 none.pth none.npy >"$work/resnet18.txt" 2>/dev/null
-expect 1 'none.pth: cannot open' printed_model resnet18.txt none.pth none.npy
-expect 1 'none.txt: No such file' printed_model none.txt none.pth none.npy
+exec <"$work/resnet18.txt"
+expect 1 'none.pth: cannot open' recipes/printed_model none.pth none.npy
+exec </dev/null
+expect 2 'usage: printed_model' recipes/printed_model
+expect 2 'usage: printed_model' recipes/printed_model none.pth none.npy
 
 # ---- the demo ----
 data=$abs_srcdir/examples/data/digits.csv.gz
