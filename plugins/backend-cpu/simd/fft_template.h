@@ -301,11 +301,11 @@ static void NAME(join_row)(int64_t h, const void *halves, const void *from, void
 
 /* ---- single transforms ----------------------------------------------------------------------- */
 
-/* Copies count < 16 complex numbers in pieces of known sizes, without a call. */
+/* Copies count < LANES complex numbers in pieces of known sizes, without a call. */
 TN__INTO_LOOPS void NAME(copy_some)(T *to, const T *from, int64_t count)
 {
 #pragma GCC unroll 4
-    for (int64_t piece = 8; piece > 0; piece /= 2)
+    for (int64_t piece = NAME(LANES) / 2; piece > 0; piece /= 2)
         if (count & piece) {
             memcpy(to, from, (size_t)piece * 2 * sizeof(T));
             to += 2 * piece;
