@@ -5,4 +5,5 @@ libcore_la_SOURCES += \
 	%D%/optimizer.c \
 	%D%/optimizer_options.c \
 	%D%/optimizer_state.c \
-	%D%/scheduler.c
+	%D%/scheduler.c \
+	%D%/step.c

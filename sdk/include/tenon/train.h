@@ -120,5 +120,13 @@ TN_API tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *tex
 TN_API void *tn_optimizer_user(const tn_optimizer *optimizer);
 TN_API void *tn_scheduler_user(const tn_scheduler *scheduler);
 
+/* Like tn_optimizer_step, with a function that computes the loss and its gradients: it removes the
+ * old gradients, calls the network, calls tn_backward and returns the loss, or NULL after recording
+ * a failure. It is called with recording on. Most optimizers call it once, before the step; some
+ * call it several times in one step. Returns the loss of the first call. [scoped] [null-through]
+ * [null-ok: user] */
+TN_API tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)(void *user),
+                                         void *user);
+
 TN_END_DECLS
 #endif
