@@ -3,10 +3,22 @@
 TN_PLUGINS += plugins/optim.la
 plugins_optim_la_SOURCES = \
 	%D%/optim.h \
+	%D%/adadelta.c \
+	%D%/adafactor.c \
+	%D%/adagrad.c \
 	%D%/adam.c \
+	%D%/adamax.c \
+	%D%/asgd.c \
 	%D%/groups.c \
+	%D%/lion.c \
+	%D%/muon.c \
+	%D%/nadam.c \
 	%D%/numbers.c \
+	%D%/options.c \
 	%D%/plugin.c \
+	%D%/radam.c \
+	%D%/rmsprop.c \
+	%D%/rprop.c \
 	%D%/schedule.c \
 	%D%/sgd.c
 plugins_optim_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)

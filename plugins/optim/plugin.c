@@ -4,7 +4,9 @@
 #include "optim.h"
 
 static const void *const contributions[] = {
-    &optim_sgd,       &optim_adam,      &optim_adamw,          &schedule_step,
+    &optim_adadelta,  &optim_adafactor, &optim_adagrad,        &optim_adam, &optim_adamax,
+    &optim_adamw,     &optim_asgd,      &optim_lion,           &optim_muon, &optim_nadam,
+    &optim_radam,     &optim_rmsprop,   &optim_rprop,          &optim_sgd,  &schedule_step,
     &schedule_cosine, &schedule_linear, &schedule_exponential,
 };
 
