@@ -177,7 +177,7 @@ static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluat
 
 /* Performs a step without recording. If the rule does not call the closure itself, the closure is
  * called first. */
-static tn_status step(tn_optimizer *optimizer, struct evaluation *evaluation)
+static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluation)
 {
     const char *before;
     tn_status status;
@@ -195,6 +195,21 @@ static tn_status step(tn_optimizer *optimizer, struct evaluation *evaluation)
     status = step_groups(optimizer, evaluation);
     tn_grad_end();
     tn__error_plugin(before);
+    return status;
+}
+
+/* Performs a step between its hooks. */
+static tn_status step(tn_optimizer *optimizer, struct evaluation *evaluation)
+{
+    tn_status status;
+
+    tn__optimizer_keep(optimizer); /* a hook or the closure may drop it */
+    status = tn__step_hooks_run(optimizer, TN__STEP_PRE, NULL, NULL);
+    if (status == TN_OK)
+        status = step_plain(optimizer, evaluation);
+    if (status == TN_OK)
+        status = tn__step_hooks_run(optimizer, TN__STEP_POST, NULL, NULL);
+    tn_optimizer_drop(optimizer);
     return status;
 }
 
@@ -223,20 +238,19 @@ tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)
         tn__error_null_input("tn_optimizer_step_with: argument");
         return NULL;
     }
-    tn__optimizer_keep(optimizer); /* the closure may drop it */
     status = step(optimizer, &evaluation);
-    tn_optimizer_drop(optimizer);
     if (status == TN_OK && evaluation.first == NULL)
         status = tn_fail(TN_ERR_RUNTIME,
-                         "optimizer %s: step: the rule did not call the closure; expected at least "
-                         "one call",
-                         optimizer->def->name);
+                         "tn_optimizer_step_with: the rule did not call the closure; expected at "
+                         "least one call");
     if (status != TN_OK) {
         tn_tensor_drop(evaluation.first);
         return NULL;
     }
     return tn_tensor_to_scope(evaluation.first);
 }
+
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 {
@@ -248,4 +262,20 @@ tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
             return status;
     }
     return TN_OK;
+}
+
+tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer)
+{
+    tn_status status = TN_OK;
+    uint64_t scope;
+
+    if (optimizer == NULL)
+        return tn__error_null_input("tn_optimizer_zero_grad_in_place: argument");
+    scope = tn_scope_begin();
+    tn_grad_begin(false);
+    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
+        status = tn__module_zero_grad(optimizer->params[i].tensor);
+    tn_grad_end();
+    tn_scope_end(scope);
+    return status;
 }

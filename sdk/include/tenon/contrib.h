@@ -380,6 +380,10 @@ typedef struct tn_layer_def {
      * the same plugin with the same data struct. A layer defines both members or none. */
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
+    /* For a layer that keeps running statistics of its batches, for tn_module_update_statistics.
+     * With `begin` true, the statistics start anew, and from then on each batch in training mode
+     * counts alike. With false, batches count as the options say again. May be NULL. */
+    tn_status (*collect)(tn_module *self, bool begin);
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
