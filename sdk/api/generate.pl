@@ -34,7 +34,7 @@ my %ownership = map { $_ => 1 } qw(owned scoped borrowed static);
 my %names     = map { $_ => 1 } qw(null-ok inout taken); # with names of parameters
 
 # Objects that an expression hands on: these may be NULL where a function says [null-through].
-my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state|tn_graph|tn_node|tn_comm)\s*\*\s*$/;
+my $through = qr/\b(?:tn_tensor|tn_module|tn_optimizer|tn_scheduler|tn_state|tn_graph|tn_node|tn_comm|tn_dataset|tn_loader)\s*\*\s*$/;
 
 my $bad = 0;
 sub complain {
@@ -207,7 +207,7 @@ sub read_header {
 }
 
 # In the order of dependence, which is the order of <tenon/plugin.h>.
-my @order = qw(base value tensor op grad module container lazy state train graph comm runtime);
+my @order = qw(base value tensor op grad module container lazy state train data graph comm runtime);
 my %place = map { $order[$_] => $_ } 0 .. $#order;
 my @interfaces;
 for my $path (glob "$srcdir/sdk/include/tenon/*.h") {

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+
+if HAVE_CHECK
+check_PROGRAMS += %D%/test_dataset
+TESTS += %D%/test_dataset
+%C%_test_dataset_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_dataset_LDADD = $(TN_LINK_TEST_CORE)
+endif

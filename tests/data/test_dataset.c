@@ -1,0 +1,2 @@
+#include "tests/libcheck.h"
+int main(void) { return 0; }
