@@ -80,8 +80,8 @@ static tn_status misfit_shape(const tn__batch *batch, const tn_tensor *tensor,
     tn__text_put(&there, "", 1);
     status = misfit(place, index, TN_ERR_VALUE,
                     "sizes differ, got %s; expected %s, those of sample %lld",
-                    here.failed ? "other sizes" : here.at,
-                    there.failed ? "the sizes" : there.at, (long long)batch->first);
+                    here.failed ? "other sizes" : here.at, there.failed ? "the sizes" : there.at,
+                    (long long)batch->first);
     tn__text_free(&here);
     tn__text_free(&there);
     return status;
@@ -234,10 +234,9 @@ static tn_status put_tensor(const tn__batch *batch, const tn__column *column, tn
         return misfit(place, index, TN_ERR_TYPE, "no tensor, got %s",
                       tensor == NULL ? "NULL" : "TN_NONE");
     if (tensor->dtype != all->dtype)
-        return misfit(place, index, TN_ERR_TYPE,
-                      "types differ, got %s; expected %s, that of sample %lld",
-                      tn_dtype_name(tensor->dtype), tn_dtype_name(all->dtype),
-                      (long long)batch->first);
+        return misfit(
+            place, index, TN_ERR_TYPE, "types differ, got %s; expected %s, that of sample %lld",
+            tn_dtype_name(tensor->dtype), tn_dtype_name(all->dtype), (long long)batch->first);
     if (tensor->view.ndim != all->view.ndim - 1 ||
         memcmp(tensor->view.shape, all->view.shape + 1,
                (size_t)tensor->view.ndim * sizeof *tensor->view.shape) != 0)
@@ -312,10 +311,10 @@ static tn_status put_list(const tn__batch *batch, tn__column *column, const tn_v
         const tn_value *item = dict ? find_key(value, &column->keys[i], i)
                                     : tn_value_item(value, i);
 
-        status = item != NULL ? put_value(batch, &column->columns[i], item, &inner, index)
-                              : misfit(&inner, index, TN_ERR_KEY,
-                                       "missing; sample %lld has this key",
-                                       (long long)batch->first);
+        status = item != NULL
+                     ? put_value(batch, &column->columns[i], item, &inner, index)
+                     : misfit(&inner, index, TN_ERR_KEY, "missing; sample %lld has this key",
+                              (long long)batch->first);
     }
     return status;
 }
@@ -446,9 +445,9 @@ static tn_status finish(const tn__batch *batch, const tn__column *column, tn__ar
             status = finish(batch, &column->columns[i], arena, &list[2 * i + 1]);
         } else
             status = finish(batch, &column->columns[i], arena, &list[i]);
-    *out = text ? tn_value_list(list, (uint32_t)count)
-                : (tn_value){ column->kind, (uint32_t)(dict ? 2 * count : count),
-                              { .list = list } };
+    *out = text
+               ? tn_value_list(list, (uint32_t)count)
+               : (tn_value){ column->kind, (uint32_t)(dict ? 2 * count : count), { .list = list } };
     return status;
 }
 
@@ -484,8 +483,7 @@ static void clear_columns(const tn__batch *batch, tn__column *columns, int64_t c
             tn_free(column->texts[k]);
         for (int64_t k = 0; column->keys != NULL && column->key_blocks != NULL && k < column->count;
              k++)
-            if (column->columns[k].name != NULL || column->key_blocks[k] != NULL)
-                tn__value_free(&column->keys[k], column->key_blocks[k]);
+            tn__value_free(&column->keys[k], column->key_blocks[k]);
         tn_tensor_drop(column->tensor);
         tn_free(column->texts);
         tn_free(column->lengths);

@@ -75,6 +75,9 @@ tn_status tn__dataset_begin(void)
 
     if (status == TN_OK)
         status = begun;
+    begun = tn_inference_begin(false);
+    if (status == TN_OK)
+        status = begun;
     begun = tn_grad_begin(false);
     return status == TN_OK ? begun : status;
 }
@@ -82,6 +85,7 @@ tn_status tn__dataset_begin(void)
 void tn__dataset_end(void)
 {
     tn_grad_end();
+    tn_inference_end();
     tn_device_end();
 }
 
