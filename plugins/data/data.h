@@ -84,8 +84,9 @@ tn_status data_same(tn_transform_args *args);
 /* ---- contributions --------------------------------------------------------------------------- */
 
 extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_digits, data_fashion_mnist,
-    data_idx, data_mnist, data_tensors;
+    data_idx, data_image_folder, data_mnist, data_tensors;
 extern const tn_transform_def data_center_crop, data_normalize, data_pad, data_random_crop,
-    data_random_erasing, data_random_horizontal_flip, data_random_vertical_flip, data_to_float;
+    data_random_erasing, data_random_horizontal_flip, data_random_resized_crop,
+    data_random_vertical_flip, data_resize, data_to_float;
 
 #endif

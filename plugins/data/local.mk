@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 TN_PLUGINS += plugins/data.la
+TN_PLUGIN_LIBS += $(LIBPNG_LIBS) $(LIBJPEG_LIBS)
 plugins_data_la_SOURCES = \
 	%D%/cifar.c \
 	%D%/convert.c \
@@ -11,15 +12,20 @@ plugins_data_la_SOURCES = \
 	%D%/file.c \
 	%D%/flip.c \
 	%D%/idx.c \
+	%D%/image.h \
+	%D%/image_folder.c \
+	%D%/image_jpeg.c \
+	%D%/image_png.c \
 	%D%/memory.c \
 	%D%/plugin.c \
+	%D%/resize.c \
 	%D%/sample.c \
 	%D%/tensors.c
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-plugins_data_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
+plugins_data_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
 plugins_data_la_LDFLAGS = $(TN_PLUGIN_LINK)
-plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBM)
+plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBPNG_LIBS) $(LIBJPEG_LIBS) $(LIBM)
 
 # The digits of examples/data, as text inside the plugin: they need no path after the installation.
 CLEANFILES += %D%/digits_text.c

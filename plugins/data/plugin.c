@@ -12,6 +12,7 @@ static const void *const contributions[] = {
     &data_cifar100,
     &data_csv,
     &data_tensors,
+    &data_image_folder,
     &data_to_float,
     &data_normalize,
     &data_center_crop,
@@ -20,6 +21,8 @@ static const void *const contributions[] = {
     &data_random_horizontal_flip,
     &data_random_vertical_flip,
     &data_random_erasing,
+    &data_resize,
+    &data_random_resized_crop,
 };
 
 static const tn_plugin data = {
