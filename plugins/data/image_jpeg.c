@@ -35,8 +35,8 @@ static void on_message(j_common_ptr jpeg, int level)
 {
     int code = jpeg->err->msg_code;
 
-    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
-                      code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE))
+    if (level < 0 &&
+        (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE))
         leave(jpeg);
 }
 

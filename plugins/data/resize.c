@@ -34,20 +34,22 @@ static double weight_at(enum filter filter, double x, double a)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-/* For each output position: the first input position, and `taps` weights. */
+/* For each output position: the first input position, the number of inputs, and their weights, of
+ * which there are at most `taps`. */
 struct plan {
     int64_t out, taps;
-    int64_t *first;
+    int64_t *first, *count;
     float *weights;
 };
 
 static void plan_free(struct plan *plan)
 {
     tn_free(plan->first);
+    tn_free(plan->count);
     tn_free(plan->weights);
 }
 
-/* The weights of output i, of a part [start, start + size) of a line. They are 0 outside. */
+/* The weights of output i, of a part [start, start + size) of a line. */
 static void plan_output(struct plan *plan, int64_t i, int64_t start, int64_t size,
                         enum filter filter, bool antialias)
 {
@@ -67,14 +69,14 @@ static void plan_output(struct plan *plan, int64_t i, int64_t start, int64_t siz
     if (high <= low)
         low = high - 1;
     plan->first[i] = start + low;
+    plan->count[i] = high - low;
     for (int64_t k = 0; k < high - low && filter != NEAREST; k++)
         sum += weight_at(filter, ((double)(low + k) - center + 0.5) / stretch, a);
-    for (int64_t k = 0; k < plan->taps; k++)
-        weights[k] =
-            k >= high - low ? 0
-            : filter == NEAREST
-                ? 1
-                : (float)(weight_at(filter, ((double)(low + k) - center + 0.5) / stretch, a) / sum);
+    for (int64_t k = 0; k < high - low; k++) {
+        double x = ((double)(low + k) - center + 0.5) / stretch;
+
+        weights[k] = filter == NEAREST ? 1 : (float)(weight_at(filter, x, a) / sum);
+    }
 }
 
 static tn_status plan_make(struct plan *plan, int64_t start, int64_t size, int64_t out,
@@ -86,8 +88,9 @@ static tn_status plan_make(struct plan *plan, int64_t start, int64_t size, int64
     plan->taps = filter == NEAREST ? 1
                                    : 2 * (int64_t)ceil((filter == BICUBIC ? 2 : 1) * stretch) + 1;
     plan->first = tn_malloc((size_t)out * sizeof *plan->first);
+    plan->count = tn_malloc((size_t)out * sizeof *plan->count);
     plan->weights = tn_malloc((size_t)(out * plan->taps) * sizeof *plan->weights);
-    if (plan->first == NULL || plan->weights == NULL)
+    if (plan->first == NULL || plan->count == NULL || plan->weights == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < out; i++)
         plan_output(plan, i, start, size, filter, antialias);
@@ -96,7 +99,7 @@ static tn_status plan_make(struct plan *plan, int64_t start, int64_t size, int64
 
 /* ---- one plane ------------------------------------------------------------------------------- */
 
-/* A row of the image as float32, with `taps` zeros behind it, which weights of 0 may read. */
+/* A row of the image as float32. */
 static void load_row(const struct data_image *x, int64_t row, float *to)
 {
     if (x->dtype == TN_F32)
@@ -112,7 +115,7 @@ static void resample_row(const struct plan *plan, const float *from, float *to)
         const float *at = from + plan->first[i], *w = plan->weights + i * plan->taps;
         float sum = 0;
 
-        for (int64_t k = 0; k < plan->taps; k++)
+        for (int64_t k = 0; k < plan->count[i]; k++)
             sum += at[k] * w[k];
         to[i] = sum;
     }
@@ -153,10 +156,10 @@ static void resample_plane(const struct data_image *x, int64_t channel, struct r
         int64_t first = r->down.first[i];
 
         memset(r->sum, 0, (size_t)width * sizeof *r->sum);
-        for (int64_t k = 0; k < r->down.taps && first + k < r->bottom; k++) {
+        for (int64_t k = 0; k < r->down.count[i]; k++) {
             const float *row = r->rows + (first + k - r->top) * width;
 
-            for (int64_t j = 0; w[k] != 0 && j < width; j++)
+            for (int64_t j = 0; j < width; j++)
                 r->sum[j] += w[k] * row[j];
         }
         store_row(x->dtype, r->sum, width, to);
@@ -172,7 +175,6 @@ static tn_status prepare(struct resampling *r, const struct data_image *x, const
                          int64_t height, int64_t width, enum filter filter, bool antialias)
 {
     tn_status status = plan_make(&r->across, part->left, part->width, width, filter, antialias);
-    size_t line;
 
     if (status == TN_OK)
         status = plan_make(&r->down, part->top, part->height, height, filter, antialias);
@@ -180,8 +182,7 @@ static tn_status prepare(struct resampling *r, const struct data_image *x, const
         return status;
     r->top = part->top;
     r->bottom = part->top + part->height;
-    line = (size_t)(x->width + r->across.taps);
-    r->line = tn_calloc(line, sizeof *r->line);
+    r->line = tn_malloc((size_t)x->width * sizeof *r->line);
     r->rows = tn_malloc((size_t)(part->height * width) * sizeof *r->rows);
     r->sum = tn_malloc((size_t)width * sizeof *r->sum);
     return r->line != NULL && r->rows != NULL && r->sum != NULL ? TN_OK : TN_ERR_MEMORY;
