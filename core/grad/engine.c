@@ -206,8 +206,8 @@ tn_status tn__engine_deliver(tn__walk *w, int64_t index, int32_t output, tn_tens
 
 /* Returns the tensor to which the derivative of a node may add the gradient of its first input: the
  * sum of the gradients that have arrived there so far. Returns NULL if this sum is recorded in a
- * graph or used elsewhere. This way, the gradients of n slices of one tensor cost n slices;
- * otherwise they would cost n tensors. */
+ * graph or used elsewhere. This way, the gradients of n slices of one tensor write n slices;
+ * otherwise each of them would fill a tensor of the full size. */
 static tn_tensor *sum_of_first(const tn__walk *w, const tn__node *node)
 {
     const tn__seen *seen = node->seen;

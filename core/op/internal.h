@@ -44,8 +44,8 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
  * The operator has at most one output. Returns TN_OK, or fails as the call would. */
 tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options);
 /* Computes what the operator would return for inputs of these dtypes, shapes and strides (NULL: an
- * absent input). Makes all checks of a call, without memory. `out` has n_outputs elements and gets
- * strides; ndim is -1 if only a kernel can tell the shape. */
+ * absent input). Makes all checks of a call, but allocates no tensors. `out` has n_outputs elements
+ * and gets strides; ndim is -1 if only a kernel can tell the shape. */
 tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, const void *options,
                        tn_meta *out);
 /* Fills in row-major strides for a meta that has no strides. */

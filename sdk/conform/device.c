@@ -66,7 +66,7 @@ static void describes_itself(conform *c)
     if (memchr(info.name, '\0', sizeof info.name) == NULL || info.name[0] == '\0')
         conform_fail(c, "info: name: missing");
     if (memchr(info.driver, '\0', sizeof info.driver) == NULL)
-        conform_fail(c, "info: driver: not terminated");
+        conform_fail(c, "info: driver: has no final NUL");
     if (info.alignment < 1 || (info.alignment & (info.alignment - 1)) != 0)
         conform_fail(c, "info: alignment: wrong, got %lld; expected a power of two",
                      (long long)info.alignment);

@@ -12,7 +12,7 @@
 enum { TN__WINO_IN = 6, TN__WINO_OUT = 4, TN__WINO_ALL = 36, TN__WINO_LANES = 16 };
 
 /* A square of pixels, 6 x 6 or 4 x 4, each with `channels` contiguous numbers. Rows [top, bottom)
- * and columns [left, right) are inside of the image; other pixels are read as zeros and are not
+ * and columns [left, right) are inside the image; other pixels are read as zeros and are not
  * written. */
 struct tn__square {
     float *at;

@@ -388,8 +388,8 @@ TN__INTO_LOOPS float tn__near_erfinv_f32(float x)
 
 /* ---- powers ---------------------------------------------------------------------------------- */
 
-/* Returns whether a is positive, normal and finite, and a^b is far enough inside of the normal
- * range, which is estimated from the exponent of a. False if a or b is NaN. */
+/* Returns whether a is positive, normal and finite, and a^b is far enough inside the normal range,
+ * which is estimated from the exponent of a. False if a or b is NaN. */
 TN__INTO_LOOPS int tn__power_fits(float a, float b)
 {
     float exponent = (float)((int32_t)(tn__bits_f32(a) >> 23) - 127);

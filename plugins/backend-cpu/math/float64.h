@@ -129,9 +129,9 @@ TN__INTO_LOOPS double tn__exp64_below(double x)
     return x < -708.0 ? 0.0 : y;
 }
 
-/* Returns (e^x - 1) / 2 for e^x = 2^n (1 + r + tail), n <= 1024: the sum of 2^(n - 1) - 1/2 and of
- * r and tail times 2^(n - 1), with a correction for the rounding of the sum. Half, because e^x may
- * overflow. */
+/* Returns (e^x - 1) / 2 for the results of tn__exp64_parts, e^x = 2^n (1 + r + tail), n <= 1024:
+ * the sum of 2^(n - 1) - 1/2 and of r and tail times 2^(n - 1), with a correction for the rounding
+ * of the sum. Half, because e^x may overflow. */
 TN__INTO_LOOPS double tn__half_expm1_64(double r, double tail, uint64_t scale)
 {
     double power = tn__of_bits_f64((scale - 1024) << 52), s = power - 0.5, a = r * power, y = s + a;

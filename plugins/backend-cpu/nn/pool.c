@@ -62,7 +62,7 @@ static void lay_out(struct pool *p, const tn_view *image, const tn_view *result,
     }
 }
 
-/* Sets [*from, *to) to the elements of window `i` in dimension d that are inside of the image. */
+/* Sets [*from, *to) to the elements of window `i` in dimension d that are inside the image. */
 static void inside(const struct pool *p, int32_t d, int64_t i, int64_t *from, int64_t *to)
 {
     int64_t first = i * p->stride[d] - p->padding[d], step = p->dilation[d];
@@ -88,7 +88,7 @@ static double share_of(const struct pool *p, const int64_t *at)
 }
 
 /* Loops over the windows `at` of a plane; over the elements (k0, k1, k2) of a window that are
- * inside of the image. */
+ * inside the image. */
 #define EACH_WINDOW                                                                                \
     int64_t at[DIMS];                                                                              \
     for (at[0] = 0; at[0] < p->count[0]; at[0]++)                                                  \
@@ -109,7 +109,7 @@ static double share_of(const struct pool *p, const int64_t *at)
     (MEMBER(0, k0) * p->image_step[0] + MEMBER(1, k1) * p->image_step[1] +                         \
      MEMBER(2, k2) * p->image_step[2])
 
-/* Returns the coordinate in dimension d inside of the image that is nearest to window `at`, for a
+/* Returns the coordinate in dimension d inside the image that is nearest to window `at`, for a
  * window that is all padding. */
 static int64_t nearest(const struct pool *p, const int64_t *at, int32_t d)
 {

@@ -128,7 +128,7 @@ enum {
     /* The operator writes to this input. Such an operator has no derivative, may have no outputs,
      * and runs only if no gradient would be recorded. */
     TN_OPERAND_WRITTEN = 64,
-    /* The operator writes to this input (such as running moments) and has a derivative with respect
+    /* The operator writes to this input (such as a running mean) and has a derivative with respect
      * to other inputs. Requires TN_OPERAND_NO_GRAD and, if inputs are promoted,
      * TN_OPERAND_NO_PROMOTE. A call increases the version of the tensor; a tensor that requires a
      * gradient is refused. */
