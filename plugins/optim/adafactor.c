@@ -170,7 +170,7 @@ static tn_status step_one(const struct one *one)
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
-    tn_status status = TN_OK;
+    tn_status status = optim_check_real(self, args);
 
     for (int64_t i = 0; i < args->count && status == TN_OK; i++) {
         const struct one one = { args->options,      self,

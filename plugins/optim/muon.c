@@ -180,7 +180,7 @@ static tn_status step_one(tn_optimizer *self, const struct muon *s, int64_t inde
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
-    tn_status status = TN_OK;
+    tn_status status = optim_check_real(self, args);
 
     for (int64_t i = 0; i < args->count && status == TN_OK; i++)
         if (tn_tensor_ndim(args->parameters[i]) != 2)

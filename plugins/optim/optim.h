@@ -22,12 +22,14 @@ TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_cosine, schedule
 /* Fails unless `value` is `least` or more; the message begins with `words` ("Invalid learning
  * rate"). */
 TN_HIDDEN tn_status optim_check_least(tn_optimizer *self, const char *words, double value,
-                                      double least);
+                                      int64_t least);
 /* Checks an option with two numbers in [0, 1). */
 TN_HIDDEN tn_status optim_check_betas(tn_optimizer *self, const tn_floats *betas);
 /* Fails unless the option `name` has `count` numbers. */
 TN_HIDDEN tn_status optim_check_count(tn_optimizer *self, const char *name, const tn_floats *list,
                                       int64_t count);
+/* Fails if a parameter of the step is complex. */
+TN_HIDDEN tn_status optim_check_real(tn_optimizer *self, const tn_step_args *args);
 /* Checks lr, eps and weight_decay, which must not be negative. */
 TN_HIDDEN tn_status optim_check_common(tn_optimizer *self, double lr, double eps,
                                        double weight_decay);

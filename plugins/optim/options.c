@@ -3,12 +3,12 @@
  * Checks of the options of optimizers, with PyTorch's words. */
 #include "optim.h"
 
-tn_status optim_check_least(tn_optimizer *self, const char *words, double value, double least)
+tn_status optim_check_least(tn_optimizer *self, const char *words, double value, int64_t least)
 {
     if (value >= least)
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: %s: %g; expected %g or more", tn_optimizer_type(self), words,
-                   value, least);
+    return tn_fail(TN_ERR_VALUE, "%s: %s: %g; expected %lld or more", tn_optimizer_type(self),
+                   words, value, (long long)least);
 }
 
 tn_status optim_check_count(tn_optimizer *self, const char *name, const tn_floats *list,
@@ -43,4 +43,19 @@ tn_status optim_check_common(tn_optimizer *self, double lr, double eps, double w
     if (status == TN_OK)
         status = optim_check_least(self, "Invalid weight_decay value", weight_decay, 0);
     return status;
+}
+
+tn_status optim_check_real(tn_optimizer *self, const tn_step_args *args)
+{
+    for (int64_t i = 0; i < args->count; i++) {
+        tn_dtype dtype = tn_tensor_dtype(args->parameters[i]);
+
+        if ((TN_MASK_COMPLEX & TN_BIT(dtype)) != 0)
+            return tn_fail(TN_ERR_TYPE,
+                           "%s does not support complex parameters: parameter %lld: wrong dtype, "
+                           "got %s; expected a real one",
+                           tn_optimizer_type(self), (long long)args->index[i],
+                           tn_dtype_name(dtype));
+    }
+    return TN_OK;
 }

@@ -31,7 +31,7 @@ static tn_tensor *numbers(uint32_t *state, int which, tn_dtype dtype, const tn_d
 
     for (int64_t i = 0; i < count; i++)
         values[i] = next(state);
-    tensor = tn_tensor_to(tn_cast(tn_tensor_from(values, TN_F64, shape), dtype), device);
+    tensor = tn_copy_(tn_tensor_empty(shape, dtype, device), tn_tensor_from(values, TN_F64, shape));
     ck_assert_msg(tensor != NULL, "%s", tn_error_text());
     return tensor;
 }
@@ -93,12 +93,12 @@ static int values_of(const struct training *t, double *out)
     int count = 0;
 
     for (int i = 0; i < t->count; i++) {
-        tn_tensor *p = tn_tensor_to(tn_detach(t->parameter[i]), tn_device_find("cpu"));
+        tn_tensor *p = tn_detach(t->parameter[i]);
         size_t n = (size_t)tn_tensor_numel(p);
 
-        p = tn_cast(p, TN_F64);
-        ck_assert_msg(tn_tensor_copy_out(p, out + count, n * sizeof *out) == TN_OK, "%s",
-                      tn_error_text());
+        p = tn_copy_(tn_tensor_empty(tn_tensor_shape(p), TN_F64, tn_device_find("cpu")), p);
+        ck_assert_msg(p != NULL && tn_tensor_copy_out(p, out + count, n * sizeof *out) == TN_OK,
+                      "%s", tn_error_text());
         count += (int)n;
     }
     return count;
@@ -141,7 +141,7 @@ static void follow(int64_t rule, bool capturable, tn_dtype dtype, const tn_devic
 static double tolerance_of(int64_t rule, tn_dtype dtype)
 {
     if (strcmp(rules[rule].name, "Muon") == 0)
-        return 1e-3;
+        return 1e-4;
     return dtype == TN_F64 ? 1e-10 : 3e-4;
 }
 
@@ -395,43 +395,44 @@ START_TEST(what_pytorch_refuses_is_refused_with_its_words)
         const char *spec, *words;
         tn_status code;
     } wrong[] = {
-        { "NAdam(lr=-1)", "NAdam: Invalid learning rate: -1; expected 0 or more", TN_ERR_VALUE },
-        { "NAdam(eps=-1)", "NAdam: Invalid epsilon value: -1", TN_ERR_VALUE },
-        { "NAdam(betas=(1, 0.9))", "Invalid beta parameter at index 0: 1", TN_ERR_VALUE },
+        { "NAdam(lr=-1)", "NAdam: Invalid learning rate: -1.0; expected 0 or more", TN_ERR_VALUE },
+        { "NAdam(eps=-1)", "NAdam: Invalid epsilon value: -1.0", TN_ERR_VALUE },
+        { "NAdam(betas=(1, 0.9))", "Invalid beta parameter at index 0: 1.0", TN_ERR_VALUE },
         { "NAdam(betas=(0.9, -0.5))", "Invalid beta parameter at index 1: -0.5", TN_ERR_VALUE },
         { "NAdam(betas=0.9)", "NAdam: betas: wrong count, got 1; expected two", TN_ERR_VALUE },
-        { "NAdam(weight_decay=-1)", "Invalid weight_decay value: -1", TN_ERR_VALUE },
-        { "NAdam(momentum_decay=-1)", "Invalid momentum_decay value: -1", TN_ERR_VALUE },
+        { "NAdam(weight_decay=-1)", "Invalid weight_decay value: -1.0", TN_ERR_VALUE },
+        { "NAdam(momentum_decay=-1)", "Invalid momentum_decay value: -1.0", TN_ERR_VALUE },
         { "NAdam(lr=nan)", "Invalid learning rate: nan", TN_ERR_VALUE },
-        { "RAdam(lr=-1)", "RAdam: Invalid learning rate: -1", TN_ERR_VALUE },
-        { "RAdam(betas=(0.9, 1))", "Invalid beta parameter at index 1: 1", TN_ERR_VALUE },
-        { "Adagrad(lr_decay=-1)", "Adagrad: Invalid lr_decay value: -1", TN_ERR_VALUE },
-        { "Adagrad(initial_accumulator_value=-1)", "Invalid initial_accumulator_value value: -1",
+        { "RAdam(lr=-1)", "RAdam: Invalid learning rate: -1.0", TN_ERR_VALUE },
+        { "RAdam(betas=(0.9, 1))", "Invalid beta parameter at index 1: 1.0", TN_ERR_VALUE },
+        { "Adagrad(lr_decay=-1)", "Adagrad: Invalid lr_decay value: -1.0", TN_ERR_VALUE },
+        { "Adagrad(initial_accumulator_value=-1)", "Invalid initial_accumulator_value value: -1.0",
           TN_ERR_VALUE },
-        { "Adagrad(eps=-1)", "Invalid epsilon value: -1", TN_ERR_VALUE },
+        { "Adagrad(eps=-1)", "Invalid epsilon value: -1.0", TN_ERR_VALUE },
         { "Adadelta(rho=1.5)", "Adadelta: Invalid rho value: 1.5", TN_ERR_VALUE },
-        { "Adadelta(rho=-1)", "Invalid rho value: -1", TN_ERR_VALUE },
-        { "Adamax(eps=-1)", "Adamax: Invalid epsilon value: -1", TN_ERR_VALUE },
-        { "RMSprop(momentum=-1)", "RMSprop: Invalid momentum value: -1", TN_ERR_VALUE },
-        { "RMSprop(alpha=-1)", "RMSprop: Invalid alpha value: -1", TN_ERR_VALUE },
-        { "Rprop(lr=-1)", "Rprop: Invalid learning rate: -1", TN_ERR_VALUE },
-        { "Rprop(etas=(1, 1.2))", "Rprop: Invalid eta values: 1, 1.2", TN_ERR_VALUE },
-        { "Rprop(etas=(0.5, 1))", "Rprop: Invalid eta values: 0.5, 1", TN_ERR_VALUE },
+        { "Adadelta(rho=-1)", "Invalid rho value: -1.0", TN_ERR_VALUE },
+        { "Adamax(eps=-1)", "Adamax: Invalid epsilon value: -1.0", TN_ERR_VALUE },
+        { "RMSprop(momentum=-1)", "RMSprop: Invalid momentum value: -1.0", TN_ERR_VALUE },
+        { "RMSprop(alpha=-1)", "RMSprop: Invalid alpha value: -1.0", TN_ERR_VALUE },
+        { "Rprop(lr=-1)", "Rprop: Invalid learning rate: -1.0", TN_ERR_VALUE },
+        { "Rprop(etas=(1, 1.2))", "Rprop: Invalid eta values: 1.0, 1.2", TN_ERR_VALUE },
+        { "Rprop(etas=(0.5, 1))", "Rprop: Invalid eta values: 0.5, 1.0", TN_ERR_VALUE },
         { "Rprop(step_sizes=(1, 2, 3))", "Rprop: step_sizes: wrong count, got 3", TN_ERR_VALUE },
-        { "ASGD(lambd=-1)", "ASGD: Invalid lambd value: -1", TN_ERR_VALUE },
-        { "ASGD(alpha=-1)", "ASGD: Invalid alpha value: -1", TN_ERR_VALUE },
-        { "ASGD(weight_decay=-1)", "ASGD: Invalid weight_decay value: -1", TN_ERR_VALUE },
-        { "Lion(betas=(0.9, 1))", "Lion: Invalid beta parameter at index 1: 1", TN_ERR_VALUE },
-        { "Adafactor(lr=-1)", "Adafactor: Learning rate should be >= 0 but is: -1", TN_ERR_VALUE },
-        { "Adafactor(beta2_decay=1)", "beta2_decay should be <= 0 but is: 1", TN_ERR_VALUE },
-        { "Adafactor(eps=(-1, 1))", "epsilon1 should be >= 0 but is: -1", TN_ERR_VALUE },
-        { "Adafactor(eps=(None, -1))", "epsilon2 should be >= 0 but is: -1", TN_ERR_VALUE },
+        { "ASGD(lambd=-1)", "ASGD: Invalid lambd value: -1.0", TN_ERR_VALUE },
+        { "ASGD(alpha=-1)", "ASGD: Invalid alpha value: -1.0", TN_ERR_VALUE },
+        { "ASGD(weight_decay=-1)", "ASGD: Invalid weight_decay value: -1.0", TN_ERR_VALUE },
+        { "Lion(betas=(0.9, 1))", "Lion: Invalid beta parameter at index 1: 1.0", TN_ERR_VALUE },
+        { "Adafactor(lr=-1)", "Adafactor: Learning rate should be >= 0 but is: -1.0",
+          TN_ERR_VALUE },
+        { "Adafactor(beta2_decay=1)", "beta2_decay should be <= 0 but is: 1.0", TN_ERR_VALUE },
+        { "Adafactor(eps=(-1, 1))", "epsilon1 should be >= 0 but is: -1.0", TN_ERR_VALUE },
+        { "Adafactor(eps=(None, -1))", "epsilon2 should be >= 0 but is: -1.0", TN_ERR_VALUE },
         { "Adafactor(eps=None)", "Adafactor: eps: wrong count", TN_ERR_VALUE },
         { "Adafactor(d=0.5)", "Clipping threshold d should be >= 1 but is: 0.5", TN_ERR_VALUE },
-        { "Adafactor(weight_decay=-1)", "weight_decay should be >= 0 but is: -1", TN_ERR_VALUE },
-        { "Muon(lr=-1)", "Muon: Learning rate should be >= 0 but is: -1", TN_ERR_VALUE },
-        { "Muon(momentum=-1)", "Muon: momentum should be >= 0 but is: -1", TN_ERR_VALUE },
-        { "Muon(weight_decay=-1)", "Muon: weight decay should be >= 0 but is: -1", TN_ERR_VALUE },
+        { "Adafactor(weight_decay=-1)", "weight_decay should be >= 0 but is: -1.0", TN_ERR_VALUE },
+        { "Muon(lr=-1)", "Muon: Learning rate should be >= 0 but is: -1.0", TN_ERR_VALUE },
+        { "Muon(momentum=-1)", "Muon: momentum should be >= 0 but is: -1.0", TN_ERR_VALUE },
+        { "Muon(weight_decay=-1)", "Muon: weight decay should be >= 0 but is: -1.0", TN_ERR_VALUE },
         { "Muon(adjust_lr_fn='other')", "Adjust learning rate function other is not supported",
           TN_ERR_VALUE },
         { "Muon(ns_steps=100)", "ns_steps: out of range, got 100", TN_ERR_VALUE },
