@@ -279,37 +279,83 @@ static tn_status approach(tn_tensor *average, tn_tensor *value, double weight)
 {
     const tn_op *lerp = tn__op_needed(TN__NEED_lerp);
     tn_lerp_scalar_options options = TN_LERP_SCALAR_OPTIONS;
-    tn_tensor *in[2] = { average, value }, *single;
-    tn_status status;
+    tn_tensor *in[2] = { average, value };
 
     options.weight = tn_scalar_float(weight);
-    if (lerp == NULL)
-        return tn_error_last_code();
-    if (((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(tn_tensor_dtype(average))) != 0)
-        return tn_op_call_into(lerp, in, 2, &options, average);
-    /* Integers are averaged in float64. Rounding to float32 makes a result that is a whole number
-     * but for the last bits whole again, before the copy truncates it. */
-    in[0] = tn__call_cast(average, TN_F64);
-    in[1] = in[0] != NULL ? tn__call_cast(value, TN_F64) : NULL;
-    status = in[1] != NULL ? tn_op_call_into(lerp, in, 2, &options, in[0]) : tn_error_last_code();
-    single = status == TN_OK ? tn__call_cast(in[0], TN_F32) : NULL;
+    return lerp != NULL ? tn_op_call_into(lerp, in, 2, &options, average) : tn_error_last_code();
+}
+
+/* Returns a tensor of integers times a factor, in float32; the caller owns it. */
+static tn_tensor *scaled(tn_tensor *integers, double factor)
+{
+    const tn_op *mul = tn__op_needed(TN__NEED_mul);
+    tn_mul_scalar_options options = TN_MUL_SCALAR_OPTIONS;
+    tn_tensor *product = tn__call_cast(integers, TN_F32);
+
+    options.value = tn_scalar_float(factor);
+    if (product == NULL || mul == NULL ||
+        tn_op_call_into(mul, &product, 1, &options, product) != TN_OK) {
+        tn_tensor_drop(product);
+        return NULL;
+    }
+    return product;
+}
+
+/* As PyTorch does it: the sum of two products in float32, which the copy truncates. */
+static tn_status decay_integers(tn_tensor *average, tn_tensor *value, double decay)
+{
+    const tn_op *add = tn__op_needed(TN__NEED_add);
+    tn_tensor *in[2] = { scaled(average, decay), NULL };
+    tn_status status;
+
+    in[1] = in[0] != NULL ? scaled(value, 1 - decay) : NULL;
+    status = in[1] != NULL && add != NULL ? tn_op_call_into(add, in, 2, NULL, in[0])
+                                          : tn_error_last_code();
     if (status == TN_OK)
-        status = single != NULL ? tn__copy(average, single) : tn_error_last_code();
+        status = tn__copy(average, in[0]);
     tn_tensor_drop(in[0]);
     tn_tensor_drop(in[1]);
+    return status;
+}
+
+/* An equal average of integers, which the copy truncates. It is computed in float64. Rounding to
+ * float32 makes a result that is a whole number but for the last bits whole again. */
+static tn_status approach_integers(tn_tensor *average, tn_tensor *value, double weight)
+{
+    tn_tensor *from = tn__call_cast(average, TN_F64), *single = NULL;
+    tn_tensor *to = from != NULL ? tn__call_cast(value, TN_F64) : NULL;
+    tn_status status = to != NULL ? approach(from, to, weight) : tn_error_last_code();
+
+    if (status == TN_OK) {
+        single = tn__call_cast(from, TN_F32);
+        status = single != NULL ? tn__copy(average, single) : tn_error_last_code();
+    }
+    tn_tensor_drop(from);
+    tn_tensor_drop(to);
     tn_tensor_drop(single);
     return status;
+}
+
+static tn_status average_one(const tn_average_options *options, tn_tensor *average,
+                             tn_tensor *value, int64_t count)
+{
+    const uint64_t real = TN_MASK_FLOAT | TN_MASK_COMPLEX;
+    const bool integers = (real & TN_BIT(tn_tensor_dtype(average))) == 0;
+    const bool equal = options->kind == TN_AVERAGE_EQUAL;
+    const double weight = equal ? 1.0 / (double)(count + 1) : 1.0 - options->decay;
+
+    if (integers && !equal)
+        return decay_integers(average, value, options->decay);
+    return integers ? approach_integers(average, value, weight) : approach(average, value, weight);
 }
 
 static tn_status average_all(const tn_average_options *options, const struct pairs *pairs,
                              int64_t count)
 {
-    const double weight = options->kind == TN_AVERAGE_EQUAL ? 1.0 / (double)(count + 1)
-                                                            : 1.0 - options->decay;
     tn_status status = TN_OK;
 
     for (int64_t i = 0; i < pairs->count && status == TN_OK; i++)
-        status = approach(pairs->averages[i], pairs->values[i], weight);
+        status = average_one(options, pairs->averages[i], pairs->values[i], count);
     return status;
 }
 

@@ -335,7 +335,7 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
                                       __VA_ARGS__ }
 #define BATCH                                                                                      \
     .help = "normalizes each channel: (x - mean) / std * weight + bias", .options = batch_options, \
-    RUNNING_LAYER
+    .collect = batch_collect, RUNNING_LAYER
 #define INSTANCE                                                                                   \
     .help = "normalizes each channel of each image: (x - mean) / std",                             \
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER

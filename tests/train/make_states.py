@@ -51,7 +51,8 @@ print(
 )
 for name, kind, options, spec in OPTIMIZERS:
     parameters = [torch.nn.Parameter(p.clone()) for p in start]
-    optimizer = kind([{"params": [parameters[0]]}, {"params": [parameters[1]], "lr": 0.02}], **options)
+    groups = [{"params": [parameters[0]]}, {"params": [parameters[1]], "lr": 0.02}]
+    optimizer = kind(groups, **options)
     for step in range(STEPS):
         if step == 3:
             torch.save(optimizer.state_dict(), os.path.join(here, name + ".pt"))

@@ -49,20 +49,20 @@ START_TEST(a_state_of_pytorch_resumes_to_its_numbers)
 }
 END_TEST
 
-/* Returns the lines of PyTorch's text without those of options that say how its loops are written,
- * and with 0.0 where an integer stands for a number. */
+/* Returns the lines of a text without those of options that only one side has, which say how its
+ * loops are written, and with 0.0 where an integer stands for a number. */
 static void reduced(const char *text, char *out)
 {
-    static const char *const theirs[] = { "foreach", "fused", "differentiable",
-                                          "decoupled_weight_decay" };
+    static const char *const some[] = { "foreach", "fused", "differentiable",
+                                        "decoupled_weight_decay", "capturable" };
 
     while (*text != '\0') {
         size_t length = strcspn(text, "\n"), rest = text[length] == '\n';
         bool skip = false;
 
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 5; i++)
             skip |= strncmp(text, "    ", 4) == 0 &&
-                    strncmp(text + 4, theirs[i], strlen(theirs[i])) == 0;
+                    strncmp(text + 4, some[i], strlen(some[i])) == 0;
         if (!skip) {
             memcpy(out, text, length);
             out += length;
@@ -83,12 +83,13 @@ START_TEST(an_optimizer_prints_itself_as_in_pytorch)
     for (int64_t i = 0; i < tn__countof(states); i++) {
         struct pair pair = pair_new(states[i].spec, states[i].middle);
         tn_state *state = tn_state_load(file_of(states[i].file));
-        char got[1024], wanted[1024];
+        char got[1024], without[1024], wanted[1024];
 
         ck_assert_int_eq(tn_optimizer_load_state(pair.optimizer, state), TN_OK);
         ck_assert_int_lt(tn_optimizer_repr(pair.optimizer, got, sizeof got), 1024);
         reduced(states[i].printed, wanted);
-        ck_assert_str_eq(got, wanted);
+        reduced(got, without);
+        ck_assert_str_eq(without, wanted);
         tn_state_drop(state);
         pair_free(&pair);
     }
@@ -136,7 +137,7 @@ START_TEST(a_run_that_is_resumed_from_a_file_ends_in_the_same_bits)
     static const char *const specs[] = { "SGD(lr=0.1, momentum=0.9, dampening=0.25)",
                                          "Adam(lr=0.05, amsgrad=True)", "AdamW(lr=0.05)",
                                          "Adam(lr=0.05, capturable=True)" };
-    static const char *const extensions[] = { "safetensors", "pt" };
+    static const char *const extensions[] = { "safetensors", "checkpoint" };
     const double begin[2 * STATE_SIZE] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 
     for (int i = 0; i < 8; i++) {

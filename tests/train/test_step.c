@@ -276,6 +276,16 @@ START_TEST(gradients_are_removed_or_filled_with_zeros)
     ck_assert_int_eq(tn_optimizer_steps(problem.optimizer, 0), 1);
     tn_optimizer_drop(problem.optimizer);
     tn_tensor_drop(problem.parameter);
+
+    /* A parameter without elements takes steps, too. */
+    tn_tensor *none = tn_parameter(tn_tensor_empty(TN_SHAPE(0, 3), TN_F32, NULL), true);
+    tn_optimizer *adam = tn_optimizer_parse(&none, 1, "Adam(lr=0.1)");
+
+    ck_assert_int_eq(tn_tensor_set_grad(none, tn_tensor_empty(TN_SHAPE(0, 3), TN_F32, NULL)),
+                     TN_OK);
+    ck_assert_msg(tn_optimizer_step(adam) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(tn_optimizer_steps(adam, 0), 1);
+    tn_optimizer_drop(adam);
     TN_PROVES("OPT-006", "OPT-009");
 }
 END_TEST
