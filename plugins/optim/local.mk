@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/optim.la
 plugins_optim_la_SOURCES = \
-	%D%/optim.h \
+	%D%/lbfgs.h %D%/optim.h \
 	%D%/adadelta.c \
 	%D%/adafactor.c \
 	%D%/adagrad.c \
@@ -10,6 +10,8 @@ plugins_optim_la_SOURCES = \
 	%D%/adamax.c \
 	%D%/asgd.c \
 	%D%/groups.c \
+	%D%/lbfgs.c \
+	%D%/lbfgs_search.c \
 	%D%/lion.c \
 	%D%/muon.c \
 	%D%/nadam.c \

@@ -206,5 +206,6 @@ const tn_optimizer_def optim_muon = {
     .options = table,
     .data_size = sizeof(struct muon),
     .check = check,
+    .flags = TN_OPTIMIZER_MATRICES,
     .step = step,
 };

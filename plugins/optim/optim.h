@@ -11,8 +11,8 @@
 TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
 /* Each in the file of its name. */
 TN_HIDDEN extern const tn_optimizer_def optim_adadelta, optim_adafactor, optim_adagrad,
-    optim_adamax, optim_asgd, optim_lion, optim_muon, optim_nadam, optim_radam, optim_rmsprop,
-    optim_rprop, optim_sgd;
+    optim_adamax, optim_asgd, optim_lbfgs, optim_lion, optim_muon, optim_nadam, optim_radam,
+    optim_rmsprop, optim_rprop, optim_sgd;
 /* schedule.c */
 TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_cosine, schedule_linear,
     schedule_exponential;

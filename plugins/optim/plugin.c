@@ -4,10 +4,10 @@
 #include "optim.h"
 
 static const void *const contributions[] = {
-    &optim_adadelta,  &optim_adafactor, &optim_adagrad,        &optim_adam, &optim_adamax,
-    &optim_adamw,     &optim_asgd,      &optim_lion,           &optim_muon, &optim_nadam,
-    &optim_radam,     &optim_rmsprop,   &optim_rprop,          &optim_sgd,  &schedule_step,
-    &schedule_cosine, &schedule_linear, &schedule_exponential,
+    &optim_adadelta, &optim_adafactor, &optim_adagrad,   &optim_adam,           &optim_adamax,
+    &optim_adamw,    &optim_asgd,      &optim_lbfgs,     &optim_lion,           &optim_muon,
+    &optim_nadam,    &optim_radam,     &optim_rmsprop,   &optim_rprop,          &optim_sgd,
+    &schedule_step,  &schedule_cosine, &schedule_linear, &schedule_exponential,
 };
 
 static const tn_plugin optim = {

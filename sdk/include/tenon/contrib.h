@@ -414,7 +414,9 @@ enum {
     TN_OPTIMIZER_ELEMENTWISE = 1,
     /* The rule evaluates the loss itself, with the closure of tn_step_args: a step without closure
      * fails. `step` is called even if no parameter has a gradient, for all parameters. */
-    TN_OPTIMIZER_CLOSURE = 2
+    TN_OPTIMIZER_CLOSURE = 2,
+    /* The rule takes only parameters with two dimensions; a step with another one fails. */
+    TN_OPTIMIZER_MATRICES = 4
 };
 
 /* The update rule of an optimizer. Any thread may call its functions, but only one thread at a time
