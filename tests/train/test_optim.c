@@ -256,32 +256,6 @@ START_TEST(a_parameter_that_comes_twice_is_taken_once)
 }
 END_TEST
 
-/* The training loop of PyTorch's note on modules. */
-START_TEST(a_small_network_learns_to_return_zero)
-{
-    enum { STEPS_OF_THE_NOTE = 10000 };
-    tn_random_seed(5);
-    tn_module *net = tn_module_new("Sequential(l0=Linear(4, 3), act=ReLU(), l1=Linear(3, 1))");
-    tn_optimizer *optimizer = tn_optimizer_new(net,
-                                               "SGD(lr=1e-4, weight_decay=1e-2, momentum=0.9)");
-    for (int step = 0; step < STEPS_OF_THE_NOTE; step++) {
-        TN_SCOPE;
-        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(1, 4), TN_F32, NULL), NULL);
-        ck_assert_int_eq(tn_optimizer_zero_grad(optimizer), TN_OK);
-        ck_assert_int_eq(tn_backward(tn_abs(tn_sum(tn_module_call(net, x), NULL))), TN_OK);
-        ck_assert_int_eq(tn_optimizer_step(optimizer), TN_OK);
-    }
-    {
-        TN_SCOPE;
-        tn_tensor *weight = tn_detach(tn_module_find_tensor(net, "l1.weight"));
-        ck_assert_double_lt(tn_item(tn_amax(tn_abs(weight), NULL)), 0.02);
-    }
-    tn_optimizer_drop(optimizer);
-    tn_module_drop(net);
-    TN_PROVES("OPT-012");
-}
-END_TEST
-
 START_TEST(training_brings_a_regression_to_its_solution)
 {
     static const float x[8] = { -3, -2, -1, 0, 1, 2, 3, 4 };
@@ -581,7 +555,6 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        a_small_network_learns_to_return_zero,
         optimizers_follow_the_trajectories_of_pytorch,
         optimizers_follow_them_in_float32_too,
         schedules_give_the_rates_of_pytorch,
