@@ -329,10 +329,9 @@ static tn_status adagrad_step_decompose(const tn_decompose *call)
 static struct tn__factor minus_lr(const tn_decompose *call, double lr)
 {
     tn_tensor *tensor = call->in[ONLY_LR];
+    tn_dtype dtype = tn__optimizer_dtype(tensor, TN_NONE, call->in[RATE_LIST]);
 
-    if (tensor == TN_NONE)
-        return tn__optimizer_value(-lr);
-    return (struct tn__factor){ 0, tn_neg(tensor) };
+    return tn__optimizer_scaled(tn__optimizer_given(tensor, lr, dtype), -1);
 }
 
 static tn_tensor *adadelta_one(tn_tensor *const *t, const void *shared)
@@ -423,11 +422,12 @@ static tn_status asgd_step_decompose(const tn_decompose *call)
 {
     const tn_asgd_step_options *o = call->options;
     tn_tensor *const *in = call->in;
-    const struct tn__factor eta = { 0, in[ETA] }, mu = { 0, in[MU] };
+    tn_dtype dtype = tn__optimizer_dtype(in[ETA], in[MU], in[ASGD_LIST]);
+    const struct tn__factor eta = tn__optimizer_given(in[ETA], 0, dtype);
     const struct step s = { .options = o,
                             .shrink = shrink_by(eta, o->lambd),
                             .rate = tn__optimizer_scaled(eta, -1),
-                            .other = mu };
+                            .other = tn__optimizer_given(in[MU], 0, dtype) };
 
     return tn__optimizer_each(in + ASGD_LIST, call->n_in - ASGD_LIST, 3, asgd_one, &s);
 }

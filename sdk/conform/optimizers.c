@@ -136,12 +136,12 @@ static bool set_gradients(const conform_rule *r, const trainer *t, int number)
     return true;
 }
 
-/* For an optimizer that needs a closure: the loss is the sum of (p - c)^2 / 2 over the parameters
- * that have a gradient in step `number`, where c is that gradient. */
+/* For an optimizer that needs a closure: the loss is the sum of (i + 1) * (p - c)^2 / 2 over the
+ * parameters that have a gradient in step 0, where c is that gradient. It is the same in all steps,
+ * because such an optimizer may remember earlier evaluations. */
 struct evaluation {
     const conform_rule *r;
     const trainer *t;
-    int number;
 };
 
 static tn_tensor *evaluate(void *user)
@@ -154,11 +154,10 @@ static tn_tensor *evaluate(void *user)
 
         if (tn_tensor_set_grad(p, TN_NONE) != TN_OK)
             return NULL;
-        if (i == (WITHOUT_GRADIENT + e->number) % PARAMETERS)
+        if (i == WITHOUT_GRADIENT)
             continue;
-        apart = tn_sub(p, numbers(e->r, i, 1 + e->number, tn_tensor_dtype(p), tn_tensor_device(p)),
-                       NULL);
-        square = tn_mul_scalar(tn_sum(tn_mul(apart, apart), NULL), 0.5);
+        apart = tn_sub(p, numbers(e->r, i, 1, tn_tensor_dtype(p), tn_tensor_device(p)), NULL);
+        square = tn_mul_scalar(tn_sum(tn_mul(apart, apart), NULL), 0.5 * (i + 1));
         loss = loss == NULL ? square : tn_add(loss, square, NULL);
         if (loss == NULL)
             return NULL;
@@ -168,7 +167,7 @@ static tn_tensor *evaluate(void *user)
 
 static bool step(const conform_rule *r, trainer *t, int number)
 {
-    struct evaluation evaluation = { r, t, number };
+    struct evaluation evaluation = { r, t };
     bool good;
 
     r->c->checks++;

