@@ -163,8 +163,8 @@ for d in (F32, F64):
 def rule(
     name, op, make, states, at=3, step_tensor=None, lr_tensor=None, own=None, number=(), **options
 ):
-    """`own` are the options of torch.optim, `options` those of the operator. `number` are 0-d states
-    that are inputs: name, value, dtype."""
+    """`own` are the options of torch.optim, `options` those of the operator. `number` are 0-d
+    states that are inputs: name, value, dtype."""
     lr, takes_step, takes_lr = 0.0625, op in WITH_STEP, op not in WITHOUT_RATE
 
     def group(state):
