@@ -264,7 +264,7 @@ static tn_status remember(struct memory *m, int64_t total)
         return TN_ERR_MEMORY;
     m->moves = m->changes + m->room;
     m->inverse = (double *)(void *)(m->moves + m->room);
-    if (tn_optimizer_state(m->self, m->index, "func_evals") == NULL)
+    if (tn_optimizer_state(m->self, m->index, "n_iter") == NULL)
         return TN_OK;
     status = get_number(m, "func_evals", &number);
     m->evaluations = (int64_t)number;
@@ -289,56 +289,64 @@ static tn_status remember(struct memory *m, int64_t total)
     return get_changes(m, total);
 }
 
-static tn_status set_state(const struct memory *m, const char *name, tn_tensor *state)
+static tn_tensor *number_of(const struct memory *m, double value, tn_dtype dtype)
 {
-    return state != NULL ? tn_optimizer_set_state(m->self, m->index, name, state)
-                         : tn_error_last_code();
+    return tn_tensor_full(TN_SCALAR_SHAPE, value, dtype, tn_tensor_device(m->like));
 }
 
-static tn_status set_number(const struct memory *m, const char *name, double value, tn_dtype dtype)
+/* Returns `count` vectors as the rows of a matrix. */
+static tn_tensor *rows_of(const struct memory *m, tn_tensor *const *rows, int64_t total)
 {
-    return set_state(m, name,
-                     tn_tensor_full(TN_SCALAR_SHAPE, value, dtype, tn_tensor_device(m->like)));
+    if (m->count > 0)
+        return tn_stack(rows, m->count, 0);
+    return tn_tensor_full(TN_SHAPE(0, total), 0, tn_tensor_dtype(m->like),
+                          tn_tensor_device(m->like));
 }
 
-/* Writes `count` vectors as the rows of a state. */
-static tn_status set_rows(const struct memory *m, const char *name, tn_tensor *const *rows,
-                          int64_t total)
+static tn_tensor *inverse_of(const struct memory *m)
 {
-    if (m->count == 0)
-        return set_state(m, name,
-                         tn_tensor_full(TN_SHAPE(0, total), 0, tn_tensor_dtype(m->like),
-                                        tn_tensor_device(m->like)));
-    return set_state(m, name, tn_stack(rows, m->count, 0));
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(m->count), number_type(m), tn_tensor_device(m->like));
+
+    if (to == NULL || m->count == 0)
+        return to;
+    return tn_copy_(to, tn_tensor_from(m->inverse, TN_F64, TN_SHAPE(m->count)));
 }
 
+/* Makes all tensors before it sets the first state. n_iter, which says that the others are there,
+ * comes last, because setting a new state may fail. */
 static tn_status save(const struct memory *m, int64_t total)
 {
     tn_dtype dtype = number_type(m);
-    tn_tensor *inverse;
-    tn_status status = set_number(m, "func_evals", (double)m->evaluations, TN_I64);
+    bool whole = m->iterations > 0;
+    const struct {
+        const char *name;
+        tn_tensor *state;
+    } all[] = {
+        { "d", whole ? m->direction : TN_NONE },
+        { "t", whole ? number_of(m, m->t, dtype) : TN_NONE },
+        { "old_dirs", whole ? rows_of(m, m->changes, total) : TN_NONE },
+        { "old_stps", whole ? rows_of(m, m->moves, total) : TN_NONE },
+        { "ro", whole ? inverse_of(m) : TN_NONE },
+        { "H_diag", whole ? number_of(m, m->scale, dtype) : TN_NONE },
+        { "prev_flat_grad", whole ? m->gradient : TN_NONE },
+        { "prev_loss", whole ? number_of(m, m->loss, dtype) : TN_NONE },
+        { "func_evals", number_of(m, (double)m->evaluations, TN_I64) },
+        { "n_iter", number_of(m, (double)m->iterations, TN_I64) },
+    };
+    const size_t n = sizeof all / sizeof *all;
 
-    if (status == TN_OK)
-        status = set_number(m, "n_iter", (double)m->iterations, TN_I64);
-    if (status != TN_OK || m->iterations == 0)
-        return status;
-    inverse = tn_tensor_empty(TN_SHAPE(m->count), dtype, tn_tensor_device(m->like));
-    if (inverse != NULL && m->count > 0)
-        inverse = tn_copy_(inverse, tn_tensor_from(m->inverse, TN_F64, TN_SHAPE(m->count)));
-    status = set_state(m, "d", m->direction);
-    if (status == TN_OK)
-        status = set_number(m, "t", m->t, dtype);
-    if (status == TN_OK)
-        status = set_rows(m, "old_dirs", m->changes, total);
-    if (status == TN_OK)
-        status = set_rows(m, "old_stps", m->moves, total);
-    if (status == TN_OK)
-        status = set_state(m, "ro", inverse);
-    if (status == TN_OK)
-        status = set_number(m, "H_diag", m->scale, dtype);
-    if (status == TN_OK)
-        status = set_state(m, "prev_flat_grad", m->gradient);
-    return status == TN_OK ? set_number(m, "prev_loss", m->loss, dtype) : status;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].state == NULL)
+            return tn_error_last_code();
+    for (size_t i = 0; i < n; i++) {
+        tn_status status = TN_OK;
+
+        if (all[i].state != TN_NONE)
+            status = tn_optimizer_set_state(m->self, m->index, all[i].name, all[i].state);
+        if (status != TN_OK)
+            return status;
+    }
+    return TN_OK;
 }
 
 /* ---- the direction --------------------------------------------------------------------------- */

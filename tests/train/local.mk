@@ -6,9 +6,9 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules
 
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
-	%D%/test_optim %D%/test_rules %D%/test_state %D%/test_step
+	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_state %D%/test_step
 TESTS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
-	%D%/test_optim %D%/test_rules %D%/test_state %D%/test_step
+	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_state %D%/test_step
 %C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_averaging_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_capturable_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
@@ -21,6 +21,8 @@ TESTS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
 %C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_rules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_rules_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_rules_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_step_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
