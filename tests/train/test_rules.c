@@ -174,6 +174,45 @@ START_TEST(rules_follow_pytorch_on_every_device)
 }
 END_TEST
 
+/* An eps of 1e-8 and squares of small gradients are 0 in float16, as in PyTorch. */
+static bool fits_float16(const char *name)
+{
+    static const char *const names[] = { "Rprop", "ASGD", "Lion", "Muon" };
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Parameters and states in float16 or bfloat16 round in every step, so only the first steps are
+ * compared. */
+START_TEST(short_floats_follow_for_some_steps)
+{
+    static const tn_dtype dtypes[] = { TN_F16, TN_BF16 };
+
+    for (int64_t i = 0; i < tn__countof(rules); i++)
+        for (int k = 0; k < 4; k++) {
+            TN_SCOPE;
+            const bool capturable = k >= 2;
+            const tn_dtype dtype = dtypes[k % 2];
+            struct training t;
+
+            if ((capturable && !has_option(rules[i].name, "capturable")) ||
+                (dtype == TN_F16 && !fits_float16(rules[i].name)))
+                continue;
+            t = begin(i, capturable, dtype, tn_device_find("cpu"));
+            for (int n = 1; n <= rule_at[1]; n++) {
+                step(&t, i);
+                if (n == rule_at[0])
+                    compare(&t, i, 0, dtype == TN_F16 ? 4e-3 : 2e-2, tn_dtype_name(dtype));
+            }
+            compare(&t, i, 1, dtype == TN_F16 ? 2e-2 : 1e-1, tn_dtype_name(dtype));
+            tn_optimizer_drop(t.optimizer);
+        }
+}
+END_TEST
+
 /* ---- state ---- */
 
 /* Gives a fresh optimizer the parameters, the states by name and the numbers of steps of `from`. */
@@ -515,6 +554,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         rules_follow_pytorch_on_every_device,
+        short_floats_follow_for_some_steps,
         a_state_that_is_saved_half_way_continues_with_the_same_bits,
         states_have_the_names_of_pytorch,
         parameters_that_missed_steps_have_numbers_of_their_own,
