@@ -212,7 +212,7 @@ static tn_dataset *toys(const char *spec)
     return dataset;
 }
 
-static void failed(tn_status code, const char *words)
+static TN_ATTR(unused) void failed(tn_status code, const char *words)
 {
     ck_assert_msg(tn_error_code() == code && strstr(tn_error_text(), words) != NULL,
                   "got %s: %s; expected %s: %s", tn_status_name(tn_error_code()), tn_error_text(),

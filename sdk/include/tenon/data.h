@@ -27,10 +27,12 @@ TN_API tn_dataset *tn_dataset_new(const char *format, ...);
 /* Like tn_dataset_new, but `text` is the spec itself and not a format. [owned] */
 TN_API tn_dataset *tn_dataset_parse(const char *text);
 /* Creates a dataset of tensors that have the same size in dimension 0. Sample i has element i of
- * each tensor. Adds references to the tensors, which must be on the host. [owned]
+ * each tensor, without gradients, in the memory of the tensor. Adds references to the tensors,
+ * which must be on the host. [owned]
  * [array: tensors count] */
 TN_API tn_dataset *tn_dataset_of_tensors(tn_tensor *const *tensors, int64_t count);
-/* Creates a dataset with the samples of `dataset` whose indices are given. [owned]
+/* Creates a dataset with the samples of `dataset` whose indices are given. A negative index counts
+ * from the end. [owned]
  * [null-through] */
 TN_API tn_dataset *tn_dataset_subset(tn_dataset *dataset, tn_ints indices);
 /* Creates a dataset with the samples of `dataset`, to which the transform is applied when a sample
@@ -44,9 +46,9 @@ TN_API void tn_dataset_drop(tn_dataset *dataset);
 
 /* Returns the number of samples; -1 if `dataset` is NULL. */
 TN_API int64_t tn_dataset_count(const tn_dataset *dataset);
-/* Appends the entries of a sample to `out`. A negative index counts from the end. `epoch` and the
- * seed select the random numbers of transforms: the same seed, epoch and index give the same
- * sample. Any thread may call this function. [null-through] */
+/* Appends the entries of a sample to `out`; on failure, `out` is as before. A negative index counts
+ * from the end. `epoch` and the seed select the random numbers of transforms: the same seed, epoch
+ * and index give the same sample. [null-through] */
 TN_API tn_status tn_dataset_get(tn_dataset *dataset, int64_t index, uint64_t seed, int64_t epoch,
                                 tn_pack *out);
 /* Returns the number of classes that the dataset has, or 0 if it has none; -1 if `dataset` is
@@ -62,16 +64,23 @@ TN_API const char *tn_dataset_class_name(const tn_dataset *dataset, int64_t inde
  *
  *   batch_size=1     samples in a batch; the last batch of an epoch may be smaller
  *   shuffle=False    takes the samples in a random order, another one in each epoch
- *   drop_last=False  leaves out the last batch if it is smaller
+ *   drop_last=False  leaves out the last batch if it is smaller; with several ranks, also the
+ *                    samples that remain when the others are divided evenly
  *   seed=None        seed of the order and of transforms; None: taken from tn_random_take
  *   workers=0        threads that read batches ahead; 0: tn_loader_next reads
  *   prefetch=2       batches that each of these threads reads ahead
- *   rank=0, ranks=1  of the batches of `ranks` processes, those of this process
+ *   rank=0, ranks=1  the samples of this process, of `ranks` processes: in the order of the
+ *                    epoch, every one whose place is `rank` modulo `ranks`. All processes get
+ *                    equally many: unless drop_last, the first samples of the order are repeated
+ *                    at its end. The processes need the same seed
  *   device=None      device of the tensors of a batch; None: the default device
- *   skip_damaged=False  leaves out samples that cannot be read, and counts them
+ *   skip_damaged=False  leaves out samples that fail with TN_ERR_FORMAT or TN_ERR_IO, counts and
+ *                    logs them. The other batches stay the same; a batch without samples is left
+ *                    out
  *
  * The batches do not depend on `workers` or `prefetch`. The loader keeps a reference to the
- * dataset. [owned] [null-through] */
+ * dataset. A child process cannot use a loader whose threads its parent has started. [owned]
+ * [null-through] */
 TN_API tn_loader *tn_loader_newv(tn_dataset *dataset, const char *format, va_list args);
 TN_API tn_loader *tn_loader_new(tn_dataset *dataset, const char *format, ...);
 /* Like tn_loader_new, but `text` has the options themselves. [owned] [null-through] */
@@ -83,8 +92,11 @@ TN_API void tn_loader_drop(tn_loader *loader);
  * After the end, the next call begins the next epoch. The entries of the batch are those of the
  * samples: tensors are stacked along a new dimension 0; integers, floats and booleans become a
  * tensor of int64, float64 or bool; strings become a list of strings; lists, tuples and
- * dictionaries are collected entry by entry. The batch belongs to the loader, and is valid until
- * the next call. [borrowed] [null-through] */
+ * dictionaries are collected entry by entry; bytes become a list of bytes. All samples need the
+ * same entries, with tensors of equal shapes and dtypes. Gradients do not flow to the samples.
+ * After a failure, the batches before it have been returned, and the next call reads the same batch
+ * again. The batch belongs to the loader, and is valid until the next call. [borrowed]
+ * [null-through] */
 TN_API tn_pack *tn_loader_next(tn_loader *loader);
 /* Returns the number of batches of an epoch; -1 if `loader` is NULL. */
 TN_API int64_t tn_loader_count(const tn_loader *loader);
@@ -97,13 +109,17 @@ TN_API int64_t tn_loader_position(const tn_loader *loader);
 TN_API int64_t tn_loader_skipped(const tn_loader *loader);
 /* Makes the order of the samples a random one in which sample i is drawn with a probability
  * proportional to weights[i], `draws` samples in an epoch. With `replacement`, a sample can be
- * drawn more than once in an epoch. Must be called at the start of an epoch. [array: weights count]
+ * drawn more than once in an epoch, and is then the same each time. Must be called at the start of
+ * an epoch, and before tn_loader_set_state. [array: weights count]
  * [null-through] */
 TN_API tn_status tn_loader_set_weights(tn_loader *loader, const double *weights, int64_t count,
                                        int64_t draws, bool replacement);
-/* tn_loader_state_text writes seed, epoch and position as text: at most `size` bytes including the
- * final NUL; it returns the length of the complete text, -1 on error. tn_loader_set_state continues
- * from such a text: the next batch is the one that would have been next then. [null-ok: out] */
+/* tn_loader_state_text writes seed, epoch and position, and what has to be the same in a loader
+ * that continues, as text: at most `size` bytes including the final NUL; it returns the length of
+ * the complete text, -1 on error. tn_loader_set_state continues from such a text: the next batch is
+ * the one that would have been next then. It fails if the text is that of a loader with another
+ * number of samples, batch_size, shuffle, drop_last or ranks; rank, workers, prefetch and device
+ * may differ. [null-ok: out] */
 TN_API int64_t tn_loader_state_text(const tn_loader *loader, char *out, size_t size);
 TN_API tn_status tn_loader_set_state(tn_loader *loader, const char *text);
 
@@ -166,9 +182,9 @@ typedef struct tn_sample_args {
 } tn_sample_args;
 
 /* A source of samples. `open` checks the files and sets the members of *args that follow
- * `options`; if it fails, the core does not call `close`. `get` appends the entries of a sample to
- * args->out; any thread may call it at any time, also several threads at the same time. It runs in
- * a scope of its own, and tensors are created on the host. */
+ * `options`; if it fails, the core does not call `close`. The options live until `close`. `get`
+ * appends the entries of a sample to args->out; any thread may call it at any time, also several
+ * threads at the same time. It runs in a scope of its own, and tensors are created on the host. */
 typedef struct tn_dataset_def {
     tn_head head;
     const char *name;
