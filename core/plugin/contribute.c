@@ -82,8 +82,7 @@ static const struct kind kinds[] = {
     ROW(tn_compiler_def, name, run, TN__PASS_NAMED, 0, tn__registry_add),
     ROW(tn_comm_def, name, close, TN__PASS_NAMED, OPTIONS(tn_comm_def), tn__registry_add),
     ROW(tn_dataset_def, name, get, TN__PASS_NAMED, OPTIONS(tn_dataset_def), tn__registry_add),
-    ROW(tn_transform_def, name, apply, TN__PASS_NAMED, OPTIONS(tn_transform_def),
-        tn__registry_add),
+    ROW(tn_transform_def, name, apply, TN__PASS_NAMED, OPTIONS(tn_transform_def), tn__registry_add),
 };
 
 static const struct kind *kind_of(const tn_head *head)
