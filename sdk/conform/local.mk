@@ -13,6 +13,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
+	sdk/conform/datasets.c \
 	sdk/conform/device.c \
 	sdk/conform/device_capture.c \
 	sdk/conform/device.h \

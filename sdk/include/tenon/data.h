@@ -203,8 +203,9 @@ typedef struct tn_transform_args {
     tn_head head;
     const struct tn_transform_def *def;
     const void *options;
-    const tn_pack *in; /* the sample */
-    tn_pack *out;      /* empty; gets the transformed sample */
+    /* The sample. Its tensors must not be changed, because they may belong to the dataset. */
+    const tn_pack *in;
+    tn_pack *out; /* empty; gets the transformed sample */
     /* For random numbers. Differs for every seed, epoch, index of a sample and place in a list of
      * transforms. */
     tn_random_key random;
