@@ -266,10 +266,13 @@ void tn__loader_crew_free(tn_loader *loader)
 {
     tn__crew *crew = &loader->crew;
 
-    /* In a forked child the locks may be held by threads that do not exist. What these threads
-     * were about to write stays allocated. */
-    if (tn__loader_is_lost(loader))
+    /* In a forked child the locks may be held by threads that do not exist. What these threads have
+     * read, or were reading, stays allocated. */
+    if (tn__loader_is_lost(loader)) {
+        tn_free(crew->threads);
+        tn_free(crew->slots);
         return;
+    }
     if (unlist(loader) != NULL) {
         stop_threads(loader);
     } else {
