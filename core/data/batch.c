@@ -87,6 +87,58 @@ static tn_status misfit_shape(const tn__batch *batch, const tn_tensor *tensor,
     return status;
 }
 
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+/* Returns a tensor that was given back and has this form, NULL if there is none. */
+static tn_tensor *buffer_take(tn__buffers *buffers, tn_dtype dtype, tn_ints shape)
+{
+    tn_tensor *found = NULL;
+
+    pthread_mutex_lock(&buffers->lock);
+    for (int64_t i = 0; i < buffers->count && found == NULL; i++) {
+        tn_tensor *tensor = buffers->at[i];
+
+        if (tensor->dtype != dtype || tensor->view.ndim != shape.count ||
+            memcmp(tensor->view.shape, shape.at, (size_t)shape.count * sizeof *shape.at) != 0)
+            continue;
+        found = tensor;
+        memmove(&buffers->at[i], &buffers->at[i + 1],
+                (size_t)(--buffers->count - i) * sizeof(tn_tensor *));
+    }
+    pthread_mutex_unlock(&buffers->lock);
+    return found;
+}
+
+/* Keeps a tensor for the next batches, or drops it. The oldest of too many are dropped. */
+static void buffer_give(tn__buffers *buffers, tn_tensor *tensor)
+{
+    uint64_t mark = tn_error_mark();
+    tn_tensor *old = NULL;
+
+    pthread_mutex_lock(&buffers->lock);
+    if (buffers->count >= buffers->most && buffers->count > 0) {
+        old = buffers->at[0];
+        memmove(&buffers->at[0], &buffers->at[1], (size_t)--buffers->count * sizeof(tn_tensor *));
+    }
+    if (buffers->most > 0 && tn__vector_room(&buffers->at, &buffers->capacity, buffers->count + 1,
+                                             sizeof(tn_tensor *))) {
+        buffers->at[buffers->count++] = tensor;
+        tensor = NULL;
+    }
+    pthread_mutex_unlock(&buffers->lock);
+    tn_error_restore(mark);
+    tn_tensor_drop(old);
+    tn_tensor_drop(tensor);
+}
+
+void tn__batch_buffers_free(tn__buffers *buffers)
+{
+    for (int64_t i = 0; i < buffers->count; i++)
+        tn_tensor_drop(buffers->at[i]);
+    tn_free(buffers->at);
+    pthread_mutex_destroy(&buffers->lock);
+}
+
 /* ---- the first sample ------------------------------------------------------------------------ */
 
 static tn_status begin_column(tn__batch *batch, tn__column *column, const tn_value *value,
@@ -104,12 +156,16 @@ static tn_status begin_tensor(tn__batch *batch, tn__column *column, tn_dtype dty
         return tn_error_last_code();
     for (int64_t i = 0; i < shape.count; i++)
         sizes[i + 1] = shape.at[i];
-    tensor = batch->device == host ? tn_tensor_empty(all, dtype, host)
-                                   : tn_tensor_pinned(all, dtype, batch->device);
-    if (tensor == NULL)
-        return tn_error_prefix("loader: batch of %lld samples: ", (long long)batch->most);
-    column->tensor = tn_tensor_keep(tensor);
-    column->data = tn_tensor_data(tensor);
+    column->tensor = batch->device != host ? buffer_take(batch->buffers, dtype, all) : NULL;
+    if (column->tensor == NULL) {
+        tensor = batch->device == host ? tn_tensor_empty(all, dtype, host)
+                                       : tn_tensor_pinned(all, dtype, batch->device);
+        if (tensor == NULL)
+            return tn_error_prefix("loader: batch of %lld samples: ", (long long)batch->most);
+        column->tensor = tn_tensor_keep(tensor);
+    }
+    tensor = column->tensor;
+    column->data = tn_tensor_data(tensor); /* waits until a copy from it is done */
     column->bytes = tn_dtype_size(dtype);
     for (int64_t i = 0; i < shape.count; i++)
         column->bytes *= (size_t)shape.at[i];
@@ -484,7 +540,10 @@ static void clear_columns(const tn__batch *batch, tn__column *columns, int64_t c
         for (int64_t k = 0; column->keys != NULL && column->key_blocks != NULL && k < column->count;
              k++)
             tn__value_free(&column->keys[k], column->key_blocks[k]);
-        tn_tensor_drop(column->tensor);
+        if (column->tensor != NULL && column->tensor->device != batch->device)
+            buffer_give(batch->buffers, column->tensor);
+        else
+            tn_tensor_drop(column->tensor);
         tn_free(column->texts);
         tn_free(column->lengths);
         tn_free(column->keys);

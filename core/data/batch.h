@@ -8,12 +8,24 @@
 
 typedef struct tn__column tn__column;
 
+/* Host tensors that batches for another device no longer need, for the next batches: pinned memory
+ * takes long to allocate. */
+typedef struct tn__buffers {
+    pthread_mutex_t lock;
+    tn_tensor **at;
+    int64_t count, capacity;
+    int64_t most; /* to keep */
+} tn__buffers;
+
+void tn__batch_buffers_free(tn__buffers *buffers);
+
 /* A batch, or the failure of reading it. All zero: empty. */
 typedef struct tn__batch {
     const tn_device *device; /* where the tensors go in the end */
-    int64_t most;            /* number of samples that there is space for */
-    int64_t samples;         /* number of samples that were added */
-    int64_t first;           /* index of the first sample, for messages */
+    tn__buffers *buffers;
+    int64_t most;    /* number of samples that there is space for */
+    int64_t samples; /* number of samples that were added */
+    int64_t first;   /* index of the first sample, for messages */
     tn__column *columns;
     int64_t count; /* of columns */
     int64_t skipped;

@@ -4,6 +4,8 @@
 #include "core/data/loader.h"
 
 enum { WORKERS_MOST = 1024, PREFETCH_MOST = 1024 };
+/* Buffers that are kept, besides four for each batch that is read ahead. */
+enum { BUFFERS_MOST = 8 };
 
 #define ROW(member, def, help, kind, flags)                                                        \
     TN_OPTION_ROW(tn__loader_options, member, def, help, kind, flags)
@@ -110,6 +112,7 @@ static tn_status set_up(tn_loader *loader, const char *text)
     if (loader->device == NULL)
         return options->device != NULL ? tn_error_prefix("loader: device: ") : tn_error_last_code();
     loader->dtype = tn_default_dtype();
+    loader->buffers.most = BUFFERS_MOST + 4 * options->workers * options->prefetch;
     loader->order.draws = loader->dataset->count;
     tn__loader_measure(loader);
     return choose_seed(loader);
@@ -130,6 +133,7 @@ tn_loader *tn_loader_parse(tn_dataset *dataset, const char *text)
         return NULL;
     }
     pthread_mutex_init(&loader->gate, NULL);
+    pthread_mutex_init(&loader->buffers.lock, NULL);
     loader->dataset = tn_dataset_keep(dataset);
     if (set_up(loader, text) == TN_OK)
         return loader;
@@ -168,6 +172,7 @@ void tn_loader_drop(tn_loader *loader)
     if (loader == NULL)
         return;
     tn__loader_crew_free(loader);
+    tn__batch_buffers_free(&loader->buffers);
     tn_pack_drop(loader->batch);
     tn__loader_order_free(&loader->order);
     tn__options_release(loader->keep);
@@ -216,6 +221,7 @@ static tn_status read_samples(tn_loader *loader, int64_t number, tn__batch *batc
     tn_status status = pack != NULL ? TN_OK : TN_ERR_MEMORY;
 
     batch->device = loader->device;
+    batch->buffers = &loader->buffers;
     batch->most = loader->samples - first < loader->options.batch_size ? loader->samples - first
                                                                        : loader->options.batch_size;
     for (int64_t i = 0; i < batch->most && status == TN_OK; i++) {

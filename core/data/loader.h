@@ -65,6 +65,7 @@ struct tn_loader {
     /* Held during every call of a public function that changes the loader. */
     pthread_mutex_t gate;
     _Atomic int64_t epoch, position, skipped, batches;
+    tn__buffers buffers;
     tn_pack *batch; /* what tn_loader_next returned last */
     tn__crew crew;
 };

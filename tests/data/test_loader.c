@@ -589,6 +589,38 @@ START_TEST(the_loader_remembers_its_device_and_the_default_dtype)
 }
 END_TEST
 
+START_TEST(batches_reach_every_device_and_stay_as_they_are)
+{
+    toys_register();
+    tn_dataset *dataset = toys("Toy(90)");
+    for (int64_t d = 0; d < tn_device_count(); d++)
+        for (int workers = 0; workers < 3; workers += 2) {
+            const char *name = tn_device_name(tn_device_at(d));
+            tn_tensor *kept[45];
+            if (strncmp(name, "meta", 4) == 0)
+                continue;
+            tn_loader *loader = tn_loader_new(dataset, "2, device=%q, workers=%d", name, workers);
+            ck_assert_msg(loader != NULL, "%s: %s", name, tn_error_text());
+            for (int i = 0; i < 45; i++) {
+                tn_pack *batch = tn_loader_next(loader);
+                ck_assert_msg(batch != NULL, "%s: %s", name, tn_error_text());
+                kept[i] = tn_tensor_keep(tn_pack_tensor(batch, 0));
+                ck_assert_str_eq(tn_device_name(tn_tensor_device(kept[i])), name);
+            }
+            for (int i = 0; i < 45; i++) {
+                float at[12];
+                ck_assert_int_eq(tn_tensor_copy_out(kept[i], at, sizeof at), TN_OK);
+                for (int k = 0; k < 12; k++)
+                    ck_assert_float_eq(at[k], (float)(10 * (2 * i + k / 6) + k % 6));
+                tn_tensor_drop(kept[i]);
+            }
+            tn_loader_drop(loader);
+        }
+    tn_dataset_drop(dataset);
+    toys_unregister();
+}
+END_TEST
+
 START_TEST(memory_that_fails_anywhere_is_an_error)
 {
     char state[512];
@@ -647,6 +679,7 @@ int main(void)
         a_loader_continues_from_every_position,
         the_state_of_another_loader_is_refused,
         the_loader_remembers_its_device_and_the_default_dtype,
+        batches_reach_every_device_and_stay_as_they_are,
         memory_that_fails_anywhere_is_an_error,
         NULL,
     };

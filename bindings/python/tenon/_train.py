@@ -9,17 +9,17 @@ from ._module import Module
 from ._tensor import addresses, borrow
 
 
-def _written(value):
+def written(value):
     """Returns a value in the syntax of specs."""
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_written(v) for v in value) + "]"
+        return "[" + ", ".join(written(v) for v in value) + "]"
     return repr(value)
 
 
 def spec_of(type_, args, kwargs):
-    words = [_written(v) for v in args] + [f"{n}={_written(v)}" for n, v in kwargs.items()]
+    words = [written(v) for v in args] + [f"{n}={written(v)}" for n, v in kwargs.items()]
     return f"{type_}({', '.join(words)})"
 
 
@@ -68,7 +68,7 @@ class Optimizer:
         if isinstance(parameters, Module):
             parameters = parameters.parameters()
         parameters = list(parameters)
-        words = ", ".join(f"{n}={_written(v)}" for n, v in options.items())
+        words = ", ".join(f"{n}={written(v)}" for n, v in options.items())
         check(lib.tn_optimizer_add_group(self._ptr, addresses(parameters), len(parameters),
                                          encode(words)))
 
