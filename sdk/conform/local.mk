@@ -55,6 +55,7 @@ conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \
 	tests/conform/optimizers.txt \
+	tests/conform/transforms.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/reduction_order.txt \
 	tests/oracle/reduction_shape_index.txt \
