@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of this plugin share: files of bytes, samples in memory, tensors of samples. */
-#ifndef PLUGINS_DATA_H
-#define PLUGINS_DATA_H
+#ifndef TN_DATA_DATA_H
+#define TN_DATA_DATA_H
 
 #include <tenon/plugin.h>
-#include <tenon/data.h>
 
 /* ---- files (file.c) -------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decoded pictures. */
-#ifndef PLUGINS_DATA_IMAGE_H
-#define PLUGINS_DATA_IMAGE_H
+#ifndef TN_DATA_IMAGE_H
+#define TN_DATA_IMAGE_H
 
 #include "data.h"
 

@@ -129,7 +129,7 @@ static tn_status tensors_get(const tn_sample_args *args)
 
 const tn_dataset_def data_tensors = {
     TN_HEAD(tn_dataset_def),
-    .name = "Tensors",
+    .name = "TensorFile",
     .help = "the tensors of a file (.npz, .safetensors, ...): element i of each is sample i",
     .options = tensors_options,
     .data_size = sizeof(struct tensors_options),

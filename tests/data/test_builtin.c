@@ -474,7 +474,7 @@ START_TEST(the_digits_come_with_the_plugin)
 }
 END_TEST
 
-/* ---- Tensors --------------------------------------------------------------------------------- */
+/* ---- TensorFile ------------------------------------------------------------------------------ */
 
 START_TEST(tensors_of_a_file_are_a_dataset)
 {
@@ -494,7 +494,7 @@ START_TEST(tensors_of_a_file_are_a_dataset)
         ck_assert_int_eq(tn_state_save(state, path_of("z.npz")), TN_OK);
     }
     tn_state_drop(state);
-    dataset = opened("Tensors(%q)", path_of("t.npz"));
+    dataset = opened("TensorFile(%q)", path_of("t.npz"));
     ck_assert_int_eq(tn_dataset_count(dataset), 3);
     pack = sample_of(dataset, 1);
     ck_assert_int_eq(tn_pack_count(pack), 2);
@@ -502,17 +502,17 @@ START_TEST(tensors_of_a_file_are_a_dataset)
     ck_assert_int_eq(*(const int64_t *)tn_tensor_data(tn_pack_tensor(pack, 1)), 8);
     tn_pack_drop(pack);
     tn_dataset_drop(dataset);
-    dataset = opened("Tensors(%q, names=['y'])", path_of("z.npz"));
+    dataset = opened("TensorFile(%q, names=['y'])", path_of("z.npz"));
     pack = sample_of(dataset, 2);
     ck_assert_int_eq(tn_pack_count(pack), 1);
     ck_assert_int_eq(*(const int64_t *)tn_tensor_data(tn_pack_tensor(pack, 0)), 9);
     tn_pack_drop(pack);
     tn_dataset_drop(dataset);
-    refused(tn_dataset_new("Tensors(%q)", path_of("z.npz")),
+    refused(tn_dataset_new("TensorFile(%q)", path_of("z.npz")),
             "has 2 samples, the first tensor has 3");
-    refused(tn_dataset_new("Tensors(%q, names=['w'])", path_of("z.npz")), "w");
-    refused(tn_dataset_new("Tensors(%q, names=[1])", path_of("z.npz")), "entry 0: wrong type");
-    refused(tn_dataset_new("Tensors(%q, names=[])", path_of("z.npz")), "no tensors");
+    refused(tn_dataset_new("TensorFile(%q, names=['w'])", path_of("z.npz")), "w");
+    refused(tn_dataset_new("TensorFile(%q, names=[1])", path_of("z.npz")), "entry 0: wrong type");
+    refused(tn_dataset_new("TensorFile(%q, names=[])", path_of("z.npz")), "no tensors");
     remove_folder();
 }
 END_TEST
