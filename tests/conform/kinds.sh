@@ -104,8 +104,10 @@ finds wrong_graph loses LOSES passes/twice "the pass fails: pass twice: it was h
 finds wrong_graph strides STRIDES compilers/relus "graph sum(exp(relu(x^T + row))): result: element"
 finds wrong_graph forgets FORGETS compilers/relus "wrong value, got"
 finds wrong_graph past PAST compilers/relus "compiler relus wrote outside its outputs"
-finds wrong_graph halves HALVES comms/one "all_reduce of float32 in a group of one process: values differ"
-finds wrong_graph lazy LAZY comms/one "all_gather of float32 in a group of one process: values differ"
+finds wrong_graph halves HALVES comms/one \
+    "all_reduce of float32 in a group of one process: values differ"
+finds wrong_graph lazy LAZY comms/one \
+    "all_gather of float32 in a group of one process: values differ"
 finds wrong_graph silent SILENT comms/one "all_reduce in a group of one process: fails: "
 
 # an operator with options of every kind
