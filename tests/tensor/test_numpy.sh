@@ -62,6 +62,11 @@ class Producer:
         return api.PyCapsule_New(managed, b"dltensor", None)
 
 
+# NumPy has capsules with a version since 2.1; before, its __dlpack__ does not know the argument.
+versioned = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+if not versioned:
+    print("note: NumPy", np.__version__, "makes no versioned capsules; those are not read here")
+
 numbers = {"uint8": 1, "int16": 3, "int32": 4, "int64": 5, "float16": 6, "float32": 8,
            "float64": 9, "complex64": 10, "uint16": 12}
 for name, number in numbers.items():
@@ -84,6 +89,7 @@ for name, number in numbers.items():
     before = sys.getrefcount(array)
     protocols = ((None, b"dltensor", tn.tn_tensor_from_dlpack),
                  ((1, 0), b"dltensor_versioned", tn.tn_tensor_from_dlpack_versioned))
+    protocols = protocols if versioned else protocols[:1]
     for version, label, take in protocols:
         capsule = array[1:].__dlpack__(max_version=version) if version else array[1:].__dlpack__()
         y = take(ctypes.c_void_p(api.PyCapsule_GetPointer(capsule, label)))
