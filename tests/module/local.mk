@@ -30,6 +30,7 @@ TN_MODULE_TESTS = \
 	%D%/test_own_forward \
 	%D%/test_parameters \
 	%D%/test_paths \
+	%D%/test_process_end \
 	%D%/test_pytorch \
 	%D%/test_rows \
 	%D%/test_slots \
@@ -78,6 +79,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_own_forward_LDADD = $(TN_LINK_TEST)
 %C%_test_paths_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_process_end_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_process_end_LDADD = $(TN_LINK_TEST)
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST)
 %C%_test_rows_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -9,12 +9,16 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "matmul/blas.h"
 #include "simd/simd.h"
 
 struct tn__blas tn__blas;
+
+/* How often the end of the process looks whether BLAS is free, each time after a millisecond. */
+enum { END_WAITS = 5000 };
 
 /* The open library, NULL if there is none. It is never closed. */
 static void *opened;
@@ -24,8 +28,12 @@ static void *opened;
  * the child finds the id of its parent and takes the lock: no thread of the child is in BLAS. */
 static _Atomic int32_t inside;
 
+/* Whether this thread is in BLAS or waits for it. */
+static _Thread_local bool here;
+
 void tn__blas_enter(void)
 {
+    here = true;
     int32_t me = (int32_t)getpid();
     for (;;) {
         int32_t holder = 0;
@@ -40,6 +48,27 @@ void tn__blas_enter(void)
 void tn__blas_leave(void)
 {
     atomic_store(&inside, 0);
+    here = false;
+}
+
+/* exit() calls the destructor of OpenBLAS, which frees what its functions use, while other threads
+ * still run. This destructor takes the lock and keeps it, so that those threads wait for the end of
+ * the process in tn__blas_enter(). It runs first: glibc calls the destructors of libraries that do
+ * not depend on each other in the order in which they were loaded. The limit is for a thread that
+ * does not leave BLAS soon; one that called exit() in BLAS, in a signal handler, does not wait. */
+__attribute__((destructor)) static void keep_threads_out(void)
+{
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    int32_t me = (int32_t)getpid();
+
+    if (opened == NULL || here)
+        return;
+    for (int i = 0; i < END_WAITS; i++) {
+        int32_t holder = 0;
+        if (atomic_compare_exchange_strong(&inside, &holder, me) || holder != me)
+            return;
+        nanosleep(&pause, NULL);
+    }
 }
 
 /* Paths of the serial build: Debian and its derivatives, Fedora and its derivatives, own builds. */
