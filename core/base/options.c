@@ -223,6 +223,16 @@ static double number_of(const tn_value *value)
     return value->kind == TN_VALUE_INT ? (double)value->as.i : value->as.f;
 }
 
+/* Returns whether `value` may be an element of the list: also None in an optional list of floats,
+ * stored as NaN. */
+static bool is_element(const tn_option *row, const tn_value *value)
+{
+    if (row->kind == TN_OPTION_KIND_INTS)
+        return value->kind == TN_VALUE_INT;
+    return is_number(value) ||
+           (value->kind == TN_VALUE_NONE && (row->flags & TN_OPTION_OPTIONAL) != 0);
+}
+
 /* Stores a list of numbers. A single number becomes a list with one element. */
 static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value *value, void *to)
 {
@@ -232,7 +242,7 @@ static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value 
     size_t count = is_row ? value->count : 1;
 
     for (size_t i = 0; i < count; i++)
-        if (ints ? at[i].kind != TN_VALUE_INT : !is_number(&at[i]))
+        if (!is_element(row, &at[i]))
             return wrong_kind(row, value);
     int64_t *whole = tn__arena_alloc(keep->arena, (count ? count : 1) * sizeof(int64_t));
     double *numbers = (double *)whole;
@@ -242,7 +252,7 @@ static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value 
         if (ints)
             whole[i] = at[i].as.i;
         else
-            numbers[i] = number_of(&at[i]);
+            numbers[i] = at[i].kind == TN_VALUE_NONE ? NAN : number_of(&at[i]);
     }
     if (ints)
         *(tn_ints *)to = (tn_ints){ whole, (int64_t)count };

@@ -26,7 +26,8 @@ static void print_ints(const tn_ints *row, tn__text *text)
     put(text, row->count == 1 ? ",)" : ")");
 }
 
-static void print_floats(const tn_floats *row, tn__text *text)
+/* In an optional list, NaN stands for None. */
+static void print_floats(const tn_floats *row, bool optional, tn__text *text)
 {
     if (row->count < 0) {
         put(text, "None");
@@ -34,7 +35,10 @@ static void print_floats(const tn_floats *row, tn__text *text)
     }
     put(text, "(");
     for (int64_t i = 0; i < row->count; i++)
-        tn__text_add(text, "%s%g", i ? ", " : "", row->at[i]);
+        if (optional && row->at[i] != row->at[i])
+            tn__text_add(text, "%sNone", i ? ", " : "");
+        else
+            tn__text_add(text, "%s%g", i ? ", " : "", row->at[i]);
     put(text, row->count == 1 ? ",)" : ")");
 }
 
@@ -82,7 +86,7 @@ static void print_option(const tn_option *row, const char *data, tn__text *text)
         break;
     }
     case TN_OPTION_KIND_INTS: print_ints(from, text); break;
-    case TN_OPTION_KIND_FLOATS: print_floats(from, text); break;
+    case TN_OPTION_KIND_FLOATS: print_floats(from, optional, text); break;
     case TN_OPTION_KIND_DTYPE: {
         tn_dtype dtype = *(const tn_dtype *)from;
         put(text, dtype == TN_DTYPE_AUTO ? "None" : tn_dtype_name(dtype));

@@ -120,6 +120,10 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
                            const char *const *names, const int32_t *columns,
                            const uint8_t *children, int64_t count);
 
+/* Returns a new state with the entries, versions and texts whose names begin with `prefix`, without
+ * the prefix. Returns NULL and sets the error if memory runs out. */
+tn_state *tn__state_copy(const tn_state *state, const char *prefix);
+
 /* ---- building ---- */
 
 enum { TN__BUILD_MAX = 1 << 18 }; /* see docs/guides/spec-strings.md */
@@ -145,6 +149,10 @@ tn_status tn__module_hooks_copy(tn_module *from, tn_module *to);
 tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
                                        tn_tensor **tensor);
 tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_module **child);
+
+/* Fills the gradient of a tensor with zeros, in the same memory. A gradient that is part of a graph
+ * is replaced by a detached tensor first, so that the tensor in the graph keeps its history. */
+tn_status tn__module_zero_grad(tn_tensor *tensor);
 
 /* Calls the layer's reset function, if it has one. */
 tn_status tn__module_reset(tn_module *module);

@@ -97,9 +97,7 @@ tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
 
 /* ---- filling gradients with zeros ------------------------------------------------------------ */
 
-/* Fills the gradient of a tensor with zeros, in the same memory. A gradient that is part of a graph
- * is replaced by a detached tensor first, so that the tensor in the graph keeps its history. */
-static tn_status zero_in_place(tn_tensor *tensor)
+tn_status tn__module_zero_grad(tn_tensor *tensor)
 {
     tn_tensor *gradient = tn_tensor_grad(tensor);
     if (gradient == NULL || tn__is_none(gradient))
@@ -131,7 +129,7 @@ tn_status tn_module_zero_grad_in_place(tn_module *module)
     uint64_t scope = tn_scope_begin();
     tn_grad_begin(false);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
-        status = zero_in_place(walk.at[i].tensor);
+        status = tn__module_zero_grad(walk.at[i].tensor);
     tn_grad_end();
     tn_scope_end(scope);
     tn__walk_free(&walk);

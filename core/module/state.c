@@ -278,20 +278,28 @@ static const char *stripped(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
 
-/* Removes the prefix from the paths of modules. The prefix without its dot becomes "", the path of
- * the root. */
+/* Like stripped(), for the path of a module. The prefix without its dot becomes "", the path of the
+ * root. */
+static const char *stripped_path(const char *path, const char *prefix)
+{
+    const char *rest = stripped(path, prefix);
+    size_t length = strlen(prefix);
+
+    if (rest == NULL && length > 0 && prefix[length - 1] == '.' && strlen(path) == length - 1 &&
+        memcmp(path, prefix, length - 1) == 0)
+        rest = "";
+    return rest;
+}
+
 static tn_status strip_paths(tn_state *state, const char *prefix)
 {
-    size_t length = strlen(prefix);
     int64_t place = 0;
 
     for (int64_t left = state->paths.count; left > 0; left--) {
-        const char *path = tn_state_version_path(state, place), *rest = stripped(path, prefix);
+        const char *path = tn_state_version_path(state, place);
+        const char *rest = stripped_path(path, prefix);
         int64_t version = tn_state_version(state, path);
 
-        if (rest == NULL && length > 0 && prefix[length - 1] == '.' && strlen(path) == length - 1 &&
-            memcmp(path, prefix, length - 1) == 0)
-            rest = "";
         if (rest == NULL) {
             place++;
             continue;
@@ -401,4 +409,49 @@ int64_t tn_state_meta_count(const tn_state *state)
 const char *tn_state_meta_key(const tn_state *state, int64_t index)
 {
     return in_range("text", index, tn_state_meta_count(state)) ? state->keys.names[index] : NULL;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+tn_state *tn__state_copy(const tn_state *state, const char *prefix)
+{
+    tn_state *part = tn_state_new();
+    tn_status status = part != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < state->names.count && status == TN_OK; i++) {
+        const char *rest = stripped(state->names.names[i], prefix);
+        if (rest != NULL)
+            status = tn_state_set_value(part, rest, read_entry(state, i)->value);
+    }
+    for (int64_t i = 0; i < state->paths.count && status == TN_OK; i++) {
+        const char *rest = stripped_path(state->paths.names[i], prefix);
+        if (rest != NULL)
+            status = tn_state_set_version(part, rest, state->versions[i]);
+    }
+    for (int64_t i = 0; i < state->keys.count && status == TN_OK; i++) {
+        const char *rest = stripped(state->keys.names[i], prefix);
+        if (rest != NULL)
+            status = tn_state_set_meta(part, rest, state->texts[i]);
+    }
+    if (status == TN_OK)
+        return part;
+    tn_state_drop(part);
+    return NULL;
+}
+
+tn_state *tn_state_part(const tn_state *state, const char *prefix)
+{
+    if (state == NULL || prefix == NULL) {
+        tn__error_null_input("tn_state_part: argument");
+        return NULL;
+    }
+    for (int64_t i = 0; i < state->names.count; i++)
+        if (stripped(state->names.names[i], prefix) != NULL)
+            return tn__state_copy(state, prefix);
+    tn_fail(TN_ERR_KEY,
+            "state: prefix \"%s\": no entry begins with it; the state has %lld entries%s%s%s",
+            prefix, (long long)state->names.count, state->names.count > 0 ? ", the first \"" : "",
+            state->names.count > 0 ? state->names.names[0] : "",
+            state->names.count > 0 ? "\"" : "");
+    return NULL;
 }

@@ -11,7 +11,9 @@
     X(fill, "fill", "new tensors with a value, the seed of backward")                              \
     X(cast, "cast", "type promotion that gradients can follow")                                    \
     X(add, "add", "gradients that add up")                                                         \
-    X(sum_to, "sum_to", "gradients of broadcast operands")
+    X(sum_to, "sum_to", "gradients of broadcast operands")                                         \
+    X(lerp, "lerp_scalar", "averaged models")                                                      \
+    X(mul, "mul_scalar", "averaged integers")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,

@@ -40,6 +40,7 @@ enum {
                     TN_OPERAND_LIST | TN_OPERAND_ANY_DEVICE | TN_OPERAND_APART |
                     TN_OPERAND_WRITTEN | TN_OPERAND_UPDATED | TN_OPERAND_FROM_I32 |
                     TN_OPERAND_FROM_U8,
+    OPTIMIZER_FLAGS = TN_OPTIMIZER_ELEMENTWISE | TN_OPTIMIZER_CLOSURE | TN_OPTIMIZER_MATRICES,
     PASS_FLAGS = TN_PASS_EXACT | TN_PASS_INFERENCE | TN_PASS_WEIGHTS | TN_PASS_SHAPES,
     COMPILER_FLAGS = TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE
 };
@@ -50,8 +51,8 @@ static const struct member members[] = {
     MEMBER(tn_op_def, flags, OP_FLAGS),
     MEMBER(tn_kernel_def, flags, KERNEL_FLAGS),
     MEMBER(tn_layer_def, flags, LAYER_FLAGS),
-    MEMBER(tn_optimizer_def, flags, TN_OPTIMIZER_ELEMENTWISE),
     MEMBER(tn_scheduler_def, flags, TN_SCHEDULER_METRIC),
+    MEMBER(tn_optimizer_def, flags, OPTIMIZER_FLAGS),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
     MEMBER(tn_pass_def, flags, PASS_FLAGS),
     MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),

@@ -2,10 +2,16 @@
 
 libcore_la_SOURCES += \
 	%D%/private.h \
+	%D%/averaging.c \
 	%D%/optimizer.c \
+	%D%/optimizer_load.c \
 	%D%/optimizer_options.c \
+	%D%/optimizer_save.c \
 	%D%/optimizer_state.c \
 	%D%/scheduler.h \
 	%D%/scheduler.c \
 	%D%/scheduler_children.c \
-	%D%/scheduler_state.c
+	%D%/scheduler_state.c \
+	%D%/statistics.c \
+	%D%/step.c \
+	%D%/step_hooks.c

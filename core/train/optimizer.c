@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The optimizer object: making it from a spec and parameters, and performing a step. The rule of
- * the step belongs to a plugin. */
+ * The optimizer object: making it from a spec and parameters with their names. step.c performs its
+ * steps. */
 #include "core/base/vector.h"
 #include "core/train/private.h"
 
@@ -15,11 +15,8 @@ tn_optimizer *tn__optimizer_keep(tn_optimizer *optimizer)
 
 static void param_clear(tn__param *param)
 {
-    for (int64_t i = 0; i < param->count; i++) {
-        tn_free(param->states[i].name);
-        tn_tensor_drop(param->states[i].tensor);
-    }
-    tn_free(param->states);
+    tn__optimizer_state_clear(param);
+    tn_free(param->name);
     tn_tensor_drop(param->tensor);
 }
 
@@ -28,6 +25,7 @@ void tn_optimizer_drop(tn_optimizer *optimizer)
     if (optimizer == NULL ||
         atomic_fetch_sub_explicit(&optimizer->refs, 1, memory_order_acq_rel) != 1)
         return;
+    tn__step_hooks_free(&optimizer->hooks);
     for (int64_t i = 0; i < optimizer->count; i++)
         param_clear(&optimizer->params[i]);
     for (int64_t i = 0; i < optimizer->n_groups; i++)
@@ -47,11 +45,21 @@ static tn_status see_parameters(const tn_optimizer *optimizer, tn__map *seen)
     return TN_OK;
 }
 
-static tn_status take_parameter(tn_optimizer *optimizer, tn_tensor *tensor, int64_t place,
+/* The tensors of a new group, and their names (NULL: none). */
+struct given {
+    tn_tensor *const *parameters;
+    const char *const *names;
+    int64_t count;
+    tn__naming naming;
+};
+
+static tn_status take_parameter(tn_optimizer *optimizer, const struct given *given, int64_t place,
                                 tn__map *seen)
 {
     const char *name = optimizer->def->name;
+    tn_tensor *tensor = given->parameters[place];
     int64_t group = optimizer->n_groups - 1;
+    char *own = NULL;
     int is_new;
 
     if (tensor == NULL)
@@ -81,16 +89,41 @@ static tn_status take_parameter(tn_optimizer *optimizer, tn_tensor *tensor, int6
                name, (long long)place);
         return TN_OK;
     }
+    if (given->names != NULL && (own = tn_strdup(given->names[place])) == NULL)
+        return TN_ERR_MEMORY;
     optimizer->params[optimizer->count++] = (tn__param){ .tensor = tn_tensor_keep(tensor),
+                                                         .name = own,
                                                          .group = group };
     return TN_OK;
 }
 
-/* Adds parameters to the last group. On failure, none of them is added. */
-static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *parameters,
-                                 int64_t count)
+/* Checks that all parameters of the group have a name or none has, and that the groups of the
+ * optimizer do the same. */
+static tn_status check_names(const tn_optimizer *optimizer, const struct given *given)
 {
-    int64_t before = optimizer->count;
+    const char *name = optimizer->def->name;
+
+    for (int64_t i = 0; given->names != NULL && i < given->count; i++)
+        if (given->names[i] == NULL)
+            /* PyTorch's words */
+            return tn_fail(TN_ERR_VALUE,
+                           "optimizer %s: all optimizer params should be with/without names. Some "
+                           "param names are missing: that of parameter %lld",
+                           name, (long long)i);
+    if (optimizer->count > 0 && optimizer->naming != TN__NAMES_MODULE &&
+        given->naming != optimizer->naming)
+        /* PyTorch's words */
+        return tn_fail(TN_ERR_VALUE,
+                       "optimizer %s: all optimizer param groups should be with/without names. "
+                       "cannot add param group %s names to the optimizer",
+                       name, given->names != NULL ? "with" : "without");
+    return TN_OK;
+}
+
+/* Adds parameters to the last group. On failure, none of them is added. */
+static tn_status take_parameters(tn_optimizer *optimizer, const struct given *given)
+{
+    int64_t before = optimizer->count, count = given->count;
     tn__map seen = { 0 };
     tn_status status;
 
@@ -98,42 +131,56 @@ static tn_status take_parameters(tn_optimizer *optimizer, tn_tensor *const *para
         /* PyTorch's words */
         return tn_fail(TN_ERR_VALUE, "optimizer %s got an empty parameter list",
                        optimizer->def->name);
+    status = check_names(optimizer, given);
+    if (status != TN_OK)
+        return status;
     if (!tn__vector_room(&optimizer->params, &optimizer->params_capacity, before + count,
                          sizeof *optimizer->params))
         return TN_ERR_MEMORY;
     status = see_parameters(optimizer, &seen);
     for (int64_t i = 0; i < count && status == TN_OK; i++)
-        status = take_parameter(optimizer, parameters[i], i, &seen);
+        status = take_parameter(optimizer, given, i, &seen);
     tn__map_free(&seen);
     while (status != TN_OK && optimizer->count > before)
         param_clear(&optimizer->params[--optimizer->count]);
+    if (status == TN_OK && before == 0)
+        optimizer->naming = given->naming;
     return status;
 }
 
 /* Adds a group with options from `spec` or `text`, and its parameters. On failure, the group is not
  * added. */
 static tn_status add_group(tn_optimizer *optimizer, const tn__spec *spec, const char *text,
-                           tn_tensor *const *parameters, int64_t count)
+                           const struct given *given)
 {
     tn_status status = tn__optimizer_group_new(optimizer, spec, text);
 
     if (status != TN_OK)
         return status;
-    status = take_parameters(optimizer, parameters, count);
+    status = take_parameters(optimizer, given);
     if (status != TN_OK)
         tn__optimizer_group_clear(&optimizer->groups[--optimizer->n_groups]);
     return status;
 }
 
+tn_status tn_optimizer_add_group_named(tn_optimizer *optimizer, tn_tensor *const *parameters,
+                                       const char *const *names, int64_t count, const char *options)
+{
+    const struct given given = { parameters, names, count,
+                                 names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
+
+    if (optimizer == NULL || (parameters == NULL && count > 0))
+        return tn__error_null_input("tn_optimizer_add_group: argument");
+    return add_group(optimizer, NULL, options, &given);
+}
+
 tn_status tn_optimizer_add_group(tn_optimizer *optimizer, tn_tensor *const *parameters,
                                  int64_t count, const char *options)
 {
-    if (optimizer == NULL || (parameters == NULL && count > 0))
-        return tn__error_null_input("tn_optimizer_add_group: argument");
-    return add_group(optimizer, NULL, options, parameters, count);
+    return tn_optimizer_add_group_named(optimizer, parameters, NULL, count, options);
 }
 
-static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameters, int64_t count)
+static tn_optimizer *from_spec(const tn__spec *spec, const struct given *given)
 {
     if (spec->type[0] == '\0') {
         tn_fail(TN_ERR_FORMAT, "optimizer: wrong form, got %q; expected Name(name=value, ...)",
@@ -149,44 +196,76 @@ static tn_optimizer *from_spec(const tn__spec *spec, tn_tensor *const *parameter
     atomic_init(&optimizer->refs, 1);
     optimizer->def = (const tn_optimizer_def *)entry->contribution;
     optimizer->plugin = entry->plugin;
-    if (add_group(optimizer, spec, NULL, parameters, count) == TN_OK)
+    if (add_group(optimizer, spec, NULL, given) == TN_OK)
         return optimizer;
     tn_optimizer_drop(optimizer);
     return NULL;
 }
 
-tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text)
+static tn_optimizer *parse(const char *text, const struct given *given)
 {
+    tn__spec *spec = tn__spec_parse(text);
+    tn_optimizer *optimizer = spec != NULL ? from_spec(spec, given) : NULL;
+
+    tn__spec_free(spec);
+    return optimizer;
+}
+
+tn_optimizer *tn_optimizer_parse_named(tn_tensor *const *parameters, const char *const *names,
+                                       int64_t count, const char *text)
+{
+    const struct given given = { parameters, names, count,
+                                 names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
+
     if (text == NULL || (parameters == NULL && count > 0)) {
         tn__error_null_input("tn_optimizer_parse: argument");
         return NULL;
     }
-    tn__spec *spec = tn__spec_parse(text);
-    tn_optimizer *optimizer = spec != NULL ? from_spec(spec, parameters, count) : NULL;
-    tn__spec_free(spec);
+    return parse(text, &given);
+}
+
+tn_optimizer *tn_optimizer_parse(tn_tensor *const *parameters, int64_t count, const char *text)
+{
+    return tn_optimizer_parse_named(parameters, NULL, count, text);
+}
+
+static tn_optimizer *for_module(tn_module *module, const char *text)
+{
+    tn__walk walk = { NULL, 0, 0 };
+    tn_optimizer *optimizer = NULL;
+    tn_tensor **parameters;
+
+    if (tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk) != TN_OK)
+        return NULL;
+    parameters = tn_calloc((size_t)walk.count + 1, sizeof *parameters + sizeof(char *));
+    if (parameters != NULL) {
+        const char **names = (const char **)(void *)(parameters + walk.count + 1);
+        const struct given given = { parameters, names, walk.count, TN__NAMES_MODULE };
+
+        for (int64_t i = 0; i < walk.count; i++) {
+            parameters[i] = walk.at[i].tensor;
+            names[i] = walk.at[i].path;
+        }
+        optimizer = parse(text, &given);
+    }
+    tn_free(parameters);
+    tn__walk_free(&walk);
     return optimizer;
 }
 
 tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list args)
 {
+    tn_optimizer *optimizer;
+    char *text;
+
     if (module == NULL || format == NULL) {
         tn__error_null_input("tn_optimizer_new: argument");
         return NULL;
     }
-    char *text = tn__text_from_format(format, args);
+    text = tn__text_from_format(format, args);
     if (text == NULL)
         return NULL;
-    tn_optimizer *optimizer = NULL;
-    tn__walk walk = { NULL, 0, 0 };
-    if (tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk) == TN_OK) {
-        tn_tensor **parameters = tn_calloc((size_t)walk.count + 1, sizeof(tn_tensor *));
-        for (int64_t i = 0; i < walk.count && parameters != NULL; i++)
-            parameters[i] = walk.at[i].tensor;
-        if (parameters != NULL)
-            optimizer = tn_optimizer_parse(parameters, walk.count, text);
-        tn_free(parameters);
-        tn__walk_free(&walk);
-    }
+    optimizer = for_module(module, text);
     tn_free(text);
     return optimizer;
 }
@@ -198,150 +277,4 @@ tn_optimizer *tn_optimizer_new(tn_module *module, const char *format, ...)
     tn_optimizer *optimizer = tn_optimizer_newv(module, format, args);
     va_end(args);
     return optimizer;
-}
-
-/* ---- stepping -------------------------------------------------------------------------------- */
-
-/* Checks the state of the thread after the plugin's rule was called (TENON_CHECK). Returns the
- * status to continue with. */
-static tn_status judge(const tn_optimizer *optimizer, const tn__check_thread *thread,
-                       tn_status status)
-{
-    return tn__check_leave(thread, optimizer->plugin != NULL ? optimizer->plugin->id : "",
-                           optimizer->def->name, tn__error_status_of(status, optimizer->def->name));
-}
-
-/* Moves the state tensors of a parameter to the parameter's device, which tn_module_to may have
- * changed. */
-static tn_status follow(tn__param *param)
-{
-    const tn_device *device = tn_tensor_device(param->tensor);
-    for (int64_t i = 0; i < param->count; i++) {
-        tn_tensor *state = param->states[i].tensor;
-        if (tn__likely(tn_tensor_device(state) == device))
-            continue;
-        tn_meta meta;
-        tn__tensor_meta(state, &meta);
-        meta.flags = 0;
-        meta.offset = 0;
-        tn_tensor *moved = tn__tensor_make(&meta, device);
-        if (moved == NULL)
-            return tn_error_last_code();
-        tn_status status = tn__copy(moved, state);
-        if (status == TN_OK)
-            status = tn_tensor_swap(state, moved);
-        tn_tensor_drop(moved);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
-}
-
-static tn_tensor *gradient_of(const tn__param *param)
-{
-    tn_tensor *gradient = tn_tensor_grad(param->tensor);
-    return gradient != NULL && !tn__is_none(gradient) ? gradient : NULL;
-}
-
-/* The parameters of a group that have a gradient. The arrays have space for all parameters of the
- * optimizer. */
-struct batch {
-    tn_tensor **parameters, **gradients;
-    int64_t *index;
-    int64_t count;
-};
-
-static tn_status batch_fill(tn_optimizer *optimizer, int64_t group, struct batch *batch)
-{
-    tn_status status = TN_OK;
-
-    batch->count = 0;
-    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++) {
-        tn__param *param = &optimizer->params[i];
-        tn_tensor *gradient = param->group == group ? gradient_of(param) : NULL;
-
-        if (gradient == NULL)
-            continue;
-        status = follow(param);
-        batch->parameters[batch->count] = param->tensor;
-        batch->gradients[batch->count] = gradient;
-        batch->index[batch->count++] = i;
-    }
-    return status;
-}
-
-static void count_steps(tn_optimizer *optimizer, const struct batch *batch, int64_t by)
-{
-    for (int64_t i = 0; i < batch->count; i++)
-        optimizer->params[batch->index[i]].steps += by;
-}
-
-/* Performs the step of one group: one call of the rule. */
-static tn_status step_group(tn_optimizer *optimizer, int64_t group, struct batch *batch)
-{
-    uint64_t scope = tn_scope_begin();
-    tn_status status = batch_fill(optimizer, group, batch);
-
-    if (status == TN_OK && batch->count > 0) {
-        const tn_step_args args = { TN_HEAD(tn_step_args),
-                                    .options = optimizer->groups[group].data,
-                                    .group = group,
-                                    .count = batch->count,
-                                    .index = batch->index,
-                                    .parameters = batch->parameters,
-                                    .gradients = batch->gradients };
-        tn__check_thread thread;
-
-        count_steps(optimizer, batch, 1);
-        tn__check_enter(&thread);
-        status = judge(optimizer, &thread, optimizer->def->step(optimizer, &args));
-        if (status != TN_OK)
-            count_steps(optimizer, batch, -1);
-    }
-    tn_scope_end(scope);
-    if (status != TN_OK)
-        tn_error_prefix("optimizer %s: ", optimizer->def->name);
-    return status;
-}
-
-static tn_status step_groups(tn_optimizer *optimizer)
-{
-    size_t room = (size_t)optimizer->count;
-    tn_tensor **tensors = tn_malloc(2 * room * sizeof(tn_tensor *) + room * sizeof(int64_t));
-    struct batch batch = { 0 };
-    tn_status status = TN_OK;
-
-    if (tensors == NULL)
-        return TN_ERR_MEMORY;
-    batch.parameters = tensors;
-    batch.gradients = tensors + room;
-    batch.index = (int64_t *)(void *)(tensors + 2 * room);
-    for (int64_t i = 0; i < optimizer->n_groups && status == TN_OK; i++)
-        status = step_group(optimizer, i, &batch);
-    tn_free(tensors);
-    return status;
-}
-
-tn_status tn_optimizer_step(tn_optimizer *optimizer)
-{
-    if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_step: argument");
-    const char *before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
-    tn_grad_begin(false);
-    tn_status status = step_groups(optimizer);
-    tn_grad_end();
-    tn__error_plugin(before);
-    return status;
-}
-
-tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
-{
-    if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_zero_grad: argument");
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        tn_status status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
 }

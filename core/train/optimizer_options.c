@@ -72,41 +72,43 @@ static tn__spec *parse_options(const tn_optimizer *optimizer, const char *option
     return spec;
 }
 
-static bool names_option(const tn__spec *spec, const char *name)
+/* Returns whether one of the names is `name`. */
+static bool names_option(const char *const *names, int64_t count, const char *name)
 {
-    for (int64_t i = 0; i < spec->count; i++)
-        if (spec->names[i] != NULL && strcmp(spec->names[i], name) == 0)
+    for (int64_t i = 0; i < count; i++)
+        if (names[i] != NULL && strcmp(names[i], name) == 0)
             return true;
     return false;
 }
 
-/* Makes a group with the options of `changes`, and those options of `base` that `changes` does not
- * name. */
-static tn_status fill_merged(tn_optimizer *optimizer, const tn__spec *base, const tn__spec *changes,
-                             tn__group *group)
+/* Makes a group with the given options, and those options of `base` that are not among them. `text`
+ * and `columns` say where the options were written; both may be NULL. */
+static tn_status fill_merged(tn_optimizer *optimizer, const tn__spec *base, const char *text,
+                             const tn_value *values, const char *const *names,
+                             const int32_t *columns, int64_t count, tn__group *group)
 {
-    size_t most = (size_t)(base->count + changes->count + 1);
-    tn_value *values = tn_calloc(most, sizeof *values + sizeof(char *) + sizeof(int32_t));
-    const char **names = (const char **)(void *)(values + most);
-    int32_t *columns = (int32_t *)(void *)(names + most);
-    int64_t count = 0;
+    size_t most = (size_t)(base->count + count + 1);
+    tn_value *all = tn_calloc(most, sizeof *all + sizeof(char *) + sizeof(int32_t));
+    const char **all_names = (const char **)(void *)(all + most);
+    int32_t *all_columns = (int32_t *)(void *)(all_names + most);
+    int64_t total = 0;
     tn_status status;
 
-    if (values == NULL)
+    if (all == NULL)
         return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < changes->count; i++, count++) {
-        values[count] = changes->values[i];
-        names[count] = changes->names[i];
-        columns[count] = changes->columns[i];
+    for (int64_t i = 0; i < count; i++, total++) {
+        all[total] = values[i];
+        all_names[total] = names[i];
+        all_columns[total] = columns != NULL ? columns[i] : 1;
     }
     for (int64_t i = 0; i < base->count; i++)
-        if (!names_option(changes, base->names[i])) {
-            values[count] = base->values[i];
-            names[count] = base->names[i];
-            columns[count++] = 1;
+        if (!names_option(names, count, base->names[i])) {
+            all[total] = base->values[i];
+            all_names[total] = base->names[i];
+            all_columns[total++] = 1;
         }
-    status = fill(optimizer, changes->text, values, names, columns, count, group);
-    tn_free(values);
+    status = fill(optimizer, text, all, all_names, text != NULL ? all_columns : NULL, total, group);
+    tn_free(all);
     return status;
 }
 
@@ -127,10 +129,41 @@ static tn_status fill_from_text(tn_optimizer *optimizer, const char *base, const
                              "optimizer %s: option %lld of %q: it has no name; expected name=value",
                              optimizer->def->name, (long long)i + 1, text);
     if (status == TN_OK)
-        status = fill_merged(optimizer, before, changes, group);
+        status = fill_merged(optimizer, before, changes->text, changes->values, changes->names,
+                             changes->columns, changes->count, group);
     tn__spec_free(before);
     tn__spec_free(changes);
     return status;
+}
+
+tn_status tn__optimizer_group_from(tn_optimizer *optimizer, int64_t group, const tn_value *values,
+                                   const char *const *names, int64_t count, tn__group *out)
+{
+    char *now = print_all(optimizer, optimizer->groups[group].data);
+    tn__spec *base = now != NULL ? parse_options(optimizer, now) : NULL;
+    tn_status status = TN_ERR_MEMORY;
+
+    if (base != NULL)
+        status = fill_merged(optimizer, base, NULL, values, names, NULL, count, out);
+    else if (now != NULL)
+        status = tn_error_last_code();
+    tn__spec_free(base);
+    tn_free(now);
+    return status;
+}
+
+/* The address of the struct must not change, because rules and callers may hold it. */
+void tn__optimizer_group_take(tn_optimizer *optimizer, int64_t group, tn__group *with)
+{
+    tn__group *at = &optimizer->groups[group];
+
+    memcpy(at->data, with->data, optimizer->def->data_size);
+    tn__options_release(at->keep);
+    at->keep = with->keep;
+    if (!isnan(with->initial_rate))
+        at->initial_rate = with->initial_rate;
+    with->keep = NULL;
+    tn__optimizer_group_clear(with);
 }
 
 tn_status tn__optimizer_group_new(tn_optimizer *optimizer, const tn__spec *spec, const char *text)
@@ -207,11 +240,7 @@ static tn_status group_set_options(tn_optimizer *optimizer, tn__group *group, co
         tn__optimizer_group_clear(&changed);
         return TN_OK;
     }
-    /* The address of the struct must not change, because rules and callers may hold it. */
-    memcpy(group->data, changed.data, optimizer->def->data_size);
-    tn_free(changed.data);
-    tn__options_release(group->keep);
-    group->keep = changed.keep;
+    tn__optimizer_group_take(optimizer, group - optimizer->groups, &changed);
     return TN_OK;
 }
 

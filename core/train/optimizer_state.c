@@ -40,6 +40,12 @@ tn_tensor *tn_optimizer_parameter(const tn_optimizer *optimizer, int64_t index)
     return param != NULL ? param->tensor : NULL;
 }
 
+const char *tn_optimizer_parameter_name(const tn_optimizer *optimizer, int64_t index)
+{
+    tn__param *param = tn__optimizer_param(optimizer, index);
+    return param != NULL ? param->name : NULL;
+}
+
 static tn__param_state *state_find(tn__param *param, const char *name)
 {
     for (int64_t i = 0; i < param->count; i++)
@@ -57,6 +63,38 @@ tn_tensor *tn_optimizer_state(tn_optimizer *optimizer, int64_t index, const char
     return state != NULL ? state->tensor : NULL;
 }
 
+tn_status tn__optimizer_state_store(tn__param *param, const char *name, tn_tensor *tensor)
+{
+    tn__param_state *state = state_find(param, name);
+    char *copy;
+
+    if (state != NULL) {
+        tn_tensor *before = state->tensor;
+
+        state->tensor = tn_tensor_keep(tensor);
+        tn_tensor_drop(before);
+        return TN_OK;
+    }
+    if (!tn__vector_room(&param->states, &param->capacity, param->count + 1, sizeof *param->states))
+        return TN_ERR_MEMORY;
+    copy = tn_strdup(name);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    param->states[param->count++] = (tn__param_state){ copy, tn_tensor_keep(tensor) };
+    return TN_OK;
+}
+
+void tn__optimizer_state_clear(tn__param *param)
+{
+    for (int64_t i = 0; i < param->count; i++) {
+        tn_free(param->states[i].name);
+        tn_tensor_drop(param->states[i].tensor);
+    }
+    tn_free(param->states);
+    param->states = NULL;
+    param->count = param->capacity = 0;
+}
+
 tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const char *name,
                                  tn_tensor *tensor)
 {
@@ -66,22 +104,7 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
                        name);
     tn__param *param = tn__optimizer_param(optimizer, index);
-    if (param == NULL)
-        return tn_error_last_code();
-    tn__param_state *state = state_find(param, name);
-    if (state != NULL) {
-        tn_tensor *before = state->tensor;
-        state->tensor = tn_tensor_keep(tensor);
-        tn_tensor_drop(before);
-        return TN_OK;
-    }
-    if (!tn__vector_room(&param->states, &param->capacity, param->count + 1, sizeof *param->states))
-        return TN_ERR_MEMORY;
-    char *copy = tn_strdup(name);
-    if (copy == NULL)
-        return TN_ERR_MEMORY;
-    param->states[param->count++] = (tn__param_state){ copy, tn_tensor_keep(tensor) };
-    return TN_OK;
+    return param != NULL ? tn__optimizer_state_store(param, name, tensor) : tn_error_last_code();
 }
 
 int64_t tn_optimizer_state_count(const tn_optimizer *optimizer, int64_t index)

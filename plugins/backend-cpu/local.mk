@@ -20,7 +20,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_strip_template.h %D%/simd/gemm_all_strips_template.h \
 	%D%/simd/gemm_strip_widths_template.h %D%/simd/gemm_template.h \
 	%D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
-	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_template.h \
+	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
 	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
@@ -35,7 +35,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/op/where.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
-	%D%/nn/optimizer.c %D%/nn/pool.c %D%/nn/softmax.c \
+	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/softmax.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \

@@ -22,6 +22,7 @@ struct running {
     bool affine;
     bool track_running_stats;
     bool bias;
+    bool collecting; /* no option: all batches count alike, whatever momentum says */
 };
 
 static const char *const moments[] = { "running_mean", "running_var" }; /* initialized to 0 and 1 */
@@ -64,15 +65,37 @@ static tn_status running_build(tn_module *self)
     return status;
 }
 
-static tn_status running_reset(tn_module *self)
+static tn_status reset_moments(tn_module *self)
 {
     const struct running *s = tn_module_data(self);
-    tn_status status = layers_reset_affine(self);
+    tn_status status = TN_OK;
 
     for (int i = 0; i < 2 && status == TN_OK && s->track_running_stats; i++)
         status = layers_fill(self, moments[i], i);
     if (status == TN_OK && s->track_running_stats)
         status = layers_fill(self, "num_batches_tracked", 0);
+    return status;
+}
+
+static tn_status running_reset(tn_module *self)
+{
+    tn_status status = layers_reset_affine(self);
+
+    return status == TN_OK ? reset_moments(self) : status;
+}
+
+/* Returns the option momentum, NAN (None) while statistics are collected. */
+static double momentum_of(const struct running *s)
+{
+    return s->collecting ? (double)NAN : s->momentum;
+}
+
+static tn_status batch_collect(tn_module *self, bool begin)
+{
+    struct running *s = tn_module_data(self);
+    tn_status status = begin ? reset_moments(self) : TN_OK;
+
+    s->collecting = begin && status == TN_OK;
     return status;
 }
 
@@ -208,14 +231,14 @@ static tn_status count_batch(tn_module *self, double *momentum)
     const struct running *s = tn_module_data(self);
     tn_tensor *count = moment_of(self, "num_batches_tracked");
 
-    *momentum = isnan(s->momentum) ? 0 : s->momentum;
+    *momentum = isnan(momentum_of(s)) ? 0 : s->momentum;
     if (count == NULL)
         return tn_error_last_code();
     if (count == TN_NONE)
         return TN_OK;
     if (tn_add_scalar_(count, 1) == NULL)
         return tn_error_last_code();
-    if (isnan(s->momentum)) {
+    if (isnan(momentum_of(s))) {
         tn_scalar batches;
         tn_status status = tn_tensor_scalar(count, &batches);
 
@@ -234,7 +257,7 @@ static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, in
     if (check_dims(self, x, least, most) != TN_OK)
         return NULL;
     o.eps = s->eps;
-    o.momentum = isnan(s->momentum) ? 0 : s->momentum;
+    o.momentum = isnan(momentum_of(s)) ? 0 : s->momentum;
     o.training = tn_module_is_training(self) || !has_moments(self, s);
     if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
         tn_tensor_numel(x) == tn_tensor_size(x, 1)) {
@@ -312,7 +335,7 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
                                       __VA_ARGS__ }
 #define BATCH                                                                                      \
     .help = "normalizes each channel: (x - mean) / std * weight + bias", .options = batch_options, \
-    RUNNING_LAYER
+    .collect = batch_collect, RUNNING_LAYER
 #define INSTANCE                                                                                   \
     .help = "normalizes each channel of each image: (x - mean) / std",                             \
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER
@@ -330,7 +353,8 @@ NORM_LAYER(instance_norm3d, "InstanceNorm3d", INSTANCE);
     "Lazy" name, .help = "a " name " that takes num_features from its first input",                \
                  .becomes = name, .data_size = sizeof(struct running), .build = lazy_build,        \
                  .repr = running_repr
-#define LAZY_BATCH(name) LAZY(name), .options = lazy_batch_options, .infer = lazy_batch_infer
+#define LAZY_BATCH(name)                                                                           \
+    LAZY(name), .options = lazy_batch_options, .infer = lazy_batch_infer, .collect = batch_collect
 #define LAZY_INSTANCE(name)                                                                        \
     LAZY(name), .options = lazy_instance_options, .infer = lazy_instance_infer,                    \
                 .forward = instance_forward

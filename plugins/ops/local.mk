@@ -52,6 +52,8 @@ plugins_ops_la_SOURCES = \
 	%D%/norm.h \
 	%D%/norm_channel.c \
 	%D%/optimizer.c \
+	%D%/optimizer.h \
+	%D%/optimizer_adaptive.c \
 	%D%/pad.c \
 	%D%/plugin.c \
 	%D%/pool.c \

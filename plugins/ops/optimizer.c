@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizer steps for many parameters at once, and the norm of all gradients: checks of the
- * tensors, and decompositions, which handle one parameter after the other. */
-#include "common.h"
-
-#include <math.h>
+ * SGD and Adam for many parameters at once, and the norm of all gradients; what the steps of all
+ * optimizers use: checks of the tensors, numbers, and decompositions, which handle one parameter
+ * after the other. */
+#include "optimizer.h"
 
 /* ---- checks of the inputs -------------------------------------------------------------------- */
 
@@ -21,9 +20,8 @@ static int64_t adam_group(const tn_adam_step_options *o)
     return o->amsgrad ? 5 : 4;
 }
 
-/* Checks that a number is given either as an option or as a 0-d tensor. A tensor's value can change
- * without a new call, for example when a graph is replayed. */
-static tn_status check_number(const tn_view *tensor, bool option, const char *name)
+/* A tensor's value can change without a new call, for example when a graph is replayed. */
+tn_status tn__optimizer_check_number(const tn_view *tensor, bool option, const char *name)
 {
     char text[TN__TEXT];
 
@@ -39,9 +37,23 @@ static tn_status check_number(const tn_view *tensor, bool option, const char *na
     return TN_OK;
 }
 
-/* Checks the tensors from input `first_input` on. They form groups of `size`, one for each
- * parameter; all tensors of a group must have the same shape and dtype. */
-static tn_status check_groups(tn_infer *infer, int64_t first_input, int64_t size, const char *words)
+tn_status tn__optimizer_check_step(const tn_view *tensor, int64_t step)
+{
+    tn_status status = tn__optimizer_check_number(tensor, step != INT64_MIN, "step");
+
+    if (status == TN_OK && tensor == NULL && step < 1)
+        return tn_fail(TN_ERR_VALUE, "step: out of range, got %lld; expected 1 or more",
+                       (long long)step);
+    return status;
+}
+
+tn_status tn__optimizer_check_rate(const tn_view *tensor, double lr)
+{
+    return tn__optimizer_check_number(tensor, tn__given_number(lr), "lr");
+}
+
+tn_status tn__optimizer_check_groups(tn_infer *infer, int64_t first_input, int64_t size,
+                                     const char *words)
 {
     const tn_view *const *list = infer->in + first_input;
     int64_t n = infer->n_in - first_input;
@@ -79,37 +91,100 @@ static tn_status sgd_step_infer(tn_infer *infer)
 {
     const tn_sgd_step_options *o = infer->options;
     int64_t size = sgd_group(o);
-    tn_status status = check_number(infer->in[SGD_LR], tn__given_number(o->lr), "lr");
+    tn_status status = tn__optimizer_check_rate(infer->in[SGD_LR], o->lr);
 
     if (status != TN_OK)
         return status;
-    return check_groups(infer, SGD_LIST, size,
-                        size == 3 ? "parameter, gradient, buffer" : "parameter, gradient");
+    return tn__optimizer_check_groups(
+        infer, SGD_LIST, size, size == 3 ? "parameter, gradient, buffer" : "parameter, gradient");
 }
 
 static tn_status adam_step_infer(tn_infer *infer)
 {
     const tn_adam_step_options *o = infer->options;
-    tn_status status = check_number(infer->in[ADAM_STEP], o->step != INT64_MIN, "step");
+    tn_status status = tn__optimizer_check_step(infer->in[ADAM_STEP], o->step);
 
     if (status == TN_OK)
-        status = check_number(infer->in[ADAM_LR], tn__given_number(o->lr), "lr");
+        status = tn__optimizer_check_rate(infer->in[ADAM_LR], o->lr);
     if (status != TN_OK)
         return status;
-    if (infer->in[ADAM_STEP] == NULL && o->step < 1)
-        return tn_fail(TN_ERR_VALUE, "step: out of range, got %lld; expected 1 or more",
-                       (long long)o->step);
-    return check_groups(infer, ADAM_LIST, adam_group(o),
-                        o->amsgrad ? "parameter, gradient, m, v, w" : "parameter, gradient, m, v");
+    return tn__optimizer_check_groups(infer, ADAM_LIST, adam_group(o),
+                                      o->amsgrad ? "parameter, gradient, m, v, w"
+                                                 : "parameter, gradient, m, v");
 }
 
-/* ---- decompositions -------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
-/* A factor: the 0-d `tensor` of float32 or float64, or `value` if `tensor` is NULL. */
-struct factor {
-    double value;
-    tn_tensor *tensor;
-};
+/* float64 only if step, lr or the parameter has this dtype, because that shows that the device
+ * supports it. */
+tn_dtype tn__optimizer_dtype(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
+{
+    tn_tensor *const all[] = { a, b, parameter };
+
+    for (int i = 0; i < 3; i++)
+        if (all[i] != TN_NONE && tn_tensor_dtype(all[i]) == TN_F64)
+            return TN_F64;
+    return TN_F32;
+}
+
+static struct tn__factor of_tensor(tn_tensor *tensor)
+{
+    return (struct tn__factor){ 0, tensor };
+}
+
+struct tn__factor tn__optimizer_given(tn_tensor *tensor, double value, tn_dtype dtype)
+{
+    return tensor == TN_NONE ? tn__optimizer_value(value) : of_tensor(tn_cast(tensor, dtype));
+}
+
+struct tn__factor tn__optimizer_scaled(struct tn__factor a, double by)
+{
+    return a.tensor == TN_NONE ? tn__optimizer_value(a.value * by)
+                               : of_tensor(tn_mul_scalar(a.tensor, by));
+}
+
+struct tn__factor tn__optimizer_times(struct tn__factor a, struct tn__factor b)
+{
+    if (a.tensor == TN_NONE)
+        return tn__optimizer_scaled(b, a.value);
+    if (b.tensor == TN_NONE)
+        return tn__optimizer_scaled(a, b.value);
+    return of_tensor(tn_mul(a.tensor, b.tensor));
+}
+
+struct tn__factor tn__optimizer_plus(struct tn__factor a, double b)
+{
+    return a.tensor == TN_NONE ? tn__optimizer_value(a.value + b)
+                               : of_tensor(tn_add_scalar(a.tensor, b));
+}
+
+struct tn__factor tn__optimizer_over(struct tn__factor a, struct tn__factor b)
+{
+    if (b.tensor != TN_NONE)
+        return a.tensor == TN_NONE ? of_tensor(tn_mul_scalar(tn_reciprocal(b.tensor), a.value))
+                                   : of_tensor(tn_div(a.tensor, b.tensor, NULL));
+    if (a.tensor != TN_NONE)
+        return of_tensor(tn_mul_scalar(a.tensor, 1 / b.value));
+    return tn__optimizer_value(a.value / b.value);
+}
+
+struct tn__factor tn__optimizer_root(struct tn__factor a)
+{
+    return a.tensor == TN_NONE ? tn__optimizer_value(sqrt(a.value)) : of_tensor(tn_sqrt(a.tensor));
+}
+
+struct tn__factor tn__optimizer_power_less_one(double base, struct tn__factor exponent)
+{
+    tn_tensor *e = exponent.tensor;
+
+    if (e == TN_NONE)
+        return tn__optimizer_value(pow(base, exponent.value) - 1);
+    if (base > 0)
+        return of_tensor(tn_expm1(tn_mul_scalar(e, log(base))));
+    return of_tensor(e == NULL ? NULL : tn_add_scalar(tn_pow(number(e, base), e), -1));
+}
+
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 /* x times a 0-d tensor, computed in x's dtype, but in float32 for float16 and bfloat16. Returns
  * NULL if x is NULL. */
@@ -121,135 +196,49 @@ static tn_tensor *times_tensor(tn_tensor *x, tn_tensor *by)
     return x == NULL ? NULL : tn_mul(x, tn_cast(by, tn_tensor_dtype(x)));
 }
 
-/* x = x * by */
-static tn_tensor *scale(tn_tensor *x, struct factor by)
+tn_tensor *tn__optimizer_scale(tn_tensor *x, struct tn__factor by)
 {
-    if (by.tensor == NULL)
+    if (by.tensor == TN_NONE)
         return tn_mul_scalar_(x, by.value);
-    return x == NULL ? NULL : tn_copy_(x, times_tensor(x, by.tensor));
+    return x == NULL || by.tensor == NULL ? NULL : tn_copy_(x, times_tensor(x, by.tensor));
 }
 
-/* x = x + by * y */
-static tn_tensor *add_scaled(tn_tensor *x, tn_tensor *y, struct factor by)
+tn_tensor *tn__optimizer_add_scaled(tn_tensor *x, tn_tensor *y, struct tn__factor by)
 {
     tn_add_options o = TN_ADD_OPTIONS;
 
-    if (by.tensor == NULL) {
+    if (by.tensor == TN_NONE) {
         o.alpha = TN_SCALAR(by.value);
         return tn_add_(x, y, &o);
     }
+    if (by.tensor == NULL)
+        return NULL;
     if (x == NULL || !tn__common_narrow(x))
         return tn_add_(x, times_tensor(y, by.tensor), NULL);
     return tn_copy_(x, tn_add(tn_cast(x, TN_F32), times_tensor(y, by.tensor), NULL));
 }
 
-static tn_tensor *add_times(tn_tensor *x, tn_tensor *y, double by)
+tn_tensor *tn__optimizer_follow(tn_tensor *x, tn_tensor *y, double by)
 {
-    return add_scaled(x, y, (struct factor){ by, NULL });
+    return tn__optimizer_add_scaled(x, minus(y, x), tn__optimizer_value(by));
 }
 
-/* The gradient, negated for `maximize`, plus the weight decay. */
-static tn_tensor *effective(tn_tensor *p, tn_tensor *gradient, double decay, bool maximize)
+tn_tensor *tn__optimizer_squares(tn_tensor *v, tn_tensor *g, double keep)
 {
-    tn_add_options o = TN_ADD_OPTIONS;
+    return tn__optimizer_add_scaled(tn_mul_scalar_(v, keep), tn_mul(g, g),
+                                    tn__optimizer_value(1 - keep));
+}
+
+tn_tensor *tn__optimizer_gradient(tn_tensor *p, tn_tensor *gradient, double decay, bool maximize)
+{
     if (maximize)
         gradient = tn_neg(gradient);
-    o.alpha = TN_SCALAR(decay);
-    return decay == 0 ? gradient : tn_add(gradient, p, &o);
+    return decay == 0 ? gradient : plus_times(gradient, decay, p);
 }
 
-/* Values that all parameters of a call use. */
-struct sgd {
-    const tn_sgd_step_options *options;
-    struct factor rate; /* -lr */
-};
-
-static tn_tensor *sgd_one(tn_tensor *const *t, const void *shared)
-{
-    const struct sgd *sgd = shared;
-    const tn_sgd_step_options *o = sgd->options;
-    tn_tensor *g = effective(t[0], t[1], o->weight_decay, o->maximize);
-    if (o->momentum != 0 && g != NULL) {
-        tn_add_options ahead = TN_ADD_OPTIONS;
-        tn_tensor *buffer = o->first
-                                ? tn_copy_(t[2], g)
-                                : add_times(tn_mul_scalar_(t[2], o->momentum), g, 1 - o->dampening);
-        ahead.alpha = TN_SCALAR(o->momentum);
-        g = o->nesterov ? tn_add(g, buffer, &ahead) : buffer;
-    }
-    return add_scaled(t[0], g, sgd->rate);
-}
-
-struct adam {
-    const tn_adam_step_options *options;
-    struct factor shrink; /* 1 - lr * weight_decay */
-    struct factor root;   /* 1 / sqrt(1 - beta2^step) */
-    struct factor rate;   /* -lr / (1 - beta1^step) */
-};
-
-static tn_tensor *adam_one(tn_tensor *const *t, const void *shared)
-{
-    const struct adam *adam = shared;
-    const tn_adam_step_options *o = adam->options;
-    if (o->decoupled && o->weight_decay != 0 && scale(t[0], adam->shrink) == NULL)
-        return NULL;
-    tn_tensor *g = effective(t[0], t[1], o->decoupled ? 0 : o->weight_decay, o->maximize);
-    tn_tensor *m = add_times(t[2], tn_sub(g, t[2], NULL), 1 - o->beta1);
-    tn_tensor *v = add_times(tn_mul_scalar_(t[3], o->beta2), tn_mul(g, g), 1 - o->beta2);
-    if (o->amsgrad && v != NULL)
-        v = tn_maximum_(t[4], v);
-    tn_tensor *root = scale(tn_sqrt(v), adam->root);
-    return add_scaled(t[0], tn_div(m, tn_add_scalar_(root, o->eps), NULL), adam->rate);
-}
-
-/* Returns the dtype in which step and lr are combined if one of them is a tensor. It is float64
- * only if step, lr or the parameter has this dtype, because that shows that the device supports it.
- */
-static tn_dtype number_type(tn_tensor *a, tn_tensor *b, tn_tensor *parameter)
-{
-    tn_tensor *const all[] = { a, b, parameter };
-
-    for (int i = 0; i < 3; i++)
-        if (all[i] != TN_NONE && tn_tensor_dtype(all[i]) == TN_F64)
-            return TN_F64;
-    return TN_F32;
-}
-
-/* beta^step - 1. Uses expm1, which does not lose digits to cancellation in float32. */
-static tn_tensor *power_less_one(double beta, tn_tensor *step)
-{
-    if (beta > 0)
-        return tn_expm1(tn_mul_scalar(step, log(beta)));
-    return tn_add_scalar(tn_pow(tn__scalar_number(step, beta), step), -1);
-}
-
-/* Computes the factors of a step as tensors, if step or lr is a tensor. */
-static tn_status adam_numbers(struct adam *adam, tn_tensor *step, tn_tensor *lr,
-                              tn_tensor *parameter)
-{
-    const tn_adam_step_options *o = adam->options;
-    tn_dtype dtype = number_type(step, lr, parameter);
-    const tn_device *device = tn_tensor_device(parameter);
-    tn_tensor *one, *two;
-
-    step = step == TN_NONE ? tn_tensor_full(TN_SCALAR_SHAPE, (double)o->step, dtype, device)
-                           : tn_cast(step, dtype);
-    lr = lr == TN_NONE ? tn_tensor_full(TN_SCALAR_SHAPE, o->lr, dtype, device) : tn_cast(lr, dtype);
-    if (step == NULL || lr == NULL)
-        return tn_error_last_code();
-    one = power_less_one(o->beta1, step);
-    two = tn_neg(power_less_one(o->beta2, step));
-    adam->shrink.tensor = tn_add_scalar(tn_mul_scalar(lr, -o->weight_decay), 1);
-    adam->root.tensor = tn_reciprocal(tn_sqrt(two));
-    adam->rate.tensor = tn_div(lr, one, NULL); /* `one` is negative, lr is not */
-    return adam->shrink.tensor != NULL && adam->root.tensor != NULL && adam->rate.tensor != NULL
-               ? TN_OK
-               : tn_error_last_code();
-}
-
-/* Calls `one` for each group of `size` tensors and frees its temporary tensors afterwards. */
-static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
-                            tn_tensor *(*one)(tn_tensor *const *, const void *), const void *shared)
+tn_status tn__optimizer_each(tn_tensor *const *in, int64_t n_in, int64_t size,
+                             tn_tensor *(*one)(tn_tensor *const *, const void *),
+                             const void *shared)
 {
     for (int64_t i = 0; i < n_in; i += size) {
         uint64_t scope = tn_scope_begin();
@@ -262,10 +251,33 @@ static tn_status each_group(tn_tensor *const *in, int64_t n_in, int64_t size,
     return TN_OK;
 }
 
+/* ---- SGD and Adam ---------------------------------------------------------------------------- */
+
+/* Values that all parameters of a call use. */
+struct sgd {
+    const tn_sgd_step_options *options;
+    struct tn__factor rate; /* -lr */
+};
+
+static tn_tensor *sgd_one(tn_tensor *const *t, const void *shared)
+{
+    const struct sgd *sgd = shared;
+    const tn_sgd_step_options *o = sgd->options;
+    tn_tensor *g = tn__optimizer_gradient(t[0], t[1], o->weight_decay, o->maximize);
+    if (o->momentum != 0 && g != NULL) {
+        tn_tensor *buffer = o->first
+                                ? tn_copy_(t[2], g)
+                                : tn__optimizer_add_scaled(tn_mul_scalar_(t[2], o->momentum), g,
+                                                           tn__optimizer_value(1 - o->dampening));
+        g = o->nesterov ? plus_times(g, o->momentum, buffer) : buffer;
+    }
+    return tn__optimizer_add_scaled(t[0], g, sgd->rate);
+}
+
 static tn_status sgd_step_decompose(const tn_decompose *call)
 {
     const tn_sgd_step_options *o = call->options;
-    struct sgd sgd = { o, { -o->lr, NULL } };
+    struct sgd sgd = { o, { -o->lr, TN_NONE } };
     tn_tensor *lr = call->in[SGD_LR];
 
     if (lr != TN_NONE) {
@@ -273,26 +285,52 @@ static tn_status sgd_step_decompose(const tn_decompose *call)
         if (sgd.rate.tensor == NULL)
             return tn_error_last_code();
     }
-    return each_group(call->in + SGD_LIST, call->n_in - SGD_LIST, sgd_group(o), sgd_one, &sgd);
+    return tn__optimizer_each(call->in + SGD_LIST, call->n_in - SGD_LIST, sgd_group(o), sgd_one,
+                              &sgd);
+}
+
+struct adam {
+    const tn_adam_step_options *options;
+    struct tn__factor shrink; /* 1 - lr * weight_decay */
+    struct tn__factor root;   /* 1 / sqrt(1 - beta2^step) */
+    struct tn__factor rate;   /* -lr / (1 - beta1^step) */
+};
+
+static tn_tensor *adam_one(tn_tensor *const *t, const void *shared)
+{
+    const struct adam *adam = shared;
+    const tn_adam_step_options *o = adam->options;
+    if (o->decoupled && o->weight_decay != 0 && tn__optimizer_scale(t[0], adam->shrink) == NULL)
+        return NULL;
+    tn_tensor *g = tn__optimizer_gradient(t[0], t[1], o->decoupled ? 0 : o->weight_decay,
+                                          o->maximize);
+    tn_tensor *m = tn__optimizer_follow(t[2], g, 1 - o->beta1);
+    tn_tensor *v = tn__optimizer_squares(t[3], g, o->beta2);
+    if (o->amsgrad && v != NULL)
+        v = tn_maximum_(t[4], v);
+    tn_tensor *root = tn__optimizer_scale(tn_sqrt(v), adam->root);
+    return tn__optimizer_add_scaled(t[0], divide(m, tn_add_scalar_(root, o->eps)), adam->rate);
 }
 
 static tn_status adam_step_decompose(const tn_decompose *call)
 {
     const tn_adam_step_options *o = call->options;
-    tn_tensor *step = call->in[ADAM_STEP], *lr = call->in[ADAM_LR];
-    struct adam adam = { .options = o };
+    tn_tensor *const *in = call->in;
+    tn_dtype dtype = tn__optimizer_dtype(in[ADAM_STEP], in[ADAM_LR], in[ADAM_LIST]);
+    struct tn__factor step = tn__optimizer_given(in[ADAM_STEP], (double)o->step, dtype);
+    struct tn__factor lr = tn__optimizer_given(in[ADAM_LR], o->lr, dtype);
+    struct tn__factor two = tn__optimizer_power_less_one(o->beta2, step);
+    const struct adam adam = {
+        .options = o,
+        .shrink = tn__optimizer_plus(tn__optimizer_scaled(lr, -o->weight_decay), 1),
+        .root = tn__optimizer_over(tn__optimizer_value(1),
+                                   tn__optimizer_root(tn__optimizer_scaled(two, -1))),
+        /* the divisor is negative, lr is not */
+        .rate = tn__optimizer_over(lr, tn__optimizer_power_less_one(o->beta1, step)),
+    };
 
-    if (step != TN_NONE || lr != TN_NONE) {
-        tn_status status = adam_numbers(&adam, step, lr, call->in[ADAM_LIST]);
-
-        if (status != TN_OK)
-            return status;
-    } else {
-        adam.shrink.value = 1 - o->lr * o->weight_decay;
-        adam.root.value = 1 / sqrt(1 - pow(o->beta2, (double)o->step));
-        adam.rate.value = -o->lr / (1 - pow(o->beta1, (double)o->step));
-    }
-    return each_group(call->in + ADAM_LIST, call->n_in - ADAM_LIST, adam_group(o), adam_one, &adam);
+    return tn__optimizer_each(in + ADAM_LIST, call->n_in - ADAM_LIST, adam_group(o), adam_one,
+                              &adam);
 }
 
 /* ---- the norm of all gradients --------------------------------------------------------------- */

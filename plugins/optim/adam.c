@@ -38,26 +38,9 @@ static const tn_option adamw_options[] = OPTIONS("0.01");
 static tn_status check(tn_optimizer *self, const void *options)
 {
     const struct adam *s = options;
-    const char *name = tn_optimizer_type(self);
-    if (!(s->lr >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid learning rate: %g; expected 0 or more", name,
-                       s->lr);
-    if (!(s->eps >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid epsilon value: %g; expected 0 or more", name,
-                       s->eps);
-    if (s->betas.count != 2)
-        return tn_fail(TN_ERR_VALUE, "%s: betas: wrong count, got %lld; expected two numbers", name,
-                       (long long)s->betas.count);
-    for (int i = 0; i < 2; i++)
-        if (!(s->betas.at[i] >= 0.0 && s->betas.at[i] < 1.0))
-            return tn_fail(
-                TN_ERR_VALUE,
-                "%s: Invalid beta parameter at index %d: %g; expected a number in [0, 1)", name, i,
-                s->betas.at[i]);
-    if (!(s->weight_decay >= 0.0))
-        return tn_fail(TN_ERR_VALUE, "%s: Invalid weight_decay value: %g; expected 0 or more", name,
-                       s->weight_decay);
-    return TN_OK;
+    tn_status status = optim_check_common(self, s->lr, s->eps, s->weight_decay);
+
+    return status == TN_OK ? optim_check_betas(self, &s->betas) : status;
 }
 
 static tn_status run(const struct optim_call *call, bool decoupled)
@@ -95,8 +78,13 @@ static tn_status step(tn_optimizer *self, const tn_step_args *args,
     struct adam *s = tn_optimizer_data(self, args->group);
     if (s == NULL)
         return tn_error_last_code();
-    const struct optim_rule rule = { states, 2 + s->amsgrad, s->capturable, true,
-                                     s->lr,  &s->held,       run_one };
+    const struct optim_rule rule = { .states = states,
+                                     .n_states = 2 + s->amsgrad,
+                                     .capturable = s->capturable,
+                                     .counts = true,
+                                     .rate = s->lr,
+                                     .held = &s->held,
+                                     .run = run_one };
     return optim_step(self, args, &rule);
 }
 

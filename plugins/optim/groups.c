@@ -38,9 +38,9 @@ static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
     return copy != NULL ? tn_copy_(copy, gradient) : NULL;
 }
 
-/* Returns the state `name` of a parameter, creating it with zeros if it does not exist. If the
- * parameter's dtype or strides have changed, the state is converted to them. */
-static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
+/* Returns the state `name` of a parameter, creating it with elements `start` if it does not exist.
+ * If the parameter's dtype or strides have changed, the state is converted to them. */
+static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name, double start,
                            tn_tensor *parameter)
 {
     tn_tensor *before = tn_optimizer_state(self, index, name), *state;
@@ -49,7 +49,7 @@ static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name,
         return before;
     state = like(parameter);
     if (state != NULL)
-        state = before != NULL ? tn_copy_(state, before) : tn_fill_(state, 0.0);
+        state = before != NULL ? tn_copy_(state, before) : tn_fill_(state, start);
     if (state == NULL || tn_optimizer_set_state(self, index, name, state) != TN_OK)
         return NULL;
     return state;
@@ -70,7 +70,8 @@ static tn_status gather(const struct walk *walk, int64_t i, tn_tensor **list, in
     list[(*n)++] = parameter;
     list[(*n)++] = in_its_order(walk->args->gradients[i], parameter);
     for (int64_t k = 0; k < rule->n_states; k++)
-        list[(*n)++] = state_of(walk->self, walk->args->index[i], rule->states[k], parameter);
+        list[(*n)++] = state_of(walk->self, walk->args->index[i], rule->states[k],
+                                rule->starts != NULL ? rule->starts[k] : 0, parameter);
     for (int64_t k = *n - 1 - rule->n_states; k < *n; k++)
         if (list[k] == NULL)
             return tn_error_last_code();
@@ -88,22 +89,36 @@ static int64_t steps_of(const struct walk *walk, int64_t i)
     return tn_optimizer_steps(walk->self, walk->args->index[i]);
 }
 
+static bool same_numbers(const struct walk *walk, int64_t i, int64_t k)
+{
+    for (int64_t m = 0; m < walk->rule->n_numbers; m++)
+        if (!optim_number_same(walk->self, walk->args->index[i], walk->args->index[k],
+                               walk->rule->numbers[m].name))
+            return false;
+    return true;
+}
+
 static bool alike(const struct walk *walk, int64_t i, int64_t k, bool fresh)
 {
     tn_tensor *const *parameters = walk->args->parameters;
     return is_fresh(walk, k) == fresh &&
            tn_tensor_dtype(parameters[i]) == tn_tensor_dtype(parameters[k]) &&
            tn_tensor_device(parameters[i]) == tn_tensor_device(parameters[k]) &&
-           steps_of(walk, i) == steps_of(walk, k);
+           steps_of(walk, i) == steps_of(walk, k) && same_numbers(walk, i, k);
 }
 
-/* With `capturable`, sets call->step and call->rate to tensors with the number of the step and the
- * learning rate. Without it, only updates a step tensor that exists, so that a later capturable
- * step starts from the right number. */
+/* Sets call->number[] to the rule's numbers. With `capturable`, sets call->step and call->rate to
+ * tensors with the number of the step and the learning rate. Without it, only updates a step tensor
+ * that exists, so that a later capturable step starts from the right number. */
 static tn_status set_numbers(const struct optim_rule *rule, const struct optim_batch *batch,
                              struct optim_call *call)
 {
     call->step = call->rate = TN_NONE;
+    for (int64_t i = 0; i < rule->n_numbers; i++) {
+        call->number[i] = optim_number(batch, rule->numbers[i].name, rule->numbers[i].start);
+        if (call->number[i] == NULL)
+            return tn_error_last_code();
+    }
     if (!rule->capturable)
         return rule->counts ? optim_step_number_set(batch) : TN_OK;
     call->rate = optim_rate(batch, rule->rate);

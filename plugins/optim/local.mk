@@ -2,11 +2,25 @@
 
 TN_PLUGINS += plugins/optim.la
 plugins_optim_la_SOURCES = \
-	%D%/optim.h \
+	%D%/lbfgs.h %D%/optim.h \
+	%D%/adadelta.c \
+	%D%/adafactor.c \
+	%D%/adagrad.c \
 	%D%/adam.c \
+	%D%/adamax.c \
+	%D%/asgd.c \
 	%D%/groups.c \
+	%D%/lbfgs.c \
+	%D%/lbfgs_search.c \
+	%D%/lion.c \
+	%D%/muon.c \
+	%D%/nadam.c \
 	%D%/numbers.c \
+	%D%/options.c \
 	%D%/plugin.c \
+	%D%/radam.c \
+	%D%/rmsprop.c \
+	%D%/rprop.c \
 	%D%/schedule.c \
 	%D%/schedule.h \
 	%D%/schedule_compose.c \

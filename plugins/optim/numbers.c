@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * For optimizers that are `capturable`: tensors on the device with the number of the step and the
- * learning rate. No number that changes is then passed from the host, so that a recorded step can
- * be replayed. The tensors are states of the parameters, "step" and "lr"; all parameters of a batch
- * share them. */
+ * Numbers of optimizers in tensors on the device: those that a rule keeps as states, and, for
+ * optimizers that are `capturable`, the number of the step and the learning rate. No number that
+ * changes is then passed from the host, so that a recorded step can be replayed. The tensors are
+ * states of the parameters, "step" and "lr"; all parameters of a batch share them. */
 #include "optim.h"
 
 static int64_t place_of(const struct optim_batch *batch, int64_t member)
@@ -67,12 +67,30 @@ tn_status optim_step_number_set(const struct optim_batch *batch)
     return TN_OK;
 }
 
-/* The learning rate is float64 only if the parameters are, because a device may lack float64. */
-tn_tensor *optim_rate(const struct optim_batch *batch, double rate)
+/* float64 only if the parameters are, because a device may lack float64. */
+tn_tensor *optim_number(const struct optim_batch *batch, const char *name, double start)
 {
     tn_tensor *parameter = batch->args->parameters[batch->members[0]];
 
-    return shared(batch, "lr", tn_tensor_dtype(parameter) == TN_F64 ? TN_F64 : TN_F32, rate);
+    return shared(batch, name, tn_tensor_dtype(parameter) == TN_F64 ? TN_F64 : TN_F32, start);
+}
+
+tn_tensor *optim_rate(const struct optim_batch *batch, double rate)
+{
+    return optim_number(batch, "lr", rate);
+}
+
+bool optim_number_same(tn_optimizer *self, int64_t a, int64_t b, const char *name)
+{
+    tn_tensor *x = tn_optimizer_state(self, a, name), *y = tn_optimizer_state(self, b, name);
+    uint64_t mark = tn_error_mark();
+    bool same;
+
+    if (x == y || x == NULL || y == NULL)
+        return x == y;
+    same = tn_tensor_item(x) == tn_tensor_item(y); /* NaN if it cannot be read: they are apart */
+    tn_error_restore(mark);
+    return same;
 }
 
 tn_status optim_rate_changed(tn_optimizer *self, int64_t group, double rate,

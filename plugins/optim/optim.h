@@ -7,10 +7,12 @@
 
 #include <tenon/plugin.h>
 
-/* sgd.c */
-TN_HIDDEN extern const tn_optimizer_def optim_sgd;
 /* adam.c */
 TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
+/* Each in the file of its name. */
+TN_HIDDEN extern const tn_optimizer_def optim_adadelta, optim_adafactor, optim_adagrad,
+    optim_adamax, optim_asgd, optim_lbfgs, optim_lion, optim_muon, optim_nadam, optim_radam,
+    optim_rmsprop, optim_rprop, optim_sgd;
 /* schedule.c */
 TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_multi_step, schedule_constant,
     schedule_linear, schedule_exponential, schedule_polynomial, schedule_lambda,
@@ -24,6 +26,23 @@ TN_HIDDEN extern const tn_scheduler_def schedule_plateau;
 /* schedule_compose.c */
 TN_HIDDEN extern const tn_scheduler_def schedule_sequential, schedule_chained;
 
+/* options.c: checks of options, with PyTorch's words */
+
+/* Fails unless `value` is `least` or more; the message begins with `words` ("Invalid learning
+ * rate"). */
+TN_HIDDEN tn_status optim_check_least(tn_optimizer *self, const char *words, double value,
+                                      int64_t least);
+/* Checks an option with two numbers in [0, 1). */
+TN_HIDDEN tn_status optim_check_betas(tn_optimizer *self, const tn_floats *betas);
+/* Fails unless the option `name` has `count` numbers. */
+TN_HIDDEN tn_status optim_check_count(tn_optimizer *self, const char *name, const tn_floats *list,
+                                      int64_t count);
+/* Fails if a parameter of the step is complex. */
+TN_HIDDEN tn_status optim_check_real(tn_optimizer *self, const tn_step_args *args);
+/* Checks lr, eps and weight_decay, which must not be negative. */
+TN_HIDDEN tn_status optim_check_common(tn_optimizer *self, double lr, double eps,
+                                       double weight_decay);
+
 /* numbers.c: the step number and the learning rate as tensors */
 
 /* The learning rate that was last written to the tensors of a group. Must be the last member of an
@@ -33,10 +52,11 @@ struct optim_rate {
     double value;
 };
 /* The option `capturable` of an optimizer. */
+#define OPTIM_CAPTURABLE_HELP                                                                      \
+    "keeps the step and the learning rate in tensors of the device, for graphs"
 #define OPTIM_CAPTURABLE(struct_)                                                                  \
-    TN_OPTION_ROW(struct_, capturable, "False",                                                    \
-                  "keeps the step and the learning rate in tensors of the device, for graphs",     \
-                  TN_OPTION_KIND_BOOL, TN_OPTION_KEYWORD)
+    TN_OPTION_ROW(struct_, capturable, "False", OPTIM_CAPTURABLE_HELP, TN_OPTION_KIND_BOOL,        \
+                  TN_OPTION_KEYWORD)
 
 /* Parameters that are stepped in one call. args->index[members[i]] is the index of member i in the
  * optimizer. */
@@ -51,6 +71,12 @@ struct optim_batch {
  * rate. They belong to the current scope. Return NULL and set the error on failure. */
 TN_HIDDEN tn_tensor *optim_step_number(const struct optim_batch *batch);
 TN_HIDDEN tn_tensor *optim_rate(const struct optim_batch *batch, double rate);
+/* Returns the 0-d state `name` that all members of a batch share, `start` if it is new. Its dtype
+ * is float64 if the parameters have it, else float32. */
+TN_HIDDEN tn_tensor *optim_number(const struct optim_batch *batch, const char *name, double start);
+/* Returns whether two parameters of the optimizer have the same tensor, or tensors of the same
+ * value, as their 0-d state `name`, or both none. */
+TN_HIDDEN bool optim_number_same(tn_optimizer *self, int64_t a, int64_t b, const char *name);
 /* Writes the learning rate to the tensors of a group if it has changed. */
 TN_HIDDEN tn_status optim_rate_changed(tn_optimizer *self, int64_t group, double rate,
                                        struct optim_rate *held);
@@ -59,6 +85,14 @@ TN_HIDDEN tn_status optim_step_number_set(const struct optim_batch *batch);
 
 /* groups.c */
 
+enum { OPTIM_NUMBERS = 2 };
+
+/* A 0-d state that the parameters of a call share. */
+struct optim_number {
+    const char *name;
+    double start;
+};
+
 /* The arguments of one operator call. All its parameters have taken `steps` steps, including this
  * one. `fresh` is true if their first state did not exist before this step. */
 struct optim_call {
@@ -66,13 +100,17 @@ struct optim_call {
     int64_t steps;
     bool fresh;
     tn_tensor *step, *rate; /* capturable: replace `steps` and the option lr; else TN_NONE */
+    tn_tensor *number[OPTIM_NUMBERS]; /* those of the rule */
     tn_tensor *const *list; /* first parameter, its gradient, its states; second parameter, ... */
     int64_t n;
 };
 
 struct optim_rule {
-    const char *const *states; /* names of the states of a parameter, which start as zeros */
+    const char *const *states; /* names of the states of a parameter */
     int64_t n_states;
+    const double *starts; /* what each state is filled with; NULL: zeros */
+    const struct optim_number *numbers;
+    int64_t n_numbers;
     bool capturable;
     bool counts; /* whether the number of the step is needed */
     double rate; /* the learning rate */

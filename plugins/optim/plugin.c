@@ -4,11 +4,17 @@
 #include "optim.h"
 
 static const void *const contributions[] = {
-    &optim_sgd,         &optim_adam,          &optim_adamw,          &schedule_step,
-    &schedule_cosine,   &schedule_linear,     &schedule_exponential, &schedule_multi_step,
-    &schedule_constant, &schedule_polynomial, &schedule_lambda,      &schedule_multiplicative,
-    &schedule_restarts, &schedule_swa,        &schedule_cyclic,      &schedule_one_cycle,
-    &schedule_plateau,  &schedule_sequential, &schedule_chained,
+    &optim_adadelta,       &optim_adafactor,     &optim_adagrad,
+    &optim_adam,           &optim_adamax,        &optim_adamw,
+    &optim_asgd,           &optim_lbfgs,         &optim_lion,
+    &optim_muon,           &optim_nadam,         &optim_radam,
+    &optim_rmsprop,        &optim_rprop,         &optim_sgd,
+    &schedule_step,        &schedule_cosine,     &schedule_linear,
+    &schedule_exponential, &schedule_multi_step, &schedule_constant,
+    &schedule_polynomial,  &schedule_lambda,     &schedule_multiplicative,
+    &schedule_restarts,    &schedule_swa,        &schedule_cyclic,
+    &schedule_one_cycle,   &schedule_plateau,    &schedule_sequential,
+    &schedule_chained,
 };
 
 static const tn_plugin optim = {

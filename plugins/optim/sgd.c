@@ -69,9 +69,12 @@ static tn_status step(tn_optimizer *self, const tn_step_args *args)
     struct sgd *s = tn_optimizer_data(self, args->group);
     if (s == NULL)
         return tn_error_last_code();
-    const struct optim_rule rule = {
-        states, s->momentum != 0, s->capturable, false, s->lr, &s->held, run
-    };
+    const struct optim_rule rule = { .states = states,
+                                     .n_states = s->momentum != 0,
+                                     .capturable = s->capturable,
+                                     .rate = s->lr,
+                                     .held = &s->held,
+                                     .run = run };
     return optim_step(self, args, &rule);
 }
 

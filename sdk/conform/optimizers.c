@@ -41,13 +41,24 @@ static int64_t count_of(tn_ints shape)
     return count;
 }
 
+/* Returns the flags of the optimizer under test. */
+static uint64_t flags_of(const conform_rule *r)
+{
+    const tn_optimizer_def *def = (const tn_optimizer_def *)(const void *)tn_registry_find(
+        TN_KIND_tn_optimizer_def, r->c->subject);
+
+    return def != NULL ? def->flags : 0;
+}
+
 /* Creates a parameter or gradient of numbers between -2 and 2, which differ between parameters,
  * elements and steps. */
-static tn_tensor *numbers(int which, int step, tn_dtype dtype, const tn_device *device)
+static tn_tensor *numbers(const conform_rule *r, int which, int step, tn_dtype dtype,
+                          const tn_device *device)
 {
-    static const int64_t sizes[PARAMETERS][2] = { { 2, 3 }, { 4 }, { 0 }, { 3, 2 } };
+    static const int64_t sizes[PARAMETERS][2] = { { 2, 3 }, { 4, 1 }, { 1, 1 }, { 3, 2 } };
     static const int64_t dims[PARAMETERS] = { 2, 1, 0, 2 };
-    const tn_ints shape = { sizes[which], dims[which] };
+    const bool matrices = (flags_of(r) & TN_OPTIMIZER_MATRICES) != 0;
+    const tn_ints shape = { sizes[which], matrices ? 2 : dims[which] };
     conform_tensor t = { .there = true, .dtype = TN_F64, .ndim = (int32_t)shape.count };
     double values[NUMBERS];
 
@@ -80,7 +91,7 @@ static bool start_in_order(const conform_rule *r, tn_dtype dtype, const tn_devic
 
     memset(t, 0, sizeof *t);
     for (int i = 0; i < PARAMETERS; i++) {
-        t->parameter[i] = tn_parameter(arranged(i, numbers(i, 0, dtype, device)), true);
+        t->parameter[i] = tn_parameter(arranged(i, numbers(r, i, 0, dtype, device)), true);
         if (t->parameter[i] == NULL)
             return conform_rule_fail(r, "a parameter cannot be created: %s", tn_error_text());
         row[reversed ? PARAMETERS - 1 - i : i] = t->parameter[i];
@@ -95,23 +106,79 @@ static bool start(const conform_rule *r, tn_dtype dtype, const tn_device *device
     return start_in_order(r, dtype, device, false, t);
 }
 
-static bool step(const conform_rule *r, trainer *t, int number)
+/* For steps whose gradients are already there, also of a rule that needs a closure. */
+static tn_tensor *no_loss(void *user)
 {
-    r->c->checks++;
-    tn_random_seed(r->c->plugin->options->seed + (uint64_t)number);
+    (void)user;
+    return tn_tensor_full(TN_SCALAR_SHAPE, 0, TN_F32, NULL);
+}
+
+static bool take_step(const conform_rule *r, tn_optimizer *optimizer)
+{
+    return (flags_of(r) & TN_OPTIMIZER_CLOSURE) != 0
+               ? tn_optimizer_step_with(optimizer, no_loss, NULL) != NULL
+               : tn_optimizer_step(optimizer) == TN_OK;
+}
+
+/* Gives the parameters the gradients of a step. In every step another parameter has no gradient, so
+ * that the position of a parameter among those with a gradient changes. */
+static bool set_gradients(const conform_rule *r, const trainer *t, int number)
+{
     for (int i = 0; i < PARAMETERS; i++) {
-        /* In every step another parameter has no gradient, so that the position of a parameter
-         * among those with a gradient changes. */
         tn_tensor *gradient = i == (WITHOUT_GRADIENT + number) % PARAMETERS
                                   ? TN_NONE
-                                  : numbers(i, 1 + number, tn_tensor_dtype(t->parameter[i]),
+                                  : numbers(r, i, 1 + number, tn_tensor_dtype(t->parameter[i]),
                                             tn_tensor_device(t->parameter[i]));
 
         if (gradient == NULL || tn_tensor_set_grad(t->parameter[i], gradient) != TN_OK)
             return conform_rule_fail(r, "a gradient cannot be set: %s", tn_error_text());
     }
-    return tn_optimizer_step(t->optimizer) == TN_OK ||
-           conform_rule_fail(r, "step %d fails: %s", number + 1, tn_error_text());
+    return true;
+}
+
+/* For an optimizer that needs a closure: the loss is the sum of (i + 1) * (p - c)^2 / 2 over the
+ * parameters that have a gradient in step 0, where c is that gradient. It is the same in all steps,
+ * because such an optimizer may remember earlier evaluations. */
+struct evaluation {
+    const conform_rule *r;
+    const trainer *t;
+};
+
+static tn_tensor *evaluate(void *user)
+{
+    const struct evaluation *e = user;
+    tn_tensor *loss = NULL;
+
+    for (int i = 0; i < PARAMETERS; i++) {
+        tn_tensor *p = e->t->parameter[i], *apart, *square;
+
+        if (tn_tensor_set_grad(p, TN_NONE) != TN_OK)
+            return NULL;
+        if (i == WITHOUT_GRADIENT)
+            continue;
+        apart = tn_sub(p, numbers(e->r, i, 1, tn_tensor_dtype(p), tn_tensor_device(p)), NULL);
+        square = tn_mul_scalar(tn_sum(tn_mul(apart, apart), NULL), 0.5 * (i + 1));
+        loss = loss == NULL ? square : tn_add(loss, square, NULL);
+        if (loss == NULL)
+            return NULL;
+    }
+    return tn_backward(loss) == TN_OK ? loss : NULL;
+}
+
+static bool step(const conform_rule *r, trainer *t, int number)
+{
+    struct evaluation evaluation = { r, t };
+    bool good;
+
+    r->c->checks++;
+    tn_random_seed(r->c->plugin->options->seed + (uint64_t)number);
+    if ((flags_of(r) & TN_OPTIMIZER_CLOSURE) != 0)
+        good = tn_optimizer_step_with(t->optimizer, evaluate, &evaluation) != NULL;
+    else if (set_gradients(r, t, number))
+        good = take_step(r, t->optimizer);
+    else
+        return false;
+    return good || conform_rule_fail(r, "step %d fails: %s", number + 1, tn_error_text());
 }
 
 static bool steps(const conform_rule *r, trainer *t, int from, int to)
@@ -244,7 +311,8 @@ static bool steps_what_it_should(const conform_rule *r, tn_dtype dtype, const tn
             well = conform_rule_fail(
                 r, "parameter %d: no longer a leaf of dtype %s that requires a gradient", i,
                 tn_dtype_name(dtype));
-        else if (i != WITHOUT_GRADIENT && !same_bits(gradient, numbers(i, 1, dtype, device)))
+        else if (i != WITHOUT_GRADIENT && (flags_of(r) & TN_OPTIMIZER_CLOSURE) == 0 &&
+                 !same_bits(gradient, numbers(r, i, 1, dtype, device)))
             well = conform_rule_fail(r, "gradient of parameter %d: changed", i);
         for (int64_t k = 0; well && values != NULL && k < n; k++)
             if (!isfinite(values[k]))
@@ -361,7 +429,8 @@ static bool goes_on(const conform_rule *r, tn_dtype dtype, const tn_device *devi
 static bool step_pieces(const conform_rule *r, tn_tensor *whole, tn_optimizer *one,
                         tn_tensor **piece, tn_optimizer *other, int number)
 {
-    tn_tensor *gradient = numbers(0, 1 + number, tn_tensor_dtype(whole), tn_tensor_device(whole));
+    tn_tensor *gradient = numbers(r, 0, 1 + number, tn_tensor_dtype(whole),
+                                  tn_tensor_device(whole));
     int64_t count = tn_tensor_numel(whole), at = 0;
     bool well;
 
@@ -374,7 +443,7 @@ static bool step_pieces(const conform_rule *r, tn_tensor *whole, tn_optimizer *o
         at += length;
     }
     r->c->checks++;
-    well = well && tn_optimizer_step(one) == TN_OK && tn_optimizer_step(other) == TN_OK;
+    well = well && take_step(r, one) && take_step(r, other);
     return well || conform_rule_fail(r, "step %d of a vector, or of its pieces, fails: %s",
                                      number + 1, tn_error_text());
 }
@@ -383,16 +452,14 @@ static bool step_pieces(const conform_rule *r, tn_tensor *whole, tn_optimizer *o
  * vector. */
 static bool keeps_elements_apart(const conform_rule *r, tn_dtype dtype, const tn_device *device)
 {
-    const tn_optimizer_def *def = (const tn_optimizer_def *)(const void *)tn_registry_find(
-        TN_KIND_tn_optimizer_def, r->c->subject);
     tn_optimizer *one = NULL, *other = NULL;
     tn_tensor *whole, *piece[2];
     int64_t count;
     bool well;
 
-    if (def == NULL || (def->flags & TN_OPTIMIZER_ELEMENTWISE) == 0)
+    if ((flags_of(r) & TN_OPTIMIZER_ELEMENTWISE) == 0)
         return true;
-    whole = numbers(0, 0, dtype, device);
+    whole = numbers(r, 0, 0, dtype, device);
     count = whole != NULL ? tn_tensor_numel(whole) : 0;
     whole = tn_reshape(whole, TN_SHAPE(count));
     piece[0] = tn_parameter(tn_clone(tn_narrow(whole, 0, 0, count / 3)), true);

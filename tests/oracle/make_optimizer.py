@@ -158,3 +158,224 @@ for d in (F32, F64):
         [x(3, 2, dtype=d, order=(1, 0)), x(1, 3, dtype=d, expand=(4, 3))],
         p=2.0,
     )
+
+
+def rule(
+    name, op, make, states, at=3, step_tensor=None, lr_tensor=None, own=None, number=(), **options
+):
+    """`own` are the options of torch.optim, `options` those of the operator. `number` are 0-d
+    states that are inputs: name, value, dtype."""
+    lr, takes_step, takes_lr = 0.0625, op in WITH_STEP, op not in WITHOUT_RATE
+
+    def group(state):
+        state["step"] = torch.tensor(float(at - 1), dtype=F64)
+        for key, value, _ in number:
+            state[key] = torch.tensor(value, dtype=F64)
+
+    numbers = [(step_tensor and at, step_tensor)] if takes_step else []
+    numbers += [(lr_tensor and lr, lr_tensor)] if takes_lr else []
+    step(
+        name,
+        op,
+        lambda p: make(p, lr=lr, foreach=False, **(options if own is None else own)),
+        states,
+        group,
+        numbers + [(given, dtype) for _, given, dtype in number],
+        **({} if step_tensor or not takes_step else {"step": at}),
+        **({} if lr_tensor or not takes_lr else {"lr": lr}),
+        **options
+    )
+
+
+WITH_STEP = ("nadam_step", "radam_step", "adamax_step", "adagrad_step")
+WITHOUT_RATE = ("rprop_step", "asgd_step")
+
+
+def with_betas(name, op, kind, states, at=3, beta1=0.9, beta2=0.999, decoupled=False, **rest):
+    """For operators with the options beta1, beta2 and perhaps decoupled."""
+    tensors = {k: rest.pop(k) for k in ("step_tensor", "lr_tensor", "number") if k in rest}
+    own = dict(rest, betas=(beta1, beta2))
+    if decoupled:
+        own["decoupled_weight_decay"] = rest["decoupled"] = True
+    rule(name, op, kind, states, at=at, own=own, beta1=beta1, beta2=beta2, **tensors, **rest)
+
+
+def nadam(name, product=0.25, dtype=F64, at=3, beta1=0.9, momentum_decay=0.004, **rest):
+    # the operator gets the product with the factor of this step, torch.optim multiplies
+    mu = beta1 * (1.0 - 0.5 * 0.96 ** (at * momentum_decay))
+
+    class NAdam(torch.optim.NAdam):
+        def step(self):
+            for state in self.state.values():
+                state["mu_product"] = torch.tensor(product / mu, dtype=F64)
+            super().step()
+
+    with_betas(
+        name,
+        "nadam_step",
+        NAdam,
+        ("exp_avg", "exp_avg_sq"),
+        at=at,
+        beta1=beta1,
+        momentum_decay=momentum_decay,
+        number=(("mu_product", product, dtype),),
+        **rest
+    )
+
+
+nadam("plain")
+nadam("first", at=1)
+nadam("decay", weight_decay=0.25, eps=0.125)
+nadam("decoupled", weight_decay=0.25, decoupled=True, beta1=0.5, beta2=0.75)
+nadam("maximize", maximize=True, momentum_decay=0.5, at=20)
+nadam("tensors", dtype=F32, step_tensor=F32, lr_tensor=F32)
+nadam("tensors-f64", step_tensor=I64, lr_tensor=F64, decoupled=True, weight_decay=0.125)
+
+
+def radam(name, **rest):
+    with_betas(name, "radam_step", torch.optim.RAdam, ("exp_avg", "exp_avg_sq"), **rest)
+
+
+radam("plain")
+radam("rectified", at=7)
+radam("decay", weight_decay=0.25, eps=0.125, at=10)
+radam("decoupled", weight_decay=0.25, decoupled=True, beta1=0.5, beta2=0.75, at=12)
+radam("never", beta2=0.5, at=50)
+radam("maximize", maximize=True, at=100)
+radam("tensors-early", step_tensor=F32, lr_tensor=F32, at=2)
+radam("tensors", step_tensor=I64, lr_tensor=F64, at=20, decoupled=True, weight_decay=0.125)
+
+
+class Adamax(torch.optim.Adamax):  # `sq` in a name makes the values positive
+    def step(self):
+        for state in self.state.values():
+            state["exp_inf"] = state["exp_inf_sq"]
+        super().step()
+
+
+def adamax(name, **rest):
+    with_betas(name, "adamax_step", Adamax, ("exp_avg", "exp_inf_sq"), **rest)
+
+
+adamax("plain")
+adamax("decay", weight_decay=0.25, eps=0.125, beta1=0.5, beta2=0.75)
+adamax("maximize", maximize=True, at=1)
+adamax("tensors", step_tensor=F64, lr_tensor=F32)
+
+
+class Adagrad(torch.optim.Adagrad):
+    def step(self):
+        for state in self.state.values():
+            state["sum"] = state["sum_sq"]
+        super().step()
+
+
+def adagrad(name, **rest):
+    rule(name, "adagrad_step", Adagrad, ("sum_sq",), **rest)
+
+
+adagrad("plain")
+adagrad("decay", lr_decay=0.25, weight_decay=0.25, eps=0.125, at=9)
+adagrad("maximize", maximize=True)
+adagrad("tensors", step_tensor=I64, lr_tensor=F32, lr_decay=0.5)
+
+
+class Adadelta(torch.optim.Adadelta):
+    def step(self):
+        for state in self.state.values():
+            state["square_avg"], state["acc_delta"] = state["v_sq"], state["a_sq"]
+        super().step()
+
+
+def adadelta(name, **rest):
+    rule(name, "adadelta_step", Adadelta, ("v_sq", "a_sq"), **rest)
+
+
+adadelta("plain")
+adadelta("decay", rho=0.5, weight_decay=0.25, eps=0.125)
+adadelta("maximize", maximize=True)
+adadelta("lr-tensor", lr_tensor=F64)
+
+
+class RMSprop(torch.optim.RMSprop):
+    def step(self):
+        for state in self.state.values():
+            state["square_avg"] = state["v_sq"]
+        super().step()
+
+
+def rmsprop(name, **rest):
+    states = ("v_sq",)
+    if rest.get("momentum"):
+        states += ("momentum_buffer",)
+    if rest.get("centered"):
+        states += ("grad_avg",)
+    rule(name, "rmsprop_step", RMSprop, states, **rest)
+
+
+rmsprop("plain")
+rmsprop("decay", alpha=0.5, weight_decay=0.25, eps=0.125)
+rmsprop("momentum", momentum=0.5, maximize=True)
+rmsprop("lr-tensor", momentum=0.5, weight_decay=0.125, lr_tensor=F32)
+
+
+class Rprop(torch.optim.Rprop):
+    def step(self):
+        for state in self.state.values():
+            state["step_size"] = state["size_sq"]
+        super().step()
+
+
+def rprop(name, **rest):
+    own = {"maximize": rest.get("maximize", False)}
+    own["etas"] = (rest.get("eta_minus", 0.5), rest.get("eta_plus", 1.2))
+    own["step_sizes"] = (rest.get("step_min", 1e-6), rest.get("step_max", 50.0))
+    rule(name, "rprop_step", Rprop, ("prev", "size_sq"), own=own, **rest)
+
+
+rprop("plain")
+rprop("etas", eta_minus=0.25, eta_plus=1.5)
+rprop("limits", step_min=0.5, step_max=1.0, maximize=True)
+
+
+def asgd(name, eta=0.0625, mu=1.0, dtype=F64, **rest):
+    rule(
+        name,
+        "asgd_step",
+        torch.optim.ASGD,
+        ("ax",),
+        number=(("eta", eta, dtype), ("mu", mu, dtype)),
+        **rest
+    )
+
+
+asgd("plain")
+asgd("average", mu=0.25, eta=0.5, dtype=F32)
+asgd("decay", lambd=0.5, weight_decay=0.25, mu=0.125)
+asgd("maximize", maximize=True, mu=0.5)
+
+
+class Lion(torch.optim.Optimizer):
+    """The rule of the paper; torch.optim has no Lion."""
+
+    def __init__(self, params, lr, beta1=0.9, beta2=0.99, weight_decay=0.0, maximize=False, **_):
+        super().__init__(params, {})
+        self.numbers = lr, beta1, beta2, weight_decay, maximize
+
+    @torch.no_grad()
+    def step(self):
+        lr, beta1, beta2, decay, maximize = self.numbers
+        for p in self.param_groups[0]["params"]:
+            m, g = self.state[p]["exp_avg"], -p.grad if maximize else p.grad
+            p.sub_(lr * ((beta1 * m + (1 - beta1) * g).sign() + decay * p))
+            self.state[p]["exp_avg"] = beta2 * m + (1 - beta2) * g
+
+
+def lion(name, **rest):
+    rule(name, "lion_step", Lion, ("exp_avg",), **rest)
+
+
+lion("plain")
+lion("decay", weight_decay=0.25, beta1=0.5, beta2=0.75)
+lion("maximize", maximize=True)
+lion("lr-tensor", weight_decay=0.25, lr_tensor=F32)

@@ -1,16 +1,36 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/make_reference.py %D%/reference.h \
-	%D%/make_schedules.py %D%/schedules.txt
+EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules.py \
+	%D%/make_schedules.py %D%/make_states.py %D%/reference.h %D%/rules.h \
+	%D%/schedules.txt %D%/states.h %D%/whole.h \
+	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_capturable %D%/test_optim %D%/test_schedules
-TESTS += %D%/test_capturable %D%/test_optim %D%/test_schedules
+check_PROGRAMS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
+	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
+	%D%/test_step
+TESTS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
+	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
+	%D%/test_step
+%C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_averaging_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_capturable_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_capturable_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_lbfgs_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_lbfgs_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
 	-DSCHEDULES_FILE='"$(abs_srcdir)/%D%/schedules.txt"'
 %C%_test_schedules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_rules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_rules_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_rules_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_step_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_step_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -2,6 +2,7 @@
  *
  * Optimizers and schedules: PyTorch's trajectories, options, state, refusals. */
 #include "tests/base/suite.h"
+#include "tests/spec/proves.h"
 
 #include <math.h>
 
@@ -61,6 +62,7 @@ START_TEST(optimizers_follow_the_trajectories_of_pytorch)
 {
     for (int64_t i = 0; i < tn__countof(trajectories); i++)
         follow(trajectories[i].spec, trajectories[i].values, TN_F64, 1e-12);
+    TN_PROVES("OPT-010", "OPT-013", "OPT-015", "OPT-016");
 }
 END_TEST
 
@@ -220,6 +222,7 @@ START_TEST(what_pytorch_refuses_is_refused)
     expect_failure(TN_ERR_VALUE, "Starting multiplicative factor");
     tn_optimizer_drop(optimizer);
     tn_module_drop(net);
+    TN_PROVES("OPT-001", "OPT-003", "OPT-011", "OPT-014");
 }
 END_TEST
 
@@ -245,8 +248,11 @@ START_TEST(a_parameter_that_comes_twice_is_taken_once)
     tn_tensor *both[] = { parameter, parameter };
     tn_optimizer *optimizer = tn_optimizer_parse(both, 2, "SGD(lr=0.1)");
     ck_assert_int_eq(tn_optimizer_count(optimizer), 1);
+    ck_assert_int_eq(tn_optimizer_add_group(optimizer, both, 1, NULL), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "some parameters appear in more than one parameter group");
     tn_optimizer_drop(optimizer);
     tn_module_drop(net);
+    TN_PROVES("OPT-004");
 }
 END_TEST
 
@@ -311,6 +317,7 @@ START_TEST(state_follows_its_parameter_to_another_device)
         tn_module_drop(net);
     }
     tn_error_clear();
+    TN_PROVES("OPT-023");
 }
 END_TEST
 
@@ -361,6 +368,7 @@ START_TEST(groups_step_with_options_of_their_own)
     ck_assert_double_eq(first_of(p[1]), 1 - 0.125 * 1.25);
     ck_assert_int_eq(tn_optimizer_steps(optimizer, 1), 1);
     tn_optimizer_drop(optimizer);
+    TN_PROVES("OPT-005");
 }
 END_TEST
 

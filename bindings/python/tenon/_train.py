@@ -4,9 +4,10 @@
 import ctypes as c
 
 from . import _api
-from ._library import Scope, check, checked, encode, lib, owner, text_of
-from ._module import Module
-from ._tensor import addresses, borrow
+from ._library import (NONE, Scope, callback, check, checked, encode, held, hold, lib, owner,
+                       release, text_of)
+from ._module import Module, State
+from ._tensor import addresses, borrow, to_scope
 
 
 def _written(value):
@@ -27,25 +28,96 @@ _OptimizerOwner = owner(lib.tn_optimizer_drop)
 _SchedulerOwner = owner(lib.tn_scheduler_drop)
 
 
+@callback(lib.tn_optimizer_step_with.argtypes[1], failed=0)
+def _closure(user):
+    loss = held(user)()
+    return NONE if loss is None else to_scope(loss)
+
+
+def _given(parameters):
+    """Returns the tensors and their names (None: none) of a module, of tensors, or of pairs of a
+    name and a tensor."""
+    if isinstance(parameters, Module):
+        parameters = parameters.named_parameters()
+    rows = list(parameters)
+    pairs = [row for row in rows if isinstance(row, tuple)]
+    if not pairs:
+        return addresses(rows), None, len(rows)
+    names = (c.c_char_p * len(rows))(
+        *[row[0].encode() if isinstance(row, tuple) else None for row in rows])
+    tensors = [row[1] if isinstance(row, tuple) else row for row in rows]
+    return addresses(tensors), names, len(rows)
+
+
+def _nested(entries):
+    """Returns the entries of a saved optimizer as in PyTorch, {"state": {0: ...}, ...}."""
+    state, groups = {}, {}
+    for name, value in entries.items():
+        kind, index, key = name.split(".", 2)
+        where = state if kind == "state" else groups
+        where.setdefault(int(index), {})[key] = value
+    return {"state": state, "param_groups": [groups[i] for i in sorted(groups)]}
+
+
+def _flat(values):
+    """The opposite of _nested()."""
+    if "param_groups" not in values:
+        return values
+    rows = [(f"state.{i}", row) for i, row in values.get("state", {}).items()]
+    rows += [(f"param_groups.{i}", row) for i, row in enumerate(values["param_groups"])]
+    return {f"{prefix}.{key}": value for prefix, row in rows for key, value in row.items()}
+
+
 class Optimizer:
-    """An optimizer: Optimizer(module or tensors, "Adam(lr=1e-3)") or optim.Adam(net, lr=1e-3)."""
+    """An optimizer: Optimizer(module or tensors, "Adam(lr=1e-3)") or optim.Adam(net, lr=1e-3). In
+    place of tensors there may be pairs of a name and a tensor, as of named_parameters()."""
 
     __slots__ = ("_ptr", "_owner", "__weakref__")
 
     def __init__(self, parameters, spec):
-        if isinstance(parameters, Module):
-            parameters = parameters.parameters()
-        parameters = list(parameters)
-        self._ptr = checked(lib.tn_optimizer_parse(addresses(parameters), len(parameters),
-                                                   encode(spec)))
+        self._ptr = checked(lib.tn_optimizer_parse_named(*_given(parameters), encode(spec)))
         self._owner = _OptimizerOwner(self._ptr)
 
-    def step(self):
+    def step(self, closure=None):
+        """Takes a step. `closure` computes the loss and its gradients; its first result is then
+        returned."""
         with Scope():
-            check(lib.tn_optimizer_step(self._ptr))
+            if closure is None:
+                check(lib.tn_optimizer_step(self._ptr))
+                return None
+            number = hold(closure)
+            try:
+                loss = checked(lib.tn_optimizer_step_with(self._ptr, _closure, number))
+                return None if loss == NONE else borrow(loss)
+            finally:
+                release(number)
 
-    def zero_grad(self):
-        check(lib.tn_optimizer_zero_grad(self._ptr))
+    def zero_grad(self, set_to_none=True):
+        zero = lib.tn_optimizer_zero_grad if set_to_none else lib.tn_optimizer_zero_grad_in_place
+        check(zero(self._ptr))
+
+    def state_dict(self):
+        """Returns the state as PyTorch's optimizers do: {"state": {0: {"exp_avg": ...}, ...},
+        "param_groups": [{"lr": ..., "params": [0, ...]}, ...]}. The tensors share memory with the
+        optimizer's."""
+        with Scope(), State(checked(lib.tn_optimizer_save_state(self._ptr))) as state:
+            return _nested(state.read())
+
+    def load_state_dict(self, values):
+        """Loads a state of state_dict(), or a file of PyTorch that tenon.load() has read."""
+        with Scope(), State(checked(lib.tn_state_new())) as state:
+            state.write(_flat(values))
+            check(lib.tn_optimizer_load_state(self._ptr, state.pointer))
+
+    @property
+    def param_groups(self):
+        """The options of each group with its parameters, as dictionaries. They are copies: options
+        are changed by optimizer["lr"] = 0.1, or set()."""
+        parameters = self.parameters
+        groups = self.state_dict()["param_groups"]
+        for group in groups:
+            group["params"] = [parameters[i] for i in group["params"]]
+        return groups
 
     def __getitem__(self, option):
         """Returns a numeric option of the first group: optimizer["lr"], optimizer["betas[1]"]."""
@@ -65,12 +137,8 @@ class Optimizer:
 
     def add_group(self, parameters, **options):
         """Adds a group of parameters. Options that are not given have the optimizer's defaults."""
-        if isinstance(parameters, Module):
-            parameters = parameters.parameters()
-        parameters = list(parameters)
         words = ", ".join(f"{n}={_written(v)}" for n, v in options.items())
-        check(lib.tn_optimizer_add_group(self._ptr, addresses(parameters), len(parameters),
-                                         encode(words)))
+        check(lib.tn_optimizer_add_group_named(self._ptr, *_given(parameters), encode(words)))
 
     @property
     def groups(self):

@@ -126,6 +126,41 @@ class Training(unittest.TestCase):
         self.assertEqual(optimizer.steps(0), 200)
         self.assertEqual(sorted(optimizer.state(0)), ["exp_avg", "exp_avg_sq"])
 
+    def test_a_state_resumes_and_a_closure_returns_the_loss(self):
+        x, y = tenon.tensor([[0.0, 1.0], [1.0, 0.0]]), tenon.tensor([0, 1])
+        net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
+        twin = net.copy()
+        first, second = optim.Adam(net, lr=0.1), optim.Adam(twin.named_parameters(), lr=9.0)
+
+        def closure():
+            first.zero_grad(set_to_none=False)
+            loss = tenon.cross_entropy(net(x), y)
+            loss.backward()
+            return loss
+
+        losses = [first.step(closure).item() for _ in range(3)]
+        self.assertLess(losses[2], losses[0])
+        state = first.state_dict()
+        self.assertEqual(state["state"][0]["step"].item(), 3.0)
+        self.assertEqual(state["param_groups"][0]["betas"], (0.9, 0.999))
+        self.assertEqual(state["param_groups"][0]["param_names"][3], "1.bias")
+        self.assertIs(first.param_groups[0]["params"][0], net[0].weight)
+        second.load_state_dict(state)
+        twin.load_state_dict(net.state_dict())
+        first.step(closure)
+        tenon.cross_entropy(twin(x), y).backward()
+        second.step()
+        self.assertEqual(net[0].weight.tolist(), twin[0].weight.tolist())
+        with self.assertRaisesRegex(ValueError, "different number of parameter groups"):
+            second.load_state_dict({"state": {}, "param_groups": []})
+
+        def fails():
+            raise ZeroDivisionError("no loss")
+
+        with self.assertRaises(tenon.TenonError) as caught:
+            first.step(fails)
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+
     def test_wrong_options_are_refused(self):
         net = nn.Linear(1, 1)
         with self.assertRaises(ValueError):

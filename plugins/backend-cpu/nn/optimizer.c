@@ -9,7 +9,7 @@
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
-#include "simd/simd.h"
+#include "nn/optimizer.h"
 
 enum {
     PIECE = 16384, /* elements of a piece */
@@ -24,9 +24,9 @@ struct work {
     const tn_view *const *list; /* n tensors, `group` for each parameter */
     int64_t n, group;
     enum tn__ct ct;
-    /* exactly one of sgd, adam and fold is not NULL */
-    const struct tn__sgd *sgd;
-    const struct tn__adam *adam;
+    /* one of `step` and `fold` is not NULL */
+    tn__step_run *const *step;
+    const void *numbers;                                        /* of the step */
     void (*const *fold)(int64_t n, const void *x, double *out); /* for a norm */
     int64_t *first; /* index of the first piece of each parameter; at the end, their number */
     double *parts;  /* norm: the result of each piece */
@@ -61,9 +61,9 @@ static bool packed(const tn_view *view)
     return true;
 }
 
-/* Returns whether every tensor in the list, inputs [first, n_in), has no gaps and has the strides
- * of its parameter, so that elements can be walked in the order of memory. */
-static bool takes(const tn_call *call, int64_t first, int64_t group, char *reason, size_t size)
+/* The elements are then walked in the order of memory. */
+bool tn__optimizer_takes(const tn_call *call, int64_t first, int64_t group, char *reason,
+                         size_t size)
 {
     const tn_view *const *list = call->in + first;
 
@@ -89,12 +89,12 @@ static int64_t adam_group(const tn_call *call)
 
 static bool supports_sgd_step(const tn_call *call, char *reason, size_t size)
 {
-    return takes(call, SGD_LIST, sgd_group(call), reason, size);
+    return tn__optimizer_takes(call, SGD_LIST, sgd_group(call), reason, size);
 }
 
 static bool supports_adam_step(const tn_call *call, char *reason, size_t size)
 {
-    return takes(call, ADAM_LIST, adam_group(call), reason, size);
+    return tn__optimizer_takes(call, ADAM_LIST, adam_group(call), reason, size);
 }
 
 /* Returns the index of the parameter to which piece `piece` belongs. */
@@ -127,10 +127,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
         for (int64_t k = 0; k < w->group; k++)
             at[k] = tn__view_at(views[k]) + from * tn__view_item(views[k]);
         n = n < PIECE ? n : PIECE;
-        if (w->sgd)
-            tn__simd.optimizer->sgd[w->ct](n, w->sgd, at);
-        else if (w->adam)
-            tn__simd.optimizer->adam[w->ct](n, w->adam, at);
+        if (w->step)
+            w->step[w->ct](n, w->numbers, at);
         else
             w->fold[w->ct](n, at[0], &w->parts[piece]);
     }
@@ -170,8 +168,15 @@ static tn_status run(struct work *w, int64_t first, bool folds)
     return status;
 }
 
-/* Returns the element of `tensor`, or `option` if the tensor is NULL. */
-static double number_of(const tn_view *tensor, double option)
+tn_status tn__optimizer_run(const tn_call *call, int64_t first, int64_t group,
+                            tn__step_run *const *step, const void *numbers)
+{
+    struct work w = { .call = call, .group = group, .step = step, .numbers = numbers };
+
+    return run(&w, first, false);
+}
+
+double tn__optimizer_number(const tn_view *tensor, double option)
 {
     if (tensor == NULL)
         return option;
@@ -185,19 +190,18 @@ static double number_of(const tn_view *tensor, double option)
 static tn_status run_sgd_step(const tn_call *call)
 {
     const tn_sgd_step_options *o = call->options;
-    double lr = number_of(call->in[SGD_LR], o->lr);
+    double lr = tn__optimizer_number(call->in[SGD_LR], o->lr);
     struct tn__sgd numbers = { lr,          o->momentum, o->dampening, o->weight_decay,
                                o->nesterov, o->maximize, o->first };
-    struct work w = { .call = call, .group = sgd_group(call), .sgd = &numbers };
 
-    return run(&w, SGD_LIST, false);
+    return tn__optimizer_run(call, SGD_LIST, sgd_group(call), tn__simd.optimizer->sgd, &numbers);
 }
 
 static tn_status run_adam_step(const tn_call *call)
 {
     const tn_adam_step_options *o = call->options;
-    double step = number_of(call->in[ADAM_STEP], (double)o->step);
-    double lr = number_of(call->in[ADAM_LR], o->lr);
+    double step = tn__optimizer_number(call->in[ADAM_STEP], (double)o->step);
+    double lr = tn__optimizer_number(call->in[ADAM_LR], o->lr);
     double one = 1 - pow(o->beta1, step), two = 1 - pow(o->beta2, step);
     struct tn__adam numbers = {
         .weight_decay = o->decoupled ? 0 : o->weight_decay,
@@ -211,12 +215,11 @@ static tn_status run_adam_step(const tn_call *call)
         .amsgrad = o->amsgrad,
         .maximize = o->maximize,
     };
-    struct work w = { .call = call, .group = adam_group(call), .adam = &numbers };
 
     if (!(step >= 1))
         return tn_fail(TN_ERR_VALUE,
                        "adam_step: step_tensor: out of range, got %g; expected 1 or more", step);
-    return run(&w, ADAM_LIST, false);
+    return tn__optimizer_run(call, ADAM_LIST, adam_group(call), tn__simd.optimizer->adam, &numbers);
 }
 
 static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
@@ -224,7 +227,7 @@ static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
     double p = ((const tn_total_norm_options *)call->options)->p;
 
     if (p == 1 || p == 2 || p == INFINITY)
-        return takes(call, 0, 1, reason, size);
+        return tn__optimizer_takes(call, 0, 1, reason, size);
     tn_snprint(reason, size, "p: not supported, got %g; expected 1, 2 or inf", p);
     return false;
 }

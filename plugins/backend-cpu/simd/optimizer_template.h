@@ -3,8 +3,9 @@
  * Steps of optimizers and sums for norms of gradients, for type T. */
 
 /* A step of SGD. There are separate loops, so that options are not tested for each element. */
-static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
+static void NAME(sgd)(int64_t n, const void *numbers, void *const *at)
 {
+    const struct tn__sgd *c = numbers;
     T *restrict p = at[0];
     const T *restrict gradient = at[1];
     const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay, lr = (T)c->lr;
@@ -36,8 +37,9 @@ static void NAME(sgd)(int64_t n, const struct tn__sgd *c, void *const *at)
     }
 }
 
-static void NAME(adam)(int64_t n, const struct tn__adam *c, void *const *at)
+static void NAME(adam)(int64_t n, const void *numbers, void *const *at)
 {
+    const struct tn__adam *c = numbers;
     T *restrict p = at[0], *restrict m = at[2], *restrict v = at[3];
     const T *restrict gradient = at[1];
     const T sign = c->maximize ? (T)-1 : (T)1, decay = (T)c->weight_decay, shrink = (T)c->shrink,

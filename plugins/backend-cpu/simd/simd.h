@@ -242,11 +242,27 @@ struct tn__adam {
     double weight_decay, shrink, follow1, keep2, follow2, rate, scale, eps;
     bool amsgrad, maximize;
 };
+/* Numbers of the other steps; each uses some of them. With gradient g and p after p *= shrink,
+ * g += decay * p. */
+struct tn__rule {
+    double decay, shrink;
+    double follow1;        /* m += follow1 * (g - m) */
+    double keep2, follow2; /* of another average */
+    double rate, other;    /* of the step; NAdam has two terms */
+    double scale, eps;
+    double less, more, low, high; /* Rprop: the factors and limits of the step sizes */
+    bool maximize;
+    bool rectified;          /* RAdam divides by the root of v */
+    bool momentum, centered; /* RMSprop */
+};
+/* A step of n elements. at[0] is the parameter, at[1] its gradient (read only), the others are the
+ * optimizer's state. `numbers` points to the struct of the optimizer above. */
+typedef void tn__step_run(int64_t n, const void *numbers, void *const *at);
 struct tn__simd_optimizer {
-    /* at[0] is the parameter, at[1] its gradient (read only), the others are the optimizer's
-     * state. */
-    void (*sgd[TN__F64 + 1])(int64_t n, const struct tn__sgd *numbers, void *const *at);
-    void (*adam[TN__F64 + 1])(int64_t n, const struct tn__adam *numbers, void *const *at);
+    tn__step_run *sgd[TN__F64 + 1], *adam[TN__F64 + 1];
+    tn__step_run *nadam[TN__F64 + 1], *radam[TN__F64 + 1], *adamax[TN__F64 + 1];
+    tn__step_run *adagrad[TN__F64 + 1], *adadelta[TN__F64 + 1], *rmsprop[TN__F64 + 1];
+    tn__step_run *rprop[TN__F64 + 1], *asgd[TN__F64 + 1], *lion[TN__F64 + 1];
     /* Set *out to the sum of absolute values, to the sum of squares, or to the largest absolute
      * value of n contiguous elements. */
     void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);

@@ -380,11 +380,16 @@ typedef struct tn_layer_def {
      * the same plugin with the same data struct. A layer defines both members or none. */
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
+    /* For a layer that keeps running statistics of its batches, for tn_module_update_statistics.
+     * With `begin` true, the statistics start anew, and from then on each batch in training mode
+     * counts alike. With false, batches count as the options say again. May be NULL. */
+    tn_status (*collect)(tn_module *self, bool begin);
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
-/* The arguments of an optimizer step: the parameters of one group that have a gradient. The step
- * changes the parameters in place and only reads the gradients. */
+/* The arguments of an optimizer step: the parameters of one group that have a gradient; with
+ * TN_OPTIMIZER_CLOSURE all parameters of the group. The step changes the parameters in place and
+ * only reads the gradients. */
 typedef struct tn_step_args {
     tn_head head;
     const void *options; /* option struct of the group */
@@ -392,13 +397,26 @@ typedef struct tn_step_args {
     int64_t count;
     const int64_t *index; /* parameters[i] is the parameter with this index in the optimizer */
     tn_tensor *const *parameters;
+    /* With TN_OPTIMIZER_CLOSURE an element is NULL while the parameter has no gradient, and every
+     * call of `closure` updates the elements. */
     tn_tensor *const *gradients;
+    /* Evaluates the loss with recording on, and computes new gradients. Returns the loss, which the
+     * scope of the step owns; NULL, after recording a failure, if the evaluation failed. NULL if
+     * the program gave no closure, and for rules without TN_OPTIMIZER_CLOSURE, whose closure the
+     * core has called before. To be called with `closure_user`, any number of times. */
+    tn_tensor *(*closure)(void *user);
+    void *closure_user;
 } tn_step_args;
 
 enum {
     /* Each element is updated independently of the others, so `step` may be called with slices of
      * parameters, gradients and states. */
-    TN_OPTIMIZER_ELEMENTWISE = 1
+    TN_OPTIMIZER_ELEMENTWISE = 1,
+    /* The rule evaluates the loss itself, with the closure of tn_step_args: a step without closure
+     * fails. `step` is called even if no parameter has a gradient, for all parameters. */
+    TN_OPTIMIZER_CLOSURE = 2,
+    /* The rule takes only parameters with two dimensions; a step with another one fails. */
+    TN_OPTIMIZER_MATRICES = 4
 };
 
 /* The update rule of an optimizer. Any thread may call its functions, but only one thread at a time

@@ -295,5 +295,10 @@ TN_API const char *tn_loading_text(const tn_loading *loading, const char *key);
  * the entry is not a tensor. [borrowed] */
 TN_API tn_tensor *tn_state_get(const tn_state *state, const char *name);
 
+/* Returns a new state with the entries, versions and texts whose names begin with `prefix`, without
+ * the prefix: with "model." the part that tn_module_state_into added under this prefix. The tensors
+ * are the same. Fails with TN_ERR_KEY if there is none. [owned] */
+TN_API tn_state *tn_state_part(const tn_state *state, const char *prefix);
+
 TN_END_DECLS
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers and learning-rate schedulers. Plugins provide the update rules and the schedules.
+ * Optimizers, learning-rate schedulers and averaged models. Plugins provide the update rules and
+ * the schedules.
  * tenon-interface: tenon.train 0
  *
  * Tags in brackets: see base.h. */
@@ -8,6 +9,7 @@
 #define TENON_TRAIN_H
 
 #include <tenon/convert.h>
+#include <tenon/state.h>
 
 TN_BEGIN_DECLS
 
@@ -143,6 +145,156 @@ TN_API tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value 
 /* For a schedule, in its function `step`: takes step 0 of a scheduler inside another one again.
  * `flags` is TN_SCHEDULE_INITIAL or TN_SCHEDULE_JUMP. */
 TN_API tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags);
+/* Like tn_optimizer_step, with a function that computes the loss and its gradients: it removes the
+ * old gradients, calls the network, calls tn_backward and returns the loss, or NULL after recording
+ * a failure. It is called with recording on. Most optimizers call it once, before the step; some
+ * call it several times in one step. Returns the loss of the first call. [scoped] [null-through]
+ * [null-ok: user] */
+TN_API tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)(void *user),
+                                         void *user);
+
+/* ---- an optimizer as a whole ----------------------------------------------------------------- */
+
+/* Fills the existing gradients of all parameters with zeros, in the same memory and without
+ * recording. [null-through] */
+TN_API tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer);
+/* Writes the printed form, the same as in PyTorch: for each group its options in the order of their
+ * names. Writes at most `size` bytes including the final NUL; returns the length of the complete
+ * text, -1 on error. [null-ok: out] */
+TN_API int64_t tn_optimizer_repr(const tn_optimizer *optimizer, char *out, size_t size);
+
+/* Like tn_optimizer_parse and tn_optimizer_add_group, with names: names[i] is the name of
+ * parameters[i]. A group has names for all of its parameters or for none, and either all groups
+ * have names or none has; the groups after those of tn_optimizer_new, which takes the names from
+ * the module, may do as they like. NULL names: none. The names are part of the state, but are not
+ * used to load it. [owned] [array: parameters count] [null-ok: names] */
+TN_API tn_optimizer *tn_optimizer_parse_named(tn_tensor *const *parameters,
+                                              const char *const *names, int64_t count,
+                                              const char *text);
+/* [array: parameters count] [null-ok: names, options] */
+TN_API tn_status tn_optimizer_add_group_named(tn_optimizer *optimizer, tn_tensor *const *parameters,
+                                              const char *const *names, int64_t count,
+                                              const char *options);
+/* Returns the name of a parameter, such as "0.weight"; NULL, without an error, if it has none.
+ * [borrowed] */
+TN_API const char *tn_optimizer_parameter_name(const tn_optimizer *optimizer, int64_t index);
+
+/* Returns the state of an optimizer, under the names that PyTorch's state_dict gives in a file:
+ * "state.0.exp_avg" for each state tensor of parameter 0, "state.0.step" for the number of its
+ * steps, "param_groups.0.lr" for each option of group 0, and "param_groups.0.params" and
+ * "param_groups.0.param_names" for the indices and names of its parameters. The tensors share
+ * storage with those of the optimizer. [owned] [null-through] */
+TN_API tn_state *tn_optimizer_save_state(tn_optimizer *optimizer);
+/* Like tn_optimizer_save_state, but adds the entries to an existing state. `prefix` is inserted
+ * before every name as it is: "optimizer." or "". If the function fails, entries that it has
+ * already added stay. [null-through] */
+TN_API tn_status tn_optimizer_save_state_into(tn_optimizer *optimizer, tn_state *state,
+                                              const char *prefix);
+/* Loads such a state, or one that PyTorch saved. Groups and parameters are matched by their order;
+ * the numbers of groups and of parameters in each group must be equal. The options of the state
+ * replace those of the optimizer. The state tensors are copied, on the device of the parameter;
+ * floating ones get the dtype of a floating parameter. If the function fails, the optimizer is
+ * unchanged. Load the state after schedulers were created, because a new scheduler sets the
+ * learning rates. To load a part of a larger state: tn_state_part. [null-through] */
+TN_API tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state);
+
+/* ---- hooks of optimizers --------------------------------------------------------------------- */
+
+/* Runs before or after a step, before a state is saved or after one was loaded. */
+typedef tn_status (*tn_optimizer_hook)(void *user, tn_optimizer *optimizer);
+/* Runs after an optimizer has added its entries to a state, under names that begin with `prefix`,
+ * or before it loads them; `prefix` is then "". May change the state. Before loading, `state` is a
+ * copy for the hooks, whose tensors are those of the original. */
+typedef tn_status (*tn_optimizer_state_hook)(void *user, tn_optimizer *optimizer, tn_state *state,
+                                             const char *prefix);
+
+/* Registers a hook of one optimizer and returns its handle for tn_hook_remove; tn_global_hook_step
+ * and tn_global_hook_step_pre register one for all optimizers. Before a step the hooks of all
+ * optimizers run first, after a step they run last. Hooks of one kind run in the order of their
+ * registration; `flags` is 0 or TN_HOOK_PREPEND. If a hook returns a status other than TN_OK, the
+ * call fails: after a hook before a step the step is not taken, after other hooks what the call did
+ * stays done. `release` (may be NULL) frees `user` when the hook is removed or its optimizer is
+ * freed. Returns 0 and records a failure if the hook cannot be registered.
+ * [null-ok: user, release] */
+TN_API tn_hook_handle tn_optimizer_hook_step_pre(tn_optimizer *optimizer, tn_optimizer_hook hook,
+                                                 uint32_t flags, void *user,
+                                                 void (*release)(void *user));
+TN_API tn_hook_handle tn_optimizer_hook_step(tn_optimizer *optimizer, tn_optimizer_hook hook,
+                                             uint32_t flags, void *user,
+                                             void (*release)(void *user));
+TN_API tn_hook_handle tn_global_hook_step_pre(tn_optimizer_hook hook, uint32_t flags, void *user,
+                                              void (*release)(void *user));
+TN_API tn_hook_handle tn_global_hook_step(tn_optimizer_hook hook, uint32_t flags, void *user,
+                                          void (*release)(void *user));
+TN_API tn_hook_handle tn_optimizer_hook_state_pre(tn_optimizer *optimizer, tn_optimizer_hook hook,
+                                                  uint32_t flags, void *user,
+                                                  void (*release)(void *user));
+TN_API tn_hook_handle tn_optimizer_hook_state(tn_optimizer *optimizer, tn_optimizer_state_hook hook,
+                                              uint32_t flags, void *user,
+                                              void (*release)(void *user));
+TN_API tn_hook_handle tn_optimizer_hook_load_pre(tn_optimizer *optimizer,
+                                                 tn_optimizer_state_hook hook, uint32_t flags,
+                                                 void *user, void (*release)(void *user));
+TN_API tn_hook_handle tn_optimizer_hook_load(tn_optimizer *optimizer, tn_optimizer_hook hook,
+                                             uint32_t flags, void *user,
+                                             void (*release)(void *user));
+
+/* ---- averaged models ------------------------------------------------------------------------- */
+
+typedef uint32_t tn_average_kind;
+enum {
+    TN_AVERAGE_EQUAL = 0,      /* all updates count alike: average += (value - average) / (n + 1) */
+    TN_AVERAGE_EXPONENTIAL = 1 /* average = decay * average + (1 - decay) * value */
+};
+
+/* How an averaged model computes its averages. Begin with TN_AVERAGE_OPTIONS. `count` in the two
+ * functions is the number of updates before this one, at least 1: the first update copies. */
+typedef struct tn_average_options {
+    uint32_t size; /* sizeof(tn_average_options) */
+    tn_average_kind kind;
+    double decay;            /* of TN_AVERAGE_EXPONENTIAL, from 0 to 1 */
+    const tn_device *device; /* of the averaged model; NULL: where the module is */
+    bool use_buffers;        /* averages buffers like parameters; false: copies them */
+    uint8_t reserved[7];
+    /* A rule of the program, in place of `kind`; at most one of the two. `one` returns the new
+     * average of one tensor, which is then copied to `average`; NULL after recording a failure.
+     * `many` changes the averages in place; it gets all tensors of one device and dtype. Both run
+     * without recording, in a scope of their own. */
+    tn_tensor *(*one)(void *user, tn_tensor *average, tn_tensor *value, int64_t count);
+    tn_status (*many)(void *user, tn_tensor *const *averages, tn_tensor *const *values, int64_t n,
+                      int64_t count);
+    void *user;
+    void (*release)(void *user); /* frees `user` after the model and its copies; may be NULL */
+} tn_average_options;
+#define TN_AVERAGE_OPTIONS                                                                         \
+    {                                                                                              \
+        (uint32_t)sizeof(tn_average_options), TN_AVERAGE_EQUAL, 0.999, NULL, false, { 0 }, NULL,   \
+            NULL, NULL, NULL                                                                       \
+    }
+
+/* Returns a model with averages of the parameters of `module` (stochastic weight averaging,
+ * exponential moving average). It is a module: its buffer "n_averaged", an int64, counts the
+ * updates, its child "module" is a deep copy of `module`, and a call of it calls the child. NULL
+ * options: an equal average of the parameters. If the function fails, `user` of the options still
+ * belongs to the caller. [owned] [null-ok: options] [null-through] */
+TN_API tn_module *tn_average_new(tn_module *module, const tn_average_options *options);
+/* Updates the averages with the parameters of `module`, which has as many as the averaged module,
+ * with the same shapes; dtypes and devices may differ. The first update copies. Without
+ * use_buffers, the buffers are copied in every update. If the function fails, some averages may
+ * have changed; the update does not count. [null-through] */
+TN_API tn_status tn_average_update(tn_module *average, tn_module *module);
+/* Returns the number of updates; -1 on error. */
+TN_API int64_t tn_average_count(tn_module *average);
+
+/* Computes the running statistics of all layers of a module anew, as those of the batches that
+ * `next` returns: each batch counts alike. The layers are those with `collect`
+ * (<tenon/contrib.h>), such as BatchNorm2d. `next` returns a batch, TN_NONE after the last one, or
+ * NULL after recording a failure; it is called in a scope of its own. The module is called with
+ * each batch, in training mode and without recording; a batch is moved to `device` first, unless
+ * that is NULL. Afterwards every module is in its former mode. Without such a layer, `next` is not
+ * called. [null-ok: device, user] [null-through] */
+TN_API tn_status tn_module_update_statistics(tn_module *module, tn_tensor *(*next)(void *user),
+                                             void *user, const tn_device *device);
 
 TN_END_DECLS
 #endif
