@@ -17,6 +17,8 @@ const kind_name kind_names[] = {
     { TN_KIND_tn_pass_def, "pass", "passes" },
     { TN_KIND_tn_compiler_def, "compiler", "compilers" },
     { TN_KIND_tn_comm_def, "communicator", "communicators" },
+    { TN_KIND_tn_dataset_def, "dataset", "datasets" },
+    { TN_KIND_tn_transform_def, "transform", "transforms" },
     { 0, NULL, NULL },
 };
 
@@ -36,6 +38,8 @@ const tn_option *options_of(const tn_head *head)
     case TN_KIND_tn_init_def: return ((const tn_init_def *)head)->options;
     case TN_KIND_tn_pass_def: return ((const tn_pass_def *)head)->options;
     case TN_KIND_tn_comm_def: return ((const tn_comm_def *)head)->options;
+    case TN_KIND_tn_dataset_def: return ((const tn_dataset_def *)head)->options;
+    case TN_KIND_tn_transform_def: return ((const tn_transform_def *)head)->options;
     default: return NULL;
     }
 }
@@ -54,6 +58,8 @@ const char *help_of(const tn_head *head)
     case TN_KIND_tn_pass_def: help = ((const tn_pass_def *)head)->help; break;
     case TN_KIND_tn_compiler_def: help = ((const tn_compiler_def *)head)->help; break;
     case TN_KIND_tn_comm_def: help = ((const tn_comm_def *)head)->help; break;
+    case TN_KIND_tn_dataset_def: help = ((const tn_dataset_def *)head)->help; break;
+    case TN_KIND_tn_transform_def: help = ((const tn_transform_def *)head)->help; break;
     default: break;
     }
     return help ? help : "";

@@ -20,8 +20,10 @@ EXTRA_DIST += \
 	%D%/tenon/_tensor.py \
 	%D%/tenon/_train.py \
 	%D%/tenon/_values.py \
+	%D%/tenon/data.py \
 	%D%/tenon/nn.py \
 	%D%/tenon/optim.py \
+	%D%/tests/test_data.py \
 	%D%/tests/test_define.py \
 	%D%/tests/test_exchange.py \
 	%D%/tests/test_guide.py \

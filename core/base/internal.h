@@ -136,6 +136,8 @@ char *tn__text_from_format(const char *format, va_list args);
  * holds references to its tensors and modules. */
 tn_status tn__value_copy(const tn_value *from, tn_value *to, void **block);
 void tn__value_free(const tn_value *value, void *block);
+/* Removes the values of a pack from the index `count` on. */
+void tn__pack_shorten(tn_pack *pack, int64_t count);
 /* Returns the name of a kind of values for messages: "int", "list" ... */
 const char *tn__value_kind_name(uint32_t kind);
 /* Fails if a value of kind TN_VALUE_DICT has a key without a value, or a wrong kind of key. */

@@ -43,6 +43,17 @@ void tn_pack_drop(tn_pack *pack)
     tn_free(pack);
 }
 
+void tn__pack_shorten(tn_pack *pack, int64_t count)
+{
+    while (pack->count > count) {
+        struct entry *entry = &pack->at[--pack->count];
+
+        pack->positional -= entry->name == NULL;
+        tn__value_free(&entry->value, entry->block);
+        tn_free(entry->name);
+    }
+}
+
 tn_status tn_pack_add(tn_pack *pack, const char *name, tn_value value)
 {
     struct entry entry = { .name = NULL };

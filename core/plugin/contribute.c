@@ -81,6 +81,8 @@ static const struct kind kinds[] = {
     ROW(tn_pass_def, name, run, TN__PASS_NAMED, OPTIONS(tn_pass_def), tn__registry_add),
     ROW(tn_compiler_def, name, run, TN__PASS_NAMED, 0, tn__registry_add),
     ROW(tn_comm_def, name, close, TN__PASS_NAMED, OPTIONS(tn_comm_def), tn__registry_add),
+    ROW(tn_dataset_def, name, get, TN__PASS_NAMED, OPTIONS(tn_dataset_def), tn__registry_add),
+    ROW(tn_transform_def, name, apply, TN__PASS_NAMED, OPTIONS(tn_transform_def), tn__registry_add),
 };
 
 static const struct kind *kind_of(const tn_head *head)
@@ -140,6 +142,14 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
         what = !c->open ? "open" : !c->close ? "close" : NULL;
         break;
     }
+    case TN_KIND_tn_dataset_def: {
+        const tn_dataset_def *d = (const tn_dataset_def *)copy;
+        what = !d->open ? "open" : !d->get ? "get" : NULL;
+        break;
+    }
+    case TN_KIND_tn_transform_def:
+        what = ((const tn_transform_def *)copy)->apply ? NULL : "apply";
+        break;
     default: break;
     }
     if (!what)
@@ -250,6 +260,8 @@ static size_t options_size(const tn_head *copy)
     case TN_KIND_tn_scheduler_def: return ((const tn_scheduler_def *)copy)->data_size;
     case TN_KIND_tn_pass_def: return ((const tn_pass_def *)copy)->data_size;
     case TN_KIND_tn_comm_def: return ((const tn_comm_def *)copy)->data_size;
+    case TN_KIND_tn_dataset_def: return ((const tn_dataset_def *)copy)->data_size;
+    case TN_KIND_tn_transform_def: return ((const tn_transform_def *)copy)->data_size;
     default: return ((const tn_init_def *)copy)->data_size;
     }
 }

@@ -25,6 +25,7 @@ static const struct {
     { TN_KIND_tn_init_def, "init" },           { TN_KIND_tn_format_def, "file format" },
     { TN_KIND_tn_observer_def, "observer" },   { TN_KIND_tn_pass_def, "pass" },
     { TN_KIND_tn_compiler_def, "compiler" },   { TN_KIND_tn_comm_def, "communicator" },
+    { TN_KIND_tn_dataset_def, "dataset" },     { TN_KIND_tn_transform_def, "transform" },
 };
 
 static const char *what_is(uint32_t kind)

@@ -57,6 +57,8 @@ static const struct member members[] = {
     MEMBER(tn_pass_def, flags, PASS_FLAGS),
     MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),
     MEMBER(tn_comm_def, flags, 0),
+    MEMBER(tn_dataset_def, flags, 0),
+    MEMBER(tn_transform_def, flags, 0),
     MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),
     MEMBER(tn_layer_def, reserved32, 0),

@@ -192,7 +192,9 @@ static const struct named_kind {
               { TN_KIND_tn_format_def, CONFORM_ALL, "formats/", conform_format },
               { TN_KIND_tn_pass_def, CONFORM_ALL, "passes/", conform_pass },
               { TN_KIND_tn_compiler_def, CONFORM_ALL, "compilers/", conform_compiler },
-              { TN_KIND_tn_comm_def, CONFORM_ALL, "comms/", conform_comm } };
+              { TN_KIND_tn_comm_def, CONFORM_ALL, "comms/", conform_comm },
+              { TN_KIND_tn_dataset_def, CONFORM_ALL, "datasets/", conform_dataset },
+              { TN_KIND_tn_transform_def, CONFORM_ALL, "transforms/", conform_transform } };
 
 static void plan_kind(conform *c, const conform_plugin *plugin, const struct named_kind *kind)
 {

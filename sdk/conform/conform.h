@@ -72,7 +72,8 @@ FILE *conform_open(const char *path, const char **why);
 #define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
 #define CONFORM_OPTIMIZER_LINES "parameter gradient after"
 #define CONFORM_LINES                                                                              \
-    "case op layer optimizer " CONFORM_OP_LINES " " CONFORM_LAYER_LINES " " CONFORM_OPTIMIZER_LINES
+    "case op layer optimizer dataset transform " CONFORM_OP_LINES " " CONFORM_LAYER_LINES          \
+    " " CONFORM_OPTIMIZER_LINES
 /* Returns true if a line begins with one of `words` (separated by spaces) or is blank, a comment or
  * `end`. Otherwise returns false and writes to `why` what is wrong. */
 bool conform_line_begins(const char *line, const char *words, char *why, size_t size);
@@ -94,13 +95,16 @@ void conform_remember_process(void);
 /* Test the operator named c->subject: its results, and its gradients. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
-/* Test the layer type, optimizer, format, pass, compiler or communicator named c->subject. */
+/* Test the layer type, optimizer, format, pass, compiler, communicator, dataset or transform named
+ * c->subject. */
 void conform_layer(conform *c);
 void conform_optimizer(conform *c);
 void conform_format(conform *c);
 void conform_pass(conform *c);
 void conform_compiler(conform *c);
 void conform_comm(conform *c);
+void conform_dataset(conform *c);
+void conform_transform(conform *c);
 /* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines
  * the operator, or has a kernel for it (conform_runs()). */
 bool conform_concerns(const conform_plugin *plugin, const char *op);

@@ -13,6 +13,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/cases.c \
 	sdk/conform/child.c \
 	sdk/conform/contract.c \
+	sdk/conform/datasets.c \
 	sdk/conform/device.c \
 	sdk/conform/device_capture.c \
 	sdk/conform/device.h \
@@ -55,6 +56,7 @@ conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \
 	tests/conform/optimizers.txt \
+	tests/conform/transforms.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/reduction_order.txt \
 	tests/oracle/reduction_shape_index.txt \

@@ -110,6 +110,19 @@ finds wrong_graph lazy LAZY comms/one \
     "all_gather of float32 in a group of one process: values differ"
 finds wrong_graph silent SILENT comms/one "all_reduce in a group of one process: fails: "
 
+# datasets and transforms
+passes wrong_data right RIGHT datasets/Counts
+grep -q "^ok *transforms/Dims " "$place/out" || { fail "right: no ok for Dims"; cat "$place/out"; }
+finds wrong_data counts COUNTS datasets/Counts "Counts: sample 99: other values when it is read"
+finds wrong_data shares SHARES datasets/Counts \
+    "Counts: sample 0: other values after the first of two datasets was closed"
+finds wrong_data fails FAILS datasets/Counts \
+    "Counts: sample 99: fails: dataset Counts: sample 99: it ends in the middle"
+finds wrong_data opens OPENS datasets/Counts "Counts left a scope open"
+finds wrong_data draws DRAWS transforms/Dims "Dims: sample 3: other values when it is read again"
+finds wrong_data writes WRITES transforms/Dims "the transform changes the sample that it got"
+finds wrong_data picky PICKY transforms/Dims "Dims: refuses every sample: dataset"
+
 # an operator with options of every kind
 cases=$top/tests/conform/lists.txt
 passes lists weigh 0 ops/weigh

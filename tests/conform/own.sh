@@ -50,6 +50,7 @@ contract="--level contract --only contract/*"
 test "${TN_SANITIZERS-no}" = no || contract='--level contract --only contract/[a-su-z]*'
 layers="--cases $top/tests/conform/layers.txt" # the last --cases counts
 optimizers="--cases $top/tests/conform/optimizers.txt"
+transforms="--cases $top/tests/conform/transforms.txt"
 
 # A check without --only and --level has the contract in it.
 plan_all() { # FILE
@@ -61,6 +62,7 @@ plan_all() { # FILE
         echo "$1 --only layers/* --device strict $layers"
         echo "$1 $contract" ;;
     */optim.so) echo "$1 $optimizers" ;;
+    */data.so) echo "$1 $transforms" ;;
     *) echo "$1" ;;
     esac
 }
@@ -68,6 +70,7 @@ plan_few() { # FILE
     case $1 in
     */ops.so) echo "$1 --only grad/[ab]*" ;;
     */layers.so) echo "$1 --only layers/[LR]* $layers" ;;
+    */data.so) echo "$1 --only datasets/*,transforms/* $transforms" ;;
     */backend-cpu.so | */backend-opencl.so | */backend-cuda.so | "$strict") echo "$1 $few" ;;
     esac
     echo "$1 $contract"

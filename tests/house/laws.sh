@@ -75,7 +75,9 @@ test -z "$found" || complain "law 2: a part looks into the core:" "$found"
 # ---- law 4 ----
 calls='abort|exit|_exit|_Exit|quick_exit|printf|vprintf|puts|putchar|perror'
 calls="$calls|signal|sigaction|longjmp|setlocale|system"
-found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" | grep -vE '\.(cl|cu):')
+# libjpeg reports errors to a function that must not return.
+found=$(code core plugins | grep -E "(^|[^a-zA-Z0-9_>.\"])($calls) *\\(" |
+    grep -vE '\.(cl|cu):|^plugins/data/image_jpeg\.c:[0-9]+: *longjmp\(')
 test -z "$found" || complain \
     "law 4: the core or a plugin ends the process, prints or changes its settings:" "$found"
 found=$(code core plugins | grep -wE 'stdout|stderr|RTLD_GLOBAL' | grep -vE '^core/base/log\.c:')

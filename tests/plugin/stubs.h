@@ -76,4 +76,20 @@ static TN_ATTR(unused) void close_group(void *comm)
     (void)comm;
 }
 
+static TN_ATTR(unused) tn_status open_data(tn_dataset_open *args)
+{
+    (void)args;
+    return TN_OK;
+}
+
+static TN_ATTR(unused) tn_status get_sample(const tn_sample_args *args)
+{
+    return tn_pack_add(args->out, NULL, tn_value_int(args->index));
+}
+
+static TN_ATTR(unused) tn_status apply(tn_transform_args *args)
+{
+    return tn_pack_add(args->out, NULL, tn_pack_at(args->in, 0));
+}
+
 #endif

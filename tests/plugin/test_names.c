@@ -37,7 +37,12 @@ static tn_status with_name(uint32_t kind, const char *name)
                                  .claim = claim,           .compile = compile, .run = run_region };
     tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = name, .open = open_group,
                          .close = close_group };
+    tn_dataset_def dataset = { TN_HEAD(tn_dataset_def), .name = name, .open = open_data,
+                               .get = get_sample };
+    tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = name, .apply = apply };
     switch (kind) {
+    case TN_KIND_tn_dataset_def: return tn_register(&dataset);
+    case TN_KIND_tn_transform_def: return tn_register(&transform);
     case TN_KIND_tn_pass_def: return tn_register(&a_pass);
     case TN_KIND_tn_compiler_def: return tn_register(&compiler);
     case TN_KIND_tn_comm_def: return tn_register(&comm);
@@ -57,7 +62,8 @@ static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_kernel_de
                                   TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
                                   TN_KIND_tn_format_def,    TN_KIND_tn_observer_def,
                                   TN_KIND_tn_pass_def,      TN_KIND_tn_compiler_def,
-                                  TN_KIND_tn_comm_def };
+                                  TN_KIND_tn_comm_def,      TN_KIND_tn_dataset_def,
+                                  TN_KIND_tn_transform_def };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static char megabyte[1 << 20];
@@ -93,8 +99,9 @@ START_TEST(a_name_that_is_a_value_in_specs_is_refused)
     static const char *const values[] = { "None", "True", "False", "inf", "nan" };
     static const uint32_t types[] = { TN_KIND_tn_layer_def,     TN_KIND_tn_optimizer_def,
                                       TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
-                                      TN_KIND_tn_pass_def,      TN_KIND_tn_comm_def };
-    for (int k = 0; k < 6; k++)
+                                      TN_KIND_tn_pass_def,      TN_KIND_tn_comm_def,
+                                      TN_KIND_tn_dataset_def,   TN_KIND_tn_transform_def };
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         for (int i = 0; i < 5; i++)
             expect_failure(with_name(types[k], values[i]), TN_ERR_VALUE, "this word is a value");
 }

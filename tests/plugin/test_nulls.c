@@ -38,6 +38,7 @@ static const tn_value given_values[2] = { { .kind = TN_VALUE_INT }, { .kind = TN
 static tn_op_ref given_ref = { "relu", 0, NULL };
 static const tn_backward_options given_backward = { .size = sizeof given_backward };
 static const tn_walk_options given_walk = { .size = sizeof given_walk };
+static const tn_average_options given_average = TN_AVERAGE_OPTIONS;
 
 static int64_t given_function(void)
 {
@@ -186,6 +187,11 @@ static tn_comm *given_comm(void)
     return tn_comm_new("given", &given_group);
 }
 
+static tn_dataset *given_dataset(void)
+{
+    return tn_dataset_of_tensors(given_tensors(), 1);
+}
+
 #include "tests/plugin/nulls.h"
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -273,7 +279,7 @@ END_TEST
 START_TEST(the_samples_are_there)
 {
     static const void
-        *volatile samples[10]; /* kept to the end of the process, where LeakSanitizer looks */
+        *volatile samples[11]; /* kept to the end of the process, where LeakSanitizer looks */
     setenv("TENON_NUM_THREADS", "1", 1);
     samples[0] = given_tensor();
     samples[1] = given_tensors()[7];
@@ -286,7 +292,8 @@ START_TEST(the_samples_are_there)
     ck_assert_int_eq(tn_register(&given_transport), TN_OK);
     samples[8] = given_comm();
     samples[9] = given_nodes()[0];
-    for (int i = 0; i < 10; i++)
+    samples[10] = given_dataset();
+    for (int i = 0; i < 11; i++)
         ck_assert_msg(samples[i] != NULL, "sample %d: %s", i, tn_error_text());
     ck_assert_msg(!tn_failed(), "%s", tn_error_text());
 }

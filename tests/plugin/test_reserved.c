@@ -35,6 +35,10 @@ static const tn_compiler_def compiler = { TN_HEAD(tn_compiler_def), .name = "res
                                           .compile = compile,       .run = run_region };
 static const tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = "reserved", .open = open_group,
                                   .close = close_group };
+static const tn_dataset_def dataset = { TN_HEAD(tn_dataset_def), .name = "reserved",
+                                        .open = open_data, .get = get_sample };
+static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "reserved",
+                                            .apply = apply };
 static const tn_backend_def backend = { TN_HEAD(tn_backend_def), .type = "reserved" };
 
 typedef union any {
@@ -50,6 +54,8 @@ typedef union any {
     tn_pass_def pass;
     tn_compiler_def compiler;
     tn_comm_def comm;
+    tn_dataset_def dataset;
+    tn_transform_def transform;
     tn_backend_def backend;
 } any;
 
@@ -68,6 +74,8 @@ static const struct {
     { &a_pass, sizeof a_pass },
     { &compiler, sizeof compiler },
     { &comm, sizeof comm },
+    { &dataset, sizeof dataset },
+    { &transform, sizeof transform },
     { &backend, sizeof backend },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -153,7 +161,7 @@ END_TEST
         expect_failure(tn_register(&spoiled), TN_ERR_VALUE, words);                                \
     } while (0)
 
-START_TEST(passes_compilers_and_communicators_have_their_functions)
+START_TEST(the_functions_that_a_kind_needs_are_there)
 {
     WITHOUT(pass, a_pass, run, "tn_pass_def \"reserved\": run: it is missing");
     WITHOUT(compiler, compiler, claim, "tn_compiler_def \"reserved\": claim: it is missing");
@@ -162,6 +170,9 @@ START_TEST(passes_compilers_and_communicators_have_their_functions)
     WITHOUT(compiler, compiler, device, "tn_compiler_def \"reserved\": device: it is missing");
     WITHOUT(comm, comm, open, "tn_comm_def \"reserved\": open: it is missing");
     WITHOUT(comm, comm, close, "tn_comm_def \"reserved\": close: it is missing");
+    WITHOUT(dataset, dataset, open, "tn_dataset_def \"reserved\": open: it is missing");
+    WITHOUT(dataset, dataset, get, "tn_dataset_def \"reserved\": get: it is missing");
+    WITHOUT(transform, transform, apply, "tn_transform_def \"reserved\": apply: it is missing");
     any twice = { .pass = a_pass };
     twice.pass.after = "first a/b";
     expect_failure(tn_register(&twice), TN_ERR_VALUE,
@@ -266,7 +277,7 @@ static Suite *reserved(void)
     tcase_add_test(all, every_kind_refuses_words_of_its_head);
     tcase_add_test(all, every_unknown_bit_of_flags_and_dtypes_is_refused);
     tcase_add_test(all, operands_of_operators_are_looked_at);
-    tcase_add_test(all, passes_compilers_and_communicators_have_their_functions);
+    tcase_add_test(all, the_functions_that_a_kind_needs_are_there);
     tcase_add_test(all, a_newer_abi_may_name_dtypes_that_this_one_lacks);
     tcase_add_test(all, words_of_the_plugin_itself_are_refused);
     TCase *calls = tcase_create("calls"); /* with the plugins of the build */

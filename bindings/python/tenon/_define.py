@@ -33,9 +33,9 @@ class option:
 
     def written(self):
         """Returns the default in the syntax of specs."""
-        from ._train import _written
+        from ._train import written
 
-        return None if self.required else _written(self.default).encode()
+        return None if self.required else written(self.default).encode()
 
 
 class Options:

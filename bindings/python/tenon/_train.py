@@ -10,17 +10,17 @@ from ._module import Module, State
 from ._tensor import addresses, borrow, to_scope
 
 
-def _written(value):
+def written(value):
     """Returns a value in the syntax of specs."""
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_written(v) for v in value) + "]"
+        return "[" + ", ".join(written(v) for v in value) + "]"
     return repr(value)
 
 
 def spec_of(type_, args, kwargs):
-    words = [_written(v) for v in args] + [f"{n}={_written(v)}" for n, v in kwargs.items()]
+    words = [written(v) for v in args] + [f"{n}={written(v)}" for n, v in kwargs.items()]
     return f"{type_}({', '.join(words)})"
 
 
@@ -137,7 +137,7 @@ class Optimizer:
 
     def add_group(self, parameters, **options):
         """Adds a group of parameters. Options that are not given have the optimizer's defaults."""
-        words = ", ".join(f"{n}={_written(v)}" for n, v in options.items())
+        words = ", ".join(f"{n}={written(v)}" for n, v in options.items())
         check(lib.tn_optimizer_add_group_named(self._ptr, *_given(parameters), encode(words)))
 
     @property

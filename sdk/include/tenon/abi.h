@@ -77,6 +77,8 @@ enum {
     TN_KIND_tn_schedule_args = 19,
     TN_KIND_tn_prepared_data = 20,
     TN_KIND_tn_capture_args = 21,
+    TN_KIND_tn_dataset_open = 22,
+    TN_KIND_tn_sample_args = 23,
     TN_KIND_tn_pass_args = 24,
     TN_KIND_tn_region = 25,
     TN_KIND_tn_claims = 26,
@@ -84,6 +86,7 @@ enum {
     TN_KIND_tn_region_call = 28,
     TN_KIND_tn_comm_args = 29,
     TN_KIND_tn_comm_call = 30,
+    TN_KIND_tn_transform_args = 31,
     /* contributions of plugins */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
@@ -99,6 +102,8 @@ enum {
     TN_KIND_tn_compiler_def = 43,
     TN_KIND_tn_comm_def = 44,
     /* 45 and 46 are reserved: quantizer, quantized mapping */
+    TN_KIND_tn_dataset_def = 47,
+    TN_KIND_tn_transform_def = 48,
     TN_KIND_END = 64
 };
 

@@ -25,6 +25,7 @@
 #include <tenon/state.h>
 #include <tenon/convert.h>
 #include <tenon/train.h>
+#include <tenon/data.h>
 #include <tenon/graph.h>
 #include <tenon/comm.h>
 #include <tenon/contrib.h>

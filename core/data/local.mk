@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+
+libcore_la_SOURCES += \
+	%D%/private.h \
+	%D%/batch.c \
+	%D%/batch.h \
+	%D%/dataset.c \
+	%D%/dataset_made.c \
+	%D%/internal.h \
+	%D%/loader.c \
+	%D%/loader.h \
+	%D%/loader_order.c \
+	%D%/loader_state.c \
+	%D%/loader_worker.c \
+	%D%/transform.c

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Transforms of values: ToFloat, Normalize. */
+#include "data.h"
+
+#include <string.h>
+
+/* ---- ToFloat --------------------------------------------------------------------------------- */
+
+static tn_status to_float_apply(tn_transform_args *args)
+{
+    struct data_image x;
+    unsigned char *memory;
+    tn_tensor *y;
+    tn_status status = data_image_get(args, &x);
+
+    if (status != TN_OK)
+        return status;
+    if (x.dtype == TN_F32)
+        return data_same(args);
+    y = data_image_new(x.channels, x.height, x.width, TN_F32, &memory);
+    if (y != NULL) {
+        float *to = (float *)(void *)memory;
+        int64_t count = x.channels * x.height * x.width;
+
+        for (int64_t i = 0; i < count; i++)
+            to[i] = (float)x.values[i] / 255.0f;
+    }
+    return data_image_put(args, y);
+}
+
+/* ---- Normalize ------------------------------------------------------------------------------- */
+
+struct normalize {
+    tn_floats mean, std;
+};
+static const tn_option normalize_options[] = {
+    TN_OPTION_ROW(struct normalize, mean, NULL, "one number for each channel, or one for all",
+                  TN_OPTION_KIND_FLOATS, TN_OPTION_REQUIRED),
+    TN_OPTION_ROW(struct normalize, std, NULL, "one number for each channel, or one for all",
+                  TN_OPTION_KIND_FLOATS, TN_OPTION_REQUIRED),
+    TN_OPTION_END
+};
+
+static tn_status normalize_check(const tn_transform_def *self, const void *options)
+{
+    const struct normalize *o = options;
+
+    (void)self;
+    if (o->mean.count < 1 || o->std.count < 1)
+        return tn_fail(TN_ERR_VALUE, "Normalize: mean or std: empty; expected numbers");
+    for (int64_t i = 0; i < o->std.count; i++)
+        if (o->std.at[i] == 0)
+            return tn_fail(TN_ERR_VALUE,
+                           "Normalize: std: number %lld is 0, which would divide by zero",
+                           (long long)i);
+    return TN_OK;
+}
+
+static tn_status check_channels(const char *what, int64_t count, int64_t channels)
+{
+    if (count == 1 || count == channels)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "Normalize: %s: wrong count, got %lld for an image with %lld channels", what,
+                   (long long)count, (long long)channels);
+}
+
+static tn_status normalize_apply(tn_transform_args *args)
+{
+    const struct normalize *o = args->options;
+    struct data_image x;
+    unsigned char *memory;
+    tn_tensor *y;
+    tn_status status = data_image_get(args, &x);
+
+    if (status == TN_OK && x.dtype != TN_F32)
+        status = tn_fail(TN_ERR_TYPE,
+                         "Normalize: the image is uint8; expected float32, use ToFloat "
+                         "before");
+    if (status == TN_OK)
+        status = check_channels("mean", o->mean.count, x.channels);
+    if (status == TN_OK)
+        status = check_channels("std", o->std.count, x.channels);
+    if (status != TN_OK)
+        return status;
+    y = data_image_new(x.channels, x.height, x.width, TN_F32, &memory);
+    for (int64_t c = 0; c < x.channels && y != NULL; c++) {
+        int64_t plane = x.height * x.width;
+        const float *from = (const float *)(const void *)x.values + c * plane;
+        float *to = (float *)(void *)memory + c * plane;
+        float mean = (float)o->mean.at[o->mean.count == 1 ? 0 : c];
+        float std = (float)o->std.at[o->std.count == 1 ? 0 : c];
+
+        for (int64_t i = 0; i < plane; i++)
+            to[i] = (from[i] - mean) / std;
+    }
+    return data_image_put(args, y);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+const tn_transform_def data_to_float = {
+    TN_HEAD(tn_transform_def),
+    .name = "ToFloat",
+    .help = "an image of uint8 as float32, divided by 255; float32 stays as it is",
+    .apply = to_float_apply,
+};
+const tn_transform_def data_normalize = {
+    TN_HEAD(tn_transform_def),
+    .name = "Normalize",
+    .help = "(x - mean) / std for each channel",
+    .options = normalize_options,
+    .data_size = sizeof(struct normalize),
+    .check = normalize_check,
+    .apply = normalize_apply,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of this plugin share: files of bytes, samples in memory, tensors of samples. */
+#ifndef TN_DATA_DATA_H
+#define TN_DATA_DATA_H
+
+#include <tenon/plugin.h>
+
+/* ---- files (file.c) -------------------------------------------------------------------------- */
+
+/* A file that is read from its start to its end. With zlib, files that are compressed by gzip are
+ * read as if they were not. */
+struct data_file;
+
+/* Opens a file. Returns NULL and records a failure if that is not possible. */
+struct data_file *data_file_open(const char *path);
+void data_file_close(struct data_file *file);
+/* Reads `size` bytes. Fails if the file ends before, or cannot be read. `what` names the bytes in
+ * the message. */
+tn_status data_file_read(struct data_file *file, void *out, uint64_t size, const char *what);
+/* Reads `size` bytes into new memory, which the caller frees with tn_free. The memory grows as the
+ * bytes arrive, so a wrong size in a short file does not allocate much. Returns NULL and records a
+ * failure if the file ends before. */
+void *data_file_take(struct data_file *file, uint64_t size, const char *what);
+/* Reads all bytes that are left into new memory with a NUL behind them. */
+char *data_file_rest(struct data_file *file, uint64_t *size);
+/* Fails if there are more bytes. */
+tn_status data_file_end(struct data_file *file);
+const char *data_file_path(const struct data_file *file);
+
+/* Returns root/name in new memory. If there is no such file, but one with ".gz" appended, returns
+ * the name of that file. */
+char *data_path(const char *root, const char *name);
+
+/* ---- samples in memory (memory.c) ------------------------------------------------------------ */
+
+/* Samples of one tensor and, if `labels` is set, a class. */
+struct data_memory {
+    int64_t count;
+    tn_dtype dtype;
+    int64_t shape[TN_MAX_DIMS]; /* of one sample */
+    int32_t ndim;
+    void *values;
+    int64_t *labels;
+    int64_t classes;
+    char **names; /* `classes` names; NULL: none */
+};
+
+/* Makes *args refer to the samples; the dataset then frees them in `close`. */
+void data_memory_give(struct data_memory *memory, tn_dataset_open *args);
+void data_memory_free(void *memory);
+tn_status data_memory_get(const tn_sample_args *args);
+/* Sets labels[i] to byte i; fails if a byte is not less than `classes`. */
+tn_status data_memory_labels(struct data_memory *memory, const uint8_t *bytes, int64_t classes,
+                             const char *path);
+/* Sets the names of the classes from fixed texts. */
+tn_status data_memory_names(struct data_memory *memory, const char *const *names, int64_t count);
+/* Appends a tensor of the host with these values, row-major, to a sample. */
+tn_status data_add_tensor(tn_pack *out, const void *values, tn_dtype dtype, tn_ints shape);
+/* The number of elements of a shape; -1 if it does not fit. */
+int64_t data_elements(const int64_t *shape, int32_t ndim);
+
+/* ---- samples in a transform (sample.c) ------------------------------------------------------- */
+
+/* An image of a sample: [C, H, W], contiguous, uint8 or float32, on the host. */
+struct data_image {
+    int64_t channels, height, width;
+    tn_dtype dtype;
+    size_t item; /* bytes of an element */
+    const unsigned char *values;
+};
+
+/* Gets entry 0 of the sample, which must be an image. `who` names the transform in messages. */
+tn_status data_image_get(const tn_transform_args *args, struct data_image *image);
+/* Creates an image; *values is its memory. Returns NULL on failure. */
+tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dtype dtype,
+                          unsigned char **values);
+/* Appends `image` to the new sample, and all further entries of the old one. [null-through] */
+tn_status data_image_put(tn_transform_args *args, tn_tensor *image);
+/* Appends all entries of the old sample unchanged. */
+tn_status data_same(tn_transform_args *args);
+
+/* ---- contributions --------------------------------------------------------------------------- */
+
+extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_digits, data_fashion_mnist,
+    data_idx, data_image_folder, data_mnist, data_tensors;
+extern const tn_transform_def data_center_crop, data_normalize, data_pad, data_random_crop,
+    data_random_erasing, data_random_horizontal_flip, data_random_resized_crop,
+    data_random_vertical_flip, data_resize, data_to_float;
+
+#endif

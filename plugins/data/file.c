@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files that are read from start to end, plain or compressed by gzip. */
+#include "data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#ifdef TN_WITH_ZLIB
+#include <zlib.h>
+#endif
+
+#define CHUNK ((uint64_t)1 << 20)
+
+struct data_file {
+    char *path;
+#ifdef TN_WITH_ZLIB
+    gzFile stream;
+#else
+    FILE *stream;
+#endif
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static tn_status check_regular(const char *path)
+{
+    struct stat found;
+
+    if (stat(path, &found) != 0)
+        return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!S_ISREG(found.st_mode))
+        return tn_fail(TN_ERR_IO, "%s: not a regular file", path);
+    return TN_OK;
+}
+
+#ifdef TN_WITH_ZLIB
+static tn_status open_stream(struct data_file *file)
+{
+    file->stream = gzopen(file->path, "rb");
+    if (file->stream == NULL)
+        return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", file->path,
+                       errno != 0 ? strerror(errno) : "out of memory");
+    (void)gzbuffer(file->stream, 1 << 17);
+    return TN_OK;
+}
+#else
+static tn_status open_stream(struct data_file *file)
+{
+    unsigned char magic[2] = { 0, 0 };
+    size_t got;
+
+    file->stream = fopen(file->path, "rb");
+    if (file->stream == NULL)
+        return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", file->path, strerror(errno));
+    got = fread(magic, 1, 2, file->stream);
+    rewind(file->stream);
+    if (got == 2 && magic[0] == 0x1f && magic[1] == 0x8b)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: compressed by gzip, but this plugin was built without zlib; unpack it "
+                       "with gunzip",
+                       file->path);
+    return TN_OK;
+}
+#endif
+
+struct data_file *data_file_open(const char *path)
+{
+    struct data_file *file;
+
+    if (check_regular(path) != TN_OK)
+        return NULL;
+    file = tn_calloc(1, sizeof *file);
+    if (file == NULL)
+        return NULL;
+    file->path = tn_strdup(path);
+    errno = 0;
+    if (file->path != NULL && open_stream(file) == TN_OK)
+        return file;
+    data_file_close(file);
+    return NULL;
+}
+
+void data_file_close(struct data_file *file)
+{
+    if (file == NULL)
+        return;
+#ifdef TN_WITH_ZLIB
+    if (file->stream != NULL)
+        (void)gzclose(file->stream);
+#else
+    if (file->stream != NULL)
+        (void)fclose(file->stream);
+#endif
+    tn_free(file->path);
+    tn_free(file);
+}
+
+const char *data_file_path(const struct data_file *file)
+{
+    return file->path;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Reads at most `size` bytes. Returns their number, less than `size` only at the end of the file;
+ * -1 and records a failure on error. */
+static int64_t read_some(struct data_file *file, void *out, uint64_t size)
+{
+    uint64_t done = 0;
+
+#ifdef TN_WITH_ZLIB
+    while (done < size) {
+        uint64_t rest = size - done;
+        int got = gzread(file->stream, (char *)out + done, (unsigned)(rest < CHUNK ? rest : CHUNK));
+        int code = Z_OK;
+
+        if (got < 0 || (got == 0 && (gzerror(file->stream, &code), code == Z_BUF_ERROR))) {
+            const char *text = gzerror(file->stream, &code);
+
+            tn_fail(TN_ERR_FORMAT, "%s: damaged: %s", file->path,
+                    code == Z_ERRNO       ? strerror(errno)
+                    : code == Z_BUF_ERROR ? "the compressed data end too early"
+                                          : text);
+            return -1;
+        }
+        if (got == 0)
+            break;
+        done += (uint64_t)got;
+    }
+#else
+    done = fread(out, 1, size, file->stream);
+    if (done < size && ferror(file->stream)) {
+        tn_fail(TN_ERR_IO, "%s: cannot be read: %s", file->path, strerror(errno));
+        return -1;
+    }
+#endif
+    return (int64_t)done;
+}
+
+static tn_status too_short(const struct data_file *file, const char *what, int64_t got,
+                           uint64_t expected)
+{
+    if (got < 0)
+        return tn_error_last_code();
+    return tn_fail(TN_ERR_FORMAT, "%s: %s: the file is too short, got %lld bytes; expected %llu",
+                   file->path, what, (long long)got, (unsigned long long)expected);
+}
+
+tn_status data_file_read(struct data_file *file, void *out, uint64_t size, const char *what)
+{
+    int64_t got = read_some(file, out, size);
+
+    return got == (int64_t)size ? TN_OK : too_short(file, what, got, size);
+}
+
+/* Appends up to `size` bytes to the memory at *bytes, which has `done` bytes and is replaced when
+ * it grows. Returns the number of bytes that were read, or -1. */
+static int64_t append(struct data_file *file, char **bytes, uint64_t done, uint64_t size)
+{
+    char *grown = tn_realloc(*bytes, done + size + 1);
+
+    if (grown == NULL)
+        return -1;
+    *bytes = grown;
+    return read_some(file, grown + done, size);
+}
+
+void *data_file_take(struct data_file *file, uint64_t size, const char *what)
+{
+    char *bytes = NULL;
+    uint64_t done = 0;
+
+    do {
+        uint64_t step = done < CHUNK ? CHUNK : done; /* doubles what is there */
+        int64_t got;
+
+        if (step > size - done)
+            step = size - done;
+        got = append(file, &bytes, done, step);
+        if (got != (int64_t)step) {
+            (void)too_short(file, what, got < 0 ? got : (int64_t)done + got, size);
+            tn_free(bytes);
+            return NULL;
+        }
+        done += step;
+    } while (done < size);
+    return bytes;
+}
+
+char *data_file_rest(struct data_file *file, uint64_t *size)
+{
+    char *bytes = NULL;
+    uint64_t done = 0, step;
+    int64_t got;
+
+    do {
+        step = done < CHUNK ? CHUNK : done;
+        got = append(file, &bytes, done, step);
+        if (got < 0) {
+            tn_free(bytes);
+            return NULL;
+        }
+        done += (uint64_t)got;
+    } while ((uint64_t)got == step);
+    bytes[done] = '\0';
+    *size = done;
+    return bytes;
+}
+
+tn_status data_file_end(struct data_file *file)
+{
+    char more;
+    int64_t got = read_some(file, &more, 1);
+
+    if (got == 0)
+        return TN_OK;
+    if (got < 0)
+        return tn_error_last_code();
+    return tn_fail(TN_ERR_FORMAT, "%s: the file has more data than its header says", file->path);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool is_there(const char *path)
+{
+    struct stat found;
+
+    return stat(path, &found) == 0;
+}
+
+char *data_path(const char *root, const char *name)
+{
+    size_t size = strlen(root) + strlen(name) + sizeof "/.gz";
+    char *path = tn_malloc(size);
+
+    if (path == NULL)
+        return NULL;
+    snprintf(path, size, "%s/%s", root, name);
+    if (is_there(path))
+        return path;
+    strcat(path, ".gz");
+    if (!is_there(path))
+        path[strlen(path) - 3] = '\0'; /* the message names the plain file */
+    return path;
+}

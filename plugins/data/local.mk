@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+
+TN_PLUGINS += plugins/data.la
+TN_PLUGIN_LIBS += $(LIBPNG_LIBS) $(LIBJPEG_LIBS)
+plugins_data_la_SOURCES = \
+	%D%/cifar.c \
+	%D%/convert.c \
+	%D%/crop.c \
+	%D%/csv.c \
+	%D%/data.h \
+	%D%/erase.c \
+	%D%/file.c \
+	%D%/flip.c \
+	%D%/idx.c \
+	%D%/image.h \
+	%D%/image_folder.c \
+	%D%/image_jpeg.c \
+	%D%/image_png.c \
+	%D%/memory.c \
+	%D%/plugin.c \
+	%D%/resize.c \
+	%D%/sample.c \
+	%D%/tensors.c
+nodist_plugins_data_la_SOURCES = %D%/digits_text.c
+plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_data_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
+plugins_data_la_LDFLAGS = $(TN_PLUGIN_LINK)
+plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBPNG_LIBS) $(LIBJPEG_LIBS) $(LIBM)
+
+# The digits of examples/data, as text inside the plugin: they need no path after the installation.
+CLEANFILES += %D%/digits_text.c
+%D%/digits_text.c: examples/data/digits.csv.gz build-aux/embed
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && gzip -dc $(srcdir)/examples/data/digits.csv.gz >$@.csv && \
+	    $(PERL) $(srcdir)/build-aux/embed $@.csv digits.csv >$@.tmp && rm -f $@.csv && mv -f $@.tmp $@

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A dataset and a transform that are wrong on purpose, one for each value of WRONG, and those that
+ * are right. */
+#include <stdlib.h>
+
+#include <tenon/plugin.h>
+
+#define RIGHT 0
+#define COUNTS 1 /* the samples depend on how many were read before */
+#define SHARES 2 /* all datasets share an array, which the first close frees */
+#define FAILS 3  /* the last sample cannot be read */
+#define DRAWS 4  /* the transform has random numbers of its own */
+#define WRITES 5 /* the transform changes the sample */
+#define PICKY 6  /* the transform refuses everything */
+#define OPENS 7  /* the dataset leaves a scope open */
+
+typedef struct options {
+    int64_t count;
+} options;
+
+static const tn_option table[] = { TN_OPTION_INT(options, count, "100", "number of samples"),
+                                   TN_OPTION_END };
+
+static double *shared;
+
+static tn_status open_data(tn_dataset_open *args)
+{
+    double *values = WRONG == SHARES && shared ? shared : tn_malloc(3 * sizeof *values);
+
+    if (!values)
+        return TN_ERR_MEMORY;
+    for (int i = 0; i < 3; i++)
+        values[i] = 10 + i;
+    args->count = ((const options *)args->options)->count;
+    args->handle = shared = values;
+    return TN_OK;
+}
+
+static void close_data(void *handle)
+{
+    double *values = handle;
+
+    if (WRONG == SHARES && !shared)
+        return;
+    values[0] = -1;
+    if (WRONG == SHARES) { /* the memory stays, so that the test is not a crash */
+        return;
+    }
+    tn_free(values);
+}
+
+static tn_status get(const tn_sample_args *args)
+{
+    static _Atomic int64_t calls;
+    const double *values = args->handle;
+    tn_tensor *x = tn_tensor_from(values, TN_F64, TN_SHAPE(3));
+
+    if (WRONG == FAILS && args->index == 99)
+        return tn_fail(TN_ERR_FORMAT, "it ends in the middle");
+    if (WRONG == OPENS)
+        (void)tn_scope_begin();
+    if (!x || tn_pack_add(args->out, NULL, tn_value_tensor(x)) != TN_OK)
+        return tn_error_last_code();
+    return tn_pack_add(args->out, NULL, tn_value_int(WRONG == COUNTS ? ++calls : args->index));
+}
+
+static const tn_dataset_def dataset = {
+    TN_HEAD(tn_dataset_def),      .name = "Counts",  .help = "for a test", .options = table,
+    .data_size = sizeof(options), .open = open_data, .get = get,           .close = close_data
+};
+
+/* Multiplies a float image by a random number. */
+static tn_status apply(tn_transform_args *args)
+{
+    tn_tensor *x = tn_pack_tensor(args->in, 0);
+    double by = WRONG == DRAWS ? (double)rand() : tn_random_between(&args->random, 0, 1);
+
+    if (WRONG == PICKY || tn_tensor_dtype(x) != TN_F32)
+        return tn_fail(TN_ERR_TYPE, "Dims: image: wrong type; expected float32");
+    if (WRONG == WRITES)
+        *(float *)tn_tensor_data(x) = 2;
+    x = tn_mul(x, tn_tensor_full(TN_SCALAR_SHAPE, by, TN_F32, NULL));
+    return x ? tn_pack_add(args->out, NULL, tn_value_tensor(x)) : tn_error_last_code();
+}
+
+static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "Dims",
+                                            .help = "for a test", .apply = apply };
+TN_PLUGIN("org.tenon.test.wrong_data", "1.0.0", &dataset, &transform);

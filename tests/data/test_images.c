@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ImageFolder and Resize, compared with Pillow and torchvision (images.h). */
+#include "tests/base/suite.h"
+#include "tests/folders.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "images.h"
+
+enum { PICTURES = sizeof pictures / sizeof *pictures, PIXELS = 3 * PICTURE_HEIGHT * PICTURE_WIDTH };
+
+static tn_dataset *opened(void)
+{
+    char path[TEST_PATH];
+    tn_dataset *dataset = tn_dataset_new("ImageFolder(%q)",
+                                         source_path(path, "tests/data/files/pictures"));
+
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    return dataset;
+}
+
+/* Reads a picture; NULL if this build has no decoder for it, which must then be said. */
+static tn_pack *read_picture(tn_dataset *dataset, int64_t index)
+{
+    tn_pack *pack = tn_pack_new();
+
+    if (tn_dataset_get(dataset, index, 0, 0, pack) == TN_OK)
+        return pack;
+    ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED &&
+                      strstr(tn_error_text(), "was built without") != NULL,
+                  "%s", tn_error_text());
+    tn_error_clear();
+    tn_pack_drop(pack);
+    return NULL;
+}
+
+START_TEST(pictures_have_the_pixels_of_pillow)
+{
+    tn_dataset *dataset = opened();
+
+    ck_assert_int_eq(tn_dataset_count(dataset), PICTURES);
+    ck_assert_int_eq(tn_dataset_classes(dataset), 2);
+    ck_assert_str_eq(tn_dataset_class_name(dataset, 0), "cat");
+    ck_assert_str_eq(tn_dataset_class_name(dataset, 1), "dog");
+    for (int64_t i = 0; i < PICTURES; i++) {
+        TN_SCOPE;
+        tn_pack *pack = read_picture(dataset, i);
+        tn_tensor *x = pack != NULL ? tn_pack_tensor(pack, 0) : NULL;
+        const uint8_t *got = x != NULL ? tn_tensor_data(x) : NULL;
+
+        if (x == NULL)
+            continue;
+        ck_assert_int_eq(tn_tensor_dtype(x), TN_U8);
+        ck_assert_int_eq(tn_tensor_size(x, 0), 3);
+        ck_assert_int_eq(tn_tensor_size(x, 1), PICTURE_HEIGHT);
+        ck_assert_int_eq(tn_tensor_size(x, 2), PICTURE_WIDTH);
+        ck_assert_int_eq(tn_pack_at(pack, 1).as.i, i >= 3);
+        for (int k = 0; k < PIXELS; k++)
+            ck_assert_msg(got[k] == pictures[i].planes[k], "%s: %d is %d, Pillow reads %d",
+                          pictures[i].name, k, got[k], pictures[i].planes[k]);
+        tn_pack_drop(pack);
+    }
+    tn_dataset_drop(dataset);
+}
+END_TEST
+
+/* torchvision computes uint8 with weights of 16 bits, so one step of difference is allowed. */
+START_TEST(resized_pictures_are_those_of_torchvision)
+{
+    tn_dataset *plain = opened();
+    int64_t rgb = 6; /* dog/rgb.png */
+    tn_pack *pack = read_picture(plain, rgb);
+
+    for (size_t i = 0; pack != NULL && i < sizeof sizes / sizeof *sizes; i++) {
+        TN_SCOPE;
+        tn_dataset *dataset = tn_dataset_transform(plain, sizes[i].spec);
+        tn_pack *sample = dataset != NULL ? read_picture(dataset, rgb) : NULL;
+        tn_tensor *x = sample != NULL ? tn_pack_tensor(sample, 0) : NULL;
+        const uint8_t *got;
+        int differ = 0;
+
+        ck_assert_msg(x != NULL, "%s: %s", sizes[i].spec, tn_error_text());
+        got = tn_tensor_data(x);
+        ck_assert_int_eq(tn_tensor_size(x, 1), sizes[i].height);
+        ck_assert_int_eq(tn_tensor_size(x, 2), sizes[i].width);
+        for (int64_t k = 0; k < tn_tensor_numel(x); k++) {
+            int difference = got[k] - sizes[i].planes[k];
+
+            ck_assert_msg(difference >= -1 && difference <= 1, "%s: %lld is %d, torchvision has %d",
+                          sizes[i].spec, (long long)k, got[k], sizes[i].planes[k]);
+            differ += difference != 0;
+        }
+        ck_assert_msg(differ * 10 <= tn_tensor_numel(x), "%s: %d differ", sizes[i].spec, differ);
+        tn_pack_drop(sample);
+        tn_dataset_drop(dataset);
+    }
+    tn_pack_drop(pack);
+    tn_dataset_drop(plain);
+}
+END_TEST
+
+START_TEST(random_parts_have_the_asked_size)
+{
+    tn_dataset *plain = opened(),
+               *dataset = tn_dataset_transform(plain, "RandomResizedCrop((5, 6))");
+    uint8_t first[90];
+    int changed = 0;
+
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        TN_SCOPE;
+        tn_pack *pack = tn_pack_new();
+        tn_tensor *x;
+
+        if (tn_dataset_get(dataset, 6, seed, 0, pack) != TN_OK) {
+            ck_assert_int_eq(tn_error_code(), TN_ERR_NOT_IMPLEMENTED);
+            tn_error_clear();
+            tn_pack_drop(pack);
+            changed = 40;
+            continue;
+        }
+        x = tn_pack_tensor(pack, 0);
+        ck_assert_int_eq(tn_tensor_size(x, 1), 5);
+        ck_assert_int_eq(tn_tensor_size(x, 2), 6);
+        if (seed == 0)
+            memcpy(first, tn_tensor_data(x), sizeof first);
+        changed += memcmp(first, tn_tensor_data(x), sizeof first) != 0;
+        tn_pack_drop(pack);
+    }
+    ck_assert_int_gt(changed, 30);
+    tn_dataset_drop(dataset);
+    tn_dataset_drop(plain);
+}
+END_TEST
+
+/* ---- damaged files --------------------------------------------------------------------------- */
+
+static char folder[64];
+
+static const char *inside(const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_bytes(const char *name, const uint8_t *bytes, size_t size)
+{
+    FILE *file = fopen(inside(name), "wb");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Reads the only picture of the folder, and returns the status. */
+static tn_status read_only(const char *words)
+{
+    tn_dataset *dataset = tn_dataset_new("ImageFolder(%q)", folder);
+    tn_pack *pack = tn_pack_new();
+    tn_status status;
+
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    status = tn_dataset_get(dataset, 0, 0, 0, pack);
+    if (status != TN_OK && status != TN_ERR_NOT_IMPLEMENTED)
+        ck_assert_msg(strstr(tn_error_text(), words) != NULL, "%s", tn_error_text());
+    tn_error_clear();
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+    return status;
+}
+
+static void damage(const char *source, const char *name)
+{
+    char path[TEST_PATH];
+    uint8_t bytes[2048];
+    FILE *file = fopen(source_path(path, source), "rb");
+    size_t size;
+
+    ck_assert_ptr_nonnull(file);
+    size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    for (size_t cut = 0; cut + 2 < size;
+         cut++) { /* without the marker of its end a JPEG is whole */
+        write_bytes(name, bytes, cut);
+        ck_assert_msg(read_only(name) != TN_OK, "%s cut to %zu bytes is read", source, cut);
+    }
+    for (size_t at = 0; at < size; at++) { /* may be read, but must not crash */
+        bytes[at] ^= 0x55;
+        write_bytes(name, bytes, size);
+        (void)read_only(name);
+        bytes[at] ^= 0x55;
+    }
+}
+
+START_TEST(damaged_pictures_are_errors)
+{
+    snprintf(folder, sizeof folder, "/tmp/tenon-images-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(mkdir(inside("class"), 0700), 0);
+    damage("tests/data/files/pictures/dog/rgb.png", "class/x.png");
+    unlink(inside("class/x.png"));
+    damage("tests/data/files/pictures/dog/color.JPG", "class/x.jpg");
+    damage("tests/data/files/pictures/dog/progressive.jpg", "class/x.jpg");
+    unlink(inside("class/x.jpg"));
+    write_bytes("class/text.png", (const uint8_t *)"no picture", 10);
+    ck_assert_int_eq(read_only("neither a PNG nor a JPEG file"), TN_ERR_FORMAT);
+    unlink(inside("class/text.png"));
+    ck_assert_ptr_null(tn_dataset_new("ImageFolder(%q)", folder));
+    ck_assert_msg(strstr(tn_error_text(), "no pictures of class \"class\"") != NULL, "%s",
+                  tn_error_text());
+    tn_error_clear();
+    rmdir(inside("class"));
+    ck_assert_ptr_null(tn_dataset_new("ImageFolder(%q)", folder));
+    ck_assert_msg(strstr(tn_error_text(), "no folders") != NULL, "%s", tn_error_text());
+    tn_error_clear();
+    rmdir(folder);
+    ck_assert_ptr_null(tn_dataset_new("ImageFolder(%q)", folder));
+    ck_assert_msg(strstr(tn_error_text(), "No such file") != NULL, "%s", tn_error_text());
+    tn_error_clear();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        pictures_have_the_pixels_of_pillow,
+        resized_pictures_are_those_of_torchvision,
+        random_parts_have_the_asked_size,
+        damaged_pictures_are_errors,
+        NULL,
+    };
+    return suite_run("pictures", tests);
+}
