@@ -37,8 +37,9 @@ static const command version_command = { "version",
 static const command *const commands[] = { &plugins_command, &why_command,     &devices_command,
                                            &ops_command,     &env_command,     &info_command,
                                            &inspect_command, &convert_command, &summary_command,
-                                           &eval_command,    &check_command,   &new_command,
-                                           &help_command,    &version_command };
+                                           &eval_command,    &predict_command, &bench_command,
+                                           &check_command,   &new_command,     &help_command,
+                                           &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inputs of tenon predict. The command knows no formats: datasets of plugins that have an option
- * `paths` say which files they read, and files of tensors are read by the formats of plugins. */
+ * The inputs of tenon predict. The command knows no formats: datasets of plugins that have an
+ * option `paths` say which files they read, and files of tensors are read by the formats of
+ * plugins. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -220,7 +221,7 @@ static tn_status add_input(predict_inputs *to, const char *path, bool single)
     tn_status status = add_tensors(to, path, single);
     if (status != TN_ERR_FORMAT)
         return status;
-    snprintf(tried, sizeof tried, "%s", tn_error_last()->message);
+    tn_snprint(tried, sizeof tried, "%s", tn_error_last()->message);
     tn_error_restore(mark);
     return tn_fail(TN_ERR_FORMAT, "%s: cannot be read as an input: %s%s%s", path, tried,
                    why[0] != '\0' ? "; " : "", why);
