@@ -210,7 +210,7 @@ static int run_command(const command *c, int count, char **given)
         !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
         return c->run(count, given, false);
     for (int i = 0; i < count; i++) {
-        if (!options || given[i][0] != '-')
+        if (!options || given[i][0] != '-' || given[i][1] == '\0')
             given[kept++] = given[i];
         else if (!strcmp(given[i], "--"))
             options = false;

@@ -110,6 +110,7 @@ typedef struct bench {
     bool varies;
     int failures;
     int64_t macs, macs_batch; /* of the first case that succeeded */
+    int64_t parameters;       /* after the first call, which gives lazy layers their shapes */
 } bench;
 
 /* The operations of a call: two for each multiply-add. A training step has about twice as many in
@@ -219,6 +220,7 @@ static tn_status run_device(bench *b, const tn_device *device)
         for (int i = 0; i < (batch_count > 0 ? batch_count : 1) && status == TN_OK; i++)
             run_case(b, module, device, thread, batch_count > 0 ? batches[i] : 0);
     }
+    b->parameters = tn_module_parameter_count(module);
     tn_module_drop(module);
     tn_set_num_threads(before);
     return status;
@@ -280,7 +282,6 @@ static void begin_answer(bench *b)
         return;
     }
     json_begin(NULL, '{');
-    json_int("parameters", tn_module_parameter_count(b->module));
     json_bool("train", request.train);
     json_begin("cases", '[');
 }
@@ -289,11 +290,12 @@ static void end_answer(bench *b)
 {
     if (b->json) {
         json_end(']');
+        json_int("parameters", b->parameters);
         json_end('}');
         return;
     }
     table_print(&b->table);
-    printf("\nparameters     %lld\n", (long long)tn_module_parameter_count(b->module));
+    printf("\nparameters     %lld\n", (long long)b->parameters);
     if (b->macs_batch > 0)
         printf("multiply-adds  %.4g M in a call with a batch of %lld\n", (double)b->macs / 1e6,
                (long long)b->macs_batch);

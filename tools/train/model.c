@@ -148,9 +148,9 @@ static tn_state *read_weights(const char *path, model_notes *notes)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Reads a file that may be text. Returns its text, which the caller frees; NULL without an error if
- * it is no text, NULL with one if it cannot be read. */
-static char *read_text(const char *path)
+/* Reads a file that may have a spec. *out is its text, which the caller frees; NULL if it is no
+ * text, or begins with a brace, as an index of files of tensors does. */
+static tn_status read_text(const char *path, char **out)
 {
     const char *why = NULL;
     FILE *file = conform_open(path, &why);
@@ -158,19 +158,20 @@ static char *read_text(const char *path)
     size_t size = 0;
 
     if (text != NULL)
-        size = fread(text, 1, SPEC_MOST, file);
+        text[0] = '\0', size = fread(text, 1, SPEC_MOST, file);
     if (file != NULL && ferror(file))
         why = "cannot be read";
     if (file != NULL)
         fclose(file);
-    if (why != NULL)
-        tn_fail(TN_ERR_IO, "%s: %s", path, why);
-    if (why == NULL && text != NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL) {
+    if (why == NULL && text == NULL)
+        return TN_ERR_MEMORY;
+    if (why == NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL && text[0] != '{') {
         text[size] = '\0';
-        return text;
+        *out = text;
+        return TN_OK;
     }
     tn_free(text);
-    return NULL;
+    return why != NULL ? tn_fail(TN_ERR_IO, "%s: %s", path, why) : TN_OK;
 }
 
 /* Makes the module of a spec or a printed form. */
@@ -220,13 +221,13 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
 
 static tn_module *from_file(const char *path, bool folder, uint32_t flags, model_notes *notes)
 {
-    uint64_t mark = tn_error_mark();
-    char *text = folder ? NULL : read_text(path);
+    char *text = NULL;
+    tn_status status = folder ? TN_OK : read_text(path, &text);
     tn_module *module = NULL;
 
-    if (text != NULL)
+    if (status == TN_OK && text != NULL)
         module = from_text(text, path, notes);
-    else if (folder || tn_error_mark() == mark)
+    else if (status == TN_OK)
         module = from_tensors(path, flags, notes);
     tn_free(text);
     return module;
