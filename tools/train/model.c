@@ -158,14 +158,15 @@ static tn_status read_text(const char *path, char **out)
     size_t size = 0;
 
     if (text != NULL)
-        text[0] = '\0', size = fread(text, 1, SPEC_MOST, file);
+        size = fread(text, 1, SPEC_MOST, file);
     if (file != NULL && ferror(file))
         why = "cannot be read";
     if (file != NULL)
         fclose(file);
     if (why == NULL && text == NULL)
         return TN_ERR_MEMORY;
-    if (why == NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL && text[0] != '{') {
+    if (why == NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL &&
+        (size == 0 || text[0] != '{')) {
         text[size] = '\0';
         *out = text;
         return TN_OK;
