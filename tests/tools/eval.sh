@@ -46,9 +46,9 @@ check 1 'empty' eval '' --data "$test_data"
 "$tenon" convert "$files/digits.pt" plain.safetensors >/dev/null
 check 1 'no metadata "tenon\.spec"' eval plain.safetensors --data "$test_data"
 "$tenon" convert "$files/digits.safetensors" extra.safetensors --prefix =module. >/dev/null
-check 1 'does not fit the model; missing: 1\.weight, 1\.bias; unexpected: module\.1\.weight' \
+check 1 'does not fit the model; missing: 1\.weight, 1\.bias; unexpected: module\.1\.[a-z]+, module\.1\.' \
     eval extra.safetensors --data "$test_data"
-also 'convert FROM TO --prefix module\. removes'  'tenon convert'
+also 'tenon convert FROM TO --prefix module\.. removes'
 check 0 'missing, so these keep their initial values: 1\.weight' \
     eval extra.safetensors --loose --data "$test_data" --batch-size 359
 check 1 'size mismatch for 1\.weight' eval 'Sequential(Flatten(), Linear(64, 9))' \
@@ -69,10 +69,10 @@ check 1 '--topk: too large, got 11' eval "$net" --data "$test_data" --topk 11
 check 1 '--confusion: results are no scores of classes' eval "$files/line.safetensors" \
     --data "$line" --confusion
 check 1 '--loss: ' eval "$net" --data "$test_data" --loss 'Nowhere()'
-check 1 '--loss: wrong result, got float32 \[1\]' eval "$net" --data "$test_data" \
-    --loss 'CrossEntropyLoss(reduction="none")'
+check 1 '--loss: wrong result, got float32 \[2\]' eval "$net" --data "$test_data" \
+    --batch-size 2 --loss 'CrossEntropyLoss(reduction="none")'
 check 1 'no default for results' eval 'Flatten(0)' --data "$test_data"
-check 1 'samples without a target' eval "$net" --data "CSVRows('$files/line.csv')"
+check 1 'the last entry of a sample is no target' eval "$net" --data "CSVRows('$files/line.csv')"
 check 1 'target: wrong shape' eval 'Linear(2, 3)' --data "$line"
 check 1 '"code": "TN_ERR_' eval "$net" --data "$test_data" --device nowhere --json
 if test -e /dev/full; then

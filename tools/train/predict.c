@@ -182,7 +182,8 @@ static tn_status predict(tn_module *module, predict_inputs *inputs, const model_
     if (status == TN_OK)
         status = predict_output_end(&output, skipped);
     if (status == TN_OK && skipped > 0)
-        fprintf(stderr, "tenon: %lld damaged samples were left out\n", (long long)skipped);
+        fprintf(stderr, "tenon: %lld damaged sample%s left out\n", (long long)skipped,
+                skipped == 1 ? " was" : "s were");
     return status;
 }
 

@@ -223,7 +223,7 @@ static tn_status add_input(predict_inputs *to, const char *path, bool single)
         return status;
     mark = tn_error_mark();
     status = add_tensors(to, path, single);
-    if (status != TN_ERR_FORMAT)
+    if (status == TN_OK || (status != TN_ERR_FORMAT && !S_ISDIR(found.st_mode)))
         return status;
     tn_snprint(tried, sizeof tried, "%s", tn_error_last()->message);
     tn_error_restore(mark);
