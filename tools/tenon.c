@@ -83,8 +83,8 @@ static void command_help(const command *c)
 static void list_help(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nInspects the plugins, devices and "
-                "operators of Tenon, files of tensors and networks;\nbegins "
-                "and tests plugins.\n\n");
+                "operators of Tenon, files of tensors and networks;\n"
+                "evaluates, uses and measures models; begins and tests plugins.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
