@@ -14,7 +14,8 @@ check 0 '' bench "$net" --input 8,64 --batch 1,4 --threads 1,2 --repeat 12 --jso
         die "counts" unless $_->{runs} == 12 && $_->{multiply_adds} == 7400 * $_->{batch};
         die "times" unless $_->{p10_ms} <= $_->{median_ms} && $_->{median_ms} <= $_->{p90_ms} &&
             $_->{p90_ms} <= $_->{p99_ms} && $_->{p10_ms} > 0;
-        die "rate" unless abs($_->{gflops} * $_->{median_ms} * 1e6 / $_->{multiply_adds} - 2) < 0.01;
+        my $rate = $_->{gflops} * $_->{median_ms} * 1e6 / $_->{multiply_adds};
+        die "rate" unless abs($rate - 2) < 0.01;
         die "memory" unless $_->{peak_bytes} >= 4 * (7510 + 64 * $_->{batch});
     }' <out || complain 'cases'
 check 0 '^DEVICE +THREADS +BATCH +RUNS +MEDIAN ms +P10 +P90 +P99 +SAMPLES/S +GFLOP/S +MEMORY$' \
@@ -29,7 +30,8 @@ check 0 '^cpu:0 ' bench 'Bilinear(3, 4, 2)' --input 2,3 --input 2,4 --repeat 1
 
 # integers
 check 0 '' bench 'Embedding(10, 4)' --input 8,3:int64 --range 0,10 --repeat 5
-check 1 'index 2[0-9] is out of bounds' bench 'Embedding(10, 4)' --input 8,3:int64 --range 20,30 --repeat 5
+check 1 'index 2[0-9] is out of bounds' bench 'Embedding(10, 4)' --input 8,3:int64 \
+    --range 20,30 --repeat 5
 check 2 'wrong value: 5,5' bench 'Embedding(10, 4)' --input 8,3:int64 --range 5,5
 
 # errors

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tenon eval: losses and counts are those of PyTorch (make_models.py); models by spec, name and file;
-# errors say what is wrong.
+# tenon eval: losses and counts are those of PyTorch (make_models.py); models by spec, name and
+# file; errors say what is wrong.
 . "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
 test_data='Digits(split="test")'
 net='Sequential(Flatten(), Linear(64, 10))'
@@ -46,7 +46,7 @@ check 1 'empty' eval '' --data "$test_data"
 "$tenon" convert "$files/digits.pt" plain.safetensors >/dev/null
 check 1 'no metadata "tenon\.spec"' eval plain.safetensors --data "$test_data"
 "$tenon" convert "$files/digits.safetensors" extra.safetensors --prefix =module. >/dev/null
-check 1 'does not fit the model; missing: 1\.weight, 1\.bias; unexpected: module\.1\.[a-z]+, module\.1\.' \
+check 1 'does not fit the model; missing: 1\.weight, 1\.bias; unexpected: module\.1\.' \
     eval extra.safetensors --data "$test_data"
 also 'tenon convert FROM TO --prefix module\.. removes'
 check 0 'missing, so these keep their initial values: 1\.weight' \

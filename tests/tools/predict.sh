@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# tenon predict: probabilities and results are those of PyTorch (make_models.py); pictures keep their
-# pixels; inputs of each kind, standard input, output of each kind; errors.
+# tenon predict: probabilities and results are those of PyTorch (make_models.py); pictures keep
+# their pixels; inputs of each kind, standard input, output of each kind; errors.
 . "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
 model=$files/digits.safetensors
 
