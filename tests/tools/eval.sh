@@ -13,7 +13,9 @@ same eval
 check 0 '' eval "$files/digits.safetensors" --data "$test_data" --topk 3 --confusion --json \
     --batch-size 100 --workers 2
 same eval
-for weights in digits.safetensors digits.pt; do
+check 0 '' eval "$files/run.safetensors" --data "$test_data" --topk 3 --confusion --json
+same eval
+for weights in digits.safetensors digits.pt run.safetensors; do
     check 0 '' eval "$net" --weights "$files/$weights" --data "$test_data" --json
     "$PERL" -MJSON::PP -e 'local $/; my $j = decode_json(<STDIN>);
         exit !($j->{correct} == 308 && $j->{samples} == 359)' <out || complain "$weights"
@@ -38,6 +40,7 @@ same line_l1
 # what a model is
 check 1 'model "nothing": no spec .*no file \(No such file .*no layer' \
     eval nothing --data "$test_data"
+check 1 'none/net\.pt": cannot be opened: No such' eval none/net.pt --data "$test_data"
 check 1 'did you mean "ReLU"' eval ReLu --data "$test_data"
 : >ReLU
 check 1 'names a file and a layer; expected @ReLU .*or ReLU\(\) for the layer' \

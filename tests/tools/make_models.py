@@ -65,6 +65,9 @@ def main():
     state = {name: value.detach() for name, value in net.state_dict().items()}
     save_file(state, os.path.join(folder, "digits.safetensors"), metadata)
     torch.save(state, os.path.join(folder, "digits.pt"))
+    run = {"model." + name: value for name, value in state.items()}
+    run["optimizer.state.0.step"] = torch.tensor(60.0)
+    save_file(run, os.path.join(folder, "run.safetensors"), metadata)
     with torch.no_grad():
         scores = net(test_images)
     found = scores.argmax(1)
