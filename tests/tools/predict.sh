@@ -69,6 +69,10 @@ if "$tenon" info ImageFiles >/dev/null 2>&1 &&
         'Sequential(AdaptiveAvgPool2d(1), Flatten())' pictures/dog/rgb.png
     head -c 60 pictures/dog/rgb.png >pictures/cat/bad.png
     check 1 'pictures/cat/bad\.png: damaged' predict 'Flatten()' pictures --format csv
+    check 1 '"code": "TN_ERR_FORMAT"' predict 'Flatten()' pictures --json
+    "$PERL" -MJSON::PP -e 'local $/; my $j = decode_json(<STDIN>);
+        exit !(@{$j->{results}} == 1 && $j->{error}{message} =~ /bad\.png/)' <out ||
+        complain 'JSON after a failure'
     check 0 '1 damaged sample was left out' predict 'Flatten()' pictures --skip-damaged
     check 0 '"skipped": 1' predict 'Flatten()' pictures --skip-damaged --json
     check 1 'no samples that can be read' predict 'Flatten()' pictures/cat/bad.png --skip-damaged

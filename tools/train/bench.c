@@ -286,10 +286,12 @@ static void begin_answer(bench *b)
     json_begin("cases", '[');
 }
 
-static void end_answer(bench *b)
+static void end_answer(bench *b, tn_status status)
 {
     if (b->json) {
         json_end(']');
+        if (status != TN_OK)
+            json_error(status, tn_error_text());
         json_int("parameters", b->parameters);
         json_end('}');
         return;
@@ -346,7 +348,11 @@ static int run_bench(int count, char **arguments, bool json)
                                                         : TN_F32;
         begin_answer(&b);
         status = strcmp(device_names, "all") == 0 ? run_all(&b) : run_listed(&b);
-        end_answer(&b);
+        end_answer(&b, status);
+        if (status != TN_OK)
+            fprintf(stderr, "tenon: %s\n", tn_error_text());
+        b.failures += status != TN_OK;
+        status = TN_OK;
     }
     tn_module_drop(b.module);
     model_notes_free(&notes);
@@ -377,7 +383,7 @@ static const tool_option options[] = {
 
 const command bench_command = {
     "bench",
-    "MODEL",
+    "MODEL --input SHAPE",
     "latency, throughput and memory of a model",
     "Calls a model again and again with random inputs and prints the median of the times, the "
     "10th, 90th and 99th percentile, samples in a second, effective GFLOP/s and the most memory "

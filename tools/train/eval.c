@@ -444,7 +444,7 @@ static const tool_option options[] = {
 
 const command eval_command = {
     "eval",
-    "MODEL",
+    "MODEL --data SPEC",
     "loss and accuracy of a model on a dataset",
     "Calls a model with all samples of a dataset and prints the mean loss. If the results are "
     "scores of classes [N, C, ...] and the targets are integers [N, ...], it also prints the "

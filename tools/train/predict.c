@@ -219,11 +219,14 @@ static int run_predict(int count, char **arguments, bool json)
         status = predict_inputs_open(arguments + 1, count - 1, single, &inputs);
     if (status == TN_OK)
         status = predict(module, &inputs, &notes);
+    bool closed = status != TN_OK && predict_output_close(&output);
     predict_output_free(&output, status != TN_OK);
     predict_inputs_free(&inputs);
     tn_module_drop(module);
     model_notes_free(&notes);
-    return status == TN_OK ? EXIT_OK : tool_fail(NULL);
+    if (closed)
+        fprintf(stderr, "tenon: %s\n", tn_error_text());
+    return status == TN_OK ? EXIT_OK : closed ? EXIT_NOT_OK : tool_fail(NULL);
 }
 
 static const tool_option options[] = {

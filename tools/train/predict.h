@@ -61,6 +61,8 @@ tn_status predict_output_begin(predict_output *to);
 /* Writes the results of a batch: `result` is [N, ...], names has N names. */
 tn_status predict_output_add(predict_output *to, tn_tensor *result, char *const *names);
 tn_status predict_output_end(predict_output *to, int64_t skipped);
+/* After a failure, ends JSON that has begun with the member "error"; returns whether it did. */
+bool predict_output_close(predict_output *to);
 /* Frees everything; with `failed`, removes the file that was begun. */
 void predict_output_free(predict_output *to, bool failed);
 

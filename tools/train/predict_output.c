@@ -179,6 +179,16 @@ tn_status predict_output_end(predict_output *to, int64_t skipped)
     return TN_OK;
 }
 
+bool predict_output_close(predict_output *to)
+{
+    if (to->format != PREDICT_JSON || !json_is_open())
+        return false;
+    json_end(']');
+    json_error(tn_error_code(), tn_error_text());
+    json_end('}');
+    return true;
+}
+
 void predict_output_free(predict_output *to, bool failed)
 {
     for (int64_t i = 0; i < to->array_count; i++)
