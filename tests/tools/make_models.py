@@ -72,8 +72,9 @@ def main():
         scores = net(test_images)
     found = scores.argmax(1)
     best = scores.topk(3, 1).indices
-    confusion = [[int(((test_labels == a) & (found == b)).sum()) for b in range(10)]
-                 for a in range(10)]
+    confusion = [
+        [int(((test_labels == a) & (found == b)).sum()) for b in range(10)] for a in range(10)
+    ]
     shown = test_images[:3]
     numpy.save(os.path.join(folder, "digits.npy"), shown.numpy())
     probabilities = scores[:3].softmax(1)
@@ -86,8 +87,11 @@ def main():
         line.weight.copy_(torch.tensor([[0.5, -0.25]]))
         line.bias.copy_(torch.tensor([1.0]))
         out = line(x)
-    save_file({name: value.detach() for name, value in line.state_dict().items()},
-              os.path.join(folder, "line.safetensors"), {"tenon.spec": "Linear(2, 1)"})
+    save_file(
+        {name: value.detach() for name, value in line.state_dict().items()},
+        os.path.join(folder, "line.safetensors"),
+        {"tenon.spec": "Linear(2, 1)"},
+    )
     with open(os.path.join(folder, "line.csv"), "w", encoding="utf-8") as file:
         for row, target in zip(x.tolist(), y.tolist()):
             file.write(f"{row[0]},{row[1]},{target}\n")
