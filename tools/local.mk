@@ -14,6 +14,7 @@ tools_tenon_SOURCES = \
 	%D%/files.c \
 	%D%/files.h \
 	%D%/info.c \
+	%D%/input.c \
 	%D%/inspect.c \
 	%D%/installed.c \
 	%D%/new.c \
@@ -33,3 +34,5 @@ tools_tenon_CFLAGS = $(AM_CFLAGS)
 # Looks for the library relative to the program first, so that the installation can be moved.
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)
+
+include %D%/train/local.mk
