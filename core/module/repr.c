@@ -343,7 +343,8 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
     const char *words = extra.at != NULL && extra.length > 0 ? extra.at : "";
     bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
     bool runs = module->layer != NULL && (module->layer->flags & TN_LAYER_COLLAPSE) != 0;
-    tn__text_add(text, "%s(", module->type);
+    bool renamed = module->layer != NULL && module->layer->printed != NULL;
+    tn__text_add(text, "%s(", renamed ? module->layer->printed : module->type);
     if (one_line)
         tn__text_add(text, "%s", words);
     else
