@@ -12,6 +12,16 @@ tn_status models_check_size(tn_module *self, const char *option, int64_t value, 
                    (long long)MODELS_LARGEST);
 }
 
+tn_status models_check_count(tn_module *self, const char *option, int64_t value)
+{
+    enum { MOST = 4096 };
+
+    if (value >= 1 && value <= MOST)
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE, "%s: %s: out of range, got %lld; expected 1 to %d",
+                   tn_module_type(self), option, (long long)value, MOST);
+}
+
 tn_status models_check_share(tn_module *self, const char *option, double value)
 {
     if (value >= 0 && value <= 1)

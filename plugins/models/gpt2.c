@@ -91,9 +91,8 @@ static tn_status check(tn_module *self)
 
     if (status == TN_OK)
         status = models_check_size(self, "n_positions", s->n_positions, 1);
-    if (status == TN_OK && (s->n_layer < 1 || s->n_layer > 4096))
-        status = tn_fail(TN_ERR_VALUE, "%s: n_layer: out of range, got %lld; expected 1 to 4096",
-                         tn_module_type(self), (long long)s->n_layer);
+    if (status == TN_OK)
+        status = models_check_count(self, "n_layer", s->n_layer);
     if (status == TN_OK)
         status = check_mlp(self);
     return status == TN_OK ? check_attention(self) : status;

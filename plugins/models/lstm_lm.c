@@ -33,9 +33,8 @@ static tn_status check(tn_module *self)
         status = models_check_size(self, "embedding_dim", s->embedding_dim, 1);
     if (status == TN_OK)
         status = models_check_size(self, "hidden_size", s->hidden_size, 1);
-    if (status == TN_OK && (s->num_layers < 1 || s->num_layers > 4096))
-        status = tn_fail(TN_ERR_VALUE, "%s: num_layers: out of range, got %lld; expected 1 to 4096",
-                         tn_module_type(self), (long long)s->num_layers);
+    if (status == TN_OK)
+        status = models_check_count(self, "num_layers", s->num_layers);
     if (status == TN_OK)
         status = models_check_share(self, "dropout", s->dropout);
     if (status == TN_OK && s->tie_weights && s->embedding_dim != s->hidden_size)

@@ -32,6 +32,8 @@ enum { MODELS_LARGEST = INT32_MAX }; /* of a size: products of three sizes fit i
  * separated by spaces. */
 TN_HIDDEN tn_status models_check_size(tn_module *self, const char *option, int64_t value,
                                       int64_t least);
+/* As models_check_size() for a number of layers, 1 to 4096. */
+TN_HIDDEN tn_status models_check_count(tn_module *self, const char *option, int64_t value);
 TN_HIDDEN tn_status models_check_share(tn_module *self, const char *option, double value);
 TN_HIDDEN tn_status models_check_word(tn_module *self, const char *option, const char *value,
                                       const char *words);

@@ -179,7 +179,7 @@ static tn_status check(tn_module *self)
                          "to %d",
                          tn_module_type(self), (long long)s->layers.count, STAGES);
     for (int64_t i = 0; status == TN_OK && i < s->layers.count; i++)
-        status = models_check_size(self, "layers", s->layers.at[i], 1);
+        status = models_check_count(self, "layers", s->layers.at[i]);
     return status;
 }
 

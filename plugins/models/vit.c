@@ -86,16 +86,6 @@ static tn_status check_block(tn_module *self)
     return status;
 }
 
-static tn_status check_layers(tn_module *self)
-{
-    const struct vit *s = tn_module_data(self);
-
-    if (s->num_layers >= 1 && s->num_layers <= 4096)
-        return TN_OK;
-    return tn_fail(TN_ERR_VALUE, "%s: num_layers: out of range, got %lld; expected 1 to 4096",
-                   tn_module_type(self), (long long)s->num_layers);
-}
-
 static tn_status check(tn_module *self)
 {
     const struct vit *s = tn_module_data(self);
@@ -113,7 +103,7 @@ static tn_status check(tn_module *self)
                          "expected a multiple",
                          tn_module_type(self), (long long)s->image_size, (long long)s->patch_size);
     if (status == TN_OK)
-        status = check_layers(self);
+        status = models_check_count(self, "num_layers", s->num_layers);
     return status == TN_OK ? check_block(self) : status;
 }
 
@@ -223,7 +213,7 @@ static tn_status encoder_build(tn_module *self)
     tn_status status = models_check_size(self, "seq_length", s->seq_length, 1);
 
     if (status == TN_OK)
-        status = check_layers(self);
+        status = models_check_count(self, "num_layers", s->num_layers);
     if (status == TN_OK)
         status = check_block(self);
     if (status == TN_OK)

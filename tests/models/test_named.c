@@ -15,7 +15,7 @@ enum { LINE = 1 << 14, TEXT = 1 << 15, NAMES = 256 };
 static char line[LINE], printed[TEXT];
 static FILE *file;
 static tn_module *net;
-static tn_tensor *input, *result;
+static tn_tensor *input;
 static int64_t entries, gradients;
 
 static void fill(tn_tensor *tensor, const char *name, int64_t index)
@@ -170,7 +170,7 @@ static void check_end(const char *spec)
     ck_assert_int_eq(gradients, tn_module_parameters(net, NULL, 0));
     tn_state_drop(state);
     tn_module_drop(net);
-    tn_drop(input);
+    tn_tensor_drop(input);
     net = NULL;
 }
 
@@ -193,7 +193,7 @@ static void check_copy(const char *spec)
     wanted = tn_module_call(net, input);
     y = tn_module_call(again, input);
     there(y);
-    ck_assert_double_le(get(tn_max(tn_abs(tn_sub(y, wanted, NULL)), NULL))[0], 0.0);
+    ck_assert_double_le(get(tn_sum(tn_abs(tn_sub(y, wanted, NULL)), NULL))[0], 0.0);
     tn_state_drop(state);
     tn_module_drop(again);
 }
@@ -209,7 +209,7 @@ START_TEST(small_networks_are_those_of_pytorch)
         TN_SCOPE;
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "model ", 6) == 0) {
-            snprintf(spec, sizeof spec, "%s", line + 6);
+            snprintf(spec, sizeof spec, "%.500s", line + 6);
             net = tn_module_parse(spec);
             ck_assert_msg(net != NULL, "%s: %s", spec, tn_error_text());
             ok(tn_module_to(net, NULL, TN_F64));
@@ -300,10 +300,9 @@ START_TEST(a_wrong_option_is_refused_by_its_name)
         { "resnet18(layers=[])", "resnet18: layers: wrong number of stages, got 0" },
         { "resnet18(layers=[1, 0])", "resnet18: layers: out of range, got 0" },
         { "resnet18(layers=[1, 1, 1, 1, 1])", "resnet18: layers: wrong number of stages, got 5" },
-        { "resnet18(layers=[2147483647])", "too many modules" },
+        { "resnet18(layers=[2147483647])", "resnet18: layers: out of range, got 2147483647" },
         { "resnet18(groups=2)", "no option \"groups\"" },
         { "resnet50(groups=0)", "groups: out of range, got 0" },
-        { "resnet50(groups=7)", "conv1" },
         { "mobilenet_v2(width_mult=nan)", "mobilenet_v2: width_mult: out of range, got nan" },
         { "mobilenet_v2(round_nearest=0)", "mobilenet_v2: round_nearest: out of range, got 0" },
         { "mobilenet_v2(dropout=-0.1)", "mobilenet_v2: dropout: out of range, got -0.1" },
@@ -560,7 +559,7 @@ START_TEST(lstm_lm_takes_and_returns_states)
     in[0] = tn_narrow(x, 1, 3, 3), in[1] = out[1], in[2] = out[2];
     ok(tn_module_call_many(module, in, 3, out, 3));
     ck_assert_double_le(
-        get(tn_max(tn_abs(tn_sub(out[0], tn_narrow(whole, 1, 3, 3), NULL)), NULL))[0], 1e-6);
+        get(tn_sum(tn_abs(tn_sub(out[0], tn_narrow(whole, 1, 3, 3), NULL)), NULL))[0], 1e-6);
     tn_module_drop(module);
 }
 END_TEST
