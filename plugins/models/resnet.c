@@ -101,10 +101,8 @@ static tn_status bottleneck_build(tn_module *self)
 
 static tn_tensor *sum(tn_module *self, tn_tensor *x, tn_tensor *y)
 {
-    tn_module *shortcut = tn_module_child(self, "downsample");
-
-    if (shortcut != NULL)
-        x = tn_module_call(shortcut, x);
+    if (tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD)
+        x = tn_module_call_child(self, "downsample", x);
     return tn_module_call_child(self, "relu", tn_add(y, x, NULL));
 }
 

@@ -4,8 +4,9 @@
  *
  *     named SPEC WEIGHTS DATA OUT
  *
- * Loads WEIGHTS strictly, prints the network, and writes to OUT the results in eval mode and in
- * training mode for the first tensor of DATA, and the gradient of each parameter of the sum of the
+ * Loads WEIGHTS strictly, prints the network, and writes to OUT the results for the first tensor of
+ * DATA: in eval mode in float32 (eval) and, with the network converted, in float64 (wide), then in
+ * training mode in float64 (train), and the gradient of each parameter of the sum of these
  * results, where result i has the factor cos(0.9 i). */
 #include <math.h>
 #include <stdio.h>
@@ -29,11 +30,11 @@ static tn_status print(tn_module *net)
 static tn_tensor *factors(tn_tensor *like)
 {
     int64_t count = tn_tensor_numel(like);
-    float *values = malloc((size_t)(count + 1) * sizeof *values);
-    tn_tensor *made = values != NULL ? tn_tensor_empty(tn_tensor_shape(like), TN_F32, NULL) : NULL;
+    double *values = malloc((size_t)(count + 1) * sizeof *values);
+    tn_tensor *made = values != NULL ? tn_tensor_empty(tn_tensor_shape(like), TN_F64, NULL) : NULL;
 
     for (int64_t i = 0; made != NULL && i < count; i++)
-        values[i] = (float)cos(0.9 * (double)i);
+        values[i] = cos(0.9 * (double)i);
     if (made != NULL && tn_tensor_copy_in(made, values, (size_t)count * sizeof *values) != TN_OK)
         made = NULL;
     free(values);
@@ -48,15 +49,27 @@ static tn_status keep_gradient(void *user, const char *path, tn_tensor *tensor)
     return tn_state_set(user, name, tn_tensor_grad(tensor));
 }
 
+static tn_status keep_result(tn_module *net, tn_tensor *x, tn_state *out, const char *name)
+{
+    tn_tensor *y;
+
+    tn_grad_begin(false);
+    y = tn_module_call(net, x);
+    tn_grad_end();
+    return y != NULL ? tn_state_set(out, name, y) : TN_ERR_RUNTIME;
+}
+
 static tn_status run(tn_module *net, tn_tensor *x, tn_state *out)
 {
     tn_tensor *y, *weights;
 
-    tn_grad_begin(false);
-    tn_module_eval(net);
-    y = tn_module_call(net, x);
-    tn_grad_end();
-    if (y == NULL || tn_state_set(out, "eval", y) != TN_OK || tn_module_train(net, true) != TN_OK)
+    if (tn_module_eval(net) != TN_OK || keep_result(net, x, out, "eval") != TN_OK ||
+        tn_module_to(net, NULL, TN_F64) != TN_OK)
+        return TN_ERR_RUNTIME;
+    if (tn_tensor_dtype(x) == TN_F32)
+        x = tn_cast(x, TN_F64);
+    if (x == NULL || keep_result(net, x, out, "wide") != TN_OK ||
+        tn_module_train(net, true) != TN_OK)
         return TN_ERR_RUNTIME;
     y = tn_module_call(net, x);
     weights = y != NULL ? factors(y) : NULL;

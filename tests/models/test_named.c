@@ -163,6 +163,7 @@ static void check_end(const char *spec)
     static char text[TEXT];
     tn_state *state = tn_module_state(net);
 
+    ck_assert_msg(!tn_failed(), "%s: %s", spec, tn_error_text());
     ck_assert_int_gt(tn_module_repr(net, text, sizeof text), 0);
     ck_assert_msg(strcmp(text, printed) == 0, "%s prints\n%s\nPyTorch's prints\n%s", spec, text,
                   printed);
