@@ -4,9 +4,9 @@
 # The networks of the plugin tenon.models as PyTorch, torchvision and transformers compute them.
 #   make_named.py FILE                 writes files/named.txt for tests/models/test_named.c: small
 #                                      networks with weights from a formula, in float64
-#   make_named.py --live SOURCE BUILD  (make models) compares the committed file with a new one, then
-#                                      networks of the published sizes: printed text, strict loading
-#                                      of a state dict, results in float32, and results in both
+#   make_named.py --live SOURCE BUILD  (make models) compares the committed file with a new one,
+#                                      then networks of the published sizes: printed text, strict
+#                                      loading of a state dict, results in float32, and results in both
 #                                      modes and gradients in float64
 # Ends with 77, and says SKIP, if PyTorch or safetensors is not installed.
 import os
@@ -178,7 +178,8 @@ def gpt2(**options):
 
 
 def image(*shape):
-    return torch.sin(torch.arange(torch.Size(shape).numel(), dtype=torch.float64) * 0.37).view(shape)
+    places = torch.arange(torch.Size(shape).numel(), dtype=torch.float64)
+    return torch.sin(places * 0.37).view(shape)
 
 
 def words(most, *shape):
@@ -191,7 +192,11 @@ SMALL = [
     (
         "mlp([6, 8, 8, 4], activation='tanh', norm='batch', bias=False)",
         lambda: mlp(
-            [6, 8, 8, 4], norm_layer=nn.BatchNorm1d, activation_layer=nn.Tanh, inplace=None, bias=False
+            [6, 8, 8, 4],
+            norm_layer=nn.BatchNorm1d,
+            activation_layer=nn.Tanh,
+            inplace=None,
+            bias=False,
         ),
         lambda: image(5, 6),
     ),
@@ -255,7 +260,11 @@ WHOLE = [
     ("vit_base()", lambda: vit(224, 16, 12, 12, 768, 3072, 1000), lambda: image(1, 3, 224, 224)),
     ("unet(3, 2)", lambda: UNet(3, 2), lambda: image(1, 3, 48, 50)),
     ("gpt2_small(dropout=0.0)", gpt2, lambda: words(50257, 1, 24)),
-    ("lstm_lm(1000, dropout=0.0)", lambda: RNNModel(1000, 200, 200, 2, 0.0), lambda: words(1000, 2, 9)),
+    (
+        "lstm_lm(1000, dropout=0.0)",
+        lambda: RNNModel(1000, 200, 200, 2, 0.0),
+        lambda: words(1000, 2, 9),
+    ),
 ]
 
 
@@ -323,7 +332,8 @@ def record(out, spec, make, given):
     numbers(out, "train", y)
     (y.flatten() * weights_of(y.numel())).sum().backward()
     for name, p in net.named_parameters():
-        out.append("gradient %s %.17g" % (name, float((p.grad.flatten() * weights_of(p.numel())).sum())))
+        total = float((p.grad.flatten() * weights_of(p.numel())).sum())
+        out.append("gradient %s %.17g" % (name, total))
     out.append("end")
 
 
@@ -333,11 +343,9 @@ def shape_of(t):
 
 def numbers(out, word, t):
     flat = t.detach().flatten()
-    kept = flat[:: max(1, flat.numel() // 24)]
-    out.append(
-        "%s %d %d %s"
-        % (word, flat.numel(), max(1, flat.numel() // 24), " ".join("%.17g" % v for v in kept.tolist()))
-    )
+    step = max(1, flat.numel() // 24)
+    kept = " ".join("%.17g" % v for v in flat[::step].tolist())
+    out.append("%s %d %d %s" % (word, flat.numel(), step, kept))
 
 
 def recorded():
@@ -385,7 +393,8 @@ def compared(spec, make, given, build, folder):
     net, x = make(), given()
     x = x.float() if x.is_floating_point() else x
     shaken(net)
-    paths = [os.path.join(folder, part) for part in ("weights.pt", "data.safetensors", "out.safetensors")]
+    files = ("weights.pt", "data.safetensors", "out.safetensors")
+    paths = [os.path.join(folder, part) for part in files]
     torch.save(net.state_dict(), paths[0])
     save_file({"input": x}, paths[1])
     done = subprocess.run(
