@@ -6,8 +6,8 @@
 #                                      networks with weights from a formula, in float64
 #   make_named.py --live SOURCE BUILD  (make models) compares the committed file with a new one,
 #                                      then networks of the published sizes: printed text, strict
-#                                      loading of a state dict, results in float32, and results in both
-#                                      modes and gradients in float64
+#                                      loading of a state dict, results in float32; in float64
+#                                      results in both modes and gradients
 # Ends with 77, and says SKIP, if PyTorch or safetensors is not installed.
 import os
 import subprocess
