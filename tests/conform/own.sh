@@ -64,7 +64,7 @@ plan_all() { # FILE
         echo "$1 $contract" ;;
     */optim.so) echo "$1 $optimizers" ;;
     */data.so) echo "$1 $transforms" ;;
-    */models.so) echo "$1 $models"; echo "$1 --only layers/* --device strict $models" ;;
+    */models.so) echo "$1 $models"; echo "$1 --only layers/[gru]* --device strict $models" ;;
     *) echo "$1" ;;
     esac
 }
@@ -73,7 +73,7 @@ plan_few() { # FILE
     */ops.so) echo "$1 --only grad/[ab]*" ;;
     */layers.so) echo "$1 --only layers/[LR]* $layers" ;;
     */data.so) echo "$1 --only datasets/*,transforms/* $transforms" ;;
-    */models.so) echo "$1 --only layers/*_* $models" ;;
+    */models.so) echo "$1 --only layers/[gluv]* $models" ;;
     */backend-cpu.so | */backend-opencl.so | */backend-cuda.so | "$strict") echo "$1 $few" ;;
     esac
     echo "$1 $contract"
