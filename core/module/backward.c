@@ -242,7 +242,7 @@ static tn_status run_full_at_outputs(tn__backward *passage, const tn_pack *grad_
         tn_pack *replaced;
 
         status = run_full(passage, i, grad_input, grad_output, &replaced);
-        for (int64_t k = 0; status == TN_OK && k < tn_pack_count(replaced); k++)
+        for (int64_t k = 0; status == TN_OK && replaced != NULL && k < tn_pack_count(replaced); k++)
             if (!no_gradient(tn_pack_at(replaced, k)))
                 /* PyTorch's wording */
                 status = tn_fail(TN_ERR_RUNTIME,

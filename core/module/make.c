@@ -40,7 +40,25 @@ static tn_module *child_from(const tn_value *value, bool printed)
     return NULL;
 }
 
-/* Adds the child that a value describes, under a name. */
+/* Returns whether the module has a child of that name with the same spec. */
+static bool has_equal(tn_module *module, const char *name, const tn_module *child)
+{
+    const tn__slot *slot = tn__slots_find(&module->children, name);
+    tn__text one = { 0 }, two = { 0 };
+    bool equal = slot != NULL && slot->child != NULL && slot->child->layer != NULL &&
+                 slot->child->layer == child->layer &&
+                 tn__module_spec_text(slot->child, &one) == TN_OK &&
+                 tn__module_spec_text(child, &two) == TN_OK && !one.failed && !two.failed &&
+                 strcmp(one.at, two.at) == 0;
+
+    tn__text_free(&one);
+    tn__text_free(&two);
+    return equal;
+}
+
+/* Adds the child that a value describes, under a name. A child from printed text that equals the
+ * one which `build` has made is dropped: the latter may share tensors with other children, or have
+ * another initialization. */
 static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
 {
     tn_module *child = child_from(value, printed);
@@ -50,7 +68,8 @@ static tn_status add_from(tn_module *module, const char *name, const tn_value *v
         tn_error_prefix("%s, child \"%s\": ", module->type, name);
         return tn_error_last_code();
     }
-    status = tn_module_add_child(module, name, child);
+    status = printed && has_equal(module, name, child) ? TN_OK
+                                                       : tn_module_add_child(module, name, child);
     tn_module_drop(child);
     return status;
 }

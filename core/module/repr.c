@@ -87,26 +87,57 @@ static void put_spec_parameters(const tn_module *module, tn__text *text, size_t 
     }
 }
 
-/* Appends the dtype of the module's own floating tensors. It is left out only if both this dtype
- * and the default dtype are float32. */
-static void put_dtype(const tn_module *module, tn__text *text, size_t start)
+static bool is_floating(tn_dtype dtype)
+{
+    return (TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) != 0;
+}
+
+/* Returns the dtype of the module's own floating tensors, TN_DTYPE_AUTO if it has none. */
+static tn_dtype own_dtype(const tn_module *module)
 {
     const tn__slots *kinds[] = { &module->parameters, &module->buffers };
-    for (int64_t k = 0; k < tn__countof(kinds); k++) {
+    for (int64_t k = 0; k < tn__countof(kinds); k++)
         for (int64_t i = 0; i < kinds[k]->count; i++) {
             const tn_tensor *tensor = kinds[k]->at[i].tensor;
-            if (tensor == NULL || tn__is_none(tensor))
-                continue;
-            tn_dtype dtype = tn_tensor_dtype(tensor);
-            if ((TN_BIT(dtype) & (TN_MASK_FLOAT | TN_MASK_COMPLEX)) == 0)
-                continue;
-            if (dtype == TN_F32 && tn_default_dtype() == TN_F32)
-                return;
-            separate(text, start);
-            tn__text_add(text, "dtype=%s", tn_dtype_name(dtype));
-            return;
+            if (tensor != NULL && !tn__is_none(tensor) && is_floating(tn_tensor_dtype(tensor)))
+                return tn_tensor_dtype(tensor);
         }
-    }
+    return TN_DTYPE_AUTO;
+}
+
+/* Sets *dtype to that of all floating tensors below the module. Returns false if they differ. */
+static bool same_dtype(const tn_module *module, tn_dtype *dtype)
+{
+    const tn__slots *kinds[] = { &module->parameters, &module->buffers };
+    for (int64_t k = 0; k < tn__countof(kinds); k++)
+        for (int64_t i = 0; i < kinds[k]->count; i++) {
+            const tn_tensor *tensor = kinds[k]->at[i].tensor;
+            if (tensor == NULL || tn__is_none(tensor) || !is_floating(tn_tensor_dtype(tensor)))
+                continue;
+            if (*dtype != TN_DTYPE_AUTO && *dtype != tn_tensor_dtype(tensor))
+                return false;
+            *dtype = tn_tensor_dtype(tensor);
+        }
+    for (int64_t i = 0; i < module->children.count; i++)
+        if (module->children.at[i].child != NULL &&
+            !same_dtype(module->children.at[i].child, dtype))
+            return false;
+    return true;
+}
+
+/* Appends the dtype of the module's own floating tensors. A module whose layer makes the children
+ * and that has no tensors of its own has the dtype of all tensors below it: `build` then makes
+ * children that equal those of the text. The dtype is left out only if both this dtype and the
+ * default dtype are float32. */
+static void put_dtype(const tn_module *module, tn__text *text, size_t start, bool many)
+{
+    tn_dtype dtype = own_dtype(module);
+    if (dtype == TN_DTYPE_AUTO && (many || !same_dtype(module, &dtype)))
+        return;
+    if (dtype == TN_DTYPE_AUTO || (dtype == TN_F32 && tn_default_dtype() == TN_F32))
+        return;
+    separate(text, start);
+    tn__text_add(text, "dtype=%s", tn_dtype_name(dtype));
 }
 
 static tn_status put_spec(const tn_module *module, tn__text *text, int depth);
@@ -197,7 +228,7 @@ static tn_status put_spec(const tn_module *module, tn__text *text, int depth)
     tn_status status = put_spec_children(module, text, start, many, depth);
     if (module->layer != NULL && (module->layer->flags & TN_LAYER_PARAMETERS) == 0 &&
         tn__options_find(module->layer->options, "dtype") == NULL)
-        put_dtype(module, text, start);
+        put_dtype(module, text, start, many);
     tn__text_put(text, ")", 1);
     return status;
 }
@@ -358,7 +389,8 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
     const char *words = extra.at != NULL && extra.length > 0 ? extra.at : "";
     bool one_line = module->children.count == 0 && strchr(words, '\n') == NULL;
     bool runs = module->layer != NULL && (module->layer->flags & TN_LAYER_COLLAPSE) != 0;
-    tn__text_add(text, "%s(", module->type);
+    bool renamed = module->layer != NULL && module->layer->printed != NULL;
+    tn__text_add(text, "%s(", renamed ? module->layer->printed : module->type);
     if (one_line)
         tn__text_add(text, "%s", words);
     else

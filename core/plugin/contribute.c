@@ -245,6 +245,10 @@ static tn_status names_acceptable(const struct kind *kind, const tn_head *copy)
         status = tn__name_check(name, ".-", "%s: name", kind->type);
     else
         status = tn__name_check_type(name, kind->type);
+    if (status == TN_OK && copy->kind == TN_KIND_tn_layer_def &&
+        ((const tn_layer_def *)copy)->printed)
+        status = tn__name_check(((const tn_layer_def *)copy)->printed, "",
+                                "tn_layer_def %s: printed", name);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What run.c asks of a network. */
+ * What run.c asks of a network. Some of these networks come by name, too: the plugin tenon.models
+ * provides resnet50, mobilenet_v2, vit_base, unet and gpt2_small. */
 #ifndef NETWORKS_NETWORK_H
 #define NETWORKS_NETWORK_H
 

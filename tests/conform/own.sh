@@ -49,6 +49,7 @@ contract="--level contract --only contract/*"
 # what is too large ends a process with AddressSanitizer
 test "${TN_SANITIZERS-no}" = no || contract='--level contract --only contract/[a-su-z]*'
 layers="--cases $top/tests/conform/layers.txt" # the last --cases counts
+models="--cases $top/tests/conform/models.txt"
 optimizers="--cases $top/tests/conform/optimizers.txt"
 transforms="--cases $top/tests/conform/transforms.txt"
 
@@ -63,6 +64,7 @@ plan_all() { # FILE
         echo "$1 $contract" ;;
     */optim.so) echo "$1 $optimizers" ;;
     */data.so) echo "$1 $transforms" ;;
+    */models.so) echo "$1 $models"; echo "$1 --only layers/[gru]* --device strict $models" ;;
     *) echo "$1" ;;
     esac
 }
@@ -71,6 +73,7 @@ plan_few() { # FILE
     */ops.so) echo "$1 --only grad/[ab]*" ;;
     */layers.so) echo "$1 --only layers/[LR]* $layers" ;;
     */data.so) echo "$1 --only datasets/*,transforms/* $transforms" ;;
+    */models.so) echo "$1 --only layers/[gluv]* $models" ;;
     */backend-cpu.so | */backend-opencl.so | */backend-cuda.so | "$strict") echo "$1 $few" ;;
     esac
     echo "$1 $contract"

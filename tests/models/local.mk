@@ -4,16 +4,26 @@
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
 # networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines;
 # printed.py reads the printed text of every model of torchvision, prints it again and loads its weights.
+# make_named.py compares the networks of the plugin tenon.models (test_named has their small ones in make check).
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-EXTRA_DIST += %D%/make_models.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
+EXTRA_DIST += %D%/make_models.py %D%/make_named.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
 TESTS += %D%/network_lines.sh
 .PHONY: models
-check_PROGRAMS += %D%/printed
+check_PROGRAMS += %D%/printed %D%/named
+%C%_named_SOURCES = %D%/named.c
+%C%_named_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+%C%_named_LDADD = $(TN_LINK) $(LIBM)
 %C%_printed_SOURCES = %D%/printed.c
 %C%_printed_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 %C%_printed_LDADD = $(TN_LINK)
 
 if HAVE_CHECK
+check_PROGRAMS += %D%/test_named
+TESTS += %D%/test_named
+%C%_test_named_SOURCES = %D%/test_named.c $(TN_BACKEND_SHARED)
+%C%_test_named_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_named_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_named_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 if HAVE_JANSSON
 check_PROGRAMS += %D%/test_models
 TESTS += %D%/test_models
@@ -21,8 +31,9 @@ TESTS += %D%/test_models
 %C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_models_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
-models: all tests/models/test_models tests/models/printed $(TN_NETWORKS)
+models: all tests/models/test_models tests/models/printed tests/models/named $(TN_NETWORKS)
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_named.py --live $(srcdir) $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/networks.py $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/printed.py $(builddir) || test $$? -eq 77
 endif

@@ -44,6 +44,7 @@ START_TEST(without_an_input_that_requires_a_gradient_it_fires_at_the_outputs)
     expect_trace("pa");
     ck_assert_str_eq(a.in, "none");
     ck_assert_str_eq(a.out, "1.0");
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
     TN_PROVES("BWH-002", "BWH-011");
     tn_grad_begin(false);
     ck_assert_ptr_nonnull(tn_module_call(m, leaf(5)));

@@ -384,6 +384,10 @@ typedef struct tn_layer_def {
      * With `begin` true, the statistics start anew, and from then on each batch in training mode
      * counts alike. With false, batches count as the options say again. May be NULL. */
     tn_status (*collect)(tn_module *self, bool begin);
+    /* The type that the printed form (tn_module_repr) names, for a layer whose class has another
+     * name in PyTorch: a layer `resnet18` prints as ResNet. A module that is built from the printed
+     * form has that type and not this layer; specs name the layer. NULL: `name`. */
+    const char *printed;
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */
