@@ -6,6 +6,7 @@
 
 #include "core/op/needed.h"
 #include "core/plugin/internal.h"
+#include "core/tensor/autocast.h"
 #include "core/tensor/internal.h"
 #include "core/tensor/mode.h"
 
