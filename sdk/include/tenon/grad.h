@@ -222,5 +222,27 @@ TN_API tn_dtype tn_autocast_dtype(const char *device_type);
 TN_API bool tn_autocast_cache(void);
 TN_API void tn_set_autocast_cache(bool enabled);
 
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+enum {
+    /* The second run of the function draws new random numbers. Without this flag it gets the same
+     * numbers as the first run, and the generator of the process is set back for that time. */
+    TN_CHECKPOINT_NEW_RANDOM = 1
+};
+
+/* A function that computes with operators and modules. */
+typedef tn_status (*tn_checkpoint_function)(void *user, tn_tensor *const *in, tn_tensor **out);
+
+/* Calls a function whose intermediate tensors are not kept for backward. The first time that
+ * backward needs one of them, the function is called again with the same inputs and autocast, so it
+ * must do the same both times, and `in` and what `user` refers to must not have changed; running
+ * statistics are updated twice. Calls may be nested. With retain_graph, every backward calls the
+ * function again. Gradients of what the function computes cannot be taken inside of it. An input
+ * may be TN_NONE. `release` frees `user` when the graph is freed, and also if the call fails or no
+ * graph is recorded. [scoped] [array: in n_in, out n_out] [null-ok: user, release] */
+TN_API tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
+                                    void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
+                                    tn_tensor **out, int64_t n_out, uint32_t flags);
+
 TN_END_DECLS
 #endif
