@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 
+EXTRA_DIST += %D%/make_autocast.py
+
 if HAVE_CHECK
 TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_checkpoint tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
