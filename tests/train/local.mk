@@ -12,8 +12,7 @@ check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/tes
 TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
 	%D%/test_step
-%C%_test_scaler_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D% \
-	-DDIGITS_FILE='"$(abs_srcdir)/examples/data/digits.csv.gz"'
+%C%_test_scaler_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_scaler_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_averaging_LDADD = $(TN_LINK_TEST_CORE)

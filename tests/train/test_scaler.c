@@ -135,67 +135,69 @@ START_TEST(every_allocation_of_a_step_can_fail)
 }
 END_TEST
 
-/* Trains a small convolutional network on the bundled digits and returns its accuracy on the
- * training set, in percent. */
+/* Trains a small convolutional network on the bundled digits and returns its accuracy on those that
+ * it has not seen, in percent. */
 static double train(bool autocast)
 {
-    enum { SAMPLES = 512, BATCH = 64, EPOCHS = 6 };
-    static float images[SAMPLES * 64];
-    static int64_t labels[SAMPLES];
+    enum { EPOCHS = 3, ROOM = 359 };
+    tn_dataset *seen = tn_dataset_parse("Digits(split='train')");
+    tn_dataset *unseen = tn_dataset_parse("Digits(split='test')");
+    tn_loader *batches = tn_loader_new(seen, "batch_size=32, shuffle=True, seed=3");
+    tn_loader *whole = tn_loader_new(unseen, "batch_size=%d", ROOM);
     tn_module *net;
     tn_optimizer *opt;
-    tn_loader *loader;
+    tn_pack *pack;
+    int64_t found[ROOM], labels[ROOM];
+    tn_argmax_options last = TN_ARGMAX_OPTIONS;
     double right = 0;
 
-    (void)loader;
-    for (int i = 0; i < SAMPLES; i++) { /* one of ten patterns, with noise */
-        labels[i] = i * 7 % 10;
-        for (int k = 0; k < 64; k++)
-            images[i * 64 + k] = (float)((labels[i] * 37 + k * (labels[i] + 3)) % 11 < 4) +
-                                 (float)((i * 131 + k * 71) % 97) / 97.0F;
-    }
+    ck_assert_msg(batches != NULL && whole != NULL, "%s", tn_error_text());
     tn_random_seed(7);
     net = tn_module_new("Sequential(Conv2d(1, 8, 3, padding=1), ReLU(), MaxPool2d(2), "
                         "Conv2d(8, 16, 3, padding=1), ReLU(), MaxPool2d(2), Flatten(), "
                         "Linear(64, 10))");
     ck_assert_msg(net != NULL, "%s", tn_error_text());
     opt = tn_optimizer_new(net, "Adam(lr=1e-2)");
-    for (int step = 0; step < EPOCHS * SAMPLES / BATCH; step++) {
-        TN_SCOPE;
-        int from = step * BATCH % SAMPLES;
-        tn_tensor *x = tn_tensor_from(images + from * 64, TN_F32, TN_SHAPE(BATCH, 1, 8, 8));
-        tn_tensor *y = tn_tensor_from(labels + from, TN_I64, TN_SHAPE(BATCH)), *loss;
+    for (int epoch = 0; epoch < EPOCHS; epoch++)
+        while ((pack = tn_loader_next(batches)) != NULL) {
+            TN_SCOPE;
+            tn_tensor *x = tn_reshape(tn_pack_tensor(pack, 0), TN_SHAPE(-1, 1, 8, 8)), *loss;
 
-        ck_assert_int_eq(tn_autocast_begin("cpu", TN_BF16, autocast), TN_OK);
-        loss = tn_cross_entropy(tn_module_call(net, x), y, NULL);
-        tn_autocast_end();
-        ck_assert_int_eq(tn_optimizer_zero_grad(opt), TN_OK);
-        ck_assert_int_eq(tn_backward(loss), TN_OK);
-        ck_assert_int_eq(tn_optimizer_step(opt), TN_OK);
-    }
+            ck_assert_int_eq(tn_autocast_begin("cpu", TN_BF16, autocast), TN_OK);
+            loss = tn_cross_entropy(tn_module_call(net, x), tn_pack_tensor(pack, 1), NULL);
+            tn_autocast_end();
+            ck_assert_int_eq(tn_optimizer_zero_grad(opt), TN_OK);
+            ck_assert_msg(tn_backward(loss) == TN_OK, "%s", tn_error_text());
+            ck_assert_int_eq(tn_optimizer_step(opt), TN_OK);
+        }
+    pack = tn_loader_next(whole);
+    ck_assert_msg(pack != NULL, "%s", tn_error_text());
     TN_SCOPE;
-    tn_tensor *x = tn_tensor_from(images, TN_F32, TN_SHAPE(SAMPLES, 1, 8, 8));
-    tn_argmax_options last = TN_ARGMAX_OPTIONS;
-    int64_t found[SAMPLES];
-
     last.dim = 1;
     ck_assert_int_eq(tn_autocast_begin("cpu", TN_BF16, autocast), TN_OK);
-    x = tn_argmax(tn_module_call(net, x), &last);
+    tn_tensor *y = tn_module_call(net, tn_reshape(tn_pack_tensor(pack, 0), TN_SHAPE(-1, 1, 8, 8)));
     tn_autocast_end();
-    ck_assert_int_eq(tn_tensor_copy_out(x, found, sizeof found), TN_OK);
-    for (int i = 0; i < SAMPLES; i++)
+    ck_assert_int_eq(tn_tensor_dtype(y), autocast ? TN_BF16 : TN_F32);
+    ck_assert_int_eq(tn_tensor_copy_out(tn_argmax(y, &last), found, sizeof found), TN_OK);
+    ck_assert_int_eq(tn_tensor_copy_out(tn_pack_tensor(pack, 1), labels, sizeof labels), TN_OK);
+    for (int i = 0; i < ROOM; i++)
         right += found[i] == labels[i];
     tn_optimizer_drop(opt);
     tn_module_drop(net);
+    tn_loader_drop(batches);
+    tn_loader_drop(whole);
+    tn_dataset_drop(seen);
+    tn_dataset_drop(unseen);
     FINE();
-    return 100.0 * right / SAMPLES;
+    return 100.0 * right / ROOM;
 }
 
 START_TEST(a_network_trained_in_bfloat16_is_as_accurate_as_in_float32)
 {
     double wide = train(false), low = train(true);
 
-    ck_assert_msg(wide > 95 && low > wide - 1, "float32: %g %%, bfloat16: %g %%", wide, low);
+    printf("accuracy in float32 %.1f %%, in bfloat16 %.1f %%\n", wide, low);
+    ck_assert_msg(wide > 90 && low > wide - 1, "float32: %g %%, bfloat16: %g %%", wide, low);
 }
 END_TEST
 

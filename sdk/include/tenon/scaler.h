@@ -11,7 +11,7 @@
 #define TENON_SCALER_H
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
 #include <tenon/ops.h>
 #include <tenon/train.h>
