@@ -2,6 +2,8 @@
  *
  * Checkpoints: gradients equal to the bit with and without them, random numbers, autocast, nesting,
  * several inputs and outputs, memory, what is refused, and allocations that fail. */
+#include <stdio.h>
+
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 
@@ -126,8 +128,10 @@ START_TEST(several_inputs_and_outputs_and_second_derivatives)
     /* the graph was retained: the function runs again for another gradient */
     ck_assert_int_eq(tn_backward(tn_sum(tn_add(out[0], tn_mul(g[0], g[0]), NULL), NULL)), TN_OK);
     ck_assert_int_eq(calls, 3);
-    HAS(tn_tensor_grad(a), (1 - tanh(0.5) * tanh(0.5)) * tanh(2) + 18 * exp(1.0),
-        (1 - tanh(1) * tanh(1)) * tanh(0.25) + 32 * exp(-2.0));
+    ck_assert_double_eq_tol(at(tn_tensor_grad(a), 0),
+                            (1 - tanh(0.5) * tanh(0.5)) * tanh(2) + 18 * exp(1.0), 1e-4);
+    ck_assert_double_eq_tol(at(tn_tensor_grad(a), 1),
+                            (1 - tanh(1) * tanh(1)) * tanh(0.25) + 32 * exp(-2.0), 1e-4);
     ck_assert_int_ne(tn_backward(tn_sum(out[0], NULL)), TN_OK);
     FAILED(TN_ERR_RUNTIME, "backward through the graph a second time");
     FINE();
@@ -158,12 +162,13 @@ END_TEST
 static tn_status differs(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     int kind = *(int *)user;
+    tn_tensor *x = in[0];
 
-    out[0] = tn_exp(in[0]);
     if (changes++ > 0)
-        out[0] = kind == 0 ? tn_exp(tn_exp(in[0])) : tn_exp(tn_cat(in, 1, 0));
+        x = kind == 0 ? tn_exp(x) : tn_cat(in, 1, 0);
     if (changes > 1 && kind == 1)
-        out[0] = tn_exp(tn_cast(in[0], TN_F64));
+        x = tn_cast(x, TN_F64);
+    out[0] = tn_exp(x);
     if (kind == 2) {
         tn_tensor *gradient;
 

@@ -2,9 +2,12 @@
  *
  * Scaling of gradients: the scales and skipped steps of PyTorch (make_scaler.py), the state as
  * text, what is refused, and training of a convolutional network in bfloat16. */
-#include "scaler.h"
+#include <stdio.h>
+
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
+
+#include "scaler.h"
 
 static const tn_grad_scaler_options of_reference = { 1000.3, 1.7, 0.3, 4, true };
 
