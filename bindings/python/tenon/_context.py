@@ -5,6 +5,7 @@ import functools
 
 from . import _api
 from ._library import check, checked, encode, lib
+from ._values import dtype_number
 
 
 class _Context:
