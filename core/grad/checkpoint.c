@@ -50,7 +50,7 @@ static void drop(tn__checkpoint *checkpoint)
     if (atomic_fetch_sub_explicit(&checkpoint->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (int64_t i = 0; i < checkpoint->n_in; i++) {
-        tn__saved_drop(&checkpoint->in[i]);
+        tn__node_saved_drop(&checkpoint->in[i]);
         if (checkpoint->edges[i].node != NULL)
             tn__node_drop(checkpoint->edges[i].node);
     }
@@ -154,7 +154,7 @@ static tn_status inputs(tn__checkpoint *checkpoint, tn_tensor **in)
         in[i] = TN_NONE;
         if (saved->storage == NULL && saved->checkpoint == NULL)
             continue;
-        status = tn__saved_value(saved, &tensor);
+        status = tn__node_saved_value(saved, &tensor);
         if (status != TN_OK)
             return status;
         if (tensor == NULL)
@@ -186,7 +186,8 @@ static tn_status call_again(tn__checkpoint *checkpoint, struct tn__checkpoint_ru
     if (status == TN_OK) {
         tn__checkpoint_here = run;
         status = tn__error_status_of(
-            checkpoint->call(checkpoint->user, tensors, tensors + checkpoint->n_in), "checkpoint");
+            checkpoint->call(checkpoint->user, tensors, tensors + checkpoint->n_in),
+            "the function of a checkpoint");
         tn__checkpoint_here = outer;
     }
     if (status == TN_OK)
@@ -299,7 +300,7 @@ static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_t
                                tn_tensor **out, int64_t n_out)
 {
     uint64_t scope = tn_scope_begin();
-    tn_status status = tn__error_status_of(function(user, in, out), "checkpoint");
+    tn_status status = tn__error_status_of(function(user, in, out), "the function of a checkpoint");
 
     for (int64_t i = 0; i < n_out && status == TN_OK; i++)
         if (out[i] == NULL)

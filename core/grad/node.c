@@ -62,7 +62,7 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     return node;
 }
 
-void tn__saved_drop(tn__saved *saved)
+void tn__node_saved_drop(tn__saved *saved)
 {
     if (saved->tensor != NULL)
         tn_tensor_drop(saved->tensor);
@@ -78,7 +78,7 @@ void tn__saved_drop(tn__saved *saved)
 static void drop_saved(tn__saved *saved, int32_t count)
 {
     for (int32_t i = 0; i < count; i++)
-        tn__saved_drop(&saved[i]);
+        tn__node_saved_drop(&saved[i]);
 }
 
 static void free_node(tn__node *node)
@@ -385,7 +385,7 @@ static bool changed(const tn__saved *saved)
            atomic_load_explicit(&saved->storage->version, memory_order_relaxed) != saved->version;
 }
 
-tn_status tn__saved_value(tn__saved *saved, tn_tensor **out)
+tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out)
 {
     if (saved->checkpoint != NULL)
         return tn__checkpoint_value(saved->checkpoint, saved->slot, out);
@@ -425,7 +425,7 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     /* A checkpoint runs code of the program, which may take long. */
     for (int32_t i = 0; later && i < node->n_saved && status == TN_OK; i++)
         if (node->saved[i].checkpoint != NULL)
-            status = tn__saved_value(&node->saved[i], &out[i]);
+            status = tn__node_saved_value(&node->saved[i], &out[i]);
     return status;
 }
 

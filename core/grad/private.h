@@ -152,10 +152,10 @@ void tn__node_follow(tn__node *node, const tn__node *before);
 tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
                         bool stale);
 /* Frees one saved tensor. */
-void tn__saved_drop(tn__saved *saved);
+void tn__node_saved_drop(tn__saved *saved);
 /* Sets *out to a new reference to what is saved, or to NULL if the tensor was changed. Runs the
  * function of a checkpoint again if needed. */
-tn_status tn__saved_value(tn__saved *saved, tn_tensor **out);
+tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out);
 /* Frees what is saved, unless another backward has already freed it. */
 void tn__node_release(tn__node *node);
 /* Sets out[i] to new references to what is saved, NULL for tensors that were changed (*stale is

@@ -71,7 +71,7 @@ static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype, bool keeps)
     tn_tensor *out = NULL;
 
     keeps = keeps && tensor->dtype == TN_F32 && tensor->requires_grad &&
-            tn_tensor_is_leaf(tensor) && !tn__inference_here;
+            tn__op_up.is_leaf(tensor) && !tn__inference_here;
     if (keeps)
         out = tn__autocast_kept(tensor, dtype, recorded);
     if (out != NULL)

@@ -599,8 +599,8 @@ If the flags of an operator include `inplace`, `tn_NAME_(...)` writes into its f
 returns it: `tn_add_(a, b, NULL)`. A kernel finds all options, including the arguments, in
 the struct `call->options`. A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int,
 float and complex; `nograd` inputs get no gradient. Flags that begin with `autocast` say what
-autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on devices that compute
-in the memory of the host, such as cpu, otherwise on the others.
+autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on devices that
+compute in the memory of the host, such as cpu, otherwise on the others.
 END
 my (@json, @list, @layers);
 my $conversions = <<'END';

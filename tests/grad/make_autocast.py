@@ -4,8 +4,8 @@
 # Writes autocast_cases.h: for operators of torch.autocast('cpu', dtype) the dtype and the values of
 # the result. Run as python make_autocast.py > autocast_cases.h
 #
-# Input i of a case has the values ((k * 7 + i * 3) mod 11 - 5) / 4, or 0.25 + (k * 7 + i * 3 mod 11)
-# / 16 for `positive`; both are exact in bfloat16. test_autocast.c computes the same.
+# Input i of a case has the values ((k * 7 + i * 3) mod 11 - 5) / 4, or, for `positive`,
+# 0.25 + ((k * 7 + i * 3) mod 11) / 16; both are exact in bfloat16. test_autocast.c computes the same.
 import textwrap
 
 import torch
