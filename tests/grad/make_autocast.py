@@ -5,7 +5,7 @@
 # the result. Run as python make_autocast.py > autocast_cases.h
 #
 # Input i of a case has the values ((k * 7 + i * 3) mod 11 - 5) / 4, or, for `positive`,
-# 0.25 + ((k * 7 + i * 3) mod 11) / 16; both are exact in bfloat16. test_autocast.c computes the same.
+# 0.25 + ((k * 7 + i * 3) mod 11) / 16; both are exact in bfloat16. test_autocast.c has the same.
 import textwrap
 
 import torch
