@@ -4,6 +4,7 @@
  * must leave unchanged. */
 #include "core/check/check.h"
 #include "core/plugin/check_thread.h"
+#include "core/tensor/autocast.h"
 #include "core/tensor/mode.h"
 #include "core/tensor/thread.h"
 
@@ -55,6 +56,7 @@ void tn__check_thread_note(tn__check_thread *before)
     before->scopes = thread != NULL ? thread->n_marks : 0;
     before->devices = thread != NULL ? thread->n_devices : 0;
     before->streams = thread != NULL ? thread->n_streams : 0;
+    before->autocasts = tn__autocast_depth();
     tn__modes_get(before->depth, before->now);
 }
 
@@ -128,6 +130,17 @@ static const char *devices(const tn__check_thread *before)
     return "did not end a device or stream that it began (tn_device_begin, tn_stream_begin)";
 }
 
+static const char *autocasts(const tn__check_thread *before)
+{
+    if (tn__autocast_depth() == before->autocasts)
+        return NULL;
+    if (tn__autocast_depth() < before->autocasts)
+        return "ended an autocast that it did not begin";
+    while (tn__autocast_depth() > before->autocasts)
+        tn_autocast_end();
+    return "left autocast on (tn_autocast_begin without tn_autocast_end)";
+}
+
 /* Returns a message only if the process had one thread before: if it had others, they may have
  * started new threads. */
 static const char *threads(const tn__check_thread *before)
@@ -141,8 +154,8 @@ static const char *threads(const tn__check_thread *before)
 tn_status tn__check_thread_judge(const tn__check_thread *before, const char *plugin,
                                  const char *what, tn_status status)
 {
-    static const char *(*const kinds[])(const tn__check_thread *) = { rounding, modes, scopes,
-                                                                      devices, threads };
+    static const char *(*const kinds[])(const tn__check_thread *) = { rounding,  modes,   scopes,
+                                                                      autocasts, devices, threads };
     const char *first = NULL;
 
     for (int64_t i = 0; i < tn__countof(kinds); i++) {

@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/anomaly.c \
 	%D%/backward.c \
 	%D%/check.c \
+	%D%/checkpoint.c \
 	%D%/engine.c \
 	%D%/function.c \
 	%D%/hooks.c \

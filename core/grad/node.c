@@ -62,16 +62,23 @@ tn__node *tn__node_new(tn__node_kind kind, const char *name, int32_t n_in, int32
     return node;
 }
 
+void tn__node_saved_drop(tn__saved *saved)
+{
+    if (saved->tensor != NULL)
+        tn_tensor_drop(saved->tensor);
+    if (saved->storage != NULL && !saved->shell)
+        tn__storage_drop(saved->storage);
+    if (saved->checkpoint != NULL)
+        tn__checkpoint_release(saved->checkpoint, saved->slot);
+    saved->tensor = NULL;
+    saved->storage = NULL;
+    saved->checkpoint = NULL;
+}
+
 static void drop_saved(tn__saved *saved, int32_t count)
 {
-    for (int32_t i = 0; i < count; i++) {
-        if (saved[i].tensor != NULL)
-            tn_tensor_drop(saved[i].tensor);
-        if (saved[i].storage != NULL && !saved[i].shell)
-            tn__storage_drop(saved[i].storage);
-        saved[i].tensor = NULL;
-        saved[i].storage = NULL;
-    }
+    for (int32_t i = 0; i < count; i++)
+        tn__node_saved_drop(&saved[i]);
 }
 
 static void free_node(tn__node *node)
@@ -153,6 +160,8 @@ tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants
 tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
                         bool stale)
 {
+    bool leaf;
+
     saved->operand = operand;
     saved->is_output = is_output;
     saved->version = atomic_load_explicit(&tensor->storage->version, memory_order_relaxed);
@@ -166,8 +175,15 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
     /* A tensor that can still be changed in place may later get this node as its history. If the
      * node kept the tensor, both would then keep each other alive forever. Therefore only leaves
      * are kept. Of other tensors an alias keeps the memory; the edges have their history. */
-    if (!is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
-        tensor->autograd->base == NULL)
+    leaf = !is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
+           tensor->autograd->base == NULL;
+    if (tn__unlikely(tn__checkpoint_here != NULL)) {
+        tn_status status = tn__checkpoint_save(saved, tensor, leaf);
+
+        if (status != TN_OK || saved->checkpoint != NULL)
+            return status;
+    }
+    if (leaf)
         saved->tensor = tn_tensor_keep(tensor);
     else
         saved->tensor = tn__tensor_alias(tensor);
@@ -363,12 +379,25 @@ void tn__node_release(tn__node *node)
 
 static bool changed(const tn__saved *saved)
 {
+    if (saved->checkpoint != NULL)
+        return false;
     return saved->tensor == NULL || saved->tensor->storage != saved->storage ||
            atomic_load_explicit(&saved->storage->version, memory_order_relaxed) != saved->version;
 }
 
+tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out)
+{
+    if (saved->checkpoint != NULL)
+        return tn__checkpoint_value(saved->checkpoint, saved->slot, out);
+    *out = changed(saved) ? NULL : tn_tensor_keep(saved->tensor);
+    return TN_OK;
+}
+
 tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
 {
+    tn_status status = TN_OK;
+    bool later = false;
+
     *stale = false;
     lock(node);
     if (node->released && node->had_saved) {
@@ -388,10 +417,16 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
         bool gone = changed(&node->saved[i]);
 
         *stale |= gone;
-        out[i] = gone ? NULL : tn_tensor_keep(node->saved[i].tensor);
+        later |= node->saved[i].checkpoint != NULL;
+        out[i] = gone || node->saved[i].tensor == NULL ? NULL
+                                                       : tn_tensor_keep(node->saved[i].tensor);
     }
     unlock(node);
-    return TN_OK;
+    /* A checkpoint runs code of the program, which may take long. */
+    for (int32_t i = 0; later && i < node->n_saved && status == TN_OK; i++)
+        if (node->saved[i].checkpoint != NULL)
+            status = tn__node_saved_value(&node->saved[i], &out[i]);
+    return status;
 }
 
 tn_status tn__node_stale(tn__node *node)

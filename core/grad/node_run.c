@@ -262,6 +262,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
                        tn_tensor **gin, tn_tensor *sum)
 {
     uint64_t scope = tn_scope_begin();
+    bool autocast = tn__autocast_pause(); /* gradients have the dtypes that the forward call had */
     tn_status status;
 
     switch (node->kind) {
@@ -303,6 +304,7 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
         }
         tn_error_prefix("backward of %s: ", node->name);
     }
+    tn__autocast_resume(autocast);
     tn_scope_end(scope);
     return status;
 }

@@ -42,6 +42,9 @@ typedef struct tn__saved {
     bool is_output; /* an output of the node: `tensor` has no history, to avoid a cycle */
     /* True: `tensor` is our alias and holds the storage; false: we hold the storage. */
     bool shell;
+    /* Owned; has the tensor in `slot`, when it is needed; `tensor` is then NULL. NULL: none */
+    struct tn__checkpoint *checkpoint;
+    int64_t slot;
 } tn__saved;
 
 /* Dtype and shape of an input when it was recorded, for tn_derive.in_meta. */
@@ -148,6 +151,11 @@ tn_status tn__node_input(tn__node *node, int32_t i, tn_tensor *input, bool wants
 void tn__node_follow(tn__node *node, const tn__node *before);
 tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bool is_output,
                         bool stale);
+/* Frees one saved tensor. */
+void tn__node_saved_drop(tn__saved *saved);
+/* Sets *out to a new reference to what is saved, or to NULL if the tensor was changed. Runs the
+ * function of a checkpoint again if needed. */
+tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out);
 /* Frees what is saved, unless another backward has already freed it. */
 void tn__node_release(tn__node *node);
 /* Sets out[i] to new references to what is saved, NULL for tensors that were changed (*stale is
@@ -177,6 +185,18 @@ static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     tn__grad_edge_known(tensor, edge);
     return TN_OK;
 }
+
+/* ---- checkpoints ---------------------------------------------------------------- */
+typedef struct tn__checkpoint tn__checkpoint;
+/* The run of a checkpoint's function in which this thread is; NULL: none. */
+extern _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR;
+/* Inside of such a run: reserves a slot in place of the tensor, and makes `saved` refer to it
+ * unless `keeps`; in the second run, fills the slot. */
+tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
+/* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */
+tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tensor **out);
+/* Gives up a slot, and the reference to the checkpoint. */
+void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot);
 
 /* ---- anomaly mode --------------------------------------------------------------- */
 /* Returns the path of the module that this thread is calling, NULL outside of modules. The caller

@@ -254,6 +254,8 @@ tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_t
                        int64_t n_out)
 {
     struct run run = { .graph = graph, .in = in };
+    bool autocast;
+    tn_status status;
 
     if (!tn__given(out != NULL || n_out <= 0, "tn_graph_run: out"))
         return TN_ERR_VALUE;
@@ -272,5 +274,8 @@ tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_t
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
             return tn__tensor_bad(in[i], "tn_graph_run: in");
-    return run_all(&run, out);
+    autocast = tn__autocast_pause(); /* a graph computes in the dtypes that it was built with */
+    status = run_all(&run, out);
+    tn__autocast_resume(autocast);
+    return status;
 }

@@ -93,6 +93,7 @@ const tn__tensor_calls tn__tensor_up = {
 
 const tn__op_calls tn__op_up = {
     .grad_stale = tn__grad_stale,
+    .is_leaf = tn_tensor_is_leaf,
     .grad_record = tn__grad_record,
     .grad_before_inplace = tn__grad_before_inplace,
     .grad_after_inplace = tn__grad_after_inplace,

@@ -6,6 +6,7 @@ libcore_la_SOURCES += \
 	%D%/build_limit.c \
 	%D%/call.c \
 	%D%/call_many.c \
+	%D%/checkpoint.c \
 	%D%/compile.c \
 	%D%/computed.c \
 	%D%/container.c \

@@ -372,7 +372,7 @@ static void release(tn__work *work)
 {
     if (work->promoted)
         for (int64_t i = 0; i < work->n_in; i++)
-            if (!tn__is_none(work->cast[i]))
+            if (tn__tensor_ok(work->cast[i]))
                 tn_tensor_drop(work->cast[i]);
     tn_free(work->option_heap);
     tn_free(work->heap);
@@ -404,6 +404,9 @@ static TN__INLINE tn_status begin(tn__work *work, const tn_op *op, tn_tensor *co
     work->option_heap = NULL;
     if (tn__unlikely(n_in > TN__FEW))
         status = begin_many(work);
+    if (tn__unlikely(tn__autocast_on()) && (op->flags & TN__OP_AUTOCAST) != 0 && into == NULL &&
+        status == TN_OK)
+        status = tn__autocast_inputs(work, options);
     if (tn__likely(status == TN_OK))
         status = check_inputs(work, &mixed);
     if (tn__unlikely(mixed) && status == TN_OK)

@@ -77,6 +77,9 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
                          .in = work->in,        .n_in = work->n_in, .out = out,
                          .n_out = work->n_out };
     tn__check_thread thread;
+    /* The inputs of this operator have been cast: the inner operators compute in their dtypes, which
+     * inference knows. */
+    bool autocast = tn__autocast_pause();
     tn_status status = quiet ? tn_grad_begin(false) : TN_OK;
 
     for (int32_t i = 0; i < work->n_out; i++)
@@ -88,6 +91,7 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     }
     if (quiet)
         tn_grad_end();
+    tn__autocast_resume(autocast);
     /* An inner operator names only itself in a message: adds the operator that the caller asked
      * for. */
     if (status != TN_OK && tn_failed() && strstr(tn_error_text(), def->name) == NULL)

@@ -6,6 +6,7 @@
 
 #include "core/op/needed.h"
 #include "core/plugin/internal.h"
+#include "core/tensor/autocast.h"
 #include "core/tensor/internal.h"
 #include "core/tensor/mode.h"
 
@@ -88,6 +89,7 @@ typedef struct tn__op_calls {
     /* Whether a tensor whose `requires_grad` is not set requires gradients all the same, because
      * its base was changed in place. */
     bool (*grad_stale)(tn_tensor *tensor);
+    bool (*is_leaf)(const tn_tensor *tensor);
     /* Attaches a node to the outputs after an operator ran. `in` are the inputs after promotion. */
     tn_status (*grad_record)(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                              const void *options, tn_tensor *const *out, int64_t n_out);

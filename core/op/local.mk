@@ -5,7 +5,9 @@ libcore_la_SOURCES += \
 	%D%/needed.h \
 	%D%/private.h \
 	%D%/call.c \
+	%D%/autocast.c \
 	%D%/decompose.c \
+	%D%/definition.c \
 	%D%/fallback.c \
 	%D%/infer.c \
 	%D%/inplace.c \

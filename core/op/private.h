@@ -96,6 +96,14 @@ tn_status tn__run_prepared(tn__work *work, const tn__kernel_entry *entry, tn_cal
 extern TN_HIDDEN tn__storage tn__infer_storage;
 tn_tensor *tn__infer_cast(tn_tensor *tensor, tn_dtype dtype);
 
+/* Checks the definition of an operator. The error names the member that is wrong. */
+tn_status tn__definition_check(const tn_op_def *def);
+
+/* In a region of autocast: casts the inputs of the call as the flags of the operator say, and makes
+ * the results the inputs. `options` are those of the caller. Leaves wrong inputs to the checks that
+ * follow. */
+tn_status tn__autocast_inputs(tn__work *work, const void *options);
+
 /* Finds the dtype to which the inputs that take part in promotion are cast. */
 tn_status tn__promote(const tn_op *op, tn_tensor *const *in, int64_t n_in, tn_dtype *out);
 /* Returns whether a result of dtype `from` may be written into an existing tensor of dtype `to`:

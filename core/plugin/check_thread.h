@@ -14,7 +14,7 @@ typedef struct tn__check_thread {
     int rounding;
     uint32_t control; /* control register of the vector unit: rounding, flush to zero */
     int32_t threads;  /* number of threads of the process; 0: not counted */
-    int64_t scopes, devices, streams;
+    int64_t scopes, devices, streams, autocasts;
     int32_t depth[TN__CHECK_MODES]; /* gradient, inference and anomaly mode */
     bool now[TN__CHECK_MODES];
 } tn__check_thread;

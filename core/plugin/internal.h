@@ -98,6 +98,13 @@ void tn__plugins_shutdown(void);
 
 enum { TN__OBSERVERS = 16 }; /* the most observers that can be registered */
 
+/* All flags of operators for autocast. */
+enum {
+    TN__OP_AUTOCAST = TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_F32 | TN_OP_AUTOCAST_WIDEST |
+                      TN_OP_AUTOCAST_REFUSED | TN_OP_AUTOCAST_HOST_LOW | TN_OP_AUTOCAST_HOST_F32 |
+                      TN_OP_AUTOCAST_HOST_WIDEST | TN_OP_AUTOCAST_HOST_REFUSED
+};
+
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
 struct tn__check_thread;

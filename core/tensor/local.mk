@@ -3,6 +3,8 @@
 libcore_la_SOURCES += \
 	%D%/allocator.c \
 	%D%/allocator.h \
+	%D%/autocast.c \
+	%D%/autocast.h \
 	%D%/capture.c \
 	%D%/capture.h \
 	%D%/capture_graph.c \

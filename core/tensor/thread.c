@@ -93,6 +93,7 @@ void tn__thread_free(void)
     if (thread == NULL)
         return;
     tn__scope_end_all(thread);
+    tn__autocast_free(thread);
     for (int i = 0; i < TN__MAX_CACHED_DEVICES; i++) {
         if (thread->caches[i] != NULL)
             tn__allocator_free_cache(thread->caches[i]);

@@ -83,6 +83,7 @@ typedef struct tn__thread {
     int64_t n_devices, devices_capacity;
     tn_stream **streams; /* the stack of tn_stream_begin */
     int64_t n_streams, streams_capacity;
+    struct tn__autocast *autocast; /* NULL until the first tn_autocast_begin */
 } tn__thread;
 
 extern __thread tn__thread *tn__thread_here __attribute__((tls_model("initial-exec")));
@@ -162,8 +163,9 @@ static inline tn_stream *tn__stream_current(const tn_device *device)
 /* Ends the scopes of this thread and frees all that it keeps. Also runs when a thread ends. */
 void tn__thread_free(void);
 
-/* The parts of tn__thread_free() in scope.c, allocator.c, storage.c and tensor.c. */
+/* The parts of tn__thread_free() in scope.c, autocast.c, allocator.c, storage.c and tensor.c. */
 void tn__scope_end_all(tn__thread *thread);
+void tn__autocast_free(tn__thread *thread);
 void tn__allocator_free_cache(tn__cache *cache);
 void tn__storage_free_objects(tn__thread *thread);
 void tn__tensor_free_objects(tn__thread *thread);

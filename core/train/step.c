@@ -92,6 +92,7 @@ struct evaluation {
     void *user;
     tn_tensor *first;    /* the loss of the first call, with a reference; NULL before */
     struct batch *batch; /* gets the new gradients; NULL outside of the rule */
+    bool autocast;       /* whether the caller of the step has autocast on */
 };
 
 /* Calls the program's closure with recording on; `user` is a struct evaluation. The loss belongs to
@@ -106,9 +107,13 @@ static tn_tensor *evaluate(void *user)
     tn_status status = tn_grad_begin(true);
 
     if (status == TN_OK) {
+        bool autocast = tn__autocast_pause();
+
+        tn__autocast_resume(evaluation->autocast);
         loss = evaluation->closure(evaluation->user);
         status = tn__error_status_of(loss != NULL ? TN_OK : TN_ERR_RUNTIME,
                                      "the closure of tn_optimizer_step_with");
+        tn__autocast_resume(autocast);
     }
     tn_grad_end();
     tn_scope_end_with(scope, &loss, loss != NULL ? 1 : 0);
@@ -180,8 +185,10 @@ static tn_status step_groups(tn_optimizer *optimizer, struct evaluation *evaluat
 static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluation)
 {
     const char *before;
+    bool autocast;
     tn_status status;
 
+    evaluation->autocast = tn__autocast_on();
     if (evaluation->closure != NULL && !takes_closure(optimizer)) {
         uint64_t scope = tn_scope_begin();
 
@@ -192,7 +199,9 @@ static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluati
     }
     before = tn__error_plugin(optimizer->plugin != NULL ? optimizer->plugin->id : "");
     tn_grad_begin(false);
+    autocast = tn__autocast_pause();
     status = step_groups(optimizer, evaluation);
+    tn__autocast_resume(autocast);
     tn_grad_end();
     tn__error_plugin(before);
     return status;

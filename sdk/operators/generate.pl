@@ -47,6 +47,12 @@ my %OPERAND = (optional => 'TN_OPERAND_OPTIONAL', nograd => 'TN_OPERAND_NO_GRAD'
 my %FLAG = map { $_ => "TN_OP_\U$_" } 
     qw(primitive basic view promote promote_float inplace into random straight_through
        pointwise reads ordered);
+# What autocast does with the inputs, on devices with memory of their own and on those that compute
+# in the memory of the host.
+my @AUTOCAST = qw(low f32 widest refused);
+my %AUTOCAST = map { ("autocast_$_" => "TN_OP_AUTOCAST_\U$_",
+                      "autocast_host_$_" => "TN_OP_AUTOCAST_HOST_\U$_") } @AUTOCAST;
+%FLAG = (%FLAG, %AUTOCAST);
 
 my (@families, %seen, %wrappers);
 my ($file, $line_number);
@@ -306,7 +312,20 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
         } elsif ($key eq 'flags') {
             for my $word (split ' ', $rest) {
                 refuse("`$word` is no flag (", join(' ', sort keys %FLAG), ")") unless $FLAG{$word};
+                refuse("`$word` is written as a line `autocast`") if $AUTOCAST{$word};
                 $op->{flags}{$word} = 1;
+            }
+        } elsif ($key eq 'autocast') {
+            $rest =~ /^(?:host=([a-z0-9]+)\s+)?([a-z0-9]+)$/
+                or refuse("expected `autocast [host=WORD] WORD`, got \"$line\"");
+            my ($host, $other) = ($1 // $2, $2);
+            refuse("`autocast` is given twice") if $op->{autocast}++;
+            for ([ 'autocast_host_', $host ], [ 'autocast_', $other ]) {
+                my ($prefix, $word) = @$_;
+                next if $word eq 'none';
+                refuse("`$word` is no word of `autocast` (none @AUTOCAST)")
+                    unless $AUTOCAST{"$prefix$word"};
+                $op->{flags}{"$prefix$word"} = 1;
             }
         } elsif ($key eq 'dispatch') {
             $op->{dispatch} = $rest;
@@ -314,7 +333,7 @@ for my $path (sort glob("$srcdir/sdk/operators/*.ops")) {
             push @{ $op->{save} }, split ' ', $rest;
         } else {
             refuse("`$key` is no keyword ",
-                   "(op math help wrapper layer in out arg opt flags dispatch save)");
+                   "(op math help wrapper layer in out arg opt flags autocast dispatch save)");
         }
     }
     finish($op);
@@ -579,7 +598,9 @@ y = tn_sum(x, NULL);
 If the flags of an operator include `inplace`, `tn_NAME_(...)` writes into its first input and
 returns it: `tn_add_(a, b, NULL)`. A kernel finds all options, including the arguments, in
 the struct `call->options`. A `scalar` is a number of any kind (`tn_scalar`). Types: `arith` is int,
-float and complex; `nograd` inputs get no gradient.
+float and complex; `nograd` inputs get no gradient. Flags that begin with `autocast` say what
+autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on devices that
+compute in the memory of the host, such as cpu, otherwise on the others.
 END
 my (@json, @list, @layers);
 my $conversions = <<'END';

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules.py \
-	%D%/make_schedules.py %D%/make_states.py %D%/reference.h %D%/rules.h \
+	%D%/make_scaler.py %D%/scaler.h %D%/make_schedules.py %D%/make_states.py %D%/reference.h %D%/rules.h \
 	%D%/schedules.txt %D%/states.h %D%/whole.h \
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
+check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
 	%D%/test_step
-TESTS += %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
+TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
 	%D%/test_step
+%C%_test_scaler_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_scaler_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_averaging_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_capturable_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%

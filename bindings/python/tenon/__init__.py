@@ -9,8 +9,9 @@ from ._tensor import Hook, Tensor
 from ._dlpack import from_dlpack
 from ._make import (arange, empty, from_memory, from_numpy, full, grad, gradcheck, manual_seed,
                     ones, ones_like, parameter, rand, randn, tensor, zeros, zeros_like)
-from ._context import (device, devices, enable_grad, inference_mode, is_grad_enabled, no_grad,
-                       set_default_device, synchronize, version)
+from ._context import (autocast, device, devices, enable_grad, inference_mode,
+                       is_autocast_enabled, is_grad_enabled, no_grad, set_default_device,
+                       synchronize, version)
 from ._module import Module, init, load, save
 from ._train import Optimizer, Scheduler
 from ._define import Layer, OptimizerRule, option

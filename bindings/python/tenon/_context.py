@@ -5,6 +5,7 @@ import functools
 
 from . import _api
 from ._library import check, checked, encode, lib
+from ._values import dtype_number
 
 
 class _Context:
@@ -51,6 +52,31 @@ class inference_mode(_Context):
 
     def _end(self):
         lib.tn_inference_end()
+
+
+class autocast(_Context):
+    """Inside, operators get floating inputs in the dtype that is right for them: products of
+    matrices in `dtype` (None: bfloat16 on the cpu, float16 on other devices), losses in float32."""
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        self.device_type, self.enabled = device_type, enabled
+        self.dtype = dtype_number(dtype)
+        self.cache_enabled = cache_enabled
+        self._before = []
+
+    def _begin(self):
+        self._before.append(lib.tn_autocast_cache())
+        if self.cache_enabled is not None:
+            lib.tn_set_autocast_cache(self.cache_enabled)
+        return lib.tn_autocast_begin(encode(self.device_type), self.dtype, self.enabled)
+
+    def _end(self):
+        lib.tn_autocast_end()
+        lib.tn_set_autocast_cache(self._before.pop())
+
+
+def is_autocast_enabled(device_type):
+    return lib.tn_autocast_enabled(encode(device_type))
 
 
 class device(_Context):

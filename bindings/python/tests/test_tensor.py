@@ -7,6 +7,20 @@ import unittest
 import tenon
 
 
+class Autocast(unittest.TestCase):
+    def test_regions_nest(self):
+        x = tenon.ones(2, 2)
+        with tenon.autocast("cpu", dtype=tenon.float16):
+            self.assertTrue(tenon.is_autocast_enabled("cpu"))
+            self.assertEqual(x.matmul(x).dtype, "float16")
+            with tenon.autocast("cpu", cache_enabled=False):
+                self.assertEqual(x.matmul(x).dtype, "bfloat16")
+            with tenon.autocast("cpu", enabled=False):
+                self.assertEqual(x.matmul(x).dtype, "float32")
+        self.assertFalse(tenon.is_autocast_enabled("cpu"))
+        self.assertEqual(x.matmul(x).dtype, "float32")
+
+
 class Values(unittest.TestCase):
     def test_numbers_keep_their_digits(self):
         x = tenon.tensor([1.0], dtype="float64")

@@ -169,7 +169,22 @@ enum {
     TN_OP_READS = 1024,
     /* Calls are never merged, omitted, or moved past another call of an operator with this flag
      * (exchange between processes). */
-    TN_OP_ORDERED = 2048
+    TN_OP_ORDERED = 2048,
+    /* What autocast (tn_autocast_begin) does with the floating inputs of a call: casts them to the
+     * dtype of the region (LOW), to float32 (F32), to float32 if one of them is float32 (WIDEST),
+     * or refuses the call (REFUSED). Float64 is never cast. F32 does nothing if the call sets an
+     * option that is a dtype. The flags with HOST are for devices that compute in the memory of the
+     * host (TN_BACKEND_HOST_MEMORY), the others for all other devices; at most one of each. Without
+     * a flag the inputs stay as they are. Forms that write into an existing tensor are never cast.
+     */
+    TN_OP_AUTOCAST_LOW = 1 << 12,
+    TN_OP_AUTOCAST_F32 = 1 << 13,
+    TN_OP_AUTOCAST_WIDEST = 1 << 14,
+    TN_OP_AUTOCAST_REFUSED = 1 << 15,
+    TN_OP_AUTOCAST_HOST_LOW = 1 << 16,
+    TN_OP_AUTOCAST_HOST_F32 = 1 << 17,
+    TN_OP_AUTOCAST_HOST_WIDEST = 1 << 18,
+    TN_OP_AUTOCAST_HOST_REFUSED = 1 << 19
 };
 
 /* An operator. Any thread may call its functions, for several calls at the same time. */

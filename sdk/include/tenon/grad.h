@@ -199,5 +199,50 @@ TN_API bool tn_function_needs_grad(tn_function_ctx *ctx, int64_t index);
  * `retain_graph` the graph stays for another backward. [null-through] */
 TN_API tn_status tn_backward_with(tn_tensor *tensor, tn_tensor *gradient, bool retain_graph);
 
+/* ---- autocast -------------------------------------------------------------------------------- */
+
+/* tn_autocast_begin switches autocast on or off in this thread, for all devices of a type such as
+ * "cpu", until the matching tn_autocast_end. Pairs nest, and a call that fails is ended as well.
+ * `dtype` is TN_BF16 or TN_F16; TN_DTYPE_AUTO: bfloat16 on devices that compute in the memory of
+ * the host, float16 on others. In such a region every operator gets its float32, float16 and
+ * bfloat16 inputs in the dtype that is right for it: products of matrices and convolutions in
+ * `dtype`, losses in float32 (TN_OP_AUTOCAST_LOW and its neighbours; `tenon ops NAME` prints the
+ * flags). The casts are recorded. Forms that write into a tensor, what an operator calls, backward
+ * and steps of optimizers are not affected. */
+TN_API tn_status tn_autocast_begin(const char *device_type, tn_dtype dtype, bool enabled);
+TN_API void tn_autocast_end(void);
+/* tn_autocast_enabled returns whether autocast is on in this thread for a device type,
+ * tn_autocast_dtype the dtype of the region; where it is off, that of TN_DTYPE_AUTO above. An
+ * unknown type is an error, with false and TN_DTYPE_AUTO. */
+TN_API bool tn_autocast_enabled(const char *device_type);
+TN_API tn_dtype tn_autocast_dtype(const char *device_type);
+/* Whether regions of this thread keep the casts of leaves that require a gradient until the
+ * outermost region ends, so that a parameter is cast only once; true at first. A parameter that is
+ * written in the meantime is cast again. */
+TN_API bool tn_autocast_cache(void);
+TN_API void tn_set_autocast_cache(bool enabled);
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+enum {
+    /* The second run of the function draws new random numbers. Without this flag it gets the same
+     * numbers as the first run, and the generator of the process is set back for that time. */
+    TN_CHECKPOINT_NEW_RANDOM = 1
+};
+
+/* A function that computes with operators and modules. */
+typedef tn_status (*tn_checkpoint_function)(void *user, tn_tensor *const *in, tn_tensor **out);
+
+/* Calls a function whose intermediate tensors are not kept for backward. The first time that
+ * backward needs one of them, the function is called again with the same inputs and autocast, so it
+ * must do the same both times, and `in` and what `user` refers to must not have changed; running
+ * statistics are updated twice. Calls may be nested. With retain_graph, every backward calls the
+ * function again. Gradients of what the function computes cannot be taken inside of it. An input
+ * may be TN_NONE. `release` frees `user` when the graph is freed, and also if the call fails or no
+ * graph is recorded. [scoped] [array: in n_in, out n_out] [null-ok: user, release] */
+TN_API tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
+                                    void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
+                                    tn_tensor **out, int64_t n_out, uint32_t flags);
+
 TN_END_DECLS
 #endif

@@ -24,6 +24,7 @@
 #include <tenon/runtime.h>
 #include <tenon/ops.h>
 #include <tenon/parameters.h>
+#include <tenon/scaler.h>
 #include <tenon/pieces.h>
 #include <tenon/creation.h>
 #include <tenon/equality.h>
