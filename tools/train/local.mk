@@ -2,6 +2,8 @@
 #
 # The command `tenon train`: one file a line. The tests of the report compile its files, too.
 
+tools_tenon_SOURCES += examples/chart.c
+tools_tenon_SOURCES += examples/chart.h
 tools_tenon_SOURCES += %D%/progress.c
 tools_tenon_SOURCES += %D%/progress.h
 tools_tenon_SOURCES += $(TN_REPORT)

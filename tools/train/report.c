@@ -3,6 +3,8 @@
  * The report of a training run: opens it, collects its values, ends it. */
 #include "report_private.h"
 
+#include "examples/chart.h"
+
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -257,7 +259,37 @@ int64_t report_values(const report *r, const char *name, int64_t *steps, double 
     return s != NULL ? s->count : 0;
 }
 
+/* Returns the average of a series over the steps after `from` up to `to`; NaN if it has none. */
+static double average(const report_series *s, int64_t from, int64_t to)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->points[i].step > from && s->points[i].step <= to) {
+            sum += s->points[i].value;
+            count++;
+        }
+    return count > 0 ? sum / (double)count : NAN;
+}
+
 tn_status report_chart(const report *r, const char *name)
 {
+    const report_series *s = report_series_find(&r->list, name);
+    if (s == NULL || s->count == 0 || r->epoch_count < 2)
+        return TN_OK;
+    int64_t count = r->epoch_count < INT32_MAX / 64 ? r->epoch_count : INT32_MAX / 64;
+    double *loss = tn_malloc((size_t)count * sizeof *loss);
+    if (loss == NULL)
+        return tn_error_last_code();
+    for (int64_t i = 0; i < count; i++)
+        loss[i] = average(s, i > 0 ? r->epochs[i - 1].step : -1, r->epochs[i].step);
+    struct curve curve = { .epochs = (int)count, .loss = loss };
+    size_t size = 0;
+    for (; r->title[size] != '\0' && size < sizeof curve.name - 1; size++) {
+        unsigned char c = (unsigned char)r->title[size];
+        curve.name[size] = (char)(c < 0x20 || c > 0x7e ? '?' : c);
+    }
+    chart_text(&curve);
+    tn_free(loss);
     return TN_OK;
 }
