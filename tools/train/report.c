@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { PICTURES = 8 }; /* of the worst samples in the event file */
+
 static double now(void)
 {
     struct timespec time;
@@ -203,6 +205,25 @@ static void take_epoch(report *r, int64_t epoch)
     }
 }
 
+/* Adds the worst samples to the events: worst/1 is the worst. */
+static tn_status add_pictures(report *r)
+{
+    tn_status status = TN_OK;
+    for (int i = 0; i < r->shots.count && i < PICTURES && status == TN_OK; i++) {
+        const report_picture *picture = &r->shots.shots[i].picture;
+        report_text png = { .status = TN_OK };
+        char tag[32];
+        if (picture->pixels == NULL || r->shots.epoch != r->epochs[r->epoch_count - 1].epoch)
+            continue;
+        tn_snprint(tag, sizeof tag, "worst/%d", i + 1);
+        status = report_png(&png, picture);
+        if (status == TN_OK)
+            status = report_event_picture(r, tag, picture, &png);
+        report_text_drop(&png);
+    }
+    return status;
+}
+
 tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
 {
     double time = now();
@@ -216,9 +237,11 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
     r->epoch_began = time;
     if (status == TN_OK)
         status = report_rows_epoch(r, epoch, step);
+    take_epoch(r, epoch);
+    if (status == TN_OK)
+        status = add_pictures(r);
     tn_status written = write_row(r);
     status = status != TN_OK ? status : written;
-    take_epoch(r, epoch);
     /* Writing the page takes at most about a twentieth of the time. */
     if (now() - r->page_ended < 20 * r->page_took)
         return status;
