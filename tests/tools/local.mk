@@ -4,6 +4,14 @@
 
 EXTRA_DIST += %D%/readers.h %D%/tensorboard.py
 
+# The files of a report, read by TensorBoard, NumPy, pandas and Pillow, which PYTHON has (else: SKIP).
+.PHONY: tensorboard
+tensorboard: all
+	@$(MAKE) $(AM_MAKEFLAGS) -s %D%/test_report && rm -rf %D%/report.run && \
+	    TENON_PLUGIN_PATH=plugins/.libs %D%/test_report --write %D%/report.run
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/tensorboard.py %D%/report.run || test $$? -eq 77
+	@rm -rf %D%/report.run
+
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_report %D%/test_progress
 TESTS += %D%/test_report %D%/test_progress
@@ -20,11 +28,4 @@ TESTS += %D%/test_report %D%/test_progress
 	%D%/test_progress.c
 %C%_test_progress_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_progress_LDADD = $(TN_LINK_TEST_CORE)
-
-# The files of a report, read by TensorBoard, NumPy, pandas and Pillow, which PYTHON has (else: SKIP).
-.PHONY: tensorboard
-tensorboard: all %D%/test_report
-	@rm -rf %D%/report.run && TENON_PLUGIN_PATH=plugins/.libs %D%/test_report --write %D%/report.run
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/tensorboard.py %D%/report.run || test $$? -eq 77
-	@rm -rf %D%/report.run
 endif

@@ -55,7 +55,7 @@ END_TEST
 START_TEST(a_terminal_has_one_line_that_fits)
 {
     FILE *to = tmpfile();
-    setenv("COLUMNS", "50", 1);
+    setenv("COLUMNS", "51", 1);
     progress *p = begin(to, PROGRESS_LINE, 0);
     progress_metric metrics[] = { { "loss", 2 }, { "accuracy", 0.5 } };
     progress_begin(p, 3, "train", 10);

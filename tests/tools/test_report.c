@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern const TTest *const page_tests[];
+/* The tests of test_page.c. */
+int page_run(void);
 
 static char folder[256];
 
@@ -135,7 +136,7 @@ START_TEST(events_hold_scalars_and_histograms)
     TN_SCOPE;
     float values[1000];
     bytes value, event;
-    size_t size, inner;
+    size_t size = 0, inner = 0;
     begin("events");
     report *r = open_as(REPORT_NEW, 0);
     for (int i = 0; i < 1000; i++)
@@ -482,22 +483,22 @@ static int write_run(const char *path)
     return status == TN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static const TTest *const file_tests[] = { rows_have_the_values_of_their_steps,
-                                           an_empty_run_and_one_of_one_step_have_all_files,
-                                           wrong_calls_are_refused_and_change_nothing,
-                                           events_hold_scalars_and_histograms,
-                                           a_resumed_run_has_every_step_once,
-                                           a_file_of_something_else_is_not_resumed,
-                                           damaged_events_are_not_believed,
-                                           folders_and_full_disks_are_reported,
-                                           every_allocation_may_fail,
-                                           a_long_series_keeps_its_extremes,
-                                           NULL };
-
 int main(int count, char **arguments)
 {
     if (count == 3 && strcmp(arguments[1], "--write") == 0)
         return write_run(arguments[2]);
-    int files = suite_run("report", file_tests), pages = suite_run("report page", page_tests);
+    const TTest *const tests[] = { rows_have_the_values_of_their_steps,
+                                   an_empty_run_and_one_of_one_step_have_all_files,
+                                   wrong_calls_are_refused_and_change_nothing,
+                                   events_hold_scalars_and_histograms,
+                                   a_resumed_run_has_every_step_once,
+                                   a_file_of_something_else_is_not_resumed,
+                                   damaged_events_are_not_believed,
+                                   folders_and_full_disks_are_reported,
+                                   every_allocation_may_fail,
+                                   a_long_series_keeps_its_extremes,
+                                   NULL };
+
+    int files = suite_run("report", tests), pages = page_run();
     return files != EXIT_SUCCESS ? files : pages;
 }

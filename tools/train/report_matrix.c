@@ -106,7 +106,7 @@ static void put_small(report_text *page, int64_t count)
     static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
     double number = (double)count;
     int unit = 0;
-    for (; number >= 9999.5; unit++)
+    for (; number >= (unit > 0 ? 999.5 : 9999.5); unit++)
         number /= 1000;
     report_text_add(page, unit > 0 ? "%.3g%s" : "%.0f%s", number, units[unit]);
 }
