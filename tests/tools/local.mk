@@ -2,14 +2,14 @@
 #
 # Tests of the parts of `tenon train` that are no command of their own.
 
-EXTRA_DIST += %D%/readers.h %D%/tensorboard.py
+EXTRA_DIST += %D%/readers.h %D%/read_report.py
 
 # The files of a report, read by TensorBoard, NumPy, pandas and Pillow, which PYTHON has (else: SKIP).
 .PHONY: tensorboard
 tensorboard: all
 	@$(MAKE) $(AM_MAKEFLAGS) -s %D%/test_report && rm -rf %D%/report.run && \
-	    TENON_PLUGIN_PATH=plugins/.libs %D%/test_report --write %D%/report.run
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/tensorboard.py %D%/report.run || test $$? -eq 77
+	    ./run %D%/test_report --write %D%/report.run
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/read_report.py %D%/report.run || test $$? -eq 77
 	@rm -rf %D%/report.run
 
 if HAVE_CHECK

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The files that a report writes: metrics.csv and the event file, whole, resumed, on a disk that is
- * full, without memory. `test_report --write FOLDER` writes what tensorboard.py reads. */
+ * full, without memory. `test_report --write FOLDER` writes what read_report.py reads. */
 #include "readers.h"
 
 #include "tools/train/report_private.h"
@@ -446,7 +446,7 @@ START_TEST(a_long_series_keeps_its_extremes)
 }
 END_TEST
 
-/* ---- for tensorboard.py ---------------------------------------------------------------------- */
+/* ---- for read_report.py ---------------------------------------------------------------------- */
 
 static int write_run(const char *path)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# tensorboard.py FOLDER: TensorBoard, NumPy, pandas and Pillow read what `test_report --write FOLDER`
+# read_report.py FOLDER: TensorBoard, NumPy, pandas and Pillow read what `test_report --write FOLDER`
 # wrote, with the values that it recorded. Exits with 77 if one of them is missing.
 import base64
 import io
@@ -20,7 +20,7 @@ except ImportError as error:
 folder = sys.argv[1]
 
 # metrics.csv
-table = pd.read_csv(f'{folder}/metrics.csv', float_precision='round_trip')
+table = pd.read_csv(f'{folder}/metrics.csv', engine='python')
 assert list(table.columns[:3]) == ['step', 'loss/train', 'learning_rate'], table.columns
 assert list(table['step']) == list(range(1, 61)), table['step']
 assert list(table['loss/train']) == [1 / step for step in range(1, 61)]
