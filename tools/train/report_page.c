@@ -199,7 +199,7 @@ static void put_head(const report *r, report_text *page)
     char date[64] = "";
     time_t seconds = time(NULL);
     struct tm now;
-    bool running = r->outcome == NULL, failed = !running && strcmp(r->outcome, "finished") != 0;
+    bool running = r->outcome == NULL, failed = !running && strncmp(r->outcome, "failed", 6) == 0;
     if (localtime_r(&seconds, &now) == NULL ||
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &now) == 0)
         date[0] = '\0';
@@ -215,9 +215,10 @@ static void put_head(const report *r, report_text *page)
     report_text_put(page, "</style></head>\n<body><header><div><h1>");
     report_text_short(page, r->title, 200);
     report_text_add(page, "</h1><p class=\"sub\"><span class=\"badge %s\">",
-                    running  ? "running"
-                    : failed ? "failed"
-                             : "finished");
+                    running                               ? "running"
+                    : failed                              ? "failed"
+                    : strcmp(r->outcome, "finished") == 0 ? "finished"
+                                                          : "");
     report_text_short(page, running ? "running" : r->outcome, 300);
     report_text_add(page, "</span> <time>%s</time></p></div>", date);
     report_text_put(page, "<nav aria-label=\"Sections\"><a href=\"#curves\">Curves</a>");

@@ -257,18 +257,27 @@ static void put_dots(report_text *page, const chart *c, bool logarithmic,
                         (int)lround(y_of(c, logarithmic, points[i].value) * HEIGHT));
 }
 
-/* Returns the number of the color of a series: the same in all charts for the usual ones. */
-static int color_of(const chart *c, int index)
+/* Returns the number of the color that a series has in all charts, -1 if it has none. */
+static int usual_color(const report_series *s)
 {
     static const char *const names[][2] = { { "train", "0" },      { "training", "0" },
                                             { "validation", "1" }, { "valid", "1" },
                                             { "val", "1" },        { "test", "2" } };
     int length;
-    const char *label = report_plot_series(c->series[index]->name, &length);
+    const char *label = report_plot_series(s->name, &length);
     for (size_t i = 0; label != NULL && i < sizeof names / sizeof *names; i++)
         if (strcmp(label, names[i][0]) == 0)
             return names[i][1][0] - '0';
-    return index % 6;
+    return -1;
+}
+
+static int color_of(const chart *c, int index)
+{
+    int usual = usual_color(c->series[index]);
+    bool any = usual >= 0;
+    for (int i = 0; i < c->count && !any; i++)
+        any = usual_color(c->series[i]) >= 0;
+    return usual >= 0 ? usual : any ? 3 + index % 3 : index % 6;
 }
 
 static void put_label(report_text *page, const chart *c, int index)
