@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # read_report.py FOLDER: TensorBoard, NumPy, pandas and Pillow read what
-# `test_report --write FOLDER` wrote, with the values that it recorded. Exits with 77 if one of them is missing.
+# `test_report --write FOLDER` wrote, with the values that it recorded. Exits with 77 if one of them
+# is missing.
 import base64
 import io
 import math
