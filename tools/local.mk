@@ -33,3 +33,5 @@ tools_tenon_CFLAGS = $(AM_CFLAGS)
 # Looks for the library relative to the program first, so that the installation can be moved.
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)
+
+include %D%/train/local.mk
