@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report of a training run: opens it, collects its values, ends it. */
+#include "report_private.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static tn_status check_setup(const report_setup *setup)
+{
+    if (setup == NULL || setup->folder == NULL || setup->folder[0] == '\0')
+        return tn_fail(TN_ERR_VALUE, "report: folder: it is missing; expected a path");
+    if (setup->how < REPORT_NEW || setup->how > REPORT_RESUME)
+        return tn_fail(TN_ERR_VALUE,
+                       "report: how: got %d; expected REPORT_NEW, REPORT_REPLACE or "
+                       "REPORT_RESUME",
+                       setup->how);
+    if (setup->class_count < 0 || setup->setting_count < 0 || setup->environment_count < 0)
+        return tn_fail(TN_ERR_VALUE, "report: a count is negative; expected 0 or more");
+    return TN_OK;
+}
+
+static tn_status copy_texts(report *r, const report_setup *setup)
+{
+    const char *name = strrchr(setup->folder, '/');
+    name = name != NULL && name[1] != '\0' ? name + 1 : setup->folder;
+    r->folder = tn_strdup(setup->folder);
+    r->title = tn_strdup(setup->title != NULL ? setup->title : name);
+    r->page_path = report_file_path(setup->folder, "report.html");
+    if (r->folder == NULL || r->title == NULL || r->page_path == NULL)
+        return tn_error_last_code();
+    if (setup->class_count > 0) {
+        r->classes = tn_calloc((size_t)setup->class_count, sizeof *r->classes);
+        if (r->classes == NULL)
+            return tn_error_last_code();
+        r->class_count = setup->class_count;
+    }
+    for (int64_t i = 0; i < setup->class_count; i++) {
+        char number[24];
+        tn_snprint(number, sizeof number, "%lld", (long long)i);
+        const char *class = setup->classes != NULL ? setup->classes[i] : NULL;
+        r->classes[i] = tn_strdup(class != NULL ? class : number);
+        if (r->classes[i] == NULL)
+            return tn_error_last_code();
+    }
+    return TN_OK;
+}
+
+static tn_status drop(report *r)
+{
+    tn_status status = report_file_close(&r->csv), more = report_file_close(&r->events);
+    for (int64_t i = 0; i < r->class_count; i++)
+        tn_free(r->classes[i]);
+    for (int64_t i = 0; i < r->epoch_count; i++)
+        tn_free(r->epochs[i].values);
+    tn_free(r->classes);
+    tn_free(r->epochs);
+    report_text_drop(&r->settings);
+    report_text_drop(&r->environment);
+    report_series_drop(&r->list);
+    tn_free(r->folder);
+    tn_free(r->title);
+    tn_free(r->page_path);
+    tn_free(r);
+    return status != TN_OK ? status : more;
+}
+
+tn_status report_open(report **out, const report_setup *setup)
+{
+    *out = NULL;
+    tn_status status = check_setup(setup);
+    if (status != TN_OK)
+        return status;
+    report *r = tn_calloc(1, sizeof *r);
+    if (r == NULL)
+        return tn_error_last_code();
+    r->csv.fd = r->events.fd = -1;
+    r->row_step = -1;
+    r->planned = setup->epochs;
+    r->began = r->epoch_began = now();
+    status = copy_texts(r, setup);
+    if (status == TN_OK)
+        status = report_file_folder(setup->folder);
+    if (status == TN_OK)
+        status = report_rows_open(r, setup);
+    if (status != TN_OK) {
+        drop(r);
+        return status;
+    }
+    *out = r;
+    return TN_OK;
+}
+
+/* ---- scalars --------------------------------------------------------------------------------- */
+
+/* Writes the values of the current row that are not in the files yet. */
+static tn_status write_row(report *r)
+{
+    if (!r->row_dirty)
+        return TN_OK;
+    r->row_dirty = false;
+    return report_rows_write(r);
+}
+
+static tn_status begin_row(report *r, int64_t step)
+{
+    tn_status status = write_row(r);
+    for (int64_t i = 0; i < r->list.count; i++)
+        r->list.series[i].in_row = r->list.series[i].fresh = false;
+    r->row_step = step;
+    r->row_offset = r->csv.size;
+    return status;
+}
+
+static tn_status check_name(const char *name)
+{
+    if (name == NULL || name[0] == '\0' || strlen(name) >= REPORT_NAME)
+        return tn_fail(TN_ERR_VALUE, "report: name: got %.40q; expected 1 to %d bytes", name,
+                       REPORT_NAME - 1);
+    for (const char *c = name; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return tn_fail(TN_ERR_VALUE,
+                           "report: name: it has a control character, got %q; "
+                           "expected text",
+                           name);
+    return TN_OK;
+}
+
+static tn_status check_step(const report *r, int64_t step)
+{
+    if (step < 0 || step < r->row_step)
+        return tn_fail(TN_ERR_VALUE, "report: step: it goes back, got %lld; expected %lld or more",
+                       (long long)step, (long long)(r->row_step < 0 ? 0 : r->row_step));
+    return TN_OK;
+}
+
+tn_status report_scalar(report *r, const char *name, int64_t step, double value)
+{
+    tn_status status = check_name(name);
+    if (status == TN_OK)
+        status = check_step(r, step);
+    if (status == TN_OK && strcmp(name, "step") == 0)
+        status = tn_fail(TN_ERR_VALUE, "report: name: \"step\" is a column of its own; expected "
+                                       "another name");
+    if (status != TN_OK)
+        return status;
+    tn_status written = step > r->row_step ? begin_row(r, step) : TN_OK;
+    report_series *s = report_series_make(&r->list, name);
+    status = s != NULL ? report_series_add(s, step, value) : tn_error_last_code();
+    if (status == TN_OK) {
+        s->row = value;
+        s->in_row = s->fresh = true;
+        r->row_dirty = true;
+    }
+    return written != TN_OK ? written : status;
+}
+
+tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
+{
+    double time = now();
+    if (epoch < 0)
+        return tn_fail(TN_ERR_VALUE, "report: epoch: got %lld; expected 0 or more",
+                       (long long)epoch);
+    tn_status status = report_scalar(r, "epoch", step, (double)epoch);
+    if (status == TN_OK)
+        status = report_scalar(r, "epoch_seconds", step,
+                               seconds >= 0 ? seconds : time - r->epoch_began);
+    r->epoch_began = time;
+    if (status == TN_OK)
+        status = report_rows_epoch(r, epoch, step);
+    tn_status written = write_row(r);
+    return status != TN_OK ? status : written;
+}
+
+tn_status report_predictions(report *r, const int64_t *truth, const int64_t *predicted,
+                             int64_t count)
+{
+    return TN_OK;
+}
+
+tn_status report_confusion(report *r, const int64_t *counts)
+{
+    return TN_OK;
+}
+
+tn_status report_worst(report *r, const report_sample *sample)
+{
+    return TN_OK;
+}
+
+bool report_is_bad(const report *r, double loss)
+{
+    return true;
+}
+
+bool report_can_draw(const tn_tensor *image)
+{
+    return true;
+}
+
+tn_status report_histogram(report *r, int kind, const char *parameter, int64_t step,
+                           tn_tensor *values)
+{
+    return TN_OK;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+tn_status report_flush(report *r)
+{
+    tn_status status = write_row(r);
+    if (status == TN_OK)
+        status = report_file_sync(&r->csv);
+    return status != TN_OK ? status : report_file_sync(&r->events);
+}
+
+tn_status report_page(report *r)
+{
+    return TN_OK;
+}
+
+tn_status report_close(report *r, const char *outcome)
+{
+    if (r == NULL)
+        return TN_OK;
+    tn_status status = report_flush(r), page = report_page(r), closed = drop(r);
+    return status != TN_OK ? status : page != TN_OK ? page : closed;
+}
+
+int64_t report_values(const report *r, const char *name, int64_t *steps, double *values,
+                      int64_t capacity)
+{
+    const report_series *s = report_series_find(&r->list, name);
+    for (int64_t i = 0; s != NULL && i < s->count && i < capacity; i++) {
+        steps[i] = s->points[i].step;
+        values[i] = s->points[i].value;
+    }
+    return s != NULL ? s->count : 0;
+}
+
+tn_status report_chart(const report *r, const char *name)
+{
+    return TN_OK;
+}
