@@ -65,8 +65,7 @@ static const setting_row rows[SETTINGS] = {
                       "threads that read samples" },
     [SET_SKIP_DAMAGED] = { "skip-damaged", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
                            "leaves out samples that cannot be read, and counts them" },
-    [SET_OUT] = { "out", "DIR", SETTING_TEXT, SETTING_NEEDED, NULL, 0,
-                  "the folder of the run" },
+    [SET_OUT] = { "out", "DIR", SETTING_TEXT, SETTING_NEEDED, NULL, 0, "the folder of the run" },
     [SET_RESUME] = { "resume", NULL, SETTING_FLAG, 0, NULL, 0,
                      "continues the run in DIR from its last checkpoint; settings that are not "
                      "given are those of the run" },
@@ -139,8 +138,9 @@ setting settings_find(const settings *s, const char *name)
             nearest = rows[i].name;
         }
     }
-    tn_fail(TN_ERR_KEY, "unknown setting %q%s%s%s", name, nearest != NULL ? "; did you mean \"" : "",
-            nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+    tn_fail(TN_ERR_KEY, "unknown setting %q%s%s%s", name,
+            nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+            nearest != NULL ? "\"?" : "");
     return SETTINGS;
 }
 
@@ -167,8 +167,9 @@ static tn_status check(setting which, const char *text)
         return tn_fail(TN_ERR_VALUE, "--%s: empty; expected %s", row->name, row->value);
     if ((which == SET_VAL_SPLIT || which == SET_EMA) && tn_read_float(text, &number) &&
         (number <= 0 || number >= 1))
-        return tn_fail(TN_ERR_VALUE, "--%s: out of range, got %s; expected more than 0 and less "
-                                     "than 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "--%s: out of range, got %s; expected more than 0 and less "
+                       "than 1",
                        row->name, text);
     if (which == SET_SCHEDULE_BY && strcmp(text, "epoch") != 0 && strcmp(text, "step") != 0)
         return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected epoch or step", row->name,

@@ -42,13 +42,18 @@ typedef enum setting {
 } setting;
 
 /* What a setting takes. */
-typedef enum setting_kind { SETTING_TEXT, SETTING_COUNT, SETTING_NUMBER, SETTING_FLAG } setting_kind;
+typedef enum setting_kind {
+    SETTING_TEXT,
+    SETTING_COUNT,
+    SETTING_NUMBER,
+    SETTING_FLAG
+} setting_kind;
 
 enum {
-    SETTING_TUNE = 1,  /* only of tenon finetune */
-    SETTING_SAME = 2,  /* must not change when a run is resumed; is kept in the checkpoint */
-    SETTING_KEPT = 4,  /* is kept in the checkpoint, and may change */
-    SETTING_LIST = 8,  /* can be given several times; the texts are joined by commas */
+    SETTING_TUNE = 1,   /* only of tenon finetune */
+    SETTING_SAME = 2,   /* must not change when a run is resumed; is kept in the checkpoint */
+    SETTING_KEPT = 4,   /* is kept in the checkpoint, and may change */
+    SETTING_LIST = 8,   /* can be given several times; the texts are joined by commas */
     SETTING_NEEDED = 16 /* must be given, unless a run is resumed */
 };
 
