@@ -11,6 +11,11 @@
 #define MODEL_SPEC "tenon.spec"
 #define MODEL_CLASSES "tenon.classes"
 
+/* What a model is, for the help of the commands. */
+#define MODEL_HELP                                                                                 \
+    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, or a file with " \
+    "weights whose metadata has the spec (" MODEL_SPEC ")."
+
 enum {
     /* Names that only the module or only the file has are listed on standard error, and are no
      * errors. */
