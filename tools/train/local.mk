@@ -14,6 +14,8 @@ tools_tenon_SOURCES += %D%/metrics.h
 tools_tenon_SOURCES += %D%/model.c
 tools_tenon_SOURCES += %D%/model.h
 tools_tenon_SOURCES += %D%/nonfinite.c
+tools_tenon_SOURCES += %D%/progress.c
+tools_tenon_SOURCES += %D%/progress.h
 tools_tenon_SOURCES += %D%/record.c
 tools_tenon_SOURCES += %D%/resume.c
 tools_tenon_SOURCES += %D%/save.c
@@ -27,7 +29,7 @@ tools_tenon_SOURCES += %D%/validate.c
 tools_tenon_SOURCES += %D%/work.c
 tools_tenon_SOURCES += %D%/work.h
 
-TN_REPORT)
+tools_tenon_SOURCES += $(TN_REPORT)
 
 TN_REPORT = %D%/page_script.js
 TN_REPORT += %D%/page_style.css
@@ -48,3 +50,4 @@ TN_REPORT += %D%/report_rows.c
 TN_REPORT += %D%/report_samples.c
 TN_REPORT += %D%/report_series.c
 TN_REPORT += %D%/report_text.c
+

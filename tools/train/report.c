@@ -67,7 +67,13 @@ static tn_status drop(report *r)
     tn_free(r->epochs);
     report_text_drop(&r->settings);
     report_text_drop(&r->environment);
+    report_text_drop(&r->values);
     report_series_drop(&r->list);
+    report_histogram_drop(&r->spreads);
+    report_counts_drop(&r->counting);
+    report_counts_drop(&r->counts);
+    report_samples_drop(&r->shooting);
+    report_samples_drop(&r->shots);
     tn_free(r->folder);
     tn_free(r->title);
     tn_free(r->page_path);
@@ -93,6 +99,10 @@ tn_status report_open(report **out, const report_setup *setup)
         status = report_file_folder(setup->folder);
     if (status == TN_OK)
         status = report_rows_open(r, setup);
+    if (status == TN_OK)
+        status = report_events_open(r, setup);
+    if (status == TN_OK)
+        status = report_page_rows(r, setup);
     if (status != TN_OK) {
         drop(r);
         return status;
@@ -106,10 +116,19 @@ tn_status report_open(report **out, const report_setup *setup)
 /* Writes the values of the current row that are not in the files yet. */
 static tn_status write_row(report *r)
 {
-    if (!r->row_dirty)
-        return TN_OK;
+    tn_status status = TN_OK, written = TN_OK;
+    for (int64_t i = 0; i < r->list.count && status == TN_OK; i++) {
+        report_series *s = &r->list.series[i];
+        if (s->fresh)
+            status = report_event_scalar(r, s->name, s->row);
+        s->fresh = false;
+    }
+    if (r->row_dirty)
+        written = report_rows_write(r);
     r->row_dirty = false;
-    return report_rows_write(r);
+    status = status != TN_OK ? status : written;
+    written = report_events_write(r);
+    return status != TN_OK ? status : written;
 }
 
 static tn_status begin_row(report *r, int64_t step)
@@ -122,7 +141,7 @@ static tn_status begin_row(report *r, int64_t step)
     return status;
 }
 
-static tn_status check_name(const char *name)
+tn_status report_check_name(const char *name)
 {
     if (name == NULL || name[0] == '\0' || strlen(name) >= REPORT_NAME)
         return tn_fail(TN_ERR_VALUE, "report: name: got %.40q; expected 1 to %d bytes", name,
@@ -136,33 +155,50 @@ static tn_status check_name(const char *name)
     return TN_OK;
 }
 
-static tn_status check_step(const report *r, int64_t step)
+tn_status report_at(report *r, int64_t step)
 {
     if (step < 0 || step < r->row_step)
         return tn_fail(TN_ERR_VALUE, "report: step: it goes back, got %lld; expected %lld or more",
                        (long long)step, (long long)(r->row_step < 0 ? 0 : r->row_step));
-    return TN_OK;
+    return step > r->row_step ? begin_row(r, step) : TN_OK;
 }
 
 tn_status report_scalar(report *r, const char *name, int64_t step, double value)
 {
-    tn_status status = check_name(name);
-    if (status == TN_OK)
-        status = check_step(r, step);
+    tn_status status = report_check_name(name);
     if (status == TN_OK && strcmp(name, "step") == 0)
         status = tn_fail(TN_ERR_VALUE, "report: name: \"step\" is a column of its own; expected "
                                        "another name");
-    if (status != TN_OK)
+    if (status == TN_OK)
+        status = report_at(r, step);
+    if (r->row_step != step)
         return status;
-    tn_status written = step > r->row_step ? begin_row(r, step) : TN_OK;
+    /* If the row before could not be written, this value is recorded all the same. */
     report_series *s = report_series_make(&r->list, name);
-    status = s != NULL ? report_series_add(s, step, value) : tn_error_last_code();
-    if (status == TN_OK) {
+    tn_status added = s != NULL ? report_series_add(s, step, value) : tn_error_last_code();
+    if (added == TN_OK) {
         s->row = value;
         s->in_row = s->fresh = true;
         r->row_dirty = true;
     }
-    return written != TN_OK ? written : status;
+    return status != TN_OK ? status : added;
+}
+
+/* Makes the predictions and samples since the last epoch those that the page shows. */
+static void take_epoch(report *r, int64_t epoch)
+{
+    if (r->counting.used > 0) {
+        report_counts_drop(&r->counts);
+        r->counts = r->counting;
+        r->counts.epoch = epoch;
+        r->counting = (report_counts){ .used = 0 };
+    }
+    if (r->shooting.count > 0) {
+        report_samples_drop(&r->shots);
+        r->shots = r->shooting;
+        r->shots.epoch = epoch;
+        r->shooting = (report_shots){ .count = 0 };
+    }
 }
 
 tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
@@ -179,39 +215,16 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
     if (status == TN_OK)
         status = report_rows_epoch(r, epoch, step);
     tn_status written = write_row(r);
+    status = status != TN_OK ? status : written;
+    take_epoch(r, epoch);
+    /* Writing the page takes at most about a twentieth of the time. */
+    if (now() - r->page_ended < 20 * r->page_took)
+        return status;
+    time = now();
+    written = report_page(r);
+    r->page_ended = now();
+    r->page_took = r->page_ended - time;
     return status != TN_OK ? status : written;
-}
-
-tn_status report_predictions(report *r, const int64_t *truth, const int64_t *predicted,
-                             int64_t count)
-{
-    return TN_OK;
-}
-
-tn_status report_confusion(report *r, const int64_t *counts)
-{
-    return TN_OK;
-}
-
-tn_status report_worst(report *r, const report_sample *sample)
-{
-    return TN_OK;
-}
-
-bool report_is_bad(const report *r, double loss)
-{
-    return true;
-}
-
-bool report_can_draw(const tn_tensor *image)
-{
-    return true;
-}
-
-tn_status report_histogram(report *r, int kind, const char *parameter, int64_t step,
-                           tn_tensor *values)
-{
-    return TN_OK;
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -224,15 +237,11 @@ tn_status report_flush(report *r)
     return status != TN_OK ? status : report_file_sync(&r->events);
 }
 
-tn_status report_page(report *r)
-{
-    return TN_OK;
-}
-
 tn_status report_close(report *r, const char *outcome)
 {
     if (r == NULL)
         return TN_OK;
+    r->outcome = outcome != NULL ? outcome : "finished";
     tn_status status = report_flush(r), page = report_page(r), closed = drop(r);
     return status != TN_OK ? status : page != TN_OK ? page : closed;
 }

@@ -5,6 +5,7 @@
 
 #include "sdk/conform/conform.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Makes room for `size` more bytes and the NUL. */
@@ -103,6 +104,68 @@ void report_text_html(report_text *t, const char *string)
             report_text_bytes(t, string, (size_t)bytes);
         string += bytes > 0 ? bytes : 1;
     }
+}
+
+void report_text_short(report_text *t, const char *string, int most)
+{
+    char start[1024];
+    size_t size = 0;
+    int characters = 0;
+    for (; string[size] != '\0' && characters <= most && size < sizeof start - 1; size++)
+        characters += ((unsigned char)string[size + 1] & 0xc0) != 0x80;
+    if (string[size] == '\0') {
+        report_text_html(t, string);
+        return;
+    }
+    for (size--; size > 0 && ((unsigned char)string[size] & 0xc0) == 0x80;)
+        size--;
+    memcpy(start, string, size);
+    start[size] = '\0';
+    report_text_html(t, start);
+    report_text_put(t, "\xe2\x80\xa6");
+}
+
+void report_text_number(report_text *t, double number)
+{
+    if (number == floor(number) && fabs(number) < 1e7)
+        report_text_whole(t, number);
+    else if (isfinite(number))
+        report_text_add(t, "%.4g", number);
+    else
+        report_text_put(t, isnan(number) ? "NaN"
+                           : number > 0  ? "\xe2\x88\x9e"
+                                         : "\xe2\x88\x92\xe2\x88\x9e");
+}
+
+void report_text_whole(report_text *t, double number)
+{
+    char digits[32];
+    if (!(fabs(number) < 1e15)) {
+        report_text_add(t, "%.4g", number);
+        return;
+    }
+    tn_snprint(digits, sizeof digits, "%.0f", fabs(number));
+    report_text_put(t, number < 0 ? "\xe2\x88\x92" : "");
+    for (size_t i = 0, length = strlen(digits); i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            report_text_put(t, ",");
+        report_text_bytes(t, &digits[i], 1);
+    }
+}
+
+void report_text_duration(report_text *t, double seconds)
+{
+    if (!(seconds >= 0 && seconds < 1e15))
+        report_text_put(t, "\xe2\x80\x93");
+    else if (seconds < 1)
+        report_text_add(t, "%.0f ms", seconds * 1e3);
+    else if (seconds < 60)
+        report_text_add(t, "%.1f s", seconds);
+    else if (seconds < 3600)
+        report_text_add(t, "%.0f min %02.0f s", floor(seconds / 60), floor(fmod(seconds, 60)));
+    else
+        report_text_add(t, "%.0f h %02.0f min", floor(seconds / 3600),
+                        floor(fmod(seconds, 3600) / 60));
 }
 
 void report_text_json(report_text *t, const char *string)
