@@ -97,19 +97,19 @@ static bool is_below(const char *name, const char *path)
 static tn_status copy_body(tn_module *from, tn_module *to, const char *head)
 {
     tn_state *state = tn_module_state(from), *part = tn_state_new();
-    tn_load_report *report = tn_load_report_new();
-    tn_status status = state != NULL && part != NULL && report != NULL ? TN_OK
+    tn_load_report *names = tn_load_report_new();
+    tn_status status = state != NULL && part != NULL && names != NULL ? TN_OK
                                                                        : tn_error_last_code();
 
     for (int64_t i = 0; status == TN_OK && i < tn_state_count(state); i++)
         if (!is_below(tn_state_name(state, i), head))
             status = tn_state_set_value(part, tn_state_name(state, i), tn_state_value(state, i));
     if (status == TN_OK)
-        status = tn_module_load_report(to, part, TN_LOAD_WHOLE, report);
+        status = tn_module_load_report(to, part, TN_LOAD_WHOLE, names);
     if (status != TN_OK)
         tn_error_prefix("head \"%s\": the rest of the model depends on the number of classes: ",
                         head);
-    tn_load_report_drop(report);
+    tn_load_report_drop(names);
     tn_state_drop(part);
     tn_state_drop(state);
     return status;

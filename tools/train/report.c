@@ -259,5 +259,6 @@ int64_t report_values(const report *r, const char *name, int64_t *steps, double 
 
 tn_status report_chart(const report *r, const char *name)
 {
+    (void)r, (void)name;
     return TN_OK;
 }

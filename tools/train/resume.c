@@ -95,17 +95,17 @@ static bool take_setting(run *r, setting which, const char *text, bool first, tn
 static tn_status take_settings(run *r)
 {
     tn_value saved = value_of(r->resumed, "value.settings"),
-             command = value_of(r->resumed, "value.command");
+             kind = value_of(r->resumed, "value.command");
     int64_t different = 0;
     tn_status status = TN_OK;
 
-    if (saved.kind != TN_VALUE_DICT || command.kind != TN_VALUE_STRING)
+    if (saved.kind != TN_VALUE_DICT || kind.kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_FORMAT, "checkpoint: it has no settings, so tenon train did not "
                                       "write it");
-    if (strcmp(command.as.s, r->set->tune ? "finetune" : "train") != 0)
+    if (strcmp(kind.as.s, r->set->tune ? "finetune" : "train") != 0)
         return tn_fail(TN_ERR_VALUE,
                        "--resume: tenon %s wrote the run in %s; expected this command",
-                       command.as.s, r->folder);
+                       kind.as.s, r->folder);
     for (int i = 0; i < SETTINGS && status == TN_OK; i++) {
         const setting_row *row = settings_row((setting)i);
 
