@@ -46,6 +46,14 @@ static tn_status input_failed(tn_tensor *input)
     return status;
 }
 
+/* Returns whether a batch has one class for each sample, and the output one score for each class.
+ */
+static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
+{
+    return r->classes > 0 && tn_tensor_dtype(target) == TN_I64 && tn_tensor_ndim(target) == 1 &&
+           tn_tensor_ndim(output) == 2 && tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
+}
+
 tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
                        tn_tensor **loss)
 {
@@ -58,6 +66,11 @@ tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **ou
     status = tn_module_call_many(module, &input, 1, output, 1);
     if (status != TN_OK)
         return input_failed(input);
+    if (is_classified(r, target, *output) && tn_tensor_size(*output, 1) < r->classes)
+        return tn_fail(TN_ERR_VALUE,
+                       "model: too few outputs, got %lld; expected one for each of the %lld "
+                       "classes of the data",
+                       (long long)tn_tensor_size(*output, 1), (long long)r->classes);
     given[0] = *output;
     given[1] = fitting_target(target, *output);
     status = given[1] != NULL ? tn_module_call_many(r->criterion, given, 2, loss, 1)
@@ -70,21 +83,8 @@ tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **ou
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Returns whether a batch has one class for each sample, and the output one score for each class.
- */
-static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
+static tn_status check_classes(const run *r, const int64_t *truth, int64_t count)
 {
-    return r->classes > 0 && tn_tensor_dtype(target) == TN_I64 && tn_tensor_ndim(target) == 1 &&
-           tn_tensor_ndim(output) == 2 && tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
-}
-
-static tn_status check_classes(const run *r, const int64_t *truth, int64_t count, int64_t outputs)
-{
-    if (outputs < r->classes)
-        return tn_fail(TN_ERR_VALUE,
-                       "model: too few outputs, got %lld; expected one for each of the %lld "
-                       "classes of the data",
-                       (long long)outputs, (long long)r->classes);
     for (int64_t i = 0; i < count; i++)
         if (truth[i] < 0 || truth[i] >= r->classes)
             return tn_fail(TN_ERR_VALUE,
@@ -108,7 +108,7 @@ tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth
         return TN_OK;
     status = tn_tensor_copy_out(target, truth, (size_t)count * sizeof *truth);
     if (status == TN_OK)
-        status = check_classes(r, truth, count, tn_tensor_size(output, 1));
+        status = check_classes(r, truth, count);
     if (status != TN_OK)
         return status;
     options.dim = 1;
@@ -134,7 +134,7 @@ static tn_status check_labels(run *r, tn_pack *batch)
         return TN_ERR_MEMORY;
     status = tn_tensor_copy_out(target, truth, (size_t)count * sizeof *truth);
     if (status == TN_OK)
-        status = check_classes(r, truth, count, r->classes);
+        status = check_classes(r, truth, count);
     tn_free(truth);
     return status;
 }

@@ -28,13 +28,29 @@ static void run_free(run *r)
         close(r->lock);
 }
 
+/* Makes r->progress anew, after the number of epochs is known. */
+static tn_status begin_progress(run *r)
+{
+    const progress_setup setup = { .to = stdout,
+                                   .style = PROGRESS_AUTO,
+                                   .epochs = setting_count(r->set, SET_EPOCHS) };
+
+    progress_drop(r->progress);
+    r->progress = progress_new(&setup);
+    return r->progress != NULL ? TN_OK : tn_error_last_code();
+}
+
 static tn_status begin(run *r)
 {
     const char *device;
-    tn_status status = save_begin(r);
+    tn_status status = begin_progress(r);
 
+    if (status == TN_OK)
+        status = save_begin(r);
     if (status == TN_OK && setting_on(r->set, SET_RESUME))
         status = resume_read(r);
+    if (status == TN_OK)
+        status = begin_progress(r);
     device = setting_text(r->set, SET_DEVICE);
     if (status == TN_OK && device != NULL)
         status = tn_set_default_device(device);
@@ -121,11 +137,9 @@ static int train(run *r)
 
 static int run_with(int count, char **arguments, bool tune)
 {
-    static const progress_setup plain = { .style = PROGRESS_AUTO };
     const char *name = tune ? "finetune" : "train";
     settings set;
     run r = { .set = &set, .lock = -1 };
-    progress_setup setup = plain;
     int code = EXIT_NOT_OK;
 
     if (settings_init(&set, tune) != TN_OK || settings_read(&set, count, arguments) != TN_OK) {
@@ -135,11 +149,8 @@ static int run_with(int count, char **arguments, bool tune)
         return EXIT_USAGE;
     }
     r.folder = setting_text(&set, SET_OUT);
-    setup.to = stdout;
-    setup.epochs = setting_count(&set, SET_EPOCHS);
-    r.progress = progress_new(&setup);
     stop_watch();
-    if (r.progress == NULL || begin(&r) != TN_OK)
+    if (begin(&r) != TN_OK)
         tool_refuse(tn_error_last_code(), tn_error_last()->message);
     else
         code = train(&r);
