@@ -125,11 +125,13 @@ awk 'BEGIN { for (i = 0; i < 60; i++) {
 tune --model whole/model.safetensors --data "CSV('three.csv')" --epochs 2 --out tuned
 # values FILE NAME: the numbers of a tensor
 values() {
-    "$tenon" inspect "$1" --values "$2" | grep -v "$1"
+    "$tenon" inspect "$1" --values "$2" | awk '/^[^ ].* [a-z0-9]+\[.*\]$/ { on = 1; next }
+        on { gsub(/[][,]/, " "); for (i = 1; i <= NF; i++) if ($i ~ /^[-+0-9.e]+$/) print $i }'
 }
 "$tenon" inspect tuned/model.safetensors >log
 grep -q '^3.weight *float32 *\[3, 16\]' log || { echo "finetune: no new head"; cat log; bad=1; }
 values whole/model.safetensors 1.weight >wanted
+test "$(wc -l <wanted)" -gt 10 || { echo "no values"; bad=1; }
 values tuned/model.safetensors 1.weight >got
 cmp wanted got || { echo "finetune: the body has changed"; bad=1; }
 tune --model whole/model.safetensors --data "CSV('three.csv')" --epochs 2 --out all --unfreeze '*'
