@@ -34,4 +34,4 @@ tools_tenon_CFLAGS = $(AM_CFLAGS)
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)
 
-include tools/train/local.mk
+include %D%/train/local.mk

@@ -340,17 +340,23 @@ static tn_status lower_entries(struct lowering *w)
     return status == TN_OK ? set_text(w->out, values_key, &w->values) : status;
 }
 
+static bool is_own(const char *key)
+{
+    return strcmp(key, versions_key) == 0 || strcmp(key, values_key) == 0 ||
+           strcmp(key, ties_key) == 0;
+}
+
 tn_state *tn__metadata_from_state(const tn_state *state, const char *path)
 {
     struct lowering w = { .state = state, .out = tn_state_new(), .path = path };
     tn_status status = w.out != NULL ? TN_OK : TN_ERR_MEMORY;
     for (int64_t i = 0; i < tn_state_meta_count(state) && status == TN_OK; i++) {
         const char *key = tn_state_meta_key(state, i);
-        if (strncmp(key, "tenon.", 6) == 0)
+        if (is_own(key))
             status = tn_fail(TN_ERR_KEY,
-                             "%s: metadata %q: reserved key; expected a key that does not begin "
-                             "with \"tenon.\"",
-                             path, key);
+                             "%s: metadata %q: reserved key; expected a key other than %s, %s and "
+                             "%s",
+                             path, key, versions_key, values_key, ties_key);
         else
             status = tn_state_set_meta(w.out, key, tn_state_meta(state, key));
     }

@@ -15,6 +15,9 @@ struct data_file;
 /* Opens a file. Returns NULL and records a failure if that is not possible. */
 struct data_file *data_file_open(const char *path);
 void data_file_close(struct data_file *file);
+/* Reads at most `size` bytes. Returns their number, less than `size` only at the end of the file;
+ * -1 and records a failure on error. */
+int64_t data_file_some(struct data_file *file, void *out, uint64_t size);
 /* Reads `size` bytes. Fails if the file ends before, or cannot be read. `what` names the bytes in
  * the message. */
 tn_status data_file_read(struct data_file *file, void *out, uint64_t size, const char *what);
@@ -82,8 +85,8 @@ tn_status data_same(tn_transform_args *args);
 
 /* ---- contributions --------------------------------------------------------------------------- */
 
-extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_digits, data_fashion_mnist,
-    data_idx, data_image_folder, data_mnist, data_tensors;
+extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_csv_rows, data_digits,
+    data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_tensors;
 extern const tn_transform_def data_center_crop, data_normalize, data_pad, data_random_crop,
     data_random_erasing, data_random_horizontal_flip, data_random_resized_crop,
     data_random_vertical_flip, data_resize, data_to_float;

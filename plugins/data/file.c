@@ -104,9 +104,7 @@ const char *data_file_path(const struct data_file *file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Reads at most `size` bytes. Returns their number, less than `size` only at the end of the file;
- * -1 and records a failure on error. */
-static int64_t read_some(struct data_file *file, void *out, uint64_t size)
+int64_t data_file_some(struct data_file *file, void *out, uint64_t size)
 {
     uint64_t done = 0;
 
@@ -150,7 +148,7 @@ static tn_status too_short(const struct data_file *file, const char *what, int64
 
 tn_status data_file_read(struct data_file *file, void *out, uint64_t size, const char *what)
 {
-    int64_t got = read_some(file, out, size);
+    int64_t got = data_file_some(file, out, size);
 
     return got == (int64_t)size ? TN_OK : too_short(file, what, got, size);
 }
@@ -164,7 +162,7 @@ static int64_t append(struct data_file *file, char **bytes, uint64_t done, uint6
     if (grown == NULL)
         return -1;
     *bytes = grown;
-    return read_some(file, grown + done, size);
+    return data_file_some(file, grown + done, size);
 }
 
 void *data_file_take(struct data_file *file, uint64_t size, const char *what)
@@ -212,7 +210,7 @@ char *data_file_rest(struct data_file *file, uint64_t *size)
 tn_status data_file_end(struct data_file *file)
 {
     char more;
-    int64_t got = read_some(file, &more, 1);
+    int64_t got = data_file_some(file, &more, 1);
 
     if (got == 0)
         return TN_OK;

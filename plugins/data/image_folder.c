@@ -13,20 +13,14 @@
 
 /* ---- lists of names -------------------------------------------------------------------------- */
 
-struct names {
-    char **at;
-    int64_t count, capacity;
-};
-
-static void names_free(struct names *names)
+void image_names_free(struct image_names *names)
 {
     for (int64_t i = 0; i < names->count; i++)
         tn_free(names->at[i]);
     tn_free(names->at);
 }
 
-/* Appends a name, which then belongs to the list; frees it on failure. */
-static tn_status names_add(struct names *names, char *name)
+tn_status image_names_add(struct image_names *names, char *name)
 {
     if (name != NULL && names->count == names->capacity) {
         int64_t capacity = names->capacity > 0 ? 2 * names->capacity : 64;
@@ -52,7 +46,7 @@ static int by_name(const void *a, const void *b)
 
 /* Appends the names in a folder, sorted by their bytes, without those that begin with a dot if
  * they are folders' own. */
-static tn_status list_folder(const char *path, struct names *names)
+static tn_status list_folder(const char *path, struct image_names *names)
 {
     DIR *folder = opendir(path);
     tn_status status = TN_OK;
@@ -65,7 +59,7 @@ static tn_status list_folder(const char *path, struct names *names)
         if (entry == NULL)
             break;
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            status = names_add(names, tn_strdup(entry->d_name));
+            status = image_names_add(names, tn_strdup(entry->d_name));
     }
     (void)closedir(folder);
     if (names->count > 1)
@@ -83,24 +77,6 @@ static char *joined(const char *folder, const char *name)
     return path;
 }
 
-/* ---- the dataset ----------------------------------------------------------------------------- */
-
-struct image_folder {
-    struct names classes, files;
-    int64_t *labels;
-    int64_t labels_capacity;
-};
-
-struct image_folder_options {
-    const char *root;
-};
-static const tn_option options[] = {
-    TN_OPTION_ROW(struct image_folder_options, root, NULL,
-                  "folder that has a folder with .png, .jpg and .jpeg files for each class",
-                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
-    TN_OPTION_END
-};
-
 static bool is_picture(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -109,29 +85,12 @@ static bool is_picture(const char *name)
                            strcasecmp(dot, ".jpeg") == 0);
 }
 
-static tn_status add_file(struct image_folder *f, char *path, int64_t label)
-{
-    tn_status status = names_add(&f->files, path);
-
-    if (status == TN_OK && f->files.count > f->labels_capacity) {
-        int64_t *grown = tn_realloc(f->labels, (size_t)f->files.capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return TN_ERR_MEMORY;
-        f->labels = grown;
-        f->labels_capacity = f->files.capacity;
-    }
-    if (status == TN_OK)
-        f->labels[f->files.count - 1] = label;
-    return status;
-}
-
 enum { DEPTH = 32 }; /* a link to a folder above would never end */
 
 /* Adds the pictures of a folder: first its own files, then the folders in it. */
-static tn_status add_folder(struct image_folder *f, const char *path, int64_t label, int depth)
+static tn_status add_folder(const char *path, struct image_names *files, int depth)
 {
-    struct names names = { 0 };
+    struct image_names names = { 0 };
     tn_status status = list_folder(path, &names);
 
     if (depth > DEPTH)
@@ -146,21 +105,59 @@ static tn_status add_folder(struct image_folder *f, const char *path, int64_t la
             } else if (stat(entry, &found) != 0 || S_ISDIR(found.st_mode) != pass) {
                 tn_free(entry);
             } else if (pass == 1) {
-                status = add_folder(f, entry, label, depth + 1);
+                status = add_folder(entry, files, depth + 1);
                 tn_free(entry);
             } else if (S_ISREG(found.st_mode) && is_picture(names.at[i])) {
-                status = add_file(f, entry, label);
+                status = image_names_add(files, entry);
             } else {
                 tn_free(entry);
             }
         }
-    names_free(&names);
+    image_names_free(&names);
     return status;
+}
+
+tn_status image_names_walk(const char *path, struct image_names *files)
+{
+    return add_folder(path, files, 0);
+}
+
+/* ---- the dataset ----------------------------------------------------------------------------- */
+
+struct image_folder {
+    struct image_names classes, files;
+    int64_t *labels;
+};
+
+struct image_folder_options {
+    const char *root;
+};
+static const tn_option options[] = {
+    TN_OPTION_ROW(struct image_folder_options, root, NULL,
+                  "folder that has a folder with .png, .jpg and .jpeg files for each class",
+                  TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
+    TN_OPTION_END
+};
+
+/* The files from index `before` on are those of the last class. */
+static tn_status add_labels(struct image_folder *f, int64_t before)
+{
+    int64_t *grown;
+
+    if (f->files.count == before)
+        return TN_OK;
+    grown = tn_realloc(f->labels, (size_t)f->files.count * sizeof *grown);
+    if (grown == NULL)
+        return TN_ERR_MEMORY;
+    f->labels = grown;
+    for (int64_t i = before; i < f->files.count; i++)
+        grown[i] = f->classes.count - 1;
+    return TN_OK;
 }
 
 static tn_status add_classes(struct image_folder *f, const char *root)
 {
-    struct names names = { 0 };
+    struct image_names names = { 0 };
     tn_status status = list_folder(root, &names);
 
     for (int64_t i = 0; i < names.count && status == TN_OK; i++) {
@@ -171,9 +168,11 @@ static tn_status add_classes(struct image_folder *f, const char *root)
         if (path == NULL) {
             status = TN_ERR_MEMORY;
         } else if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
-            status = names_add(&f->classes, tn_strdup(names.at[i]));
+            status = image_names_add(&f->classes, tn_strdup(names.at[i]));
             if (status == TN_OK)
-                status = add_folder(f, path, f->classes.count - 1, 0);
+                status = image_names_walk(path, &f->files);
+            if (status == TN_OK)
+                status = add_labels(f, before);
             if (status == TN_OK && f->files.count == before)
                 status = tn_fail(TN_ERR_VALUE,
                                  "%s: no pictures of class %q; expected .png, .jpg or .jpeg files",
@@ -181,7 +180,7 @@ static tn_status add_classes(struct image_folder *f, const char *root)
         }
         tn_free(path);
     }
-    names_free(&names);
+    image_names_free(&names);
     if (status == TN_OK && f->classes.count == 0)
         status = tn_fail(TN_ERR_VALUE, "%s: no folders; expected one with pictures for each class",
                          root);
@@ -194,8 +193,8 @@ static void image_folder_close(void *handle)
 
     if (f == NULL)
         return;
-    names_free(&f->classes);
-    names_free(&f->files);
+    image_names_free(&f->classes);
+    image_names_free(&f->files);
     tn_free(f->labels);
     tn_free(f);
 }
@@ -231,7 +230,14 @@ tn_status image_allocate(struct image_rgb *image, const char *path, uint64_t hei
     return image->pixels != NULL ? TN_OK : TN_ERR_MEMORY;
 }
 
-static tn_status read_picture(const char *path, struct image_rgb *image)
+enum image_kind image_kind(const void *bytes, uint64_t size)
+{
+    if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return IMAGE_PNG;
+    return size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0 ? IMAGE_JPEG : IMAGE_UNKNOWN;
+}
+
+tn_status image_read(const char *path, struct image_rgb *image)
 {
     struct data_file *file = data_file_open(path);
     uint64_t size = 0;
@@ -241,18 +247,16 @@ static tn_status read_picture(const char *path, struct image_rgb *image)
     data_file_close(file);
     if (bytes == NULL)
         return tn_error_last_code();
-    if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
-        status = image_read_png(path, bytes, size, image);
-    else if (size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0)
-        status = image_read_jpeg(path, bytes, size, image);
-    else
-        status = tn_fail(TN_ERR_FORMAT, "%s: neither a PNG nor a JPEG file", path);
+    switch (image_kind(bytes, size)) {
+    case IMAGE_PNG: status = image_read_png(path, bytes, size, image); break;
+    case IMAGE_JPEG: status = image_read_jpeg(path, bytes, size, image); break;
+    default: status = tn_fail(TN_ERR_FORMAT, "%s: neither a PNG nor a JPEG file", path);
+    }
     tn_free(bytes);
     return status;
 }
 
-/* From RGBRGB to one plane for each color. */
-static tn_tensor *planes_of(const struct image_rgb *image)
+tn_tensor *image_planes(const struct image_rgb *image)
 {
     size_t count = (size_t)(image->height * image->width);
     unsigned char *to;
@@ -270,8 +274,8 @@ static tn_status image_folder_get(const tn_sample_args *args)
 {
     const struct image_folder *f = args->handle;
     struct image_rgb image = { 0 };
-    tn_status status = read_picture(f->files.at[args->index], &image);
-    tn_tensor *x = status == TN_OK ? planes_of(&image) : NULL;
+    tn_status status = image_read(f->files.at[args->index], &image);
+    tn_tensor *x = status == TN_OK ? image_planes(&image) : NULL;
 
     tn_free(image.pixels);
     if (x == NULL)

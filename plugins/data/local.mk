@@ -7,12 +7,14 @@ plugins_data_la_SOURCES = \
 	%D%/convert.c \
 	%D%/crop.c \
 	%D%/csv.c \
+	%D%/csv_rows.c \
 	%D%/data.h \
 	%D%/erase.c \
 	%D%/file.c \
 	%D%/flip.c \
 	%D%/idx.c \
 	%D%/image.h \
+	%D%/image_files.c \
 	%D%/image_folder.c \
 	%D%/image_jpeg.c \
 	%D%/image_png.c \

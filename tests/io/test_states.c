@@ -198,6 +198,26 @@ START_TEST(texts_that_nobody_wrote_are_refused_with_their_line)
 }
 END_TEST
 
+START_TEST(other_texts_of_tenon_are_kept_as_they_are)
+{
+    in_folder();
+    for (int i = 0; i < 2; i++) {
+        tn_state *state = tn_state_new(), *back;
+        ck_assert_int_eq(tn_state_set_meta(state, "tenon.spec", "Linear(4, 2)"), TN_OK);
+        ck_assert_int_eq(tn_state_set_value(state, "n", tn_value_int(7)), TN_OK);
+        ck_assert_int_eq(tn_state_save(state, paths[i]), TN_OK);
+        back = tn_state_load(paths[i]);
+        ck_assert_ptr_nonnull(back);
+        ck_assert_str_eq(tn_state_meta(back, "tenon.spec"), "Linear(4, 2)");
+        ck_assert_int_eq(tn_state_meta_count(back), 1);
+        ck_assert_int_eq(tn_state_value(back, 0).as.i, 7);
+        tn_state_drop(back);
+        tn_state_drop(state);
+    }
+    leave_folder();
+}
+END_TEST
+
 START_TEST(what_no_file_can_hold_is_refused_by_name)
 {
     TN_SCOPE;
@@ -385,6 +405,7 @@ int main(int count, char **arguments)
         loading_and_saving_name_what_is_missing,
         no_file_runs_code,
         texts_that_nobody_wrote_are_refused_with_their_line,
+        other_texts_of_tenon_are_kept_as_they_are,
         what_no_file_can_hold_is_refused_by_name,
         a_mapped_file_is_written_to_in_this_process_only,
         a_file_mapped_read_only_is_not_written_to,

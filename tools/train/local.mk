@@ -1,11 +1,36 @@
 # SPDX-License-Identifier: MIT
 #
-# The command `tenon train`: one file a line. The tests of the report compile its files, too.
+# The commands for models: one file a line. The tests of the report compile its files, too.
 
 tools_tenon_SOURCES += examples/chart.c
 tools_tenon_SOURCES += examples/chart.h
+tools_tenon_SOURCES += %D%/build.c
+tools_tenon_SOURCES += %D%/classes.c
+tools_tenon_SOURCES += %D%/config.c
+tools_tenon_SOURCES += %D%/epochs.c
+tools_tenon_SOURCES += %D%/eval.c
+tools_tenon_SOURCES += %D%/freeze.c
+tools_tenon_SOURCES += %D%/head.c
+tools_tenon_SOURCES += %D%/metrics.c
+tools_tenon_SOURCES += %D%/metrics.h
+tools_tenon_SOURCES += %D%/model.c
+tools_tenon_SOURCES += %D%/model.h
+tools_tenon_SOURCES += %D%/nonfinite.c
 tools_tenon_SOURCES += %D%/progress.c
 tools_tenon_SOURCES += %D%/progress.h
+tools_tenon_SOURCES += %D%/record.c
+tools_tenon_SOURCES += %D%/resume.c
+tools_tenon_SOURCES += %D%/save.c
+tools_tenon_SOURCES += %D%/settings.c
+tools_tenon_SOURCES += %D%/settings.h
+tools_tenon_SOURCES += %D%/step.c
+tools_tenon_SOURCES += %D%/stop.c
+tools_tenon_SOURCES += %D%/train.c
+tools_tenon_SOURCES += %D%/train.h
+tools_tenon_SOURCES += %D%/validate.c
+tools_tenon_SOURCES += %D%/work.c
+tools_tenon_SOURCES += %D%/work.h
+
 tools_tenon_SOURCES += $(TN_REPORT)
 
 TN_REPORT = %D%/page_script.js
@@ -27,3 +52,4 @@ TN_REPORT += %D%/report_rows.c
 TN_REPORT += %D%/report_samples.c
 TN_REPORT += %D%/report_series.c
 TN_REPORT += %D%/report_text.c
+

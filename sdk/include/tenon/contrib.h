@@ -520,8 +520,8 @@ typedef struct tn_sink {
 /* What a format can store besides tensors. If a state contains more, the core stores the rest as
  * texts, or fails if the format has no texts. */
 enum {
-    /* Texts with keys. The core then stores versions, values and ties as texts with keys that begin
-     * with "tenon.". */
+    /* Texts with keys. The core then stores versions, values and ties as texts with the keys
+     * "tenon.versions", "tenon.values" and "tenon.ties". */
     TN_FORMAT_TEXTS = 1,
     TN_FORMAT_VALUES = 2, /* values of any kind, versions, and tensors that share a storage */
     /* The format stores no tensors, but their names and the names of the files that contain them,

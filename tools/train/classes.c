@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of classes: from a JSON list, from a file, from a dataset. */
+#include <string.h>
+
+#include "work.h"
+
+#include "sdk/conform/conform.h"
+
+enum { FILE_MOST = 1 << 24 };
+
+static tn_status add(class_names *names, const char *text, size_t length)
+{
+    int64_t count = names->count;
+    if ((count & (count - 1)) == 0) { /* the capacity is a power of two */
+        char **grown = tn_realloc(names->at, (size_t)(count > 0 ? 2 * count : 1) * sizeof *grown);
+        if (grown == NULL)
+            return TN_ERR_MEMORY;
+        names->at = grown;
+    }
+    char *copy = tn_malloc(length + 1);
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    names->at[names->count++] = copy;
+    return TN_OK;
+}
+
+void classes_free(class_names *names)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        tn_free(names->at[i]);
+    tn_free(names->at);
+    *names = (class_names){ NULL, 0 };
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static const char *skip_spaces(const char *at)
+{
+    return at + strspn(at, " \t\r\n");
+}
+
+static bool read_hex(const char *at, unsigned *out)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    *out = 0;
+    for (int i = 0; i < 4; i++) {
+        const char *found = at[i] != '\0' ? strchr(digits, at[i]) : NULL;
+        if (found == NULL)
+            return false;
+        *out = *out * 16 + (unsigned)((found - digits) % 16);
+    }
+    return true;
+}
+
+static size_t put_utf8(char *out, unsigned code)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* Reads the escape after a backslash at *at. Returns the number of bytes written, 0 on error. */
+static size_t take_escape(const char **at, char *out)
+{
+    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    const char *from = *at + 1, *found = *from != '\0' ? strchr(names, *from) : NULL;
+    unsigned code, low;
+    if (found != NULL) {
+        *at = from + 1;
+        *out = values[found - names];
+        return 1;
+    }
+    if (*from != 'u' || !read_hex(from + 1, &code) || code == 0)
+        return 0;
+    *at = from + 5;
+    if (code >= 0xd800 && code < 0xdc00 && (*at)[0] == '\\' && (*at)[1] == 'u' &&
+        read_hex(*at + 2, &low) && low >= 0xdc00 && low < 0xe000) {
+        *at += 6;
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    return put_utf8(out, code);
+}
+
+/* Reads a string at *at, which is its quote, into `buffer`, which is as long as the whole text. */
+static bool take_string(const char **at, char *buffer, size_t *length)
+{
+    const char *from = *at + 1;
+    *length = 0;
+    while (*from != '"' && *from != '\0') {
+        size_t took = 1;
+        if (*from == '\\')
+            took = take_escape(&from, buffer + *length);
+        else
+            buffer[*length] = *from++;
+        if (took == 0)
+            return false;
+        *length += took;
+    }
+    *at = from + 1;
+    return *from == '"';
+}
+
+tn_status classes_parse(const char *json, const char *from, class_names *out)
+{
+    const char *at = skip_spaces(json);
+    char *buffer = tn_malloc(strlen(json) + 1);
+    size_t length;
+    bool good = *at == '[';
+    tn_status status = buffer != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    at = skip_spaces(at + good);
+    while (status == TN_OK && good && *at != ']') {
+        good = *at == '"' && take_string(&at, buffer, &length);
+        if (good)
+            status = add(out, buffer, length);
+        at = good ? skip_spaces(at) : at;
+        if (good && *at == ',')
+            at = skip_spaces(at + 1);
+        else
+            good = good && *at == ']';
+    }
+    if (good && status == TN_OK)
+        good = *skip_spaces(at + 1) == '\0';
+    tn_free(buffer);
+    if (status == TN_OK && !good)
+        status = tn_fail(TN_ERR_FORMAT,
+                         "%s: not a list of names, got %q; expected a JSON list such "
+                         "as [\"cat\", \"dog\"]",
+                         from, strlen(json) < 60 ? json : "a longer text");
+    if (status != TN_OK)
+        classes_free(out);
+    return status;
+}
+
+/* ---- files and datasets ---------------------------------------------------------------------- */
+
+static tn_status take_lines(const char *text, class_names *out)
+{
+    tn_status status = TN_OK;
+    while (*text != '\0' && status == TN_OK) {
+        size_t line = strcspn(text, "\n"), length = line;
+        while (length > 0 && text[length - 1] == '\r')
+            length--;
+        status = add(out, text, length);
+        text += line + (text[line] == '\n');
+    }
+    return status;
+}
+
+tn_status classes_read(const char *path, class_names *out)
+{
+    const char *why = NULL;
+    FILE *file = conform_open(path, &why);
+    char *text = file != NULL ? tn_malloc(FILE_MOST + 1) : NULL;
+    size_t size = text != NULL ? fread(text, 1, FILE_MOST, file) : 0;
+    tn_status status = TN_OK;
+
+    if (file != NULL && ferror(file))
+        why = "cannot be read";
+    if (file != NULL)
+        fclose(file);
+    if (text != NULL && size == FILE_MOST)
+        why = "larger than 16 MiB";
+    if (why != NULL)
+        status = tn_fail(TN_ERR_IO, "--labels: %s: %s", path, why);
+    else if (text == NULL)
+        status = TN_ERR_MEMORY;
+    if (status == TN_OK) {
+        text[size] = '\0';
+        status = *skip_spaces(text) == '[' ? classes_parse(text, path, out) : take_lines(text, out);
+    }
+    tn_free(text);
+    if (status == TN_OK && out->count == 0)
+        status = tn_fail(TN_ERR_FORMAT, "--labels: %s: no names", path);
+    return status;
+}
+
+tn_status classes_of_dataset(const tn_dataset *dataset, class_names *out)
+{
+    tn_status status = TN_OK;
+    for (int64_t i = 0; i < tn_dataset_classes(dataset) && status == TN_OK; i++) {
+        const char *name = tn_dataset_class_name(dataset, i);
+        if (name == NULL)
+            break;
+        status = add(out, name, strlen(name));
+    }
+    return status;
+}
+
+const char *classes_name(const class_names *names, int64_t index, char *out, size_t size)
+{
+    if (index >= 0 && index < names->count)
+        return names->at[index];
+    tn_snprint(out, size, "%lld", (long long)index);
+    return out;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models as the commands name them: a spec, the name of a layer, or a file. */
+#ifndef TN_TOOLS_TRAIN_MODEL_H
+#define TN_TOOLS_TRAIN_MODEL_H
+
+#include "../tool.h"
+
+/* Metadata of a file with weights. MODEL_SPEC is the text from which tn_module_parse makes the
+ * module, MODEL_CLASSES a JSON list with the names of the classes. */
+#define MODEL_SPEC "tenon.spec"
+#define MODEL_CLASSES "tenon.classes"
+
+/* What a model is, for the help of the commands. */
+#define MODEL_HELP                                                                                 \
+    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, or a file with " \
+    "weights whose metadata has the spec (" MODEL_SPEC ")."
+
+enum {
+    /* Names that only the module or only the file has are listed on standard error, and are no
+     * errors. */
+    MODEL_LOOSE = 1
+};
+
+/* What is known about a model besides the module. */
+typedef struct model_notes {
+    char *spec;      /* the text from which the module was made */
+    bool loaded;     /* its weights were read from a file */
+    tn_state *texts; /* without entries; has the metadata of the files that were read */
+} model_notes;
+
+/* Makes the module that `text` names, on the default device and in training mode:
+ *
+ *   Sequential(Linear(64, 10))  a spec
+ *   resnet18                    a layer of a plugin, with its default options
+ *   net.txt, @net.txt           a file with a spec or a printed model
+ *   net.safetensors, a folder   a file of tensors whose metadata has MODEL_SPEC, with its weights;
+ *                               in a checkpoint those below "model."
+ *
+ * A text that is both a file and a layer is an error. `weights` is a file of tensors in any format
+ * that is installed, NULL: none. `flags`: 0 or MODEL_LOOSE. `notes` must be zero before; it is
+ * freed by model_notes_free, also after a failure. Returns NULL and sets the error on failure; the
+ * caller drops the module. */
+tn_module *model_open(const char *text, const char *weights, uint32_t flags, model_notes *notes);
+void model_notes_free(model_notes *notes);
+/* Returns a text of the metadata, NULL if there is none. */
+const char *model_note(const model_notes *notes, const char *key);
+
+#endif

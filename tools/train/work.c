@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tenon eval, tenon predict and tenon bench share. */
+#include "work.h"
+
+#include <string.h>
+#include <time.h>
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+work_options work_given = { .batch = 1 };
+
+bool work_read_number(const char *value, int64_t least, int64_t most, int64_t *out)
+{
+    return tn_read_int(value, out) && *out >= least && *out <= most;
+}
+
+bool work_take_weights(const char *value)
+{
+    work_given.weights = value;
+    return true;
+}
+
+bool work_take_loose(const char *value)
+{
+    (void)value;
+    work_given.flags |= MODEL_LOOSE;
+    return true;
+}
+
+bool work_take_device(const char *value)
+{
+    work_given.device = value;
+    return true;
+}
+
+bool work_take_transform(const char *value)
+{
+    work_given.transform = value;
+    return true;
+}
+
+bool work_take_data(const char *value)
+{
+    work_given.data = value;
+    return true;
+}
+
+bool work_take_batch(const char *value)
+{
+    return work_read_number(value, 1, INT32_MAX, &work_given.batch);
+}
+
+bool work_take_workers(const char *value)
+{
+    return work_read_number(value, 0, 1024, &work_given.workers);
+}
+
+bool work_take_skip(const char *value)
+{
+    (void)value;
+    work_given.skip_damaged = true;
+    return true;
+}
+
+/* ---- the device and the model ---------------------------------------------------------------- */
+
+/* Adds the names of all devices to the message of the last failure. */
+static void list_devices(const char *name)
+{
+    char all[512] = "", words[952];
+    tn_status code = tn_error_last_code();
+    int64_t used = 0;
+
+    tn_snprint(words, sizeof words, "%s", tn_error_last()->message);
+    tn_error_clear();
+    for (int64_t i = 0, count = tn_device_count(); i < count && used < (int64_t)sizeof all; i++) {
+        const tn_device *device = tn_device_at(i);
+        if (device != NULL)
+            used += tn_snprint(all + used, sizeof all - (size_t)used, "%s%s", used > 0 ? ", " : "",
+                               tn_device_name(device));
+    }
+    tn_error_clear();
+    tn_fail(code, "--device %s: not present; the devices are %s; %s", name, used > 0 ? all : "none",
+            words);
+}
+
+const tn_device *work_device(const char *name)
+{
+    const tn_device *device = name != NULL ? tn_device_find(name) : tn_default_device();
+    if (device == NULL && name != NULL)
+        list_devices(name);
+    if (device != NULL && !tn_device_has_memory(device)) {
+        tn_fail(TN_ERR_VALUE, "--device: %s has no memory, so nothing can be computed on it",
+                tn_device_name(device));
+        return NULL;
+    }
+    if (device == NULL || tn_set_default_device(tn_device_name(device)) != TN_OK)
+        return NULL;
+    return device;
+}
+
+tn_module *work_model(const char *text, model_notes *notes)
+{
+    tn_module *module = model_open(text, work_given.weights, work_given.flags, notes);
+    if (module == NULL || tn_module_train(module, false) == TN_OK)
+        return module;
+    tn_module_drop(module);
+    return NULL;
+}
+
+static tn_status first_floating(void *user, const char *path, tn_tensor *tensor)
+{
+    tn_dtype *dtype = user;
+    (void)path;
+    if (*dtype == TN_DTYPE_AUTO && (TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_FLOAT) != 0)
+        *dtype = tn_tensor_dtype(tensor);
+    return TN_OK;
+}
+
+tn_dtype work_dtype(tn_module *module)
+{
+    tn_dtype dtype = TN_DTYPE_AUTO;
+    tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, first_floating, &dtype);
+    return dtype;
+}
+
+/* ---- data and calls -------------------------------------------------------------------------- */
+
+tn_dataset *work_transformed(tn_dataset *dataset)
+{
+    if (dataset == NULL || work_given.transform == NULL)
+        return dataset;
+    tn_dataset *made = tn_dataset_transform(dataset, work_given.transform);
+    tn_dataset_drop(dataset);
+    return made;
+}
+
+tn_loader *work_loader(tn_dataset *dataset, int64_t batch)
+{
+    return tn_loader_new(dataset, "batch_size=%lld, workers=%lld, skip_damaged=%b, seed=0",
+                         (long long)batch, (long long)work_given.workers, work_given.skip_damaged);
+}
+
+const char *work_shape(const tn_tensor *tensor, char *out, size_t size)
+{
+    tn_ints shape = tn_tensor_shape(tensor);
+    int64_t used = tn_snprint(out, size, "%s [", tn_dtype_name(tn_tensor_dtype(tensor)));
+    for (int64_t i = 0; i < shape.count && used < (int64_t)size; i++)
+        used += tn_snprint(out + used, size - (size_t)used, "%s%lld", i > 0 ? ", " : "",
+                           (long long)shape.at[i]);
+    if (used < (int64_t)size)
+        tn_snprint(out + used, size - (size_t)used, "]");
+    return out;
+}
+
+static tn_tensor *first_tensor(const tn_value *value)
+{
+    tn_tensor *found = NULL;
+    if (value->kind == TN_VALUE_TENSOR && value->as.tensor != TN_NONE)
+        return value->as.tensor;
+    for (uint32_t i = 0; i < tn_value_size(value) && found == NULL; i++)
+        found = first_tensor(tn_value_item(value, i));
+    return found;
+}
+
+/* Adds an entry of the batch to the input of a call. Writes what it is to `words`. */
+static tn_status add_input(tn_pack *in, const tn_pack *batch, int64_t index, tn_dtype dtype,
+                           char *words, size_t size)
+{
+    char shape[256];
+    tn_tensor *tensor = tn_pack_tensor(batch, index);
+    size_t used = strlen(words);
+    if (tensor == NULL)
+        return tn_error_prefix("sample: entry %lld: ", (long long)index);
+    if (dtype != TN_DTYPE_AUTO && tn_tensor_dtype(tensor) != dtype &&
+        (TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_FLOAT) != 0)
+        tensor = tn_cast(tensor, dtype);
+    if (tensor == NULL)
+        return tn_error_last_code();
+    tn_snprint(words + used, size - used, "%s%s", index > 0 ? ", " : "",
+               work_shape(tensor, shape, sizeof shape));
+    return tn_pack_add(in, NULL, tn_value_tensor(tensor));
+}
+
+tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn_dtype dtype)
+{
+    char words[512] = "";
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_status status = in != NULL && out != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_tensor *result = NULL;
+
+    for (int64_t i = 0; i < inputs && status == TN_OK; i++)
+        status = add_input(in, batch, i, dtype, words, sizeof words);
+    if (status == TN_OK) {
+        status = tn_module_call_pack(module, in, out);
+        if (status != TN_OK)
+            tn_error_prefix("input %s: ", words);
+    }
+    for (int64_t i = 0; status == TN_OK && i < tn_pack_count(out) && result == NULL; i++) {
+        tn_value value = tn_pack_at(out, i);
+        result = first_tensor(&value);
+    }
+    if (status == TN_OK && result == NULL)
+        tn_fail(TN_ERR_TYPE, "model: returned no tensor");
+    if (result != NULL)
+        result = tn_tensor_to_scope(tn_tensor_keep(result));
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    return result;
+}
+
+double *work_numbers(tn_tensor *tensor)
+{
+    size_t count = (size_t)tn_tensor_numel(tensor);
+    tn_tensor *host = tensor;
+    double *numbers = NULL;
+
+    if ((TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_COMPLEX) != 0) {
+        tn_fail(TN_ERR_TYPE, "result: complex numbers, got %s; expected real numbers",
+                tn_dtype_name(tn_tensor_dtype(tensor)));
+        return NULL;
+    }
+    host = tn_tensor_empty(tn_tensor_shape(tensor), tn_tensor_dtype(tensor), tn_device_find("cpu"));
+    if (host != NULL && tn_tensor_copy_async(host, tensor) == TN_OK)
+        host = tn_cast(host, TN_F64);
+    else
+        host = NULL;
+    if (host != NULL)
+        numbers = tn_malloc((count + 1) * sizeof *numbers);
+    if (numbers != NULL && tn_tensor_copy_out(host, numbers, count * sizeof *numbers) != TN_OK) {
+        tn_free(numbers);
+        numbers = NULL;
+    }
+    return numbers;
+}
+
+double work_clock(void)
+{
+    struct timespec now = { 0, 0 };
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}

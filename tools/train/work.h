@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tenon eval, tenon predict and tenon bench share: options, the device, data, calls of a
+ * model, names of classes. */
+#ifndef TN_TOOLS_TRAIN_WORK_H
+#define TN_TOOLS_TRAIN_WORK_H
+
+#include "model.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+typedef struct work_options {
+    const char *weights, *device, *transform, *data;
+    uint32_t flags; /* MODEL_* */
+    bool skip_damaged;
+    int64_t batch, workers;
+} work_options;
+extern work_options work_given;
+
+bool work_take_weights(const char *value);
+bool work_take_loose(const char *value);
+bool work_take_device(const char *value);
+bool work_take_transform(const char *value);
+bool work_take_data(const char *value);
+bool work_take_batch(const char *value);
+bool work_take_workers(const char *value);
+bool work_take_skip(const char *value);
+
+/* Rows of a tool_option table, for a model and for data. */
+#define WORK_MODEL_OPTIONS                                                                         \
+    { "--weights", "FILE", "weights for the model, from a file of any format; all names must fit", \
+      work_take_weights },                                                                         \
+    {                                                                                              \
+        "--loose", NULL,                                                                           \
+            "names that only the model or only the file has are listed, and are no errors",        \
+            work_take_loose                                                                        \
+    }
+#define WORK_DEVICE_OPTION                                                                         \
+    {                                                                                              \
+        "--device", "NAME", "the device; default: TENON_DEVICE, else cpu", work_take_device        \
+    }
+#define WORK_DATA_OPTIONS                                                                          \
+    { "--transform", "SPEC", "a transform of each sample, or a list: '[Resize(224), ToFloat()]'",  \
+      work_take_transform },                                                                       \
+        { "--workers", "N", "threads that read ahead; default: 0", work_take_workers },            \
+    {                                                                                              \
+        "--skip-damaged", NULL, "leaves out samples that cannot be read, and counts them",         \
+            work_take_skip                                                                         \
+    }
+
+/* Reads a number from `least` to `most`. */
+bool work_read_number(const char *value, int64_t least, int64_t most, int64_t *out);
+
+/* ---- the device and the model ---------------------------------------------------------------- */
+
+/* Finds the device with this name and makes it the default; NULL: the default device. On failure
+ * the message lists the devices that are present. */
+const tn_device *work_device(const char *name);
+/* Opens the model `text` on the default device, in evaluation mode, with the options given. */
+tn_module *work_model(const char *text, model_notes *notes);
+/* Returns the dtype of the first floating parameter; TN_DTYPE_AUTO if there is none. */
+tn_dtype work_dtype(tn_module *module);
+
+/* ---- data and calls -------------------------------------------------------------------------- */
+
+/* Applies the transform that is given. Takes `dataset` over, also on failure. [null-through] */
+tn_dataset *work_transformed(tn_dataset *dataset);
+/* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
+ * device. */
+tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
+
+/* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
+ * `dtype`, unless that is TN_DTYPE_AUTO. Returns the first tensor of the results. */
+tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn_dtype dtype);
+/* Writes a text such as "float32 [64, 10]". Returns `out`. */
+const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
+/* Returns the elements as numbers, row-major; the caller frees them with tn_free. */
+double *work_numbers(tn_tensor *tensor);
+/* Seconds since some moment. */
+double work_clock(void);
+
+/* ---- names of classes (classes.c) ------------------------------------------------------------ */
+
+typedef struct class_names {
+    char **at;
+    int64_t count;
+} class_names;
+
+/* Reads a JSON list of strings. `from` says in messages where the text comes from. */
+tn_status classes_parse(const char *json, const char *from, class_names *out);
+/* Reads a file with a JSON list, or with a name in each line. */
+tn_status classes_read(const char *path, class_names *out);
+tn_status classes_of_dataset(const tn_dataset *dataset, class_names *out);
+void classes_free(class_names *names);
+/* Returns the name of a class, or writes its number to `out` and returns that. */
+const char *classes_name(const class_names *names, int64_t index, char *out, size_t size);
+
+#endif
