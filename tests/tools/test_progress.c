@@ -5,7 +5,10 @@
 
 #include "tools/train/progress.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static double time_now;
@@ -76,6 +79,45 @@ START_TEST(a_terminal_has_one_line_that_fits)
 }
 END_TEST
 
+/* Writes a step to a terminal of 60 columns; `out` gets what it received. */
+static void write_to_terminal(char *out, size_t size)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    struct winsize window = { .ws_col = 60, .ws_row = 24 };
+    FILE *to = fopen(ptsname(master), "w");
+    ck_assert_ptr_nonnull(to);
+    ck_assert_int_eq(ioctl(fileno(to), TIOCSWINSZ, &window), 0);
+    progress *p = begin(to, PROGRESS_AUTO, 9);
+    progress_metric metrics[] = { { "loss", 2 }, { "accuracy", 0.5 } };
+    progress_begin(p, 9, "train", 10);
+    time_now += 10;
+    progress_step(p, 5, 50, metrics, 2);
+    ssize_t count = read(master, out, size - 1);
+    out[count > 0 ? count : 0] = '\0';
+    progress_drop(p);
+    fclose(to);
+    close(master);
+}
+
+START_TEST(a_terminal_is_asked_for_its_width_and_people_for_their_wishes)
+{
+    char text[512];
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    write_to_terminal(text, sizeof text);
+    ck_assert_str_eq(text, "\repoch 9/9  train 5/10  5 samples/s  10s left  loss 2\x1b[K");
+    const char *lines = "epoch 9/9  train 5/10  5 samples/s  10s left  loss 2  accuracy 0.5\r\n";
+    setenv("NO_COLOR", "1", 1);
+    write_to_terminal(text, sizeof text);
+    ck_assert_str_eq(text, lines);
+    unsetenv("NO_COLOR");
+    setenv("TERM", "dumb", 1);
+    write_to_terminal(text, sizeof text);
+    ck_assert_str_eq(text, lines);
+}
+END_TEST
+
 START_TEST(the_time_left_counts_epochs_that_have_ended)
 {
     FILE *to = tmpfile();
@@ -126,7 +168,9 @@ int main(void)
 {
     const TTest *tests[] = { a_file_gets_whole_lines_at_an_interval,
                              a_terminal_has_one_line_that_fits,
+                             a_terminal_is_asked_for_its_width_and_people_for_their_wishes,
                              the_time_left_counts_epochs_that_have_ended,
-                             off_is_off_and_nothing_is_nothing, NULL };
+                             off_is_off_and_nothing_is_nothing,
+                             NULL };
     return suite_run("progress", tests);
 }

@@ -33,6 +33,7 @@ tools_tenon_SOURCES += %D%/work.h
 
 tools_tenon_SOURCES += $(TN_REPORT)
 
+CLEANFILES += %D%/page_script.c %D%/page_style.c
 TN_REPORT = %D%/page_script.js
 TN_REPORT += %D%/page_style.css
 TN_REPORT += %D%/report.c

@@ -99,12 +99,13 @@ static bool add(line *l, const char *format, ...)
     return true;
 }
 
-static void duration_text(double seconds, char *out, size_t size)
+/* Writes a duration; a short one with a tenth if it has been measured. */
+static void duration_text(double seconds, bool measured, char *out, size_t size)
 {
     if (!(seconds >= 0 && seconds < 1e9))
         tn_snprint(out, size, "?");
     else if (seconds < 60)
-        tn_snprint(out, size, "%.0fs", floor(seconds));
+        tn_snprint(out, size, measured && seconds < 10 ? "%.1fs" : "%.0fs", seconds);
     else if (seconds < 3600)
         tn_snprint(out, size, "%.0fm%02.0fs", floor(seconds / 60), floor(fmod(seconds, 60)));
     else
@@ -168,7 +169,7 @@ static void make_line(const progress *p, line *l, double now, const progress_met
     if (passed > 0 && p->samples > 0)
         add(l, "  %.0f samples/s", (double)p->samples / passed);
     if (rest >= 0) {
-        duration_text(rest, time, sizeof time);
+        duration_text(rest, false, time, sizeof time);
         add(l, "  %s left", time);
     }
     add_metrics(l, metrics, count);
@@ -233,7 +234,7 @@ void progress_epoch(progress *p, const progress_metric *metrics, int64_t count)
         return;
     line l = { .most = WIDEST };
     add_epoch(&l, p);
-    duration_text(took, time, sizeof time);
+    duration_text(took, true, time, sizeof time);
     add(&l, "  %s", time);
     add_metrics(&l, metrics, count);
     progress_say(p, "%s", l.text);

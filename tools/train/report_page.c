@@ -212,7 +212,8 @@ static void put_head(const report *r, report_text *page)
     report_text_short(page, r->title, 100);
     report_text_put(page, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
     report_text_put(page, (const char *)tn_embed_page_style);
-    report_text_put(page, "</style></head>\n<body><header><div><h1>");
+    report_text_put(page, "</style></head>\n<body><header><div>");
+    report_text_put(page, strlen(r->title) > 60 ? "<h1 class=\"long\">" : "<h1>");
     report_text_short(page, r->title, 200);
     report_text_add(page, "</h1><p class=\"sub\"><span class=\"badge %s\">",
                     running                               ? "running"

@@ -231,7 +231,8 @@ tn_status report_rows_open(report *r, const report_setup *setup)
     if (path == NULL)
         return tn_error_last_code();
     tn_status status = report_file_open(&r->csv, path);
-    if (status == TN_OK && setup->how == REPORT_NEW && r->csv.size > 0)
+    /* A run that ended before its first row left no more than this. */
+    if (status == TN_OK && setup->how == REPORT_NEW && r->csv.size > (int64_t)strlen("step\n"))
         status = tn_fail(TN_ERR_REFUSED,
                          "report: folder: it has the files of a run, got %q; expected another "
                          "folder, or to resume or replace that run",
