@@ -121,6 +121,11 @@ typedef struct tn__spec {
 /* Parses a whole text. Length, depth and number of values are limited. Returns NULL and fails with
  * TN_ERR_FORMAT and the column if the text is not a spec. */
 tn__spec *tn__spec_parse(const char *text);
+/* Like tn__spec_parse, for the printed form of a module: arguments on lines of their own need no
+ * comma between them. tn__spec_own_line() returns whether the argument at a column of the text
+ * follows another one in this way. */
+tn__spec *tn__spec_parse_printed(const char *text);
+bool tn__spec_own_line(const char *text, int32_t column);
 void tn__spec_free(tn__spec *spec); /* NULL is accepted */
 /* Parses a text that is one value, such as 1e-3, (1, 2), 'text' or Linear(4, 3), into memory of the
  * arena. A bare word is a string. */

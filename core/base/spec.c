@@ -307,6 +307,23 @@ static tn_status push_named(struct tn__parser *p, struct tn__item *item, const s
     return status;
 }
 
+/* Returns the position after the last character before `at` that is not white space. */
+static size_t before_space(const char *text, size_t at, bool *crossed)
+{
+    *crossed = false;
+    for (; at > 0 && strchr(" \t\r\n", text[at - 1]) != NULL; at--)
+        *crossed = *crossed || text[at - 1] == '\n';
+    return at;
+}
+
+bool tn__spec_own_line(const char *text, int32_t column)
+{
+    bool crossed;
+    size_t at = before_space(text, column > 0 ? (size_t)column - 1 : 0, &crossed);
+
+    return crossed && at > 0 && text[at - 1] != ',' && text[at - 1] != '(';
+}
+
 /* Reads the arguments of a call: the text after the opening parenthesis (which is at byte `open`)
  * up to and including the closing one. The arguments stay on the stack. */
 static tn_status parse_arguments(struct tn__parser *p, size_t open)
@@ -328,7 +345,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             comma = take(p, ',');
             continue;
         }
-        if (!comma && !child)
+        if (!comma && !child && !(p->lines && tn__spec_own_line(p->text, (int32_t)p->at + 1)))
             return tn__spec_fail(p, p->at, "expected a comma or )");
         child = false;
 
@@ -509,7 +526,7 @@ static tn_status lay_out(struct tn__parser *p, tn__spec *spec)
     return TN_OK;
 }
 
-tn__spec *tn__spec_parse(const char *text)
+static tn__spec *parse(const char *text, bool lines)
 {
     struct tn__parser p = { .stack = NULL };
     tn__arena *arena = tn__arena_new();
@@ -519,6 +536,7 @@ tn__spec *tn__spec_parse(const char *text)
     if (!arena)
         return NULL;
     status = begin(&p, text, arena);
+    p.lines = lines;
     if (status == TN_OK) {
         spec = tn__arena_alloc(arena, sizeof *spec);
         status = spec ? TN_OK : TN_ERR_MEMORY;
@@ -536,6 +554,16 @@ tn__spec *tn__spec_parse(const char *text)
         return NULL;
     }
     return spec;
+}
+
+tn__spec *tn__spec_parse(const char *text)
+{
+    return parse(text, false);
+}
+
+tn__spec *tn__spec_parse_printed(const char *text)
+{
+    return parse(text, true);
 }
 
 void tn__spec_free(tn__spec *spec)

@@ -19,6 +19,7 @@ struct tn__parser {
     size_t at, length;
     tn__arena *arena;
     int depth;
+    bool lines; /* arguments on lines of their own need no comma */
     int dry; /* > 0 inside a nested call: its arguments are only checked, not stored */
     int64_t values;
     int64_t work; /* sum of the lengths of all nested calls: the cost of parsing them again later */

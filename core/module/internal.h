@@ -106,6 +106,14 @@ tn__own_forward *tn__own_forward_keep(tn__own_forward *own);
 void tn__own_forward_drop(tn__own_forward *own);
 /* Returns an empty module with one reference. `type` is not copied. */
 tn_module *tn__module_new(const char *type);
+/* Makes a module without a layer from the arguments of printed text, with its children. Such a tree
+ * can be inspected, loaded and saved, but not called. spec_text and columns may be NULL. */
+tn_module *tn__module_tree(const char *type, const char *spec_text, const tn_value *values,
+                           const char *const *names, const int32_t *columns,
+                           const uint8_t *children, int64_t count);
+/* Adds the arguments that were written as "(name): Type(...)" as children. */
+tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
+                                 const char *const *names, const uint8_t *children, int64_t count);
 /* Must be called when the last reference to the module was dropped. Returns whether this thread is
  * inside a call of the module. If so, the module is destroyed when its outermost call ends. */
 bool tn__call_holds(const tn_module *module);

@@ -30,6 +30,7 @@ libcore_la_SOURCES += \
 	%D%/slots.c \
 	%D%/state.c \
 	%D%/state_hooks.c \
+	%D%/tree.c \
 	%D%/name_table.c \
 	%D%/name_table.h \
 	%D%/repr.c \

@@ -5,25 +5,6 @@
 #include "core/module/name_table.h"
 #include "core/plugin/check_thread.h"
 
-/* Returns the text of all arguments that are not children, as repr prints them. The caller frees it
- * with tn_free(). */
-static char *tree_extra(const tn_value *values, const char *const *names, const uint8_t *children,
-                        int64_t count)
-{
-    tn__text text = { 0 };
-    tn__text_put(&text, "", 0);
-    for (int64_t i = 0; i < count; i++) {
-        if (children[i])
-            continue;
-        if (text.length > 0)
-            tn__text_put(&text, ", ", 2);
-        if (names != NULL && names[i] != NULL)
-            tn__text_add(&text, "%s=", names[i]);
-        tn__value_print(&values[i], &text);
-    }
-    return tn__text_take(&text);
-}
-
 tn_module *tn__module_new(const char *type)
 {
     tn_module *module = tn_calloc(1, sizeof *module);
@@ -74,8 +55,8 @@ static tn_status add_from(tn_module *module, const char *name, const tn_value *v
     return status;
 }
 
-static tn_status add_children(tn_module *module, const tn_value *values, const char *const *names,
-                              const uint8_t *children, int64_t count)
+tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
+                                 const char *const *names, const uint8_t *children, int64_t count)
 {
     tn__name_table given = { 0 };
     tn_status status = TN_OK;
@@ -93,47 +74,6 @@ static tn_status add_children(tn_module *module, const tn_value *values, const c
     }
     tn__name_table_free(&given);
     return status;
-}
-
-/* Makes a module from printed text whose type no plugin provides, with its children. Such a tree
- * can be inspected, loaded and saved, but not called. */
-static tn_module *tree_new(const char *type, const tn_value *values, const char *const *names,
-                           const uint8_t *children, int64_t count)
-{
-    tn_module *module = tn__module_new("");
-    if (module == NULL)
-        return NULL;
-    module->tree_type = tn_strdup(type);
-    module->tree_extra = tree_extra(values, names, children, count);
-    if (module->tree_type == NULL || module->tree_extra == NULL) {
-        tn_module_drop(module);
-        return NULL;
-    }
-    module->type = module->tree_type;
-    if (add_children(module, values, names, children, count) != TN_OK) {
-        tn_module_drop(module);
-        return NULL;
-    }
-    return module;
-}
-
-tn_module *tn_module_plain(const char *type)
-{
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-
-    if (type == NULL) {
-        tn__error_null_input("tn_module_plain: type");
-        return NULL;
-    }
-    if (type[0] == '\0' || strspn(type, word) != strlen(type) ||
-        (type[0] >= '0' && type[0] <= '9')) {
-        tn_fail(TN_ERR_VALUE,
-                "tn_module_plain: type: not a name, got %q; expected letters, digits "
-                "and `_`, no digit first",
-                type);
-        return NULL;
-    }
-    return tree_new(type, NULL, NULL, NULL, 0);
 }
 
 /* Adds argument `i` of the spec as a child, under a name that must be new. */
@@ -208,6 +148,7 @@ struct arguments {
     int32_t *columns;
     uint8_t *children;
     int64_t count;
+    bool other; /* set by fill_and_build: the printed module is of another class with this name */
 };
 
 static void arguments_free(struct arguments *a)
@@ -346,9 +287,24 @@ tn_status tn_module_reset_parameters(tn_module *module)
     return tn__module_reset(module);
 }
 
+/* Returns whether the printed form has all children that the layer has made. PyTorch prints every
+ * child; a module without some of them is of another class with the same name, such as the
+ * Transformer of a program. */
+static bool prints_children(const tn_module *module, const struct arguments *all)
+{
+    for (int64_t i = 0; i < module->children.count; i++) {
+        bool found = false;
+        for (int64_t j = 0; j < all->count && !found; j++)
+            found = all->children[j] && strcmp(all->names[j], module->children.at[i].name) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
 /* Fills in the options of the layer, then calls its build and its reset. */
-static tn_status fill_and_build(tn_module *module, const char *spec_text,
-                                const struct arguments *all, bool printed)
+static tn_status fill_and_build(tn_module *module, const char *spec_text, struct arguments *all,
+                                bool printed)
 {
     const tn_layer_def *layer = module->layer;
     struct arguments picked = { 0 };
@@ -378,10 +334,14 @@ static tn_status fill_and_build(tn_module *module, const char *spec_text,
     module->build_began = status == TN_OK;
     if (status == TN_OK && layer->build != NULL)
         status = run(module, layer->build, "build");
+    if (status == TN_OK && split && !prints_children(module, all)) {
+        all->other = true;
+        return TN_ERR_KEY;
+    }
     if (status == TN_OK && !tn__module_waits(module))
         status = tn__module_reset(module);
     if (status == TN_OK && split)
-        status = add_children(module, all->values, all->names, all->children, all->count);
+        status = tn__module_add_printed(module, all->values, all->names, all->children, all->count);
     return status;
 }
 
@@ -415,22 +375,37 @@ static bool any_child(const uint8_t *children, int64_t count)
     return false;
 }
 
+static tn_module *printed_tree(const char *type, const char *spec_text, const tn_value *values,
+                               const char *const *names, const int32_t *columns,
+                               const uint8_t *children, int64_t count)
+{
+    tn_module *tree = tn__module_tree(type, spec_text, values, names, columns, children, count);
+
+    if (tree != NULL)
+        tree->printed = true;
+    return tree;
+}
+
 static tn_module *make_counted(const char *type, const char *spec_text, const tn_value *values,
                                const char *const *names, const int32_t *columns,
                                const uint8_t *children, int64_t count, bool inside)
 {
     bool printed = any_child(children, count);
+    char place[256];
     uint64_t mark = tn_error_mark();
     const tn__entry *entry = tn__registry_use(TN_KIND_tn_layer_def, type);
     if (entry == NULL) {
         if ((!printed && !inside) || tn_error_last_code() != TN_ERR_KEY)
             return NULL;
         tn_error_restore(mark);
-        tn_module *tree = tree_new(type, values, names, children, count);
-        if (tree != NULL)
-            tree->printed = true;
-        return tree;
+        return printed_tree(type, spec_text, values, names, columns, children, count);
     }
+    for (int64_t i = 0; i < count && spec_text != NULL && columns != NULL; i++)
+        if (!children[i] && tn__spec_own_line(spec_text, columns[i])) {
+            tn__spec_place(spec_text, columns[i], place, sizeof place);
+            tn_fail(TN_ERR_FORMAT, "%sexpected a comma or )", place);
+            return NULL;
+        }
     tn_module *module = tn__module_new(entry->name);
     if (module == NULL)
         return NULL;
@@ -454,7 +429,8 @@ static tn_module *make_counted(const char *type, const char *spec_text, const tn
     if (status == TN_OK)
         return module;
     tn_module_drop(module);
-    return NULL;
+    return all.other ? printed_tree(type, spec_text, values, names, columns, children, count)
+                     : NULL;
 }
 
 static tn_module *module_make(const char *type, const char *spec_text, const tn_value *values,
@@ -477,7 +453,7 @@ tn_module *tn__module_make(const char *type, const char *spec_text, const tn_val
 
 static tn_module *parse(const char *text, bool printed)
 {
-    tn__spec *spec = tn__spec_parse(text);
+    tn__spec *spec = tn__spec_parse_printed(text);
     if (spec == NULL)
         return NULL;
     tn_module *module = NULL;

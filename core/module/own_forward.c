@@ -133,6 +133,7 @@ tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor 
     for (; *names != '\0' && input != NULL; names += length, names += strspn(names, " ")) {
         char name[256];
         tn_module *child;
+        bool all;
 
         length = strcspn(names, " ");
         if (length >= sizeof name) {
@@ -144,7 +145,16 @@ tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor 
         }
         memcpy(name, names, length);
         name[length] = '\0';
-        if (strchr(name, '.') == NULL)
+        all = length > 2 && strcmp(name + length - 2, ".*") == 0;
+        if (all)
+            name[length - 2] = '\0';
+        if (strcmp(name, "*") == 0)
+            input = tn_module_call_children(module, input);
+        else if (all && (child = tn_module_find(module, name)) != NULL)
+            input = tn_module_call_children(child, input);
+        else if (all)
+            return NULL;
+        else if (strchr(name, '.') == NULL)
             input = tn_module_call_child(module, name, input);
         else if ((child = tn_module_find(module, name)) != NULL)
             input = tn_module_call(child, input);

@@ -223,12 +223,27 @@ int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 
 /* ---- repr ------------------------------------------------------------------------------------ */
 
+/* Appends the arguments of a module without a layer. put_repr() indents each line by two spaces, so
+ * lines that are indented already lose two. */
+static void put_tree_extra(const char *extra, tn__text *text)
+{
+    if (*extra != '\n') {
+        tn__text_add(text, "%s", extra);
+        return;
+    }
+    while (*++extra != '\0') {
+        size_t skip = strspn(extra, " ") >= 2 ? 2 : 0, size = strcspn(extra + skip, "\n");
+        tn__text_put(text, extra + skip, size + 1);
+        extra += skip + size;
+    }
+}
+
 /* Appends the text that repr has between the parentheses before the children. */
 static tn_status put_extra(tn_module *module, tn__text *text)
 {
     const tn_layer_def *layer = module->layer;
     if (layer == NULL) {
-        tn__text_add(text, "%s", module->tree_extra);
+        put_tree_extra(module->tree_extra, text);
         return TN_OK;
     }
     if (layer->repr != NULL) {

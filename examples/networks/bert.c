@@ -33,8 +33,7 @@ static tn_tensor *bert(tn_module *self, tn_tensor *words)
 
     x = tn_add(x, tn_narrow(place, 0, 0, tn_tensor_size(words, 1)), NULL);
     x = tn_add(x, tn_select(type, 0, 0), NULL);
-    x = tn_module_call_chain(self, "bert.embeddings.LayerNorm", x);
-    x = tn_module_call_children(tn_module_find(self, "bert.encoder.layer"), x);
+    x = tn_module_call_chain(self, "bert.embeddings.LayerNorm bert.encoder.layer.*", x);
     return tn_module_call_chain(self, "bert.pooler classifier", tn_select(x, 1, 0));
 }
 

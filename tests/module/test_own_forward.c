@@ -317,6 +317,12 @@ START_TEST(children_are_called_in_a_chain)
     FAILED(TN_ERR_ATTR, "c");
     ck_assert_int_eq(tn_module_add_children(m, "d=Sequential(Tanh(), Softshrink(2))"), TN_OK);
     HAS(tn_module_call_chain(m, "d.1 a", x), 0, 1);
+    ck_assert_int_eq(tn_module_add_children(m, "e=Sequential(ReLU(), Softshrink(1))"), TN_OK);
+    HAS(tn_module_call_chain(m, "e.*", x), 0, 2);
+    HAS(tn_module_call_chain(m, "e.* b", x), 0, 1);
+    HAS(tn_module_call_chain(tn_module_find(m, "e"), "* 1", x), 0, 1);
+    ck_assert_ptr_null(tn_module_call_chain(m, "a f.*", x));
+    FAILED(TN_ERR_ATTR, "f");
     ck_assert_ptr_null(tn_module_call_chain(m, "a d.2", x));
     FAILED(TN_ERR_ATTR, "d.2");
     ck_assert_int_eq(tn_module_reserve_child(m, "c"), TN_OK);

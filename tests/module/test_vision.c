@@ -195,6 +195,76 @@ START_TEST(unknown_types_are_read_everywhere_and_named_when_called)
 }
 END_TEST
 
+/* torchvision's detectors print transforms on lines of their own, without commas. Only a type that
+ * no plugin provides may have such arguments. */
+START_TEST(arguments_on_lines_of_their_own_need_no_comma)
+{
+    TN_SCOPE;
+    static const char text[] = "Detector(\n"
+                               "  (transform): Scaler(\n"
+                               "      Normalize(mean=[0.5, 0.25], std=[1.0])\n"
+                               "      Resize(min_size=(800,), max_size=1333, mode='bilinear')\n"
+                               "  )\n"
+                               "  (box): Pair(\n"
+                               "    One()\n"
+                               "    Two()\n"
+                               "    (part): ReLU()\n"
+                               "  )\n"
+                               ")";
+    tn_module *net = parsed(text);
+    char again[512], spec[512];
+
+    tn_module_repr(net, again, sizeof again);
+    ck_assert_str_eq(again, text);
+    ck_assert_int_gt(tn_module_spec(net, spec, sizeof spec), 0);
+    tn_module *second = parsed(spec);
+    tn_module_repr(second, again, sizeof again);
+    ck_assert_str_eq(again, text);
+    tn_module_drop(second);
+    tn_module_drop(net);
+
+    ck_assert_ptr_null(tn_module_parse("Sequential(\n  ReLU()\n  Tanh()\n)"));
+    FAILED(TN_ERR_FORMAT, "line 3, column 3: expected a comma or )");
+    ck_assert_ptr_null(tn_module_parse("Linear(4\n 3)"));
+    FAILED(TN_ERR_FORMAT, "line 2, column 2: expected a comma or )");
+    ck_assert_ptr_null(tn_module_parse("Scaler(One() Two(), (a): ReLU())"));
+    FAILED(TN_ERR_FORMAT, "expected a comma or )");
+    ck_assert_ptr_null(tn_optimizer_parse(NULL, 0, "SGD(0.1\n 0.9)"));
+    FAILED(TN_ERR_FORMAT, "expected a comma or )");
+}
+END_TEST
+
+/* A printed module that lacks children of the layer with its name is of another class: the
+ * Transformer of DistilBERT. */
+START_TEST(a_printed_class_may_have_the_name_of_a_layer)
+{
+    TN_SCOPE;
+    static const char text[] = "Transformer(\n"
+                               "  (layer): ModuleList(\n"
+                               "    (0-1): 2 x Linear(in_features=2, out_features=2, bias=True)\n"
+                               "  )\n"
+                               ")";
+    static const char more[] = "Linear(\n"
+                               "  in_features=2, out_features=3, bias=True\n"
+                               "  (extra): ReLU()\n"
+                               ")";
+    tn_module *net = parsed(text), *linear = parsed(more);
+    char again[512];
+
+    tn_module_repr(net, again, sizeof again);
+    ck_assert_str_eq(again, text);
+    ck_assert_int_eq(tn_module_child_count(net), 1);
+    ck_assert_ptr_null(tn_module_call(net, tn_ones(TN_SHAPE(2))));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "Transformer"));
+    tn_error_clear();
+    ck_assert_int_eq(tn_module_set_forwards(net, "Transformer", tn_module_call_children), TN_OK);
+    /* a child that the program has added leaves a layer what it is */
+    ck_assert_int_eq(tn_tensor_size(tn_module_call(linear, tn_ones(TN_SHAPE(2))), 0), 3);
+    tn_module_drop(linear);
+    tn_module_drop(net);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -205,6 +275,8 @@ int main(void)
         a_printed_attention_takes_its_sizes_from_the_state,
         an_unknown_type_gets_its_parameters_from_the_state,
         unknown_types_are_read_everywhere_and_named_when_called,
+        arguments_on_lines_of_their_own_need_no_comma,
+        a_printed_class_may_have_the_name_of_a_layer,
         NULL,
     };
     return suite_run("layers of torchvision", tests);

@@ -136,7 +136,7 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     spoiled.format = format;
     bits_refused(&spoiled, &spoiled.format.flags, sizeof spoiled.format.flags, 7, "flags");
     spoiled.optimizer = optimizer;
-    bits_refused(&spoiled, &spoiled.optimizer.flags, sizeof spoiled.optimizer.flags, 1, "flags");
+    bits_refused(&spoiled, &spoiled.optimizer.flags, sizeof spoiled.optimizer.flags, 7, "flags");
     spoiled.scheduler = scheduler;
     bits_refused(&spoiled, &spoiled.scheduler.flags, sizeof spoiled.scheduler.flags, 1, "flags");
     spoiled.pass = a_pass;

@@ -4,6 +4,9 @@
 
 tools_tenon_SOURCES += examples/chart.c
 tools_tenon_SOURCES += examples/chart.h
+tools_tenon_SOURCES += %D%/bench.c
+tools_tenon_SOURCES += %D%/bench.h
+tools_tenon_SOURCES += %D%/bench_measure.c
 tools_tenon_SOURCES += %D%/build.c
 tools_tenon_SOURCES += %D%/classes.c
 tools_tenon_SOURCES += %D%/config.c
@@ -16,6 +19,11 @@ tools_tenon_SOURCES += %D%/metrics.h
 tools_tenon_SOURCES += %D%/model.c
 tools_tenon_SOURCES += %D%/model.h
 tools_tenon_SOURCES += %D%/nonfinite.c
+tools_tenon_SOURCES += %D%/png.c
+tools_tenon_SOURCES += %D%/predict.c
+tools_tenon_SOURCES += %D%/predict.h
+tools_tenon_SOURCES += %D%/predict_inputs.c
+tools_tenon_SOURCES += %D%/predict_output.c
 tools_tenon_SOURCES += %D%/progress.c
 tools_tenon_SOURCES += %D%/progress.h
 tools_tenon_SOURCES += %D%/record.c
@@ -53,4 +61,3 @@ TN_REPORT += %D%/report_rows.c
 TN_REPORT += %D%/report_samples.c
 TN_REPORT += %D%/report_series.c
 TN_REPORT += %D%/report_text.c
-

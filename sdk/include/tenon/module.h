@@ -278,9 +278,9 @@ TN_API tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs
 
 /* ---- modules of the program ------------------------------------------------------------------ */
 
-/* Creates a module without parameters, children and forward. `type` is a name that no plugin
- * provides, such as "Net", of letters, digits and `_`. The program then adds parameters and
- * children, and sets the forward. [owned] */
+/* Creates a module without parameters, children and forward. `type` is the name that is printed,
+ * such as "Net", of letters, digits and `_`; a layer with this name is not used. The program then
+ * adds parameters and children, and sets the forward. [owned] */
 TN_API tn_module *tn_module_plain(const char *type);
 /* Sets the forward of a module that tn_module_plain made, or whose type was only read from printed
  * text. `forward` returns a tensor of the innermost scope, or NULL and records a failure; in
@@ -343,7 +343,8 @@ TN_API tn_status tn_module_set_forwards(tn_module *root, const char *type,
  * be the forward of a type that extends Sequential in PyTorch. [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input);
 /* Calls the children whose names or dotted paths are given, separated by spaces, each with the
- * result of the one before it: "conv1 bn1 relu body.fc relu". Fails as tn_module_call_child and
+ * result of the one before it: "conv1 bn1 relu body.fc relu". `*` stands for all children, as
+ * tn_module_call_children calls them: "embed blocks.* norm". Fails as tn_module_call_child and
  * tn_module_find do, and with TN_ERR_VALUE if there is no name. For the forward function of a
  * module with children. [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor *input);
