@@ -5,8 +5,21 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules
 	%D%/schedules.txt %D%/states.h %D%/whole.h \
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
+# tenon train, killed and continued. `make kills` kills it 50 times.
+TESTS += %D%/kills.sh %D%/refusals.sh
+EXTRA_DIST += %D%/kills.sh %D%/refusals.sh
+.PHONY: kills
+kills: all
+	@abs_builddir='$(abs_builddir)' TENON_PLUGIN_PATH='$(abs_builddir)/plugins/.libs' \
+	    $(SHELL) $(srcdir)/%D%/kills.sh 50
+
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
+check_PROGRAMS += %D%/test_checkpoint
+TESTS += %D%/test_checkpoint
+%C%_test_checkpoint_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_checkpoint_LDADD = $(TN_LINK_TEST_CORE)
+check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs \
+	%D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
 	%D%/test_step
 TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \

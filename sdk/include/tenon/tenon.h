@@ -18,6 +18,7 @@
 #include <tenon/convert.h>
 #include <tenon/train.h>
 #include <tenon/data.h>
+#include <tenon/checkpoint.h>
 #include <tenon/graph.h>
 #include <tenon/comm.h>
 #include <tenon/contrib.h>

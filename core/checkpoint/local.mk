@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+
+libcore_la_SOURCES += \
+	%D%/private.h \
+	%D%/parts.c \
+	%D%/plugins.c \
+	%D%/restoring.c \
+	%D%/saving.c

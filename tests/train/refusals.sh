@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tenon train and tenon finetune with bad input: the exit status and the words of each failure, and
+# that nothing is lost.
+set -u
+tenon=$abs_builddir/tools/tenon
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset TENON_DEVICE
+"$tenon" info safetensors >/dev/null 2>&1 && "$tenon" info Digits >/dev/null 2>&1 || {
+    echo "SKIP: this build lacks safetensors or the dataset Digits"; exit 77; }
+bad=0
+net='Sequential(Flatten(), Linear(64, 16), ReLU(), Linear(16, 10))'
+digits="Digits(split='test')"
+
+# train CODE WORDS ARGUMENT...: tenon train ends with this status and prints these words
+train() {
+    wanted=$1 words=$2
+    shift 2
+    "$tenon" train "$@" >log 2>&1 </dev/null
+    code=$?
+    if test $code -ne "$wanted" || ! grep -qF -e "$words" log; then
+        echo "tenon train $*: status $code, wanted $wanted and \"$words\""
+        cat log
+        bad=1
+    fi
+}
+
+# ---- the command line and files of settings ----
+train 2 'unknown setting "epocs"; did you mean "epochs"?' --epocs 3
+train 2 '--epochs: wrong, got "x"' --epochs x
+train 2 '--model: it is missing' --data "$digits" --out a
+train 2 'lists the options' --model
+printf 'epochs = 2\nbatch_sise = 4\n' >wrong.toml
+train 2 'wrong.toml:2: unknown setting "batch_sise"; did you mean "batch-size"?' --config wrong.toml
+printf '{"epochs": 2, "optimm": "SGD()"}' >wrong.json
+train 2 'wrong.json:1: unknown setting "optimm"; did you mean "optim"?' --config wrong.json
+printf 'epochs = 1\nepochs = 2\n' >twice.toml
+train 2 'twice.toml:2: epochs is given twice' --config twice.toml
+printf '{"model": "%s", "data": "%s", "epochs": 1, "out": "json"}' "$net" "$digits" >good.json
+train 0 'epoch 1/1' --config good.json
+
+# ---- specs ----
+train 1 'did you mean "Linear"' --model 'Linea(2, 2)' --data "$digits" --out a
+train 1 'did you mean "Digits"' --model "$net" --data 'Digts()' --out a
+printf '1,2.5\n2,3.5\n' >numbers.csv
+train 1 '--loss: it is missing' --model 'Linear(1, 1)' \
+    --data "CSV('numbers.csv', target='number')" --out a
+train 1 'no parameter or module fits "conv*"' --model "$net" --data "$digits" --freeze 'conv*' --out a
+train 1 'too few outputs, got 4; expected one for each of the 10 classes' \
+    --model 'Sequential(Flatten(), Linear(64, 4))' --data "$digits" --out b
+
+# ---- data ----
+awk 'BEGIN { for (i = 0; i < 20; i++) print i ",1," i % 3 }' >good.csv
+head -c 97 good.csv >cut.csv
+train 1 'dataset CSV: cut.csv' --model 'Linear(2, 3)' --data "CSV('cut.csv')" --out c
+awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
+train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' --data "CSV('nan.csv')" --out d \
+    --batch-size 4
+
+# ---- a loss that is not finite names the module, and the checkpoints stay ----
+train 1 'is the first module' --model "$net" --data "$digits" --optim 'SGD(lr=1e30)' --out e
+
+# ---- a folder that has a run, another model, other settings ----
+train 0 'epoch 2/2' --model "$net" --data "$digits" --epochs 2 --out run
+cp run/model.safetensors before.safetensors
+train 1 'run has a run with 24 steps; expected --resume' --model "$net" --data "$digits" --out run
+train 1 '1.weight: [16, 64] in the checkpoint; here [8, 64]' --resume --out run \
+    --model 'Sequential(Flatten(), Linear(64, 8), ReLU(), Linear(8, 10))'
+grep -q 'another model than that of the run in run, 3 tensors differ' log || { cat log; bad=1; }
+train 1 '--batch-size: 32; here 64' --resume --out run --batch-size 64
+train 1 '--optim: Adam(lr=0.001); here SGD(lr=0.1)' --resume --out run --optim 'SGD(lr=0.1)'
+cmp -s run/model.safetensors before.safetensors || { echo "a refusal changed the weights"; bad=1; }
+train 0 'weights: run/model.safetensors' --resume --out run
+cmp -s run/model.safetensors before.safetensors || { echo "an empty resume changes them"; bad=1; }
+train 0 'epoch 3/3' --resume --out run --epochs 3
+
+# ---- a disk that is full (here: the size limit of a process), the old checkpoint stays ----
+train 0 'epoch 1/1' --model 'Sequential(Flatten(), Linear(64, 2000), ReLU(), Linear(2000, 10))' \
+    --data "$digits" --epochs 1 --out full
+ls full/checkpoints >before
+(ulimit -f 600 && "$tenon" train --resume --out full --epochs 2 >log 2>&1)
+code=$?
+test $code -eq 1 && grep -q 'checkpoint of step' log || {
+    echo "full disk: status $code"; cat log; bad=1; }
+ls full/checkpoints >after
+cmp -s before after || { echo "full disk: other checkpoints"; diff before after; bad=1; }
+train 0 'epoch 2/2' --resume --out full --epochs 2
+
+# ---- a damaged checkpoint, a missing plugin ----
+newest=$(find run/checkpoints -name 'step-*' | sort | tail -n 1)
+dd if=/dev/zero of="$newest" bs=1 seek=2000 count=64 conv=notrunc 2>/dev/null
+train 1 'damaged checkpoint, remove it' --resume --out run
+rm "$newest"
+mkdir few
+for plugin in "$TENON_PLUGIN_PATH"/*.so; do
+    case $plugin in */optim.so | */data.so) ;; *) ln -s "$plugin" few/ ;; esac
+done
+(TENON_PLUGIN_PATH=$work/few "$tenon" train --resume --out run >log 2>&1)
+grep -q 'it needs the plugins .*"tenon.optim".* not loaded; searched: TENON_PLUGIN_PATH=' log || {
+    echo "missing plugin:"; cat log; bad=1; }
+
+# ---- an interrupt saves, and the run continues to the same weights ----
+train 0 'epoch 40/40' --model "$net" --data "$digits" --epochs 40 --out whole --batch-size 8
+"$tenon" train --model "$net" --data "$digits" --epochs 40 --out parts --batch-size 8 >log 2>&1 &
+pid=$!
+while ! test -s parts/metrics.csv && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -TERM $pid 2>/dev/null
+wait $pid
+code=$?
+test $code -eq 143 && grep -q 'the checkpoint is saved' log || test $code -eq 0 || {
+    echo "SIGTERM: status $code"; cat log; bad=1; }
+train 0 'epoch 40/40' --resume --out parts
+cmp whole/model.safetensors parts/model.safetensors || bad=1
+
+# ---- finetune ----
+tune() {
+    "$tenon" finetune "$@" >log 2>&1 || { echo "tenon finetune $*"; cat log; bad=1; }
+}
+awk 'BEGIN { for (i = 0; i < 60; i++) {
+    for (j = 0; j < 64; j++) printf "%d,", (i * 7 + j * (i % 3 + 1)) % 5
+    print i % 3 } }' >three.csv
+tune --model whole/model.safetensors --data "CSV('three.csv')" --epochs 2 --out tuned
+# values FILE NAME: the numbers of a tensor
+values() {
+    "$tenon" inspect "$1" --values "$2" | awk '/^[^ ].* [a-z0-9]+\[.*\]$/ { on = 1; next }
+        on { gsub(/[][,]/, " "); for (i = 1; i <= NF; i++) if ($i ~ /^[-+0-9.e]+$/) print $i }'
+}
+"$tenon" inspect tuned/model.safetensors >log
+grep -q '^3.weight *float32 *\[3, 16\]' log || { echo "finetune: no new head"; cat log; bad=1; }
+values whole/model.safetensors 1.weight >wanted
+test "$(wc -l <wanted)" -gt 10 || { echo "no values"; bad=1; }
+values tuned/model.safetensors 1.weight >got
+cmp wanted got || { echo "finetune: the body has changed"; bad=1; }
+tune --model whole/model.safetensors --data "CSV('three.csv')" --epochs 2 --out all --unfreeze '*'
+values all/model.safetensors 1.weight >got
+cmp -s wanted got && { echo "finetune --unfreeze: the body has not changed"; bad=1; }
+"$tenon" finetune --model "$net" --data "$digits" --out none >log 2>&1 && bad=1
+grep -q 'it has no weights' log || { cat log; bad=1; }
+exit $bad

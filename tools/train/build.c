@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes the objects of a training from the settings: data, model, optimizer, loader. */
+#include "train.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model.h"
+
+/* The loss of datasets with classes. */
+static const char class_loss[] = "CrossEntropyLoss()";
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* Divides the samples at random. The seed alone decides. */
+static tn_status split(run *r, tn_dataset *all, tn_dataset **train, tn_dataset **val)
+{
+    int64_t count = tn_dataset_count(all), *order = tn_malloc((size_t)(count + 1) * sizeof *order);
+    int64_t least = (int64_t)llround((double)count * setting_number(r->set, SET_VAL_SPLIT));
+    tn_random_key key = { (uint64_t)setting_count(r->set, SET_SEED), 0 };
+
+    if (order == NULL)
+        return TN_ERR_MEMORY;
+    if (least < 1 || least >= count) {
+        tn_free(order);
+        return tn_fail(TN_ERR_VALUE, "--val-split: %s of %lld samples is %lld; expected 1 to %lld",
+                       setting_text(r->set, SET_VAL_SPLIT), (long long)count, (long long)least,
+                       (long long)count - 1);
+    }
+    for (int64_t i = 0; i < count; i++)
+        order[i] = i;
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t j = tn_random_below(&key, i + 1), kept = order[i];
+
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    *val = tn_dataset_subset(all, (tn_ints){ order, least });
+    *train = *val != NULL ? tn_dataset_subset(all, (tn_ints){ order + least, count - least })
+                          : NULL;
+    tn_free(order);
+    return *train != NULL ? TN_OK : tn_error_last_code();
+}
+
+/* Replaces a dataset by one with a transform. */
+static tn_status transform(const run *r, tn_dataset **data, setting which)
+{
+    const char *text = setting_text(r->set, which);
+    tn_dataset *made;
+
+    if (text == NULL || *data == NULL)
+        return TN_OK;
+    made = tn_dataset_transform(*data, text);
+    if (made == NULL)
+        return tn_error_prefix("--%s: ", settings_row(which)->name);
+    tn_dataset_drop(*data);
+    *data = made;
+    return TN_OK;
+}
+
+static tn_dataset *open_data(const run *r, setting which)
+{
+    tn_dataset *data = tn_dataset_parse(setting_text(r->set, which));
+
+    if (data == NULL)
+        tn_error_prefix("--%s: ", settings_row(which)->name);
+    return data;
+}
+
+static tn_status build_data(run *r)
+{
+    tn_dataset *all = open_data(r, SET_DATA);
+    tn_status status = all != NULL ? TN_OK : tn_error_last_code();
+
+    if (status == TN_OK && tn_dataset_count(all) == 0)
+        status = tn_fail(TN_ERR_VALUE, "--data: the dataset has no samples; expected one or more");
+    if (status == TN_OK && setting_text(r->set, SET_VAL_SPLIT) != NULL)
+        status = split(r, all, &r->data, &r->val);
+    else if (status == TN_OK)
+        r->data = tn_dataset_keep(all);
+    tn_dataset_drop(all);
+    if (status == TN_OK && setting_text(r->set, SET_VAL) != NULL) {
+        r->val = open_data(r, SET_VAL);
+        if (r->val == NULL)
+            return tn_error_last_code();
+    }
+    if (status == TN_OK)
+        r->classes = tn_dataset_classes(r->data);
+    if (status == TN_OK && r->val != NULL && tn_dataset_classes(r->val) != r->classes)
+        status = tn_fail(TN_ERR_VALUE,
+                         "--val: another number of classes, got %lld; expected %lld, those of "
+                         "--data",
+                         (long long)tn_dataset_classes(r->val), (long long)r->classes);
+    if (status == TN_OK)
+        status = transform(r, &r->data, SET_AUGMENT);
+    if (status == TN_OK)
+        status = transform(r, &r->data, SET_TRANSFORM);
+    return status == TN_OK ? transform(r, &r->val, SET_TRANSFORM) : status;
+}
+
+/* ---- the text of a model --------------------------------------------------------------------- */
+
+/* Returns whether the module of a text has the same entries, with the same shapes. */
+static bool text_is_right(const char *text, const tn_state *wanted)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_device *meta = tn_device_find("meta");
+    tn_module *made = meta != NULL ? tn_module_parse_skip_init(meta, text) : NULL;
+    tn_state *state = made != NULL ? tn_module_state(made) : NULL;
+    bool right = state != NULL && tn_state_count(state) == tn_state_count(wanted);
+
+    for (int64_t i = 0; right && i < tn_state_count(state); i++) {
+        tn_value one = tn_state_value(state, i), other = tn_state_value(wanted, i);
+
+        right = strcmp(tn_state_name(state, i), tn_state_name(wanted, i)) == 0 &&
+                one.kind == other.kind;
+        if (right && one.kind == TN_VALUE_TENSOR) {
+            tn_ints a = tn_tensor_shape(one.as.tensor), b = tn_tensor_shape(other.as.tensor);
+
+            right = a.count == b.count &&
+                    (a.count == 0 || memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0);
+        }
+    }
+    tn_state_drop(state);
+    tn_module_drop(made);
+    tn_error_restore(mark);
+    return right;
+}
+
+static char *text_of(tn_module *module, int64_t (*write)(tn_module *, char *, size_t))
+{
+    int64_t length = write(module, NULL, 0);
+    char *text = length >= 0 ? tn_malloc((size_t)length + 1) : NULL;
+
+    if (text != NULL)
+        write(module, text, (size_t)length + 1);
+    return text;
+}
+
+char *build_spec(tn_module *module)
+{
+    tn_state *state = tn_module_state(module);
+    uint64_t mark = tn_error_mark();
+    char *text = NULL;
+
+    if (state == NULL)
+        return NULL;
+    for (int i = 0; i < 2 && text == NULL; i++) {
+        text = text_of(module, i == 0 ? tn_module_spec : tn_module_repr);
+        if (text != NULL && !text_is_right(text, state)) {
+            tn_free(text);
+            text = NULL;
+        }
+    }
+    tn_error_restore(mark);
+    if (text == NULL)
+        tn_fail(TN_ERR_VALUE,
+                "model: neither its spec nor its printed form describes it, so a file "
+                "of its weights could not be opened");
+    tn_state_drop(state);
+    return text;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* Makes the model of the checkpoint that is continued. */
+static tn_status resumed_model(run *r)
+{
+    int64_t at = tn_state_find(r->resumed, "value.spec"),
+            head = tn_state_find(r->resumed, "value.head");
+    tn_value spec = at >= 0 ? tn_state_value(r->resumed, at) : tn_value_none(),
+             path = head >= 0 ? tn_state_value(r->resumed, head) : tn_value_none();
+
+    if (spec.kind != TN_VALUE_STRING)
+        return tn_fail(TN_ERR_FORMAT, "checkpoint: the spec of the model is missing");
+    r->model = tn_module_parse(spec.as.s);
+    r->spec = tn_strdup(spec.as.s);
+    if (path.kind == TN_VALUE_STRING)
+        r->head = tn_strdup(path.as.s);
+    return r->model != NULL && r->spec != NULL && (path.kind != TN_VALUE_STRING || r->head != NULL)
+               ? TN_OK
+               : tn_error_last_code();
+}
+
+static tn_status new_model(run *r)
+{
+    model_notes notes = { 0 };
+    tn_status status = TN_OK;
+
+    r->model = model_open(setting_text(r->set, SET_MODEL), setting_text(r->set, SET_INIT), 0,
+                          &notes);
+    if (r->model == NULL)
+        status = tn_error_last_code();
+    else if (r->set->tune && !notes.loaded)
+        status = tn_fail(TN_ERR_VALUE,
+                         "--model: it has no weights, got \"%s\"; expected a file with weights, or "
+                         "--init FILE",
+                         setting_text(r->set, SET_MODEL));
+    model_notes_free(&notes);
+    if (status == TN_OK && r->set->tune)
+        status = head_replace(r);
+    if (status == TN_OK) {
+        r->spec = build_spec(r->model);
+        status = r->spec != NULL ? TN_OK : tn_error_last_code();
+    }
+    return status;
+}
+
+static tn_status build_model(run *r)
+{
+    tn_status status;
+
+    tn_random_seed((uint64_t)setting_count(r->set, SET_SEED));
+    status = r->resumed != NULL && r->same_model ? resumed_model(r) : new_model(r);
+    if (status == TN_OK && r->resumed != NULL)
+        status = resume_compare(r);
+    return status == TN_OK ? freeze_all(r) : status;
+}
+
+/* ---- the others ------------------------------------------------------------------------------ */
+
+static tn_status build_loss(run *r)
+{
+    const char *text = setting_text(r->set, SET_LOSS);
+
+    if (text == NULL && r->classes == 0)
+        return tn_fail(TN_ERR_VALUE, "--loss: it is missing; expected a loss such as MSELoss(), "
+                                     "because the dataset has no classes");
+    r->criterion = tn_module_parse(text != NULL ? text : class_loss);
+    if (r->criterion == NULL)
+        return tn_error_prefix("--loss: ");
+    return TN_OK;
+}
+
+static tn_status build_optimizer(run *r)
+{
+    const char *schedule = setting_text(r->set, SET_SCHEDULE);
+    tn_average_options average = TN_AVERAGE_OPTIONS;
+
+    r->optimizer = tn_optimizer_new(r->model, "%s", setting_text(r->set, SET_OPTIM));
+    if (r->optimizer == NULL)
+        return tn_error_prefix("--optim: ");
+    if (schedule != NULL) {
+        r->scheduler = tn_scheduler_parse(r->optimizer, schedule);
+        if (r->scheduler == NULL)
+            return tn_error_prefix("--schedule: ");
+    }
+    if (setting_text(r->set, SET_EMA) == NULL)
+        return TN_OK;
+    average.kind = TN_AVERAGE_EXPONENTIAL;
+    average.decay = setting_number(r->set, SET_EMA);
+    r->average = tn_average_new(r->model, &average);
+    return r->average != NULL ? TN_OK : tn_error_last_code();
+}
+
+static tn_status build_loader(run *r)
+{
+    r->loader = tn_loader_new(r->data,
+                              "batch_size=%lld, shuffle=True, seed=%lld, workers=%lld, "
+                              "skip_damaged=%b",
+                              (long long)setting_count(r->set, SET_BATCH_SIZE),
+                              (long long)setting_count(r->set, SET_SEED),
+                              (long long)setting_count(r->set, SET_WORKERS),
+                              (int)setting_on(r->set, SET_SKIP_DAMAGED));
+    return r->loader != NULL ? TN_OK : tn_error_last_code();
+}
+
+/* Adds the plugins of the specs in a text, such as those of datasets and transforms: of every name
+ * that a registry has. */
+static tn_status add_plugins(run *r, setting which, uint32_t kind)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    const char *text = setting_text(r->set, which);
+    tn_status status = TN_OK;
+
+    while (text != NULL && *text != '\0' && status == TN_OK) {
+        size_t length = strspn(text, word);
+        char name[128];
+        uint64_t mark = tn_error_mark();
+
+        snprintf(name, sizeof name, "%.*s", (int)length, text);
+        if (length > 0 && length < sizeof name && tn_registry_plugin(kind, name) != NULL)
+            status = tn_checkpoint_add_plugin(r->checkpoint, kind, name);
+        else
+            tn_error_restore(mark);
+        text += length > 0 ? length : 1;
+    }
+    return status;
+}
+
+static tn_status build_checkpoint(run *r)
+{
+    tn_status status;
+
+    r->checkpoint = tn_checkpoint_new();
+    if (r->checkpoint == NULL)
+        return tn_error_last_code();
+    status = tn_checkpoint_add_module(r->checkpoint, "model", r->model);
+    if (status == TN_OK)
+        status = tn_checkpoint_add_optimizer(r->checkpoint, "optimizer", r->optimizer);
+    if (status == TN_OK && r->scheduler != NULL)
+        status = tn_checkpoint_add_scheduler(r->checkpoint, "scheduler", r->scheduler);
+    if (status == TN_OK && r->average != NULL)
+        status = tn_checkpoint_add_module(r->checkpoint, "average", r->average);
+    if (status == TN_OK)
+        status = tn_checkpoint_add_loader(r->checkpoint, "loader", r->loader);
+    if (status == TN_OK)
+        status = add_plugins(r, SET_DATA, TN_KIND_tn_dataset_def);
+    if (status == TN_OK)
+        status = add_plugins(r, SET_VAL, TN_KIND_tn_dataset_def);
+    if (status == TN_OK)
+        status = add_plugins(r, SET_AUGMENT, TN_KIND_tn_transform_def);
+    if (status == TN_OK)
+        status = add_plugins(r, SET_TRANSFORM, TN_KIND_tn_transform_def);
+    return status == TN_OK ? add_plugins(r, SET_LOSS, TN_KIND_tn_layer_def) : status;
+}
+
+tn_status build_all(run *r)
+{
+    tn_status status = build_data(r);
+
+    if (status == TN_OK)
+        status = build_model(r);
+    if (status == TN_OK)
+        status = build_loss(r);
+    if (status == TN_OK)
+        status = build_optimizer(r);
+    if (status == TN_OK)
+        status = build_loader(r);
+    return status == TN_OK ? build_checkpoint(r) : status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The training: epochs and steps, until the end or an interrupt. */
+#include "train.h"
+
+#include <string.h>
+
+enum { METRICS = 4 };
+
+static bool by_step(const run *r)
+{
+    return strcmp(setting_text(r->set, SET_SCHEDULE_BY), "step") == 0;
+}
+
+/* Returns whether the schedule takes its steps from a metric. */
+static bool needs_metric(const run *r)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_scheduler_def *def = (const tn_scheduler_def *)tn_registry_find(
+        TN_KIND_tn_scheduler_def, tn_scheduler_type(r->scheduler));
+
+    tn_error_restore(mark);
+    return def != NULL && (def->flags & TN_SCHEDULER_METRIC) != 0;
+}
+
+static score train_score(const run *r)
+{
+    return (score){ .known = r->now.samples > 0,
+                    .has_accuracy = r->classes > 0,
+                    .loss = r->now.loss / (double)(r->now.samples > 0 ? r->now.samples : 1),
+                    .accuracy = (double)r->now.right /
+                                (double)(r->now.samples > 0 ? r->now.samples : 1) };
+}
+
+/* Writes the metrics of a training and a validation. Returns their number. */
+static int64_t metrics_of(const score *train, const score *val, progress_metric *out)
+{
+    int64_t count = 0;
+
+    if (train->known)
+        out[count++] = (progress_metric){ "loss", train->loss };
+    if (train->known && train->has_accuracy)
+        out[count++] = (progress_metric){ "accuracy", train->accuracy };
+    if (val->known)
+        out[count++] = (progress_metric){ "val_loss", val->loss };
+    if (val->known && val->has_accuracy)
+        out[count++] = (progress_metric){ "val_accuracy", val->accuracy };
+    return count;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+static void show_step(run *r)
+{
+    static const score none = { .known = false };
+    progress_metric metrics[METRICS];
+    score train = train_score(r);
+
+    progress_step(r->progress, tn_loader_position(r->loader), r->counted, metrics,
+                  metrics_of(&train, &none, metrics));
+}
+
+static tn_status after_step(run *r, double loss)
+{
+    int64_t every = setting_count(r->set, SET_CHECKPOINT_EVERY);
+    tn_status status = record_step(r, loss);
+
+    if (status == TN_OK && r->scheduler != NULL && by_step(r))
+        status = tn_scheduler_step(r->scheduler);
+    if (status == TN_OK && every > 0 && r->step % every == 0)
+        status = save_checkpoint(r);
+    return status;
+}
+
+/* ---- an epoch -------------------------------------------------------------------------------- */
+
+static void begin_epoch(run *r)
+{
+    r->began = run_clock();
+    r->counted = 0;
+    progress_begin(r->progress, tn_loader_epoch(r->loader) + 1, "train",
+                   tn_loader_count(r->loader));
+}
+
+static tn_status step_schedule(run *r, const score *train, const score *val)
+{
+    if (r->scheduler == NULL || by_step(r))
+        return TN_OK;
+    if (needs_metric(r))
+        return tn_scheduler_step_with(r->scheduler, val->known ? val->loss : train->loss);
+    return tn_scheduler_step(r->scheduler);
+}
+
+/* Returns whether an epoch is the best one so far: by the accuracy of the validation, else by a
+ * loss. */
+static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
+{
+    const score *of = val->known ? val : train;
+    double value = of->has_accuracy && val->known ? of->accuracy : -of->loss;
+
+    if (r->has_best && !(value > r->best))
+        return false;
+    r->has_best = true;
+    r->best = value;
+    r->best_epoch = epoch;
+    return true;
+}
+
+/* The loader has moved on to the next epoch already, so a checkpoint continues there. */
+static tn_status end_epoch(run *r)
+{
+    int64_t epoch = tn_loader_epoch(r->loader);
+    progress_metric metrics[METRICS];
+    score train, val = { .known = false };
+    bool best = false;
+    tn_status status = r->pending > 0 ? step_take(r) : TN_OK;
+
+    train = train_score(r);
+    if (status == TN_OK && !train.known)
+        status = tn_fail(TN_ERR_VALUE, "data: no sample of epoch %lld could be read",
+                         (long long)epoch);
+    if (status == TN_OK && r->val != NULL)
+        status = validate(r, epoch, &val);
+    if (status == TN_OK)
+        status = step_schedule(r, &train, &val);
+    if (status == TN_OK)
+        status = record_epoch(r, epoch, &train, &val);
+    if (status != TN_OK)
+        return status;
+    progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
+    best = is_best(r, epoch, &train, &val);
+    r->now = (tally){ 0 };
+    status = save_checkpoint(r);
+    if (status == TN_OK && best)
+        status = save_best(r);
+    if (status == TN_OK && best && val.known)
+        status = save_weights(r, "best.safetensors");
+    begin_epoch(r);
+    return status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool is_done(const run *r)
+{
+    int64_t most = setting_count(r->set, SET_MAX_STEPS);
+
+    return tn_loader_epoch(r->loader) >= setting_count(r->set, SET_EPOCHS) ||
+           (most > 0 && r->step >= most);
+}
+
+/* Returns how many batches share the next step: fewer at the end of an epoch. */
+static int64_t share_of(const run *r)
+{
+    int64_t share = setting_count(r->set, SET_ACCUMULATE),
+            left = tn_loader_count(r->loader) - tn_loader_position(r->loader);
+
+    return left < share ? left : share;
+}
+
+/* After a failure of the data the loader stands before the batch, so that a run can continue once
+ * the data is repaired. */
+static tn_status data_failed(run *r)
+{
+    tn_error error = *tn_error_last();
+
+    if (r->pending == 0 && r->step > 0 && save_checkpoint(r) == TN_OK)
+        progress_say(r->progress, "saved the checkpoint of step %lld; --resume continues there",
+                     (long long)r->step);
+    tn_error_clear();
+    return tn_fail(error.code, "%s%s", error.message,
+                   error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO
+                       ? "; --skip-damaged leaves such samples out"
+                       : "");
+}
+
+static tn_status one_batch(run *r, int64_t *share)
+{
+    uint64_t mark = tn_error_mark();
+    int64_t next = r->pending == 0 ? share_of(r) : *share;
+    tn_pack *batch = tn_loader_next(r->loader);
+    double loss = 0;
+    tn_status status;
+
+    if (batch == NULL)
+        return tn_error_mark() != mark ? data_failed(r) : end_epoch(r);
+    *share = next;
+    status = step_batch(r, batch, next, &loss);
+    if (status == TN_OK && r->pending >= next) {
+        status = step_take(r);
+        if (status == TN_OK)
+            status = after_step(r, loss);
+    }
+    if (status == TN_OK)
+        show_step(r);
+    return status;
+}
+
+/* Saves what is not saved yet at the end of a run: a last step within an epoch. */
+static tn_status finish(run *r)
+{
+    score train = train_score(r), val = { .known = false };
+    progress_metric metrics[METRICS];
+    tn_status status = TN_OK;
+
+    if (tn_loader_position(r->loader) > 0 && r->val != NULL)
+        status = validate(r, tn_loader_epoch(r->loader) + 1, &val);
+    if (status == TN_OK && tn_loader_position(r->loader) > 0) {
+        progress_epoch(r->progress, metrics, metrics_of(&train, &val, metrics));
+        status = save_checkpoint(r);
+    }
+    return status == TN_OK ? save_weights(r, "model.safetensors") : status;
+}
+
+tn_status epochs_run(run *r)
+{
+    int64_t share = 1;
+    tn_status status = freeze_mode(r);
+
+    if (status == TN_OK && r->scheduler != NULL && by_step(r) && needs_metric(r))
+        status = tn_fail(TN_ERR_VALUE,
+                         "--schedule: %s needs a metric; expected --schedule-by epoch",
+                         tn_scheduler_type(r->scheduler));
+    begin_epoch(r);
+    while (status == TN_OK && !is_done(r)) {
+        if (stop_asked() != 0 && r->pending == 0) {
+            status = save_checkpoint(r);
+            return status == TN_OK ? TN_ERR_CANCELLED : status;
+        }
+        status = one_batch(r, &share);
+    }
+    return status == TN_OK ? finish(r) : status;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The head of a model, which tenon finetune makes anew for the classes of the data. */
+#include "train.h"
+
+#include <string.h>
+
+/* The type of a head by default, and the options that say how many classes a layer has. */
+static const char *const head_types[] = { "Linear" };
+static const char *const class_options[] = { "num_classes", "out_features", "out_channels" };
+enum {
+    TYPES = sizeof head_types / sizeof *head_types,
+    OPTIONS = sizeof class_options / sizeof *class_options,
+    MOST = 64
+};
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* Returns the path of the last module of one of the types, which the caller frees. */
+static char *find_head(tn_module *model)
+{
+    tn_walk *walk = tn_walk_begin(model, TN_SLOT_CHILD, NULL);
+    const tn_visit *visit;
+    char *path = NULL;
+    bool found = false;
+
+    while (walk != NULL && (visit = tn_walk_next(walk)) != NULL)
+        for (int i = 0; i < TYPES; i++)
+            if (strcmp(tn_module_type(visit->module), head_types[i]) == 0) {
+                tn_free(path);
+                path = tn_strdup(visit->path);
+                found = true;
+            }
+    tn_walk_end(walk);
+    if (walk != NULL && !found)
+        tn_fail(TN_ERR_KEY,
+                "model: it has no %s; expected --head with the path of the module to "
+                "replace",
+                head_types[0]);
+    return path;
+}
+
+/* Returns the option that says how many classes a layer has; NULL if there is none. */
+static const char *class_option(const tn_module *module)
+{
+    uint64_t mark = tn_error_mark();
+    const tn_layer_def *def = (const tn_layer_def *)tn_registry_find(TN_KIND_tn_layer_def,
+                                                                     tn_module_type(module));
+
+    tn_error_restore(mark);
+    for (int i = 0; i < OPTIONS && def != NULL; i++)
+        for (const tn_option *row = def->options; row != NULL && row->kind != TN_OPTION_KIND_END;
+             row++)
+            if (strcmp(row->name, class_options[i]) == 0)
+                return row->name;
+    return NULL;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* Makes a module like another one, with another value of one option. */
+static tn_module *make_like(tn_module *module, const char *option, int64_t value)
+{
+    const tn_layer_def *def = (const tn_layer_def *)tn_registry_find(TN_KIND_tn_layer_def,
+                                                                     tn_module_type(module));
+    tn_pack *pack = tn_pack_new();
+    tn_value values[MOST];
+    const char *names[MOST];
+    tn_module *made = NULL;
+    tn_status status = def != NULL && pack != NULL ? TN_OK : tn_error_last_code();
+    int64_t count = 0;
+
+    for (const tn_option *row = status == TN_OK ? def->options : NULL;
+         row != NULL && row->kind != TN_OPTION_KIND_END && status == TN_OK && count < MOST; row++) {
+        status = tn_module_option_get(module, row->name, pack);
+        if (status != TN_OK)
+            break;
+        values[count] = tn_pack_at(pack, tn_pack_count(pack) - 1);
+        if (strcmp(row->name, option) == 0)
+            values[count] = tn_value_int(value);
+        names[count++] = row->name;
+    }
+    if (status == TN_OK)
+        made = tn_module_make(tn_module_type(module), values, names, count);
+    tn_pack_drop(pack);
+    return made;
+}
+
+static bool is_below(const char *name, const char *path)
+{
+    size_t length = strlen(path);
+
+    return length == 0 || (strncmp(name, path, length) == 0 && name[length] == '.');
+}
+
+/* Copies the values of all entries except those of the head into another model. */
+static tn_status copy_body(tn_module *from, tn_module *to, const char *head)
+{
+    tn_state *state = tn_module_state(from), *part = tn_state_new();
+    tn_load_report *names = tn_load_report_new();
+    tn_status status = state != NULL && part != NULL && names != NULL ? TN_OK
+                                                                       : tn_error_last_code();
+
+    for (int64_t i = 0; status == TN_OK && i < tn_state_count(state); i++)
+        if (!is_below(tn_state_name(state, i), head))
+            status = tn_state_set_value(part, tn_state_name(state, i), tn_state_value(state, i));
+    if (status == TN_OK)
+        status = tn_module_load_report(to, part, TN_LOAD_WHOLE, names);
+    if (status != TN_OK)
+        tn_error_prefix("head \"%s\": the rest of the model depends on the number of classes: ",
+                        head);
+    tn_load_report_drop(names);
+    tn_state_drop(part);
+    tn_state_drop(state);
+    return status;
+}
+
+/* Makes the whole model anew, because an option of it is the number of classes. */
+static tn_status replace_model(run *r, const char *option)
+{
+    tn_module *made = make_like(r->model, option, r->classes);
+    tn_status status = made != NULL ? copy_body(r->model, made, r->head) : tn_error_last_code();
+
+    if (status != TN_OK) {
+        tn_module_drop(made);
+        return status;
+    }
+    tn_module_drop(r->model);
+    r->model = made;
+    return TN_OK;
+}
+
+static tn_status replace_child(run *r)
+{
+    tn_module *old = tn_module_find(r->model, r->head), *made;
+    const char *option = old != NULL ? class_option(old) : NULL;
+    tn_status status;
+
+    if (old == NULL)
+        return tn_error_prefix("--head: ");
+    if (option == NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "--head: module \"%s\" (%s) has no option for the number of classes; "
+                       "expected one with %s, %s or %s",
+                       r->head, tn_module_type(old), class_options[0], class_options[1],
+                       class_options[2]);
+    made = make_like(old, option, r->classes);
+    if (made == NULL)
+        return tn_error_prefix("head \"%s\": ", r->head);
+    status = tn_module_set_child(r->model, r->head, made, true);
+    tn_module_drop(made);
+    return status;
+}
+
+tn_status head_replace(run *r)
+{
+    const char *given = setting_text(r->set, SET_HEAD), *option;
+
+    if (r->classes == 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "--data: the dataset has no classes; expected one with classes "
+                       "for the new head");
+    r->head = given != NULL ? tn_strdup(given) : find_head(r->model);
+    if (r->head == NULL)
+        return tn_error_last_code();
+    option = class_option(r->model);
+    /* The spec of a layer such as a whole network names its options, not its children. */
+    if (option != NULL)
+        return replace_model(r, option);
+    return replace_child(r);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The progress of a training run on a terminal: one line that is updated. Elsewhere, and if
+ * NO_COLOR or TERM=dumb asks for plain output, complete lines at an interval. */
+#ifndef TN_TOOLS_TRAIN_PROGRESS_H
+#define TN_TOOLS_TRAIN_PROGRESS_H
+
+#include <stdio.h>
+
+#include <tenon/tenon.h>
+
+typedef struct progress progress;
+
+enum {
+    PROGRESS_AUTO = 0, /* a line that is updated if `to` is a terminal that can, else plain lines */
+    PROGRESS_LINE = 1, /* a line that is updated */
+    PROGRESS_PLAIN = 2, /* complete lines without control characters */
+    PROGRESS_OFF = 3    /* only progress_say() */
+};
+
+typedef struct progress_setup {
+    FILE *to; /* such as stderr */
+    int style;
+    int64_t epochs;        /* 0: unknown */
+    double interval;       /* seconds between plain lines; 0: 10 */
+    double (*clock)(void); /* seconds, never going back; NULL: the clock of the system */
+} progress_setup;
+
+typedef struct progress_metric {
+    const char *name; /* such as "loss" */
+    double value;
+} progress_metric;
+
+/* Returns NULL and records the failure if memory runs out. The other functions ignore NULL. */
+progress *progress_new(const progress_setup *setup);
+void progress_drop(progress *p);
+
+/* Begins a phase ("train", "validate") of an epoch (from 1) of `steps` steps (0: unknown). Rate and
+ * time left are those of the phase; with a known number of epochs the time left of the phase
+ * "train" includes the epochs to come, by the duration of those that have ended. */
+void progress_begin(progress *p, int64_t epoch, const char *phase, int64_t steps);
+/* Tells how far the phase is: the steps and the samples since it began, and what to show. Cheap
+ * enough for every step: the terminal is written to at most ten times a second. */
+void progress_step(progress *p, int64_t step, int64_t samples, const progress_metric *metrics,
+                   int64_t count);
+/* Ends an epoch: replaces the line by one that stays, with the metrics and the duration. */
+void progress_epoch(progress *p, const progress_metric *metrics, int64_t count);
+/* Writes a line that stays, above the one that is updated. */
+void progress_say(progress *p, const char *format, ...);
+/* Removes the line that is updated, before something else is written to the terminal. */
+void progress_clear(progress *p);
+
+#endif

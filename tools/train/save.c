@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files of a run: checkpoints and weights. */
+#include "train.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model.h"
+
+enum { PATH_SIZE = 4200 };
+#define CHECKPOINTS "checkpoints"
+static const char before[] = "step-", after[] = ".checkpoint", best_name[] = "best.checkpoint";
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void path_of(const run *r, const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s/" CHECKPOINTS "/%s", r->folder, name);
+}
+
+/* Returns the step in the name of a checkpoint, -1 for other files. */
+static int64_t step_of(const char *name)
+{
+    size_t length = strlen(name), rest = sizeof after - 1, begin = sizeof before - 1;
+    char digits[24];
+    int64_t step;
+
+    if (length <= begin + rest || length - begin - rest >= sizeof digits ||
+        strncmp(name, before, begin) != 0 || strcmp(name + length - rest, after) != 0)
+        return -1;
+    snprintf(digits, sizeof digits, "%.*s", (int)(length - begin - rest), name + begin);
+    return tn_read_int(digits, &step) && step >= 0 ? step : -1;
+}
+
+static int downwards(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+    return one < other ? 1 : one > other ? -1 : 0;
+}
+
+/* Lists the steps of the checkpoints, the newest first. Returns their number, and the list, which
+ * the caller frees; NULL without checkpoints, or if there is no memory. */
+static int64_t *list_steps(const run *r, int64_t *count)
+{
+    char path[PATH_SIZE];
+    struct dirent *entry;
+    int64_t *steps = NULL, capacity = 0;
+    DIR *folder;
+
+    *count = 0;
+    path_of(r, "", path, sizeof path);
+    folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        int64_t step = step_of(entry->d_name);
+
+        if (step < 0)
+            continue;
+        if (*count == capacity) {
+            int64_t *more = realloc(steps, (size_t)(capacity = 2 * capacity + 8) * sizeof *more);
+
+            if (more == NULL)
+                break;
+            steps = more;
+        }
+        steps[(*count)++] = step;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    if (*count > 0)
+        qsort(steps, (size_t)*count, sizeof *steps, downwards);
+    return steps;
+}
+
+static void step_path(const run *r, int64_t step, char *out, size_t size)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s%08lld%s", before, (long long)step, after);
+    path_of(r, name, out, size);
+}
+
+int64_t save_newest(const run *r, char *path, size_t size)
+{
+    int64_t count, *steps = list_steps(r, &count), newest = count > 0 ? steps[0] : -1;
+
+    free(steps);
+    if (newest >= 0)
+        step_path(r, newest, path, size);
+    return newest;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static tn_status make_folder(const char *path)
+{
+    char part[PATH_SIZE];
+
+    if (strlen(path) >= sizeof part)
+        return tn_fail(TN_ERR_VALUE, "--out: too long, got %zu bytes; expected at most %zu",
+                       strlen(path), sizeof part - 1);
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return tn_fail_native(TN_ERR_IO, errno, "--out: %s: cannot be made: %s", part,
+                                  strerror(errno));
+    }
+    return TN_OK;
+}
+
+tn_status save_begin(run *r)
+{
+    char path[PATH_SIZE];
+    int64_t newest;
+    tn_status status;
+
+    path_of(r, "", path, sizeof path);
+    status = make_folder(path);
+    if (status != TN_OK)
+        return status;
+    r->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->lock < 0)
+        return tn_fail_native(TN_ERR_IO, errno, "--out: %s: %s", path, strerror(errno));
+    if (flock(r->lock, LOCK_EX | LOCK_NB) != 0)
+        return tn_fail_native(TN_ERR_REFUSED, errno,
+                              "--out: %s: another process trains in this folder", r->folder);
+    newest = save_newest(r, path, sizeof path);
+    if (newest >= 0 && !setting_on(r->set, SET_RESUME))
+        return tn_fail(TN_ERR_REFUSED,
+                       "--out: %s has a run with %lld steps; expected --resume to continue it, or "
+                       "another folder",
+                       r->folder, (long long)newest);
+    return TN_OK;
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+static void remove_old(const run *r)
+{
+    int64_t count, *steps = list_steps(r, &count), keep = setting_count(r->set, SET_KEEP);
+    char path[PATH_SIZE];
+
+    for (int64_t i = keep; i < count; i++) {
+        step_path(r, steps[i], path, sizeof path);
+        unlink(path);
+    }
+    free(steps);
+}
+
+/* The report is flushed first: a run that continues here finds all of its rows. */
+tn_status save_checkpoint(run *r)
+{
+    char path[PATH_SIZE];
+    tn_status status = r->report != NULL ? report_flush(r->report) : TN_OK;
+
+    if (status == TN_OK)
+        status = resume_keep(r);
+    step_path(r, r->step, path, sizeof path);
+    if (status == TN_OK)
+        status = tn_checkpoint_save(r->checkpoint, path);
+    if (status != TN_OK)
+        return tn_error_prefix("checkpoint of step %lld: ", (long long)r->step);
+    remove_old(r);
+    return TN_OK;
+}
+
+tn_status save_best(run *r)
+{
+    char newest[PATH_SIZE], best[PATH_SIZE], fresh[PATH_SIZE];
+    tn_status status;
+
+    step_path(r, r->step, newest, sizeof newest);
+    path_of(r, best_name, best, sizeof best);
+    path_of(r, "best.new", fresh, sizeof fresh);
+    unlink(fresh);
+    if (link(newest, fresh) == 0 && rename(fresh, best) == 0)
+        return TN_OK;
+    unlink(fresh);
+    /* File systems without hard links. */
+    status = tn_checkpoint_save(r->checkpoint, best);
+    return status == TN_OK ? TN_OK : tn_error_prefix("best checkpoint: ");
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static void put(char **out, const char *end, const char *text)
+{
+    while (*text != '\0' && *out < end)
+        *(*out)++ = *text++;
+}
+
+/* Returns the names of the classes as a JSON list, which the caller frees; NULL without an error if
+ * they have no names. */
+static char *class_names(const run *r)
+{
+    size_t size = 3;
+    char *text, *at, *end;
+
+    for (int64_t i = 0; i < r->classes; i++) {
+        const char *name = tn_dataset_class_name(r->data, i);
+
+        if (name == NULL)
+            return NULL;
+        size += 6 * strlen(name) + 4;
+    }
+    text = r->classes > 0 ? tn_malloc(size) : NULL;
+    if (text == NULL)
+        return NULL;
+    at = text;
+    end = text + size - 1;
+    put(&at, end, "[");
+    for (int64_t i = 0; i < r->classes; i++) {
+        put(&at, end, i > 0 ? ", \"" : "\"");
+        for (const char *c = tn_dataset_class_name(r->data, i); *c != '\0'; c++) {
+            char escaped[8] = { *c, '\0' };
+
+            if ((unsigned char)*c < 0x20)
+                snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)*c);
+            else if (*c == '"' || *c == '\\')
+                snprintf(escaped, sizeof escaped, "\\%c", *c);
+            put(&at, end, escaped);
+        }
+        put(&at, end, "\"");
+    }
+    put(&at, end, "]");
+    *at = '\0';
+    return text;
+}
+
+tn_status save_weights(run *r, const char *name)
+{
+    tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
+    tn_state *state = module != NULL ? tn_module_state(module) : NULL;
+    const char *transform = setting_text(r->set, SET_TRANSFORM);
+    char path[PATH_SIZE], *classes = class_names(r);
+    tn_status status = state != NULL ? TN_OK : tn_error_last_code();
+
+    snprintf(path, sizeof path, "%s/%s", r->folder, name);
+    if (status == TN_OK)
+        status = tn_state_set_meta(state, MODEL_SPEC, r->spec);
+    if (status == TN_OK && classes != NULL)
+        status = tn_state_set_meta(state, MODEL_CLASSES, classes);
+    if (status == TN_OK && transform != NULL)
+        status = tn_state_set_meta(state, "tenon.transform", transform);
+    if (status == TN_OK)
+        status = tn_state_save(state, path);
+    tn_state_drop(state);
+    tn_free(classes);
+    return status;
+}

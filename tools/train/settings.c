@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of settings, and the command line. */
+#include "settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The defaults that name a layer or an optimizer are here and in head.c, and nowhere else. */
+static const setting_row rows[SETTINGS] = {
+    [SET_MODEL] = { "model", "MODEL", SETTING_TEXT, SETTING_SAME | SETTING_NEEDED, NULL, 0,
+                    "the network: a spec, the name of a layer, or a file" },
+    [SET_INIT] = { "init", "FILE", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                   "weights to begin with, of a file of tensors or a checkpoint" },
+    [SET_HEAD] = { "head", "PATH", SETTING_TEXT, SETTING_SAME | SETTING_TUNE, NULL, 0,
+                   "the module to replace, such as fc; by default the last Linear" },
+    [SET_UNFREEZE] = { "unfreeze", "PATTERN", SETTING_TEXT,
+                       SETTING_SAME | SETTING_TUNE | SETTING_LIST, NULL, 0,
+                       "parameters or modules besides the head that learn, such as 'layer4*'; "
+                       "'*': all" },
+    [SET_FREEZE] = { "freeze", "PATTERN", SETTING_TEXT, SETTING_SAME | SETTING_LIST, NULL, 0,
+                     "parameters or modules that do not learn, such as 'conv1*'" },
+    [SET_DATA] = { "data", "SPEC", SETTING_TEXT, SETTING_SAME | SETTING_NEEDED, NULL, 0,
+                   "the dataset of the training" },
+    [SET_VAL] = { "val", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                  "a dataset for validation after each epoch" },
+    [SET_VAL_SPLIT] = { "val-split", "F", SETTING_NUMBER, SETTING_SAME, NULL, 0,
+                        "the part of the samples of --data that validates instead, such as 0.1, "
+                        "chosen at random by the seed" },
+    [SET_TRANSFORM] = { "transform", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                        "a transform, or a list of them, of all samples" },
+    [SET_AUGMENT] = { "augment", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                      "the same for the samples of the training alone, before --transform" },
+    [SET_LOSS] = { "loss", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                   "a layer that is called with output and target; CrossEntropyLoss() if the "
+                   "dataset has classes" },
+    [SET_OPTIM] = { "optim", "SPEC", SETTING_TEXT, SETTING_SAME, "Adam(lr=0.001)", 0,
+                    "the optimizer" },
+    [SET_SCHEDULE] = { "schedule", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
+                       "the schedule of the learning rate" },
+    [SET_SCHEDULE_BY] = { "schedule-by", "UNIT", SETTING_TEXT, SETTING_SAME, "epoch", 0,
+                          "epoch or step: after which the schedule takes a step" },
+    [SET_EPOCHS] = { "epochs", "N", SETTING_COUNT, SETTING_KEPT, "10", 1,
+                     "passes through the data" },
+    [SET_MAX_STEPS] = { "max-steps", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
+                        "ends after this number of steps of the optimizer" },
+    [SET_BATCH_SIZE] = { "batch-size", "N", SETTING_COUNT, SETTING_SAME, "32", 1,
+                         "samples in a batch" },
+    [SET_ACCUMULATE] = { "accumulate", "N", SETTING_COUNT, SETTING_SAME, "1", 1,
+                         "batches whose gradients make one step" },
+    [SET_CLIP_NORM] = { "clip-norm", "X", SETTING_NUMBER, SETTING_SAME, NULL, 0,
+                        "scales the gradients of a step to at most this norm" },
+    [SET_EMA] = { "ema", "D", SETTING_NUMBER, SETTING_SAME, NULL, 0,
+                  "keeps an exponential average of the weights with this decay, such as 0.999, "
+                  "which is validated and saved" },
+    [SET_AMP] = { "amp", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
+                  "mixed precision: float16 or bfloat16 where it is safe" },
+    [SET_SEED] = { "seed", "S", SETTING_COUNT, SETTING_SAME, "1", 0,
+                   "of weights, order, splits and augmentation" },
+    [SET_DEVICE] = { "device", "NAME", SETTING_TEXT, SETTING_KEPT, NULL, 0,
+                     "such as cuda:0, or cuda,cpu for the first that works; default: "
+                     "TENON_DEVICE, or cpu" },
+    [SET_WORKERS] = { "workers", "N", SETTING_COUNT, SETTING_KEPT, "0", 0,
+                      "threads that read samples" },
+    [SET_SKIP_DAMAGED] = { "skip-damaged", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
+                           "leaves out samples that cannot be read, and counts them" },
+    [SET_OUT] = { "out", "DIR", SETTING_TEXT, SETTING_NEEDED, NULL, 0, "the folder of the run" },
+    [SET_RESUME] = { "resume", NULL, SETTING_FLAG, 0, NULL, 0,
+                     "continues the run in DIR from its last checkpoint; settings that are not "
+                     "given are those of the run" },
+    [SET_KEEP] = { "keep", "N", SETTING_COUNT, SETTING_KEPT, "3", 1,
+                   "checkpoints to keep besides the best one" },
+    [SET_CHECKPOINT_EVERY] = { "checkpoint-every", "N", SETTING_COUNT, SETTING_KEPT, NULL, 1,
+                               "also saves a checkpoint after every N steps; without it, after "
+                               "each epoch" },
+    [SET_CONFIG] = { "config", "FILE", SETTING_TEXT, 0, NULL, 0,
+                     "a file with settings, in TOML or JSON; the command line wins" },
+};
+
+const setting_row *settings_row(setting which)
+{
+    return &rows[which];
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+enum { NAME_MOST = 32 };
+
+/* Returns the number of changes of single characters that make one name of the other. */
+static int distance(const char *a, const char *b)
+{
+    int row[NAME_MOST + 1], length = (int)strlen(b);
+
+    for (int j = 0; j <= length; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int before = row[0];
+
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int other = before + (a[i - 1] != b[j - 1]);
+
+            before = row[j];
+            if (row[j] + 1 < other)
+                other = row[j] + 1;
+            if (row[j - 1] + 1 < other)
+                other = row[j - 1] + 1;
+            row[j] = other;
+        }
+    }
+    return row[length];
+}
+
+static bool is_of(const settings *s, setting which)
+{
+    return s->tune || !(rows[which].flags & SETTING_TUNE);
+}
+
+setting settings_find(const settings *s, const char *name)
+{
+    char plain[NAME_MOST];
+    int least = 4, apart;
+    const char *nearest = NULL;
+
+    snprintf(plain, sizeof plain, "%s", name);
+    for (char *at = plain; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '-';
+    for (int i = 0; i < SETTINGS; i++) {
+        if (!is_of(s, (setting)i))
+            continue;
+        apart = distance(plain, rows[i].name);
+        if (apart == 0)
+            return (setting)i;
+        if (apart < least) {
+            least = apart;
+            nearest = rows[i].name;
+        }
+    }
+    tn_fail(TN_ERR_KEY, "unknown setting %q%s%s%s", name,
+            nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
+            nearest != NULL ? "\"?" : "");
+    return SETTINGS;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static tn_status check(setting which, const char *text)
+{
+    const setting_row *row = &rows[which];
+    int64_t count;
+    double number;
+
+    if (row->kind == SETTING_COUNT &&
+        (!tn_read_int(text, &count) || (double)count < row->least || count > INT32_MAX))
+        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected a whole number from %d on",
+                       row->name, text, (int)row->least);
+    if (row->kind == SETTING_NUMBER &&
+        (!tn_read_float(text, &number) || !isfinite(number) || number < row->least))
+        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected a number from 0 on", row->name,
+                       text);
+    if (row->kind == SETTING_FLAG && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected true or false", row->name,
+                       text);
+    if (row->kind == SETTING_TEXT && text[0] == '\0')
+        return tn_fail(TN_ERR_VALUE, "--%s: empty; expected %s", row->name, row->value);
+    if ((which == SET_VAL_SPLIT || which == SET_EMA) && tn_read_float(text, &number) &&
+        (number <= 0 || number >= 1))
+        return tn_fail(TN_ERR_VALUE,
+                       "--%s: out of range, got %s; expected more than 0 and less "
+                       "than 1",
+                       row->name, text);
+    if (which == SET_SCHEDULE_BY && strcmp(text, "epoch") != 0 && strcmp(text, "step") != 0)
+        return tn_fail(TN_ERR_VALUE, "--%s: wrong, got %q; expected epoch or step", row->name,
+                       text);
+    return TN_OK;
+}
+
+tn_status settings_put(settings *s, setting which, const char *text, setting_origin origin)
+{
+    tn_status status = check(which, text);
+    char *copy;
+
+    if (status != TN_OK || s->origin[which] > origin)
+        return status;
+    if ((rows[which].flags & SETTING_LIST) && s->origin[which] == origin &&
+        s->text[which] != NULL && origin > FROM_CHECKPOINT) {
+        size_t size = strlen(s->text[which]) + strlen(text) + 2;
+
+        copy = tn_malloc(size);
+        if (copy != NULL)
+            tn_snprint(copy, size, "%s,%s", s->text[which], text);
+    } else {
+        copy = tn_strdup(text);
+    }
+    if (copy == NULL)
+        return TN_ERR_MEMORY;
+    tn_free(s->text[which]);
+    s->text[which] = copy;
+    s->origin[which] = origin;
+    return TN_OK;
+}
+
+tn_status settings_init(settings *s, bool tune)
+{
+    *s = (settings){ .tune = tune };
+    for (int i = 0; i < SETTINGS; i++) {
+        if (rows[i].standard == NULL)
+            continue;
+        s->text[i] = tn_strdup(rows[i].standard);
+        if (s->text[i] == NULL)
+            return TN_ERR_MEMORY;
+    }
+    return TN_OK;
+}
+
+void settings_free(settings *s)
+{
+    for (int i = 0; i < SETTINGS; i++)
+        tn_free(s->text[i]);
+    *s = (settings){ 0 };
+}
+
+int64_t setting_count(const settings *s, setting which)
+{
+    int64_t count = 0;
+
+    if (s->text[which] != NULL)
+        tn_read_int(s->text[which], &count);
+    return count;
+}
+
+double setting_number(const settings *s, setting which)
+{
+    double number = 0;
+
+    if (s->text[which] != NULL)
+        tn_read_float(s->text[which], &number);
+    return number;
+}
+
+bool setting_on(const settings *s, setting which)
+{
+    return s->text[which] != NULL && strcmp(s->text[which], "true") == 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+/* Reads `--name VALUE`, `--name=VALUE` or a flag. Sets *used to the number of arguments. */
+static tn_status take(settings *s, int count, char **given, int *used)
+{
+    char name[NAME_MOST];
+    const char *equals = strchr(given[0], '='), *value = equals != NULL ? equals + 1 : NULL;
+    size_t length = equals != NULL ? (size_t)(equals - given[0]) : strlen(given[0]);
+    setting which;
+
+    if (strncmp(given[0], "--", 2) != 0 || length - 2 >= sizeof name)
+        return tn_fail(TN_ERR_VALUE, "unexpected argument %q; expected options", given[0]);
+    snprintf(name, sizeof name, "%.*s", (int)(length - 2), given[0] + 2);
+    which = settings_find(s, name);
+    if (which == SETTINGS)
+        return tn_error_last_code();
+    *used = 1;
+    if (rows[which].kind == SETTING_FLAG)
+        return settings_put(s, which, value != NULL ? value : "true", FROM_USER);
+    if (value == NULL && count < 2)
+        return tn_fail(TN_ERR_VALUE, "--%s: its value is missing; expected %s", rows[which].name,
+                       rows[which].value);
+    if (value == NULL) {
+        value = given[1];
+        *used = 2;
+    }
+    return settings_put(s, which, value, FROM_USER);
+}
+
+tn_status settings_read(settings *s, int count, char **arguments)
+{
+    tn_status status = TN_OK;
+
+    for (int i = 0, used = 1; i < count && status == TN_OK; i += used)
+        status = take(s, count - i, arguments + i, &used);
+    if (status == TN_OK && s->text[SET_CONFIG] != NULL)
+        status = config_read(s, s->text[SET_CONFIG]);
+    for (int i = 0; i < SETTINGS && status == TN_OK; i++)
+        if ((rows[i].flags & SETTING_NEEDED) && s->text[i] == NULL &&
+            (i == SET_OUT || !setting_on(s, SET_RESUME)))
+            status = tn_fail(TN_ERR_VALUE, "--%s: it is missing; expected %s (%s)", rows[i].name,
+                             rows[i].value, rows[i].help);
+    if (status == TN_OK && s->text[SET_VAL] != NULL && s->text[SET_VAL_SPLIT] != NULL)
+        status = tn_fail(TN_ERR_VALUE, "--val and --val-split: both are given; expected one");
+    return status;
+}
+
+void settings_help(bool tune)
+{
+    const settings of = { .tune = tune };
+
+    printf("\nOptions:\n");
+    for (int i = 0; i < SETTINGS; i++) {
+        char left[48], text[512];
+
+        if (!is_of(&of, (setting)i))
+            continue;
+        snprintf(left, sizeof left, "  --%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
+                 rows[i].value != NULL ? rows[i].value : "");
+        snprintf(text, sizeof text, "%s%s%s", rows[i].help,
+                 rows[i].standard != NULL ? "; default: " : "",
+                 rows[i].standard != NULL ? rows[i].standard : "");
+        print_wrapped(left, 26, text);
+    }
+}

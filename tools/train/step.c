@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One step of a training: forward, loss, backward, optimizer. */
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int64_t step_samples(tn_pack *batch)
+{
+    tn_tensor *input = tn_pack_count(batch) > 0 ? tn_pack_tensor(batch, 0) : NULL;
+
+    if (input == NULL || tn_tensor_ndim(input) < 1 || tn_pack_count(batch) < 2) {
+        tn_fail(TN_ERR_VALUE,
+                "data: samples of the wrong form, got %lld entries; expected an input, which is a "
+                "tensor, and a target",
+                (long long)tn_pack_count(batch));
+        return -1;
+    }
+    return tn_tensor_size(input, 0);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* Returns the target in the shape of the output if both have as many numbers: [N] for [N, 1]. */
+static tn_tensor *fitting_target(tn_tensor *target, tn_tensor *output)
+{
+    bool numbers = target != NULL && (TN_BIT(tn_tensor_dtype(target)) & TN_MASK_FLOAT) != 0;
+    int64_t more;
+
+    if (!numbers || output == NULL || tn_tensor_numel(target) != tn_tensor_numel(output))
+        return target;
+    more = tn_tensor_ndim(output) - tn_tensor_ndim(target);
+    for (; more > 0 && target != NULL; more--)
+        target = tn_unsqueeze(target, -1);
+    return target;
+}
+
+/* Explains a failure of the model with an input that is not a float. */
+static tn_status input_failed(tn_tensor *input)
+{
+    tn_status status = tn_error_last_code();
+
+    if (tn_tensor_dtype(input) == TN_U8)
+        tn_error_prefix("the input is uint8, which --transform 'ToFloat()' converts: ");
+    return status;
+}
+
+/* Returns whether a batch has one class for each sample, and the output one score for each class.
+ */
+static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
+{
+    return r->classes > 0 && tn_tensor_dtype(target) == TN_I64 && tn_tensor_ndim(target) == 1 &&
+           tn_tensor_ndim(output) == 2 && tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
+}
+
+tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
+                       tn_tensor **loss)
+{
+    tn_tensor *input = tn_pack_tensor(batch, 0), *target = tn_pack_tensor(batch, 1);
+    tn_tensor *given[2];
+    tn_status status;
+
+    if (target == NULL)
+        return tn_error_last_code();
+    status = tn_module_call_many(module, &input, 1, output, 1);
+    if (status != TN_OK)
+        return input_failed(input);
+    if (is_classified(r, target, *output) && tn_tensor_size(*output, 1) < r->classes)
+        return tn_fail(TN_ERR_VALUE,
+                       "model: too few outputs, got %lld; expected one for each of the %lld "
+                       "classes of the data",
+                       (long long)tn_tensor_size(*output, 1), (long long)r->classes);
+    given[0] = *output;
+    given[1] = fitting_target(target, *output);
+    status = given[1] != NULL ? tn_module_call_many(r->criterion, given, 2, loss, 1)
+                              : tn_error_last_code();
+    if (status == TN_OK && tn_tensor_numel(*loss) != 1)
+        return tn_fail(TN_ERR_VALUE, "--loss: the result has %lld elements; expected one number",
+                       (long long)tn_tensor_numel(*loss));
+    return status;
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+static tn_status check_classes(const run *r, const int64_t *truth, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (truth[i] < 0 || truth[i] >= r->classes)
+            return tn_fail(TN_ERR_VALUE,
+                           "data: class out of range, got %lld in sample %lld of a batch; expected "
+                           "0 to %lld",
+                           (long long)truth[i], (long long)i, (long long)r->classes - 1);
+    return TN_OK;
+}
+
+tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth,
+                       int64_t *predicted, bool *known)
+{
+    TN_SCOPE;
+    tn_tensor *target = tn_pack_tensor(batch, 1), *largest;
+    tn_argmax_options options = TN_ARGMAX_OPTIONS;
+    int64_t count = tn_tensor_size(target, 0);
+    tn_status status;
+
+    *known = is_classified(r, target, output);
+    if (!*known)
+        return TN_OK;
+    status = tn_tensor_copy_out(target, truth, (size_t)count * sizeof *truth);
+    if (status == TN_OK)
+        status = check_classes(r, truth, count);
+    if (status != TN_OK)
+        return status;
+    options.dim = 1;
+    tn_grad_begin(false);
+    largest = tn_argmax(output, &options);
+    tn_grad_end();
+    return largest != NULL
+               ? tn_tensor_copy_out(largest, predicted, (size_t)count * sizeof *predicted)
+               : tn_error_last_code();
+}
+
+/* Compares the labels with the classes before the loss reads them. */
+static tn_status check_labels(run *r, tn_pack *batch)
+{
+    tn_tensor *target = tn_pack_tensor(batch, 1);
+    int64_t count = tn_tensor_numel(target), *truth;
+    tn_status status;
+
+    if (r->classes == 0 || tn_tensor_dtype(target) != TN_I64 || tn_tensor_ndim(target) != 1)
+        return TN_OK;
+    truth = tn_malloc((size_t)(count + 1) * sizeof *truth);
+    if (truth == NULL)
+        return TN_ERR_MEMORY;
+    status = tn_tensor_copy_out(target, truth, (size_t)count * sizeof *truth);
+    if (status == TN_OK)
+        status = check_classes(r, truth, count);
+    tn_free(truth);
+    return status;
+}
+
+/* Adds the correct predictions of a batch to the sums of the epoch. */
+static tn_status count_right(run *r, tn_pack *batch, tn_tensor *output, int64_t samples)
+{
+    int64_t *truth = tn_malloc((size_t)samples * 2 * sizeof *truth), *predicted;
+    bool known = false;
+    tn_status status;
+
+    if (truth == NULL)
+        return TN_ERR_MEMORY;
+    predicted = truth + samples;
+    status = step_compare(r, batch, output, truth, predicted, &known);
+    for (int64_t i = 0; i < samples && known && status == TN_OK; i++)
+        r->now.right += truth[i] == predicted[i];
+    tn_free(truth);
+    return status;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+static tn_status backward(tn_tensor *loss, int64_t share)
+{
+    tn_tensor *part = share > 1 ? tn_mul_scalar(loss, 1.0 / (double)share) : loss;
+
+    return part != NULL ? tn_backward(part) : tn_error_last_code();
+}
+
+tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
+{
+    TN_SCOPE;
+    tn_tensor *output = NULL, *result = NULL;
+    uint64_t random[4], mark = tn_error_mark();
+    int64_t samples = step_samples(batch);
+    tn_status status = samples > 0 ? check_labels(r, batch) : tn_error_last_code();
+
+    if (status == TN_OK)
+        status = tn_random_get_state(random);
+    if (status == TN_OK && r->pending == 0)
+        status = tn_optimizer_zero_grad(r->optimizer);
+    if (status == TN_OK)
+        status = step_forward(r, r->model, batch, &output, &result);
+    if (status == TN_OK)
+        status = backward(result, share);
+    if (status != TN_OK)
+        return status;
+    *loss = tn_item(result);
+    if (!isfinite(*loss))
+        return tn_error_mark() != mark ? tn_error_last_code()
+                                       : nonfinite_find(r, batch, random, *loss);
+    r->now.loss += *loss * (double)samples;
+    r->now.samples += samples;
+    r->counted += samples;
+    r->pending++;
+    return count_right(r, batch, output, samples);
+}
+
+tn_status step_take(run *r)
+{
+    TN_SCOPE;
+    tn_status status = TN_OK;
+
+    if (setting_text(r->set, SET_CLIP_NORM) != NULL)
+        status = tn_clip_grad_norm(r->learning, r->n_learning,
+                                   setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
+    if (status == TN_OK)
+        status = tn_optimizer_step(r->optimizer);
+    if (status == TN_OK && r->average != NULL)
+        status = tn_average_update(r->average, r->model);
+    if (status != TN_OK)
+        return status;
+    r->pending = 0;
+    r->step++;
+    return TN_OK;
+}

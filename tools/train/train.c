@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenon train and tenon finetune: train a network without a program. */
+#include "train.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static void run_free(run *r)
+{
+    tn_checkpoint_drop(r->checkpoint);
+    tn_loader_drop(r->loader);
+    tn_scheduler_drop(r->scheduler);
+    tn_optimizer_drop(r->optimizer);
+    tn_module_drop(r->average);
+    tn_module_drop(r->criterion);
+    tn_module_drop(r->model);
+    tn_dataset_drop(r->data);
+    tn_dataset_drop(r->val);
+    tn_state_drop(r->resumed);
+    tn_free(r->learning);
+    tn_free(r->spec);
+    tn_free(r->head);
+    progress_drop(r->progress);
+    if (r->lock >= 0)
+        close(r->lock);
+}
+
+/* Makes r->progress anew, after the number of epochs is known. */
+static tn_status begin_progress(run *r)
+{
+    const progress_setup setup = { .to = stdout,
+                                   .style = PROGRESS_AUTO,
+                                   .epochs = setting_count(r->set, SET_EPOCHS) };
+
+    progress_drop(r->progress);
+    r->progress = progress_new(&setup);
+    return r->progress != NULL ? TN_OK : tn_error_last_code();
+}
+
+static tn_status begin(run *r)
+{
+    const char *device;
+    tn_status status = begin_progress(r);
+
+    if (status == TN_OK)
+        status = save_begin(r);
+    if (status == TN_OK && setting_on(r->set, SET_RESUME))
+        status = resume_read(r);
+    if (status == TN_OK)
+        status = begin_progress(r);
+    device = setting_text(r->set, SET_DEVICE);
+    if (status == TN_OK && device != NULL)
+        status = tn_set_default_device(device);
+    if (status == TN_OK)
+        status = build_all(r);
+    if (status == TN_OK && r->resumed != NULL)
+        status = resume_restore(r);
+    return status == TN_OK ? record_open(r) : status;
+}
+
+static int64_t elements(tn_tensor *const *tensors, int64_t count)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += tn_tensor_numel(tensors[i]);
+    return sum;
+}
+
+static void say_beginning(const run *r)
+{
+    const tn_device *device = tn_default_device();
+    tn_device_info info = { TN_HEAD(tn_device_info), .name = "" };
+
+    tn_device_describe(device, &info);
+    progress_say(r->progress, "%s on %s (%s)", tn_module_type(r->model), tn_device_name(device),
+                 info.name);
+    progress_say(r->progress, "%lld samples, %lld for validation; %lld numbers learn",
+                 (long long)tn_dataset_count(r->data),
+                 (long long)(r->val != NULL ? tn_dataset_count(r->val) : 0),
+                 (long long)elements(r->learning, r->n_learning));
+    if (r->head != NULL)
+        progress_say(r->progress, "head: %s",
+                     r->head[0] != '\0' ? r->head : tn_module_type(r->model));
+    if (r->step > 0)
+        progress_say(r->progress, "continues after step %lld, in epoch %lld", (long long)r->step,
+                     (long long)tn_loader_epoch(r->loader) + 1);
+}
+
+static void say_end(run *r)
+{
+    int64_t skipped = r->skipped + tn_loader_skipped(r->loader);
+
+    if (skipped > 0)
+        progress_say(r->progress, "%lld damaged samples were left out", (long long)skipped);
+    if (r->has_best && r->val != NULL)
+        progress_say(r->progress, "best: epoch %lld, %s %.4f", (long long)r->best_epoch,
+                     r->best < 0 ? "val_loss" : "val_accuracy", r->best < 0 ? -r->best : r->best);
+    progress_say(r->progress, "weights: %s/model.safetensors", r->folder);
+    progress_say(r->progress, "report: %s/report.html", r->folder);
+}
+
+/* Trains, and ends the report. Returns the exit status. */
+static int train(run *r)
+{
+    tn_status status, closed, charted = TN_OK;
+    char outcome[1100] = "finished";
+
+    say_beginning(r);
+    status = epochs_run(r);
+    progress_clear(r->progress);
+    if (status == TN_ERR_CANCELLED)
+        snprintf(outcome, sizeof outcome, "stopped by the user");
+    else if (status != TN_OK)
+        snprintf(outcome, sizeof outcome, "failed: %s", tn_error_last()->message);
+    if (status != TN_OK && status != TN_ERR_CANCELLED)
+        tool_refuse(status, tn_error_last()->message);
+    /* The chart is for people; elsewhere the page has it. */
+    if (status == TN_OK && !tool_json && isatty(STDOUT_FILENO))
+        charted = report_chart(r->report, "loss/train");
+    closed = report_close(r->report, outcome);
+    closed = closed != TN_OK ? closed : charted;
+    if (closed != TN_OK && (status == TN_OK || status == TN_ERR_CANCELLED))
+        return tool_refuse(closed, tn_error_last()->message);
+    if (status == TN_ERR_CANCELLED) {
+        progress_say(r->progress,
+                     "stopped after step %lld; the checkpoint is saved, --resume continues",
+                     (long long)r->step);
+        return 128 + stop_asked();
+    }
+    if (status != TN_OK)
+        return EXIT_NOT_OK;
+    say_end(r);
+    return EXIT_OK;
+}
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+static int run_with(int count, char **arguments, bool tune)
+{
+    const char *name = tune ? "finetune" : "train";
+    settings set;
+    run r = { .set = &set, .lock = -1 };
+    int code = EXIT_NOT_OK;
+
+    if (settings_init(&set, tune) != TN_OK || settings_read(&set, count, arguments) != TN_OK) {
+        fprintf(stderr, "tenon %s: %s; `tenon %s --help` lists the options\n", name,
+                tn_error_last()->message, name);
+        settings_free(&set);
+        return EXIT_USAGE;
+    }
+    r.folder = setting_text(&set, SET_OUT);
+    stop_watch();
+    if (begin(&r) != TN_OK)
+        tool_refuse(tn_error_last_code(), tn_error_last()->message);
+    else
+        code = train(&r);
+    run_free(&r);
+    settings_free(&set);
+    return code;
+}
+
+static int run_train(int count, char **arguments, bool only_help)
+{
+    if (only_help)
+        return settings_help(false), EXIT_OK;
+    return run_with(count, arguments, false);
+}
+
+static int run_finetune(int count, char **arguments, bool only_help)
+{
+    if (only_help)
+        return settings_help(true), EXIT_OK;
+    return run_with(count, arguments, true);
+}
+
+const command train_command = {
+    .name = "train",
+    .arguments = "--model MODEL --data SPEC --out DIR [OPTION]...",
+    .summary = "trains a network",
+    .help =
+        "Trains a network on a dataset. DIR gets model.safetensors (the weights), checkpoints, "
+        "metrics.csv, files for TensorBoard and report.html. On a terminal one line shows rate, "
+        "time left, loss and metrics; elsewhere each epoch is a line.\n\nThe first SIGINT or "
+        "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "
+        "one ends the process at once. A run that is continued with --resume, also after a crash, "
+        "computes the same weights to the bit.\n\n`tenon info NAME` prints the options of a layer, "
+        "dataset, transform, optimizer or schedule.",
+    .run = run_train,
+    .options = TOOL_OWN_OPTIONS,
+};
+
+const command finetune_command = {
+    .name = "finetune",
+    .arguments = "--model MODEL --data SPEC --out DIR [OPTION]...",
+    .summary = "trains a new head of a trained network",
+    .help =
+        "Takes a network with weights (a file with its spec, or a spec and --init FILE), replaces "
+        "its head, by default the last Linear, by a new one for the classes of the dataset, "
+        "freezes all other parameters except those of --unfreeze, and trains as `tenon train` "
+        "does, with the same files in DIR. Layers that are frozen are called in evaluation mode.",
+    .run = run_finetune,
+    .options = TOOL_OWN_OPTIONS,
+};

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A training: what tenon train and tenon finetune share between their files. */
+#ifndef TN_TOOLS_TRAIN_TRAIN_H
+#define TN_TOOLS_TRAIN_TRAIN_H
+
+#include "progress.h"
+#include "report.h"
+#include "settings.h"
+
+/* Sums over the samples of an epoch. */
+typedef struct tally {
+    double loss; /* of all samples */
+    int64_t samples, right;
+} tally;
+
+/* What a validation found. */
+typedef struct score {
+    bool known, has_accuracy;
+    double loss, accuracy;
+} score;
+
+typedef struct run {
+    settings *set;
+    const char *folder; /* --out */
+    int lock;           /* descriptor of the folder of checkpoints, which is locked; -1: none */
+    /* the objects of the training, which run_free drops */
+    tn_dataset *data, *val;
+    tn_module *model, *average, *criterion;
+    tn_optimizer *optimizer;
+    tn_scheduler *scheduler;
+    tn_loader *loader;
+    tn_checkpoint *checkpoint;
+    tn_state *resumed; /* the state of the checkpoint to continue from, until it is restored */
+    bool same_model;   /* --model is that of the checkpoint, or was not given */
+    char *spec;        /* the text from which tn_module_parse makes the model */
+    char *head;        /* path of the head of tenon finetune; NULL: none */
+    report *report;
+    progress *progress;
+    int64_t classes; /* of the dataset; 0: none */
+    /* the parameters that learn */
+    tn_tensor **learning;
+    int64_t n_learning;
+    /* where the training is */
+    int64_t step;    /* steps of the optimizer that were taken */
+    int64_t pending; /* batches whose gradients the next step takes */
+    tally now;       /* of the present epoch */
+    bool has_best;
+    double best; /* the best score so far, by which the best checkpoint is chosen */
+    int64_t best_epoch;
+    int64_t skipped; /* damaged samples, of earlier processes */
+    double began;    /* by the clock, when the present epoch began */
+    int64_t counted; /* samples since then */
+} run;
+
+/* ---- build.c: the objects ---- */
+
+/* Opens data and model and makes the other objects. */
+tn_status build_all(run *r);
+/* Returns the text from which tn_module_parse makes a module with the same state, which the caller
+ * frees with tn_free. */
+char *build_spec(tn_module *module);
+
+/* ---- freeze.c ---- */
+
+/* Decides which parameters learn, by --freeze, --unfreeze and the head, and lists them. */
+tn_status freeze_all(run *r);
+/* Sets the mode of the model: training, but evaluation for layers all of whose parameters are
+ * frozen, so that the statistics of a frozen normalization stay. */
+tn_status freeze_mode(run *r);
+
+/* ---- head.c ---- */
+
+/* Replaces the head of the model by a new one for the classes of the data. */
+tn_status head_replace(run *r);
+
+/* ---- step.c ---- */
+
+/* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
+tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
+/* Takes a step with the gradients of the pending batches. */
+tn_status step_take(run *r);
+/* Calls the module and the loss with a batch. Stores the output and the loss. */
+tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
+                       tn_tensor **loss);
+/* Compares the classes of a batch with the output. `truth` and `predicted` have space for all
+ * samples. Sets *known to false if the batch has no classes to compare. */
+tn_status step_compare(run *r, tn_pack *batch, tn_tensor *output, int64_t *truth,
+                       int64_t *predicted, bool *known);
+/* Returns the number of samples of a batch; -1 and a failure if it has no input. */
+int64_t step_samples(tn_pack *batch);
+
+/* ---- nonfinite.c ---- */
+
+/* Fails, with the first module whose output is not finite, for a batch whose loss is not. `random`
+ * is the state of the generator before the forward pass of the batch. */
+tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[4], double loss);
+
+/* ---- validate.c ---- */
+
+/* Computes loss and accuracy of the validation set. */
+tn_status validate(run *r, int64_t epoch, score *out);
+
+/* ---- epochs.c: the training itself ---- */
+
+/* Trains until the last epoch or step, or until the user interrupts. Returns TN_ERR_CANCELLED
+ * after an interrupt. */
+tn_status epochs_run(run *r);
+
+/* ---- save.c: files of the run ---- */
+
+/* Makes the folders of the run and locks them. */
+tn_status save_begin(run *r);
+/* Writes a checkpoint of the present step and removes the oldest ones. */
+tn_status save_checkpoint(run *r);
+/* Makes the newest checkpoint the best one, too. */
+tn_status save_best(run *r);
+/* Writes the weights, of the average if there is one, to a file of the folder. */
+tn_status save_weights(run *r, const char *name);
+/* Writes the path of the newest checkpoint, and returns its step; -1 if there is none. */
+int64_t save_newest(const run *r, char *path, size_t size);
+
+/* ---- resume.c ---- */
+
+/* Reads the newest checkpoint of the folder and takes over its settings. Fails with a list if the
+ * user gave other ones. */
+tn_status resume_read(run *r);
+/* Compares the model with that of the checkpoint; fails with a list of what differs. */
+tn_status resume_compare(run *r);
+/* Gives the state of the checkpoint to the objects. */
+tn_status resume_restore(run *r);
+/* Stores where the training is in r->checkpoint. */
+tn_status resume_keep(run *r);
+
+/* ---- stop.c: signals ---- */
+
+/* Handles SIGINT and SIGTERM: the first one asks to stop, the second one ends the process. */
+void stop_watch(void);
+/* Returns the signal that asks to stop, 0 if there was none. */
+int stop_asked(void);
+
+/* ---- report.c's use (record.c) ---- */
+
+tn_status record_open(run *r);
+tn_status record_step(run *r, double loss);
+tn_status record_epoch(run *r, int64_t epoch, const score *train, const score *val);
+
+/* Seconds by a clock that never goes back. */
+double run_clock(void);
+
+#endif
