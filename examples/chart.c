@@ -59,7 +59,9 @@ void chart_text(const struct curve *curve)
     for (int i = 0; i < curve->epochs; i++) {
         if (!isfinite(curve->loss[i]))
             continue;
-        int row = (int)lround((1.0 - curve->loss[i] / top) * (TEXT_HEIGHT - 1));
+        /* A loss below zero is drawn at zero. */
+        double share = fmax(curve->loss[i] / top, 0.0);
+        int row = (int)lround((1.0 - share) * (TEXT_HEIGHT - 1));
         grid[row < 0 ? 0 : row][column_of(i, curve->epochs)] = '*';
     }
     printf("\n  training loss on %s\n\n", curve->name);
@@ -68,7 +70,7 @@ void chart_text(const struct curve *curve)
         char label[16] = "";
         for (int k = 0; k <= labels; k++)
             if (row == (int)lround((1.0 - k * step / top) * (TEXT_HEIGHT - 1)))
-                snprintf(label, sizeof label, "%.2f", k * step);
+                snprintf(label, sizeof label, step < 0.01 ? "%.0e" : "%.2f", k * step);
         int width = TEXT_WIDTH;
         while (width > 0 && grid[row][width - 1] == ' ')
             width--;

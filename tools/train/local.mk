@@ -2,6 +2,8 @@
 #
 # The commands for models: one file a line. The tests of the report compile its files, too.
 
+tools_tenon_SOURCES += examples/chart.c
+tools_tenon_SOURCES += examples/chart.h
 tools_tenon_SOURCES += %D%/build.c
 tools_tenon_SOURCES += %D%/classes.c
 tools_tenon_SOURCES += %D%/config.c
@@ -31,6 +33,7 @@ tools_tenon_SOURCES += %D%/work.h
 
 tools_tenon_SOURCES += $(TN_REPORT)
 
+CLEANFILES += %D%/page_script.c %D%/page_style.c
 TN_REPORT = %D%/page_script.js
 TN_REPORT += %D%/page_style.css
 TN_REPORT += %D%/report.c

@@ -38,8 +38,6 @@
         for (const plot of plots.children) {
             element(plot, 'div', 'cross').style.left = 100 * at + '%';
             const hint = element(plot, 'div', 'hint');
-            hint.style[at < 0.5 ? 'left' : 'right'] =
-                'calc(' + 100 * (at < 0.5 ? at : 1 - at) + '% + 10px)';
             element(hint, 'div').textContent = 'step ' + format(step);
             for (const s of chart.series) {
                 if (!s.step.length) continue;
@@ -50,9 +48,11 @@
                 name.append(s.name + (s.step[i] === step ? '' : ' (' + format(s.step[i]) + ')'));
                 element(row, 'b').textContent = format(s.value[i]);
             }
-            for (const text of hint.querySelectorAll('span')) text.style.position = 'static';
+            // Beside the line, but not beyond the plot.
+            const room = plot.clientWidth - hint.offsetWidth;
+            const place = at * plot.clientWidth + (at < 0.5 ? 10 : -10 - hint.offsetWidth);
+            hint.style.left = Math.max(-40, Math.min(room, place)) + 'px';
         }
-        return at;
     };
 
     const hide = (plots) => {

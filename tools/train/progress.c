@@ -3,45 +3,52 @@
  * The progress of a training run on a terminal. */
 #include "progress.h"
 
-#include <stdarg.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+enum { WIDEST = 400, BAR = 24, NAMES = 8 };
+
 struct progress {
     progress_setup setup;
-    bool line; /* one line that is updated; false: complete lines */
-    bool shown; /* the line is on the terminal */
-    const char *phase;
-    int64_t epoch, steps;
-    double began, written, first; /* the phase, the last output, the epoch */
+    bool line;  /* a line is updated */
+    bool shown; /* it is on the terminal */
+    char phase[24];
+    int64_t epoch, steps, step, samples;
+    double began;       /* the phase */
+    double epoch_began; /* its first phase */
+    double written;     /* when the terminal was written to; negative: not in this phase */
+    int64_t epochs_done;
+    double epochs_took;
 };
 
-static double now(const progress *p)
+static double system_clock(void)
 {
     struct timespec time;
-
-    if (p->setup.clock != NULL)
-        return p->setup.clock();
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool can_update(FILE *to)
+{
+    const char *plain = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fileno(to)) && (plain == NULL || *plain == '\0') &&
+           (term == NULL || (strcmp(term, "dumb") != 0 && *term != '\0'));
 }
 
 progress *progress_new(const progress_setup *setup)
 {
     progress *p = tn_calloc(1, sizeof *p);
-    const char *term = getenv("TERM");
-
     if (p == NULL)
         return NULL;
     p->setup = *setup;
-    p->line = setup->style == PROGRESS_LINE;
-    if (setup->style == PROGRESS_AUTO)
-        p->line = isatty(fileno(setup->to)) && getenv("NO_COLOR") == NULL &&
-                  (term == NULL || strcmp(term, "dumb") != 0);
-    if (p->setup.interval <= 0)
-        p->setup.interval = 10;
+    p->setup.clock = setup->clock != NULL ? setup->clock : system_clock;
+    p->setup.interval = setup->interval > 0 ? setup->interval : 10;
+    p->line = setup->style == PROGRESS_LINE ||
+              (setup->style == PROGRESS_AUTO && can_update(setup->to));
     return p;
 }
 
@@ -51,96 +58,209 @@ void progress_drop(progress *p)
     tn_free(p);
 }
 
-void progress_clear(progress *p)
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* Columns of the terminal; 80 if it does not tell. */
+static int columns_of(const progress *p)
 {
-    if (p == NULL || !p->shown)
-        return;
-    fputs("\r\033[K", p->setup.to);
-    fflush(p->setup.to);
-    p->shown = false;
+    struct winsize size;
+    if (ioctl(fileno(p->setup.to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col < WIDEST ? size.ws_col : WIDEST;
+    const char *columns = getenv("COLUMNS");
+    int64_t number;
+    if (columns != NULL && tn_read_int(columns, &number) && number > 0)
+        return number < WIDEST ? (int)number : WIDEST;
+    return 80;
 }
+
+/* A line that is being put together. */
+typedef struct line {
+    char text[WIDEST + 1];
+    int length, most;
+} line;
+
+/* Adds a part if the line has room for all of it. Returns false if not. */
+static bool add(line *l, const char *format, ...)
+{
+    char part[256];
+    va_list args;
+    va_start(args, format);
+    int64_t length = tn_snprintv(part, sizeof part, format, args);
+    va_end(args);
+    if (length < 0 || length >= (int64_t)sizeof part || l->length + length > l->most)
+        return false;
+    /* Names come from the program that is trained; a control character would move the cursor. A
+     * character beyond ASCII has several bytes, and so takes less room than is counted. */
+    for (int i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)part[i];
+        l->text[l->length++] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    l->text[l->length] = '\0';
+    return true;
+}
+
+/* Writes a duration; a short one with a tenth if it has been measured. */
+static void duration_text(double seconds, bool measured, char *out, size_t size)
+{
+    if (!(seconds >= 0 && seconds < 1e9))
+        tn_snprint(out, size, "?");
+    else if (seconds < 60)
+        tn_snprint(out, size, measured && seconds < 10 ? "%.1fs" : "%.0fs", seconds);
+    else if (seconds < 3600)
+        tn_snprint(out, size, "%.0fm%02.0fs", floor(seconds / 60), floor(fmod(seconds, 60)));
+    else
+        tn_snprint(out, size, "%.0fh%02.0fm", floor(seconds / 3600),
+                   floor(fmod(seconds, 3600) / 60));
+}
+
+static void add_metrics(line *l, const progress_metric *metrics, int64_t count)
+{
+    for (int64_t i = 0; i < count && i < NAMES; i++)
+        if (!add(l, "  %s %.4g", metrics[i].name, metrics[i].value))
+            return;
+}
+
+static void add_epoch(line *l, const progress *p)
+{
+    if (p->setup.epochs > 0)
+        add(l, "epoch %lld/%lld", (long long)p->epoch, (long long)p->setup.epochs);
+    else
+        add(l, "epoch %lld", (long long)p->epoch);
+}
+
+/* Returns the seconds that are left, negative if unknown. */
+static double left(const progress *p, double now)
+{
+    if (p->steps <= 0 || p->step <= 0 || p->step > p->steps)
+        return -1;
+    double phase = (now - p->began) * (double)(p->steps - p->step) / (double)p->step;
+    int64_t epochs = p->setup.epochs - p->epoch;
+    if (strcmp(p->phase, "train") != 0 || epochs <= 0)
+        return phase;
+    /* An epoch that has ended includes its validation; before one has, the steps have to do. */
+    double epoch = p->epochs_done > 0 ? p->epochs_took / (double)p->epochs_done
+                                      : (now - p->began) * (double)p->steps / (double)p->step;
+    return phase + epoch * (double)epochs;
+}
+
+static void add_bar(line *l, double share)
+{
+    char bar[BAR + 1];
+    int full = (int)floor(share * BAR + 1e-9);
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    bar[BAR] = '\0';
+    add(l, " [%s]", bar);
+}
+
+static void make_line(const progress *p, line *l, double now, const progress_metric *metrics,
+                      int64_t count)
+{
+    char time[24];
+    double passed = now - p->began, rest = left(p, now);
+    add_epoch(l, p);
+    if (p->steps > 0)
+        add(l, "  %s %lld/%lld", p->phase, (long long)p->step, (long long)p->steps);
+    else
+        add(l, "  %s %lld", p->phase, (long long)p->step);
+    /* The bar is left out on a narrow terminal: numbers say more. */
+    if (p->line && p->steps > 0 && l->most >= 100)
+        add_bar(l, p->step < p->steps ? (double)p->step / (double)p->steps : 1);
+    if (passed > 0 && p->samples > 0)
+        add(l, "  %.0f samples/s", (double)p->samples / passed);
+    if (rest >= 0) {
+        duration_text(rest, false, time, sizeof time);
+        add(l, "  %s left", time);
+    }
+    add_metrics(l, metrics, count);
+}
+
+static void write_line(progress *p, const line *l)
+{
+    if (p->line)
+        fprintf(p->setup.to, "\r%s\x1b[K", l->text);
+    else
+        fprintf(p->setup.to, "%s\n", l->text);
+    fflush(p->setup.to);
+    p->shown = p->line;
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
 
 void progress_begin(progress *p, int64_t epoch, const char *phase, int64_t steps)
 {
     if (p == NULL)
         return;
-    p->began = now(p);
-    p->written = p->began;
+    double now = p->setup.clock();
     if (epoch != p->epoch)
-        p->first = p->began;
+        p->epoch_began = now;
     p->epoch = epoch;
-    p->phase = phase;
+    tn_snprint(p->phase, sizeof p->phase, "%s", phase);
     p->steps = steps;
-}
-
-static void put_epoch(progress *p)
-{
-    if (p->setup.epochs > 0)
-        fprintf(p->setup.to, "epoch %lld/%lld", (long long)p->epoch, (long long)p->setup.epochs);
-    else
-        fprintf(p->setup.to, "epoch %lld", (long long)p->epoch);
-}
-
-static void put_metrics(progress *p, const progress_metric *metrics, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        fprintf(p->setup.to, "  %s %.4f", metrics[i].name, metrics[i].value);
-}
-
-static void put_left(progress *p, double seconds)
-{
-    long long left = (long long)seconds;
-
-    fprintf(p->setup.to, "  %lld:%02lld left", left / 60, left % 60);
+    p->step = p->samples = 0;
+    p->began = now;
+    /* The first plain line of a phase comes after an interval; a terminal shows at once. */
+    p->written = p->line ? -1 : now;
 }
 
 void progress_step(progress *p, int64_t step, int64_t samples, const progress_metric *metrics,
                    int64_t count)
 {
-    double time, passed;
-
-    if (p == NULL || p->setup.style == PROGRESS_OFF)
+    if (p == NULL)
         return;
-    time = now(p);
-    if (time - p->written < (p->line ? 0.1 : p->setup.interval))
+    p->step = step;
+    p->samples = samples;
+    if (p->setup.style == PROGRESS_OFF)
         return;
-    p->written = time;
-    passed = time - p->began;
-    if (p->line)
-        fputs("\r\033[K", p->setup.to);
-    put_epoch(p);
-    fprintf(p->setup.to, "  %s %lld/%lld  %.0f samples/s", p->phase, (long long)step,
-            (long long)p->steps, passed > 0 ? (double)samples / passed : 0.0);
-    if (step > 0 && p->steps > step)
-        put_left(p, passed / (double)step * (double)(p->steps - step));
-    put_metrics(p, metrics, count);
-    if (!p->line)
-        fputc('\n', p->setup.to);
-    fflush(p->setup.to);
-    p->shown = p->line;
+    double now = p->setup.clock();
+    if (p->written >= 0 && now - p->written < (p->line ? 0.1 : p->setup.interval))
+        return;
+    /* One column less: a full line makes some terminals begin another. */
+    line l = { .most = p->line ? columns_of(p) - 1 : WIDEST };
+    make_line(p, &l, now, metrics, count);
+    write_line(p, &l);
+    p->written = now;
 }
 
 void progress_epoch(progress *p, const progress_metric *metrics, int64_t count)
 {
-    if (p == NULL || p->setup.style == PROGRESS_OFF)
+    char time[24];
+    if (p == NULL)
         return;
-    progress_clear(p);
-    put_epoch(p);
-    put_metrics(p, metrics, count);
-    fprintf(p->setup.to, "  %.1f s\n", now(p) - p->first);
+    double took = p->setup.clock() - p->epoch_began;
+    p->epochs_done++;
+    p->epochs_took += took;
+    if (p->setup.style == PROGRESS_OFF)
+        return;
+    line l = { .most = WIDEST };
+    add_epoch(&l, p);
+    duration_text(took, true, time, sizeof time);
+    add(&l, "  %s", time);
+    add_metrics(&l, metrics, count);
+    progress_say(p, "%s", l.text);
+}
+
+void progress_clear(progress *p)
+{
+    if (p == NULL || !p->shown)
+        return;
+    fputs("\r\x1b[K", p->setup.to);
     fflush(p->setup.to);
+    p->shown = false;
 }
 
 void progress_say(progress *p, const char *format, ...)
 {
+    char text[2048];
     va_list args;
-
     if (p == NULL)
         return;
     progress_clear(p);
     va_start(args, format);
-    vfprintf(p->setup.to, format, args);
+    tn_snprintv(text, sizeof text, format, args);
     va_end(args);
-    fputc('\n', p->setup.to);
+    fprintf(p->setup.to, "%s\n", text);
     fflush(p->setup.to);
+    /* The line that is updated comes back with the next step. */
+    p->written = p->line ? -1 : p->written;
 }

@@ -3,9 +3,13 @@
  * The report of a training run: opens it, collects its values, ends it. */
 #include "report_private.h"
 
+#include "examples/chart.h"
+
 #include <math.h>
 #include <string.h>
 #include <time.h>
+
+enum { PICTURES = 8 }; /* of the worst samples in the event file */
 
 static double now(void)
 {
@@ -201,6 +205,25 @@ static void take_epoch(report *r, int64_t epoch)
     }
 }
 
+/* Adds the worst samples to the events: worst/1 is the worst. */
+static tn_status add_pictures(report *r)
+{
+    tn_status status = TN_OK;
+    for (int i = 0; i < r->shots.count && i < PICTURES && status == TN_OK; i++) {
+        const report_picture *picture = &r->shots.shots[i].picture;
+        report_text png = { .status = TN_OK };
+        char tag[32];
+        if (picture->pixels == NULL || r->shots.epoch != r->epochs[r->epoch_count - 1].epoch)
+            continue;
+        tn_snprint(tag, sizeof tag, "worst/%d", i + 1);
+        status = report_png(&png, picture);
+        if (status == TN_OK)
+            status = report_event_picture(r, tag, picture, &png);
+        report_text_drop(&png);
+    }
+    return status;
+}
+
 tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
 {
     double time = now();
@@ -214,9 +237,11 @@ tn_status report_epoch(report *r, int64_t epoch, int64_t step, double seconds)
     r->epoch_began = time;
     if (status == TN_OK)
         status = report_rows_epoch(r, epoch, step);
+    take_epoch(r, epoch);
+    if (status == TN_OK)
+        status = add_pictures(r);
     tn_status written = write_row(r);
     status = status != TN_OK ? status : written;
-    take_epoch(r, epoch);
     /* Writing the page takes at most about a twentieth of the time. */
     if (now() - r->page_ended < 20 * r->page_took)
         return status;
@@ -257,8 +282,37 @@ int64_t report_values(const report *r, const char *name, int64_t *steps, double 
     return s != NULL ? s->count : 0;
 }
 
+/* Returns the average of a series over the steps after `from` up to `to`; NaN if it has none. */
+static double average(const report_series *s, int64_t from, int64_t to)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        if (s->points[i].step > from && s->points[i].step <= to) {
+            sum += s->points[i].value;
+            count++;
+        }
+    return count > 0 ? sum / (double)count : NAN;
+}
+
 tn_status report_chart(const report *r, const char *name)
 {
-    (void)r, (void)name;
+    const report_series *s = report_series_find(&r->list, name);
+    if (s == NULL || s->count == 0 || r->epoch_count < 2)
+        return TN_OK;
+    int64_t count = r->epoch_count < INT32_MAX / 64 ? r->epoch_count : INT32_MAX / 64;
+    double *loss = tn_malloc((size_t)count * sizeof *loss);
+    if (loss == NULL)
+        return tn_error_last_code();
+    for (int64_t i = 0; i < count; i++)
+        loss[i] = average(s, i > 0 ? r->epochs[i - 1].step : -1, r->epochs[i].step);
+    struct curve curve = { .epochs = (int)count, .loss = loss };
+    size_t size = 0;
+    for (; r->title[size] != '\0' && size < sizeof curve.name - 1; size++) {
+        unsigned char c = (unsigned char)r->title[size];
+        curve.name[size] = (char)(c < 0x20 || c > 0x7e ? '?' : c);
+    }
+    chart_text(&curve);
+    tn_free(loss);
     return TN_OK;
 }

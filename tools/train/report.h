@@ -113,7 +113,8 @@ tn_status report_close(report *r, const char *outcome);
  * them in the order of their steps. A long series is thinned out, its extremes stay. */
 int64_t report_values(const report *r, const char *name, int64_t *steps, double *values,
                       int64_t capacity);
-/* Prints the values of a scalar as a chart of characters on standard output. */
+/* Prints a loss, the average of each epoch, as a chart of characters on standard output. Prints
+ * nothing if there are less than two epochs. */
 tn_status report_chart(const report *r, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum {
+    NARROW = 12,       /* classes in a matrix that takes half of the page */
     SHOWN = 24,        /* classes in the matrix */
     PAIRS = 20,        /* in the list of confused classes */
     CLASS_ROWS = 1000, /* of the table of classes */
@@ -105,7 +106,7 @@ static void put_small(report_text *page, int64_t count)
     static const char *const units[] = { "", "k", "M", "G", "T", "P", "E" };
     double number = (double)count;
     int unit = 0;
-    for (; number >= 9999.5; unit++)
+    for (; number >= (unit > 0 ? 999.5 : 9999.5); unit++)
         number /= 1000;
     report_text_add(page, unit > 0 ? "%.3g%s" : "%.0f%s", number, units[unit]);
 }
@@ -138,7 +139,8 @@ static void put_cell(report_text *page, const report *r, const matrix *m, int64_
 
 static void put_matrix(report_text *page, const report *r, const matrix *m)
 {
-    report_text_put(page, "<article class=\"card wide\"><h3 id=\"h-matrix\">");
+    report_text_add(page, "<article class=\"card%s\"><h3 id=\"h-matrix\">",
+                    m->shown_count > NARROW ? " wide" : "");
     if (m->shown_count < r->class_count) {
         report_text_add(page, "The %d classes of ", m->shown_count);
         report_text_whole(page, (double)r->class_count);
@@ -171,11 +173,12 @@ static void put_pairs(report_text *page, const report *r, const matrix *m)
 {
     if (m->wrong_count == 0)
         return;
-    report_text_put(page, "<article class=\"card\"><h3 id=\"h-pairs\">Most frequent confusions</h3>"
-                          "<div class=\"scroll tall\"><table class=\"numbers\" "
-                          "aria-labelledby=\"h-pairs\"><thead><tr><th scope=\"col\">True</th>"
-                          "<th scope=\"col\">Predicted</th><th scope=\"col\">Samples</th>"
-                          "<th scope=\"col\">Share</th></tr></thead><tbody>");
+    report_text_put(page,
+                    "<article class=\"card\"><h3 id=\"h-pairs\">Most frequent confusions</h3>"
+                    "<div class=\"scroll tall\"><table class=\"numbers\" "
+                    "aria-labelledby=\"h-pairs\"><thead><tr><th scope=\"col\">True</th>"
+                    "<th scope=\"col\" class=\"text\">Predicted</th><th scope=\"col\">Samples</th>"
+                    "<th scope=\"col\">Share</th></tr></thead><tbody>");
     for (int64_t i = 0; i < m->wrong_count && i < PAIRS; i++) {
         const report_count *pair = &m->wrong[i];
         report_text_put(page, "<tr><th scope=\"row\">");
@@ -248,11 +251,13 @@ static void put_classes(report_text *page, const report *r, matrix *m)
     bool sorted = r->class_count > SHOWN;
     if (sorted)
         qsort(m->sums, (size_t)r->class_count, sizeof *m->sums, by_f1);
-    report_text_put(page, "<article class=\"card\"><h3 id=\"h-classes\">Classes</h3><div "
-                          "class=\"scroll tall\"><table class=\"numbers sortable\" "
-                          "aria-labelledby=\"h-classes\"><thead><tr>");
+    report_text_add(page,
+                    "<article class=\"card%s\"><h3 id=\"h-classes\">Classes</h3><div "
+                    "class=\"scroll tall\"><table class=\"numbers sortable\" "
+                    "aria-labelledby=\"h-classes\"><thead><tr>",
+                    m->shown_count > NARROW ? "" : " wide");
     for (int i = 0; i < 6; i++)
-        report_text_add(page, "<th scope=\"col\"%s>%s</th>",
+        report_text_add(page, "<th scope=\"col\"%s%s>%s</th>", i == 5 ? " class=\"text\"" : "",
                         sorted && i == 4 ? " aria-sort=\"ascending\"" : "", columns[i]);
     report_text_put(page, "</tr></thead><tbody>");
     int64_t rows = r->class_count < CLASS_ROWS ? r->class_count : CLASS_ROWS;
@@ -295,9 +300,10 @@ void report_matrix_section(const report *r, report_text *page)
         report_text_put(page, "<section id=\"confusion\" aria-labelledby=\"h-confusion\"><h2 "
                               "id=\"h-confusion\">Confusion matrix</h2>");
         put_summary(page, r, &m);
+        /* A small matrix stands beside the list of confusions. */
+        report_text_add(page, "<div class=\"grid%s\">", m.shown_count > NARROW ? " uneven" : "");
         if (m.shown_count > 0)
             put_matrix(page, r, &m);
-        report_text_put(page, "<div class=\"grid\">");
         put_pairs(page, r, &m);
         put_classes(page, r, &m);
         report_text_put(page, "</div></section>");

@@ -199,7 +199,7 @@ static void put_head(const report *r, report_text *page)
     char date[64] = "";
     time_t seconds = time(NULL);
     struct tm now;
-    bool running = r->outcome == NULL, failed = !running && strcmp(r->outcome, "finished") != 0;
+    bool running = r->outcome == NULL, failed = !running && strncmp(r->outcome, "failed", 6) == 0;
     if (localtime_r(&seconds, &now) == NULL ||
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &now) == 0)
         date[0] = '\0';
@@ -212,12 +212,14 @@ static void put_head(const report *r, report_text *page)
     report_text_short(page, r->title, 100);
     report_text_put(page, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
     report_text_put(page, (const char *)tn_embed_page_style);
-    report_text_put(page, "</style></head>\n<body><header><div><h1>");
+    report_text_put(page, "</style></head>\n<body><header><div>");
+    report_text_put(page, strlen(r->title) > 60 ? "<h1 class=\"long\">" : "<h1>");
     report_text_short(page, r->title, 200);
     report_text_add(page, "</h1><p class=\"sub\"><span class=\"badge %s\">",
-                    running  ? "running"
-                    : failed ? "failed"
-                             : "finished");
+                    running                               ? "running"
+                    : failed                              ? "failed"
+                    : strcmp(r->outcome, "finished") == 0 ? "finished"
+                                                          : "");
     report_text_short(page, running ? "running" : r->outcome, 300);
     report_text_add(page, "</span> <time>%s</time></p></div>", date);
     report_text_put(page, "<nav aria-label=\"Sections\"><a href=\"#curves\">Curves</a>");
@@ -256,16 +258,30 @@ static void put_epoch(report_text *page, const report *r, const int64_t *columns
     report_text_put(page, "</tr>");
 }
 
+/* Returns true if a scalar of this rank has values at the end of most epochs. */
+static bool is_column(const report *r, int64_t index, int rank)
+{
+    int64_t there = 0;
+    int length;
+    const char *name = r->list.series[index].name;
+    report_plot_series(name, &length);
+    if (strcmp(name, "epoch") == 0 || report_plot_rank(name, length) != rank)
+        return false;
+    for (int64_t i = 0; i < r->epoch_count; i++)
+        there += index < r->epochs[i].count && !isnan(r->epochs[i].values[index]);
+    return 2 * there > r->epoch_count;
+}
+
 void report_epochs_section(const report *r, report_text *page)
 {
     int64_t columns[EPOCH_COLUMNS];
     int count = 0;
     if (r->epoch_count == 0)
         return;
-    const report_epochs *last = &r->epochs[r->epoch_count - 1];
-    for (int64_t i = 0; i < last->count && count < EPOCH_COLUMNS; i++)
-        if (strcmp(r->list.series[i].name, "epoch") != 0 && !isnan(last->values[i]))
-            columns[count++] = i;
+    for (int wanted = 0; wanted <= 5; wanted++)
+        for (int64_t i = 0; i < r->list.count && count < EPOCH_COLUMNS; i++)
+            if (is_column(r, i, wanted))
+                columns[count++] = i;
     report_text_put(page, "<section id=\"epochs\" aria-labelledby=\"h-epochs\"><h2 id=\"h-epochs\">"
                           "Epochs</h2><article class=\"card\"><div class=\"scroll tall\"><table "
                           "class=\"numbers\"><thead><tr><th scope=\"col\">Epoch</th>"
@@ -273,7 +289,10 @@ void report_epochs_section(const report *r, report_text *page)
     for (int i = 0; i < count; i++) {
         const char *name = r->list.series[columns[i]].name;
         report_text_put(page, "<th scope=\"col\">");
-        report_plot_title(page, name, (int)strlen(name));
+        if (strcmp(name, "epoch_seconds") == 0)
+            report_text_put(page, "Time");
+        else
+            report_plot_title(page, name, (int)strlen(name));
         report_text_put(page, "</th>");
     }
     report_text_put(page, "</tr></thead><tbody>");

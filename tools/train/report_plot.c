@@ -43,6 +43,18 @@ const char *report_plot_series(const char *name, int *length)
     return slash + 1;
 }
 
+/* Adds a part of a name with spaces for '_'. */
+static void put_words_of(report_text *page, const char *name, int length, bool capital)
+{
+    char part[REPORT_NAME];
+    tn_snprint(part, sizeof part, "%.*s", length, name);
+    for (char *c = part; *c != '\0'; c++)
+        *c = *c == '_' ? ' ' : *c;
+    if (capital && part[0] >= 'a' && part[0] <= 'z')
+        part[0] = (char)(part[0] - 'a' + 'A');
+    report_text_short(page, part, 60);
+}
+
 void report_plot_title(report_text *page, const char *name, int length)
 {
     static const char *const titles[][2] = { { "learning_rate", "Learning rate" },
@@ -55,7 +67,13 @@ void report_plot_title(report_text *page, const char *name, int length)
             report_text_put(page, titles[i][1]);
             return;
         }
-    report_text_short(page, part, 60);
+    /* "loss/validation" is the "Validation loss". */
+    const char *label = report_plot_series(part, &length);
+    if (label != NULL) {
+        put_words_of(page, label, (int)strlen(label), true);
+        report_text_put(page, " ");
+    }
+    put_words_of(page, part, length, label == NULL);
 }
 
 /* ---- charts ---------------------------------------------------------------------------------- */
@@ -66,13 +84,13 @@ static bool is_chart(const char *name, int length, const char *wanted)
 }
 
 /* Loss comes first; what is not about quality comes last. */
-static int rank(const char *name, int length)
+int report_plot_rank(const char *name, int length)
 {
     static const char *const last[] = { "learning_rate", "samples_per_second", "epoch_seconds" };
     for (int i = 0; i < 3; i++)
         if (is_chart(name, length, last[i]))
-            return 2 + i;
-    return is_chart(name, length, "loss") ? 0 : 1;
+            return 3 + i;
+    return is_chart(name, length, "loss") ? 0 : name[length] == '/' ? 1 : 2;
 }
 
 static void add_to_charts(chart *charts, int *count, int *left_out, const report_series *s)
@@ -99,12 +117,13 @@ static void add_to_charts(chart *charts, int *count, int *left_out, const report
 static int collect(const report *r, chart *charts, int *left_out)
 {
     int count = 0;
-    for (int wanted = 0; wanted <= 4; wanted++)
+    for (int wanted = 0; wanted <= 5; wanted++)
         for (int64_t i = 0; i < r->list.count; i++) {
             const report_series *s = &r->list.series[i];
             int length;
             report_plot_series(s->name, &length);
-            if (strcmp(s->name, "epoch") != 0 && rank(s->name, length) == wanted && s->total > 0)
+            if (strcmp(s->name, "epoch") != 0 && report_plot_rank(s->name, length) == wanted &&
+                s->total > 0)
                 add_to_charts(charts, &count, left_out, s);
         }
     return count;
@@ -117,7 +136,7 @@ static double round_step(double low, double high)
 {
     double raw = (high / 2 - low / 2) * 0.4; /* a difference of halves does not overflow */
     double power = pow(10, floor(log10(raw))), digit = raw / power;
-    double step = power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+    double step = power * (digit <= 1.1 ? 1 : digit <= 2.2 ? 2 : digit <= 5.5 ? 5 : 10);
     return isfinite(step) && step > 0 ? step : raw;
 }
 
@@ -152,7 +171,7 @@ static void set_axes(chart *c)
     if (any && positive && c->most / 4 > c->least) {
         c->log_low = log10(c->least) - 0.02;
         c->log_high = log10(c->most) + 0.02;
-        c->log_first = c->most / 100 > c->least && rank(c->name, c->length) == 0;
+        c->log_first = c->most / 100 > c->least && report_plot_rank(c->name, c->length) == 0;
     }
 }
 
@@ -171,13 +190,13 @@ static double y_of(const chart *c, bool logarithmic, double value)
     return share > 0 ? (share < 1 ? 1 - share : 0) : 1;
 }
 
-/* Adds a number of an axis. */
-static void put_number(report_text *t, double number)
+/* Adds a number of an axis, in a unit that suits its largest number. */
+static void put_number(report_text *t, double number, double largest)
 {
     static const char *const units[] = { "", "k", "M", "G", "T" };
     int unit = 0;
-    if (fabs(number) >= 1e4 && fabs(number) < 1e15)
-        for (; fabs(number) >= 1000; unit++)
+    if (largest >= 1e4 && largest < 1e15)
+        for (; largest >= 1000 && number != 0; unit++, largest /= 1000)
             number /= 1000;
     report_text_add(t, "%.4g%s", number, units[unit]);
 }
@@ -238,18 +257,27 @@ static void put_dots(report_text *page, const chart *c, bool logarithmic,
                         (int)lround(y_of(c, logarithmic, points[i].value) * HEIGHT));
 }
 
-/* Returns the number of the color of a series: the same in all charts for the usual ones. */
-static int color_of(const chart *c, int index)
+/* Returns the number of the color that a series has in all charts, -1 if it has none. */
+static int usual_color(const report_series *s)
 {
     static const char *const names[][2] = { { "train", "0" },      { "training", "0" },
                                             { "validation", "1" }, { "valid", "1" },
                                             { "val", "1" },        { "test", "2" } };
     int length;
-    const char *label = report_plot_series(c->series[index]->name, &length);
+    const char *label = report_plot_series(s->name, &length);
     for (size_t i = 0; label != NULL && i < sizeof names / sizeof *names; i++)
         if (strcmp(label, names[i][0]) == 0)
             return names[i][1][0] - '0';
-    return index % 6;
+    return -1;
+}
+
+static int color_of(const chart *c, int index)
+{
+    int usual = usual_color(c->series[index]);
+    bool any = usual >= 0;
+    for (int i = 0; i < c->count && !any; i++)
+        any = usual_color(c->series[i]) >= 0;
+    return usual >= 0 ? usual : any ? 3 + index % 3 : index % 6;
 }
 
 static void put_label(report_text *page, const chart *c, int index)
@@ -262,9 +290,10 @@ static void put_label(report_text *page, const chart *c, int index)
         report_plot_title(page, c->series[index]->name, length);
 }
 
+/* A curve that hardly goes back and forth, such as a learning rate, needs no average. */
 static bool is_smoothed(const report_series *s)
 {
-    return s->smoothed > DOTS;
+    return s->smoothed > DOTS && s->moved > 4 * (s->most - s->least);
 }
 
 static void put_curve(report_text *page, const chart *c, bool logarithmic, int index,
@@ -279,7 +308,7 @@ static void put_curve(report_text *page, const chart *c, bool logarithmic, int i
         report_text_put(page, "<path class=\"line\" d=\"");
         put_path(page, c, logarithmic, points, count, true);
         report_text_put(page, "\"/>");
-    } else {
+    } else if (count <= DOTS) {
         report_text_put(page, "<path class=\"dots\" d=\"");
         put_dots(page, c, logarithmic, points, count);
         report_text_put(page, "\"/>");
@@ -317,14 +346,14 @@ static void put_plot(report_text *page, const chart *c, bool logarithmic,
     for (int i = 0; i < count; i++) {
         report_text_add(page, "<span class=\"y\" style=\"top:%.2f%%\">",
                         100 * y_of(c, logarithmic, ticks[i]));
-        put_number(page, ticks[i]);
+        put_number(page, ticks[i], logarithmic ? ticks[i] : fmax(fabs(c->low), fabs(c->high)));
         report_text_put(page, "</span>");
     }
     double every = fmax(1, round_step(c->first, c->last));
     double step = c->last > c->first ? ceil(c->first / every) * every : c->first;
     for (int i = 0; i < 8 && step <= c->last; i++, step += every) {
         report_text_add(page, "<span class=\"x\" style=\"left:%.2f%%\">", 100 * x_of(c, step));
-        put_number(page, step);
+        put_number(page, step, c->last);
         report_text_put(page, "</span>");
     }
     report_text_add(page,
@@ -545,7 +574,7 @@ void report_plot_section(const report *r, report_text *page, report_text *data)
                           "Curves</h2>");
     if (count == 0)
         report_text_put(page, "<p class=\"note\">No scalar has been recorded.</p>");
-    report_text_put(page, "<div class=\"grid\">");
+    report_text_put(page, "<div class=\"grid charts\">");
     for (int i = 0; i < count; i++) {
         set_axes(&charts[i]);
         put_chart(page, data, &charts[i], i, most, room);

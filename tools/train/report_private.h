@@ -88,6 +88,10 @@ typedef struct report_series {
     int64_t bad, bad_step; /* values that are not finite, and the step of the first */
     double smooth;         /* the average after the last value */
     int64_t smoothed;      /* finite values in it */
+    int64_t stride;        /* values of which two points stay */
+    int64_t part, in_part; /* where the points of the last such part begin, and its values */
+    double least, most;    /* of all finite values */
+    double moved;          /* the sum of the distances from each to the next */
     double row;            /* the value in the current row of metrics.csv */
     bool in_row;           /* it has one */
     bool fresh;            /* that is not in the event file yet */
@@ -249,6 +253,8 @@ void report_ridges_section(const report *r, report_text *page);
 const char *report_plot_series(const char *name, int *chart);
 /* Adds what the page calls a scalar or chart. */
 void report_plot_title(report_text *page, const char *name, int length);
+/* Returns the order of a scalar or chart on the page: the loss is 0. */
+int report_plot_rank(const char *name, int length);
 
 /* ---- event file (report_events.c, report_replay.c) ------------------------------------------- */
 

@@ -144,10 +144,17 @@ static void put_table(report_text *page, const ridges *d)
 static void put_ridges(report_text *page, const report_spread *spread)
 {
     ridges d = { .spread = spread };
-    report_text_add(page, "<div class=\"ridge k%d\"><h4>%s</h4>", spread->kind,
+    report_text_add(page, "<div class=\"ridge k%d\"><h4>%s", spread->kind,
                     spread->kind == REPORT_WEIGHTS ? "Weights" : "Gradients");
     if (spread->count > 0) {
         choose(&d);
+        report_text_put(page, d.count > 1 ? " <small>steps " : " <small>step ");
+        report_text_whole(page, (double)d.lines[0]->step);
+        if (d.count > 1) {
+            report_text_put(page, " to ");
+            report_text_whole(page, (double)d.lines[d.count - 1]->step);
+        }
+        report_text_put(page, "</small></h4>");
         measure(&d);
         report_text_add(page,
                         "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
@@ -158,14 +165,10 @@ static void put_ridges(report_text *page, const report_spread *spread)
         for (int i = 0; i < d.count; i++)
             put_outline(page, &d, i);
         report_text_put(page, "</svg><p class=\"ends\"><span>");
-        report_text_add(page, "%.3g</span><span>steps ", d.low);
-        report_text_whole(page, (double)d.lines[0]->step);
-        if (d.count > 1) {
-            report_text_put(page, " to ");
-            report_text_whole(page, (double)d.lines[d.count - 1]->step);
-        }
-        report_text_add(page, "</span><span>%.3g</span></p>", d.high);
+        report_text_add(page, "%.3g</span><span>%.3g</span></p>", d.low, d.high);
         put_table(page, &d);
+    } else {
+        report_text_put(page, "</h4>");
     }
     if (spread->bad > 0) {
         report_text_put(page, "<p class=\"note\">");

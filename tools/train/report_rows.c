@@ -230,16 +230,15 @@ tn_status report_rows_open(report *r, const report_setup *setup)
     char *path = report_file_path(setup->folder, "metrics.csv");
     if (path == NULL)
         return tn_error_last_code();
-    tn_status status = report_file_read(path, &text);
-    if (status == TN_OK && setup->how == REPORT_NEW && text.size > 0)
+    tn_status status = report_file_open(&r->csv, path);
+    /* A run that ended before its first row left no more than this. */
+    if (status == TN_OK && setup->how == REPORT_NEW && r->csv.size > (int64_t)strlen("step\n"))
         status = tn_fail(TN_ERR_REFUSED,
                          "report: folder: it has the files of a run, got %q; expected another "
                          "folder, or to resume or replace that run",
                          setup->folder);
-    if (status == TN_OK)
-        status = report_file_open(&r->csv, path);
-    else
-        tn_free(path);
+    if (status == TN_OK && setup->how == REPORT_RESUME)
+        status = report_file_read(r->csv.path, &text);
     if (status == TN_OK && setup->how == REPORT_RESUME && text.size > 0)
         status = read_rows(r, &text, setup->resume_step, &kept);
     /* The rows to keep are a beginning of the file, so that cutting it is enough. */

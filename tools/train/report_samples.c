@@ -99,8 +99,8 @@ static tn_status take_picture(report_picture *picture, tn_tensor *image)
         status = picture->pixels != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK) {
-        bool real = (TN_BIT(tn_tensor_dtype(image)) & (TN_MASK_INT)) == 0;
-        find_range(values, count, real, &low, &high);
+        bool whole = (TN_BIT(tn_tensor_dtype(image)) & TN_MASK_INT) != 0;
+        find_range(values, count, !whole, &low, &high);
         draw(picture, values, height, width, low, high);
     }
     tn_free(values);

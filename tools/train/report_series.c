@@ -37,7 +37,7 @@ report_series *report_series_make(report_list *list, const char *name)
     if (copy == NULL)
         return NULL;
     report_series *s = &list->series[list->count++];
-    *s = (report_series){ .name = copy };
+    *s = (report_series){ .name = copy, .stride = 1 };
     return s;
 }
 
@@ -87,8 +87,12 @@ static tn_status make_room(report_series *s)
     if (s->count < s->room)
         return TN_OK;
     if (s->room == REPORT_POINTS) {
-        /* In place: of every part no more is written than was read. */
-        s->count = extremes(s->points, s->count, s->points, REPORT_POINTS / 4, true);
+        /* In place: of every part no more is written than was read. The first point stays. */
+        s->count = 1 + extremes(s->points + 1, s->count - 1, s->points + 1, REPORT_POINTS / 4 - 1,
+                                true);
+        s->stride = s->stride == 1 ? 4 : 2 * s->stride;
+        s->part = s->count;
+        s->in_part = 0;
         return TN_OK;
     }
     int64_t room = s->room > 0 ? 2 * s->room : 64;
@@ -98,6 +102,27 @@ static tn_status make_room(report_series *s)
     s->points = points;
     s->room = room;
     return TN_OK;
+}
+
+/* Appends a point. Once the series has been thinned out, only the extremes of every `stride` values
+ * stay; of the values that are being collected also the last one. */
+static void append(report_series *s, report_point point)
+{
+    if (s->in_part == s->stride || s->stride == 1) {
+        if (s->count - s->part > 2)
+            s->count = s->part + extremes(s->points + s->part, s->count - s->part,
+                                          s->points + s->part, 1, true);
+        s->part = s->count;
+        s->in_part = 0;
+    } else if (s->count - s->part > 3) {
+        report_point last = s->points[s->count - 1];
+        s->count = s->part +
+                   extremes(s->points + s->part, s->count - s->part, s->points + s->part, 1, true);
+        if (s->points[s->count - 1].step != last.step)
+            s->points[s->count++] = last;
+    }
+    s->in_part++;
+    s->points[s->count++] = point;
 }
 
 tn_status report_series_add(report_series *s, int64_t step, double value)
@@ -121,7 +146,10 @@ tn_status report_series_add(report_series *s, int64_t step, double value)
     int64_t window = ++s->smoothed / 30 > 8 ? s->smoothed / 30 : 8;
     double weight = 1.0 / (double)(s->smoothed < window ? s->smoothed : window);
     s->smooth += 2 * ((value / 2 - s->smooth / 2) * weight);
-    s->points[s->count++] = (report_point){ step, value, s->smooth };
+    s->moved += s->count > 0 ? fabs(value - s->points[s->count - 1].value) : 0;
+    s->least = s->count == 0 || value < s->least ? value : s->least;
+    s->most = s->count == 0 || value > s->most ? value : s->most;
+    append(s, (report_point){ step, value, s->smooth });
     return TN_OK;
 }
 

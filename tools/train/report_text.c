@@ -127,8 +127,9 @@ void report_text_short(report_text *t, const char *string, int most)
 
 void report_text_number(report_text *t, double number)
 {
-    if (number == floor(number) && fabs(number) < 1e7)
-        report_text_whole(t, number);
+    if ((number == floor(number) && fabs(number) < 1e7) ||
+        (fabs(number) >= 1e4 && fabs(number) < 1e9))
+        report_text_whole(t, floor(number + 0.5));
     else if (isfinite(number))
         report_text_add(t, "%.4g", number);
     else

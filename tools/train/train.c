@@ -106,7 +106,7 @@ static void say_end(run *r)
 /* Trains, and ends the report. Returns the exit status. */
 static int train(run *r)
 {
-    tn_status status, closed;
+    tn_status status, closed, charted = TN_OK;
     char outcome[1100] = "finished";
 
     say_beginning(r);
@@ -118,7 +118,11 @@ static int train(run *r)
         snprintf(outcome, sizeof outcome, "failed: %s", tn_error_last()->message);
     if (status != TN_OK && status != TN_ERR_CANCELLED)
         tool_refuse(status, tn_error_last()->message);
+    /* The chart is for people; elsewhere the page has it. */
+    if (status == TN_OK && !tool_json && isatty(STDOUT_FILENO))
+        charted = report_chart(r->report, "loss/train");
     closed = report_close(r->report, outcome);
+    closed = closed != TN_OK ? closed : charted;
     if (closed != TN_OK && (status == TN_OK || status == TN_ERR_CANCELLED))
         return tool_refuse(closed, tn_error_last()->message);
     if (status == TN_ERR_CANCELLED) {
