@@ -14,6 +14,7 @@ tools_tenon_SOURCES = \
 	%D%/files.c \
 	%D%/files.h \
 	%D%/info.c \
+	%D%/input.c \
 	%D%/inspect.c \
 	%D%/installed.c \
 	%D%/new.c \

@@ -5,7 +5,6 @@
  * come from the module tree, hooks and an observer. */
 #include "count.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,25 +175,8 @@ typedef struct request {
 static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t *bytes)
 {
     int64_t sizes[TN_MAX_DIMS], count = 0;
-    const char *at = text, *colon = strchr(text, ':');
-    if (colon != NULL && tn_dtype_parse(colon + 1, &dtype) != TN_OK)
+    if (!input_read(text, &dtype, sizes, &count))
         return false;
-    while (*at != '\0' && *at != ':') {
-        char *end;
-        errno = 0;
-        long long size = strtoll(at, &end, 10);
-        if (end == at || size < 0 || errno == ERANGE || count == TN_MAX_DIMS ||
-            !strchr(",x:", *end) ||
-            ((*end == ',' || *end == 'x') && (end[1] < '0' || end[1] > '9'))) {
-            tn_fail(TN_ERR_VALUE,
-                    "--input: not a shape, got \"%s\"; expected sizes such as 1,3,224,224 or, with "
-                    "a dtype, 8,20:int64",
-                    text);
-            return false;
-        }
-        sizes[count++] = size;
-        at = *end == ',' || *end == 'x' ? end + 1 : end;
-    }
     tn_tensor *tensor = tn_tensor_empty((tn_ints){ sizes, count }, dtype, NULL);
     if (tensor == NULL)
         return false;

@@ -34,12 +34,12 @@ static const command version_command = { "version",
                                          0,
                                          NULL };
 
-static const command *const commands[] = { &plugins_command, &why_command,      &devices_command,
-                                           &ops_command,     &env_command,      &info_command,
-                                           &inspect_command, &convert_command,  &summary_command,
-                                           &eval_command,    &check_command,    &new_command,
-                                           &train_command,   &finetune_command, &help_command,
-                                           &version_command };
+static const command *const commands[] = { &plugins_command,  &why_command,     &devices_command,
+                                           &ops_command,      &env_command,     &info_command,
+                                           &inspect_command,  &convert_command, &summary_command,
+                                           &eval_command,     &predict_command, &bench_command,
+                                           &check_command,    &new_command,     &train_command,
+                                           &finetune_command, &help_command,    &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -83,8 +83,8 @@ static void command_help(const command *c)
 static void list_help(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [ARGUMENT]... [--json]\n\nInspects the plugins, devices and "
-                "operators of Tenon, files of tensors and networks;\nbegins "
-                "and tests plugins.\n\n");
+                "operators of Tenon, files of tensors and networks;\n"
+                "evaluates, uses and measures models; begins and tests plugins.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[40];
         snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
@@ -210,7 +210,7 @@ static int run_command(const command *c, int count, char **given)
         !(count == 1 && (!strcmp(given[0], "--help") || !strcmp(given[0], "-h"))))
         return c->run(count, given, false);
     for (int i = 0; i < count; i++) {
-        if (!options || given[i][0] != '-')
+        if (!options || given[i][0] != '-' || given[i][1] == '\0')
             given[kept++] = given[i];
         else if (!strcmp(given[i], "--"))
             options = false;

@@ -42,7 +42,7 @@ typedef struct command {
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command, new_command,
-    eval_command, train_command, finetune_command;
+    eval_command, predict_command, bench_command, train_command, finetune_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
@@ -152,6 +152,9 @@ void report_json(const tn_plugin_report *report);
 /* Write the contributions of a plugin by kind, as JSON or as text. */
 void gives_json(const char *plugin);
 void gives_print(const char *plugin);
+/* Reads an input of a network, such as "1,3,224,224" or "8x20:int64": at most TN_MAX_DIMS sizes
+ * and, if there is one, the dtype. Returns false and sets the error on failure. */
+bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *count);
 /* Returns the part of a path after the last '/'. */
 const char *base_name(const char *path);
 

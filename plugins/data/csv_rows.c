@@ -4,6 +4,7 @@
 #include "data.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 struct csv_rows_options {
     tn_value paths;
@@ -50,14 +51,19 @@ static void csv_rows_close(void *handle)
     tn_free(tables);
 }
 
-/* Fails if the first bytes are not those of a text, so that a large file of another kind is not
- * read. */
+/* Fails with TN_ERR_FORMAT if the first bytes are not those of a text, so that a large file of
+ * another kind is not read. */
 static tn_status check_file(const char *path)
 {
     char start[256];
-    struct data_file *file = data_file_open(path);
-    int64_t size = file != NULL ? data_file_some(file, start, sizeof start) : -1;
+    struct stat found;
+    struct data_file *file;
+    int64_t size;
 
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return tn_fail(TN_ERR_FORMAT, "%s: a folder; expected a file with a table", path);
+    file = data_file_open(path);
+    size = file != NULL ? data_file_some(file, start, sizeof start) : -1;
     data_file_close(file);
     for (int64_t i = 0; i < size; i++)
         if ((unsigned char)start[i] < '\t')

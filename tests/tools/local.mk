@@ -29,3 +29,12 @@ TESTS += %D%/test_report %D%/test_progress
 %C%_test_progress_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_progress_LDADD = $(TN_LINK_TEST_CORE)
 endif
+
+EXTRA_DIST += %D%/bench.sh %D%/classes.json %D%/commands.sh %D%/compare.pl %D%/eval.sh %D%/files \
+	%D%/labels.txt %D%/make_models.py %D%/pictures.py %D%/predict.sh
+TESTS += %D%/bench.sh %D%/eval.sh %D%/predict.sh
+
+# Pictures that tenon predict reads and writes, compared with Pillow, which PYTHON has (else: SKIP).
+.PHONY: pictures
+pictures: all
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/pictures.py $(srcdir) $(builddir) || test $$? -eq 77

@@ -114,6 +114,9 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
                        "--data: samples without a target, got %lld entry; expected the inputs of "
                        "the model and then the target",
                        (long long)last + 1);
+    if (tn_pack_at(batch, last).kind != TN_VALUE_TENSOR)
+        return tn_fail(TN_ERR_TYPE, "--data: the last entry of a sample is no target; expected a "
+                                    "number or a tensor");
     target = tn_pack_tensor(batch, last);
     output = target != NULL ? work_call(e->module, batch, last, e->dtype) : NULL;
     if (output == NULL)
@@ -441,7 +444,7 @@ static const tool_option options[] = {
 
 const command eval_command = {
     "eval",
-    "MODEL",
+    "MODEL --data SPEC",
     "loss and accuracy of a model on a dataset",
     "Calls a model with all samples of a dataset and prints the mean loss. If the results are "
     "scores of classes [N, C, ...] and the targets are integers [N, ...], it also prints the "

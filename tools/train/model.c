@@ -148,9 +148,9 @@ static tn_state *read_weights(const char *path, model_notes *notes)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Reads a file that may be text. Returns its text, which the caller frees; NULL without an error if
- * it is no text, NULL with one if it cannot be read. */
-static char *read_text(const char *path)
+/* Reads a file that may have a spec. *out is its text, which the caller frees; NULL if it is no
+ * text, or begins with a brace, as an index of files of tensors does. */
+static tn_status read_text(const char *path, char **out)
 {
     const char *why = NULL;
     FILE *file = conform_open(path, &why);
@@ -163,14 +163,16 @@ static char *read_text(const char *path)
         why = "cannot be read";
     if (file != NULL)
         fclose(file);
-    if (why != NULL)
-        tn_fail(TN_ERR_IO, "%s: %s", path, why);
-    if (why == NULL && text != NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL) {
+    if (why == NULL && text == NULL)
+        return TN_ERR_MEMORY;
+    if (why == NULL && size < SPEC_MOST && memchr(text, '\0', size) == NULL &&
+        (size == 0 || text[0] != '{')) {
         text[size] = '\0';
-        return text;
+        *out = text;
+        return TN_OK;
     }
     tn_free(text);
-    return NULL;
+    return why != NULL ? tn_fail(TN_ERR_IO, "%s: %s", path, why) : TN_OK;
 }
 
 /* Makes the module of a spec or a printed form. */
@@ -220,13 +222,13 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
 
 static tn_module *from_file(const char *path, bool folder, uint32_t flags, model_notes *notes)
 {
-    uint64_t mark = tn_error_mark();
-    char *text = folder ? NULL : read_text(path);
+    char *text = NULL;
+    tn_status status = folder ? TN_OK : read_text(path, &text);
     tn_module *module = NULL;
 
-    if (text != NULL)
+    if (status == TN_OK && text != NULL)
         module = from_text(text, path, notes);
-    else if (folder || tn_error_mark() == mark)
+    else if (status == TN_OK)
         module = from_tensors(path, flags, notes);
     tn_free(text);
     return module;
@@ -272,6 +274,10 @@ static tn_module *find(const char *text, uint32_t flags, model_notes *notes)
         return from_file(path, S_ISDIR(found.st_mode), flags, notes);
     if (call || is_layer(text, hint, sizeof hint))
         return from_text(text, NULL, notes);
+    if (strchr(text, '/') != NULL) { /* no layer has such a name */
+        tn_fail(TN_ERR_IO, "model %q: cannot be opened: %s", text, strerror(why));
+        return NULL;
+    }
     tn_fail(TN_ERR_KEY, "model %q: no spec (it has no parentheses), no file (%s) and no layer (%s)",
             text, strerror(why), hint);
     return NULL;

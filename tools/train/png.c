@@ -10,7 +10,7 @@ enum { STORED_MOST = 65535 };
 
 struct png {
     FILE *file;
-    uint32_t crc; /* of the chunk, inverted */
+    uint32_t crc;          /* of the chunk, inverted */
     uint32_t sum_a, sum_b; /* the two halves of Adler's checksum */
     uint32_t table[256];
 };
@@ -52,7 +52,8 @@ static void end_chunk(struct png *p)
     put_number(p, p->crc ^ 0xffffffffu);
 }
 
-/* Writes one row as a stored block of its own, or as several if it is longer than a block may be. */
+/* Writes one row as a stored block of its own, or as several if it is longer than a block may be.
+ */
 static void put_row(struct png *p, const unsigned char *row, uint64_t length, bool last)
 {
     static const unsigned char no_filter = 0;
@@ -79,8 +80,7 @@ static void put_file(struct png *p, const unsigned char *pixels, int64_t width, 
 {
     static const unsigned char magic[] = "\x89PNG\r\n\x1a\n", zlib[] = { 0x78, 0x01 };
     unsigned char kind[5] = { 8, channels == 3 ? 2 : 0, 0, 0, 0 };
-    uint64_t row = (uint64_t)(width * channels),
-             blocks = (row + 1 + STORED_MOST - 1) / STORED_MOST;
+    uint64_t row = (uint64_t)(width * channels), blocks = (row + 1 + STORED_MOST - 1) / STORED_MOST;
 
     put(p, magic, 8);
     begin_chunk(p, "IHDR", 13);

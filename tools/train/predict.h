@@ -11,12 +11,12 @@
 /* Inputs that follow each other and that one dataset reads. */
 typedef struct predict_group {
     tn_dataset *dataset;
-    char *reader;     /* name of the dataset; NULL: tensors of a file */
-    char **paths;     /* of the inputs; NULL for --data */
-    int64_t count;    /* number of paths */
-    size_t length;    /* of all paths */
-    int64_t inputs;   /* entries of a sample that are inputs of the model; 0: all that are tensors */
-    bool has_names;   /* a string in the sample names it */
+    char *reader;   /* name of the dataset; NULL: tensors of a file */
+    char **paths;   /* of the inputs; NULL for --data */
+    int64_t count;  /* number of paths */
+    size_t length;  /* of all paths */
+    int64_t inputs; /* entries of a sample that are inputs of the model; 0: all that are tensors */
+    bool has_names; /* a string in the sample names it */
     const char *name; /* of samples without a name of their own, with an index */
 } predict_group;
 
@@ -61,6 +61,8 @@ tn_status predict_output_begin(predict_output *to);
 /* Writes the results of a batch: `result` is [N, ...], names has N names. */
 tn_status predict_output_add(predict_output *to, tn_tensor *result, char *const *names);
 tn_status predict_output_end(predict_output *to, int64_t skipped);
+/* After a failure, ends JSON that has begun with the member "error"; returns whether it did. */
+bool predict_output_close(predict_output *to);
 /* Frees everything; with `failed`, removes the file that was begun. */
 void predict_output_free(predict_output *to, bool failed);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inputs of tenon predict. The command knows no formats: datasets of plugins that have an option
- * `paths` say which files they read, and files of tensors are read by the formats of plugins. */
+ * The inputs of tenon predict. The command knows no formats: datasets of plugins that have an
+ * option `paths` say which files they read, and files of tensors are read by the formats of
+ * plugins. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,12 +67,13 @@ static bool has_paths(const char *name)
     return false;
 }
 
-/* Finds the dataset that reads a file or a folder. Returns its name; NULL without an error if none
- * does: `why` then has what each of them said. */
-static const char *find_reader(const char *path, char *why, size_t size)
+/* Finds the dataset that reads a file or a folder: *reader is its name, NULL if none does. `why`
+ * then has what each of them said. */
+static tn_status find_reader(const char *path, const char **reader, char *why, size_t size)
 {
     int64_t count = tn_registry_count(TN_KIND_tn_dataset_def), used = 0;
     why[0] = '\0';
+    *reader = NULL;
     for (int64_t i = 0; i < count; i++) {
         const char *name = tn_registry_name(TN_KIND_tn_dataset_def, i);
         uint64_t mark = tn_error_mark();
@@ -81,16 +83,17 @@ static const char *find_reader(const char *path, char *why, size_t size)
         dataset = tn_dataset_new("%s(%q)", name, path);
         if (dataset != NULL) {
             tn_dataset_drop(dataset);
-            return name;
+            *reader = name;
+            return TN_OK;
         }
         if (tn_error_last_code() != TN_ERR_FORMAT)
-            return NULL;
+            return tn_error_last_code();
         if (used < (int64_t)size)
             used += tn_snprint(why + used, size - (size_t)used, "%s%s", used > 0 ? "; " : "",
                                tn_error_last()->message);
         tn_error_restore(mark);
     }
-    return NULL;
+    return TN_OK;
 }
 
 /* Adds a path to the last group if that has the same reader, else to a new group. */
@@ -201,8 +204,9 @@ static tn_status copy_standard(predict_inputs *to)
 static tn_status add_input(predict_inputs *to, const char *path, bool single)
 {
     char why[600], tried[400];
+    const char *reader;
     struct stat found;
-    uint64_t mark = tn_error_mark();
+    uint64_t mark;
 
     if (strcmp(path, "-") == 0) {
         tn_status status = copy_standard(to);
@@ -212,15 +216,16 @@ static tn_status add_input(predict_inputs *to, const char *path, bool single)
     }
     if (stat(path, &found) != 0)
         return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    const char *reader = find_reader(path, why, sizeof why);
-    if (reader != NULL)
-        return add_file(to, path, reader);
-    if (tn_error_mark() != mark)
-        return tn_error_last_code();
-    tn_status status = add_tensors(to, path, single);
-    if (status != TN_ERR_FORMAT)
+    tn_status status = find_reader(path, &reader, why, sizeof why);
+    if (status == TN_OK && reader != NULL)
+        status = add_file(to, path, reader);
+    if (status != TN_OK || reader != NULL)
         return status;
-    snprintf(tried, sizeof tried, "%s", tn_error_last()->message);
+    mark = tn_error_mark();
+    status = add_tensors(to, path, single);
+    if (status == TN_OK || (status != TN_ERR_FORMAT && !S_ISDIR(found.st_mode)))
+        return status;
+    tn_snprint(tried, sizeof tried, "%s", tn_error_last()->message);
     tn_error_restore(mark);
     return tn_fail(TN_ERR_FORMAT, "%s: cannot be read as an input: %s%s%s", path, tried,
                    why[0] != '\0' ? "; " : "", why);

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+#
+# What the tests of commands share: a folder to work in, `check`, `same`. Included, not run.
+set -u
+tenon=$abs_builddir/tools/tenon
+here=$(cd "${abs_srcdir:-$srcdir}" && pwd)/tests/tools
+files=$here/files
+PERL=${PERL:-perl}
+TENON_PLUGIN_PATH=$abs_builddir/plugins/.libs
+TENON_DEVICE=cpu
+export TENON_PLUGIN_PATH TENON_DEVICE
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+for name in layer:Linear dataset:Digits format:safetensors; do
+    "$tenon" info "${name#*:}" >/dev/null 2>&1 || {
+        echo "SKIP: no plugin provides the ${name%%:*} ${name#*:}"; exit 77; }
+done
+
+complain() {
+    echo "FAILED: $1"
+    cat out err
+    bad=1
+}
+
+# check CODE PATTERN ARGUMENT...: runs tenon; its status, and a pattern (grep -E; "": none) in its
+# output or its messages
+check() {
+    wanted=$1 pattern=$2
+    shift 2
+    "$tenon" "$@" >out 2>err </dev/null
+    code=$?
+    test $code -eq "$wanted" || complain "tenon $*: status $code, not $wanted"
+    test -z "$pattern" || grep -Eq -e "$pattern" out err || complain "tenon $*: no \"$pattern\""
+}
+
+# also PATTERN...: the output of the last check has these, too
+also() {
+    for pattern in "$@"; do
+        grep -Eq -e "$pattern" out err || complain "no \"$pattern\" in"
+    done
+}
+
+# same KEY [PATH]: the last output is JSON, and equals the part KEY of what PyTorch computed
+same() {
+    "$PERL" "$here/compare.pl" "$files/expected.json" "$@" <out || complain "differs from PyTorch"
+}
