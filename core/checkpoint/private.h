@@ -40,7 +40,7 @@ struct tn_checkpoint {
 };
 
 enum { TN__CHECKPOINT_VERSION = 1 };
-#define TN__CHECKPOINT_RESERVED "checkpoint"
+#define TN__CHECKPOINT_RESERVED "run"
 #define TN__CHECKPOINT_NUMBER TN__CHECKPOINT_RESERVED ".version"
 #define TN__CHECKPOINT_TYPES TN__CHECKPOINT_RESERVED ".types"
 #define TN__CHECKPOINT_PLUGINS TN__CHECKPOINT_RESERVED ".plugins"

@@ -172,7 +172,7 @@ tn_status tn_checkpoint_restore(tn_checkpoint *checkpoint, const tn_state *state
     if (!tn__not_null(checkpoint, "tn_checkpoint_restore: checkpoint") ||
         !tn__not_null(state, "tn_checkpoint_restore: state"))
         return tn_error_last_code();
-    status = check_version(state, "checkpoint");
+    status = check_version(state, "tn_checkpoint_restore");
     for (int64_t i = 0; i < checkpoint->count && status == TN_OK; i++)
         status = check_part(&checkpoint->parts[i], state);
     if (status == TN_OK && (values = values_of(state)) == NULL)

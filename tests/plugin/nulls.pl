@@ -99,6 +99,8 @@ my %sample = (
     'tn_dataset *'             => 'given_dataset()',
     'const tn_dataset *'       => 'given_dataset()',
     'const double *'           => '(const double *)(const void *)given_bytes',
+    'tn_checkpoint *'          => 'tn_checkpoint_new()',
+    'const tn_checkpoint *'    => 'tn_checkpoint_new()',
     'tn_loader *'              => 'tn_loader_parse(given_dataset(), "batch_size=2")',
     'const tn_loader *'        => 'tn_loader_parse(given_dataset(), "batch_size=2")',
     'tn_dlpack *'              => 'tn_tensor_to_dlpack(given_tensor(), NULL)',

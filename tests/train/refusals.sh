@@ -48,7 +48,8 @@ train 1 'did you mean "Digits"' --model "$net" --data 'Digts()' --out a
 printf '1,2.5\n2,3.5\n' >numbers.csv
 train 1 '--loss: it is missing' --model 'Linear(1, 1)' \
     --data "CSV('numbers.csv', target='number')" --out a
-train 1 'no parameter or module fits "conv*"' --model "$net" --data "$digits" --freeze 'conv*' --out a
+train 1 'no parameter or module fits "conv*"' --model "$net" --data "$digits" --freeze 'conv*' \
+    --out a
 train 1 'too few outputs, got 4; expected one for each of the 10 classes' \
     --model 'Sequential(Flatten(), Linear(64, 4))' --data "$digits" --out b
 

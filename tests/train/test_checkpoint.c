@@ -152,7 +152,7 @@ START_TEST(what_does_not_fit_is_refused)
     refused(&other, state, "checkpoint: \"optimizer\": another type, got SGD; expected Adam");
     end(&other);
     refused(&t, empty, "no checkpoint of a training");
-    ck_assert_int_eq(tn_state_set_value(state, "checkpoint.version", tn_value_int(9)), TN_OK);
+    ck_assert_int_eq(tn_state_set_value(state, "run.version", tn_value_int(9)), TN_OK);
     refused(&t, state, "version of the checkpoint: unknown, got 9; expected 1");
     ck_assert_int_ne(tn_checkpoint_add_module(t.checkpoint, "model", t.net), TN_OK);
     ck_assert_int_ne(tn_checkpoint_add_module(t.checkpoint, "a.b", t.net), TN_OK);
@@ -173,7 +173,7 @@ START_TEST(missing_plugins_are_named_with_the_folders)
 
     begin(&t, net, adam);
     state = tn_checkpoint_state(t.checkpoint);
-    ck_assert_int_eq(tn_state_set_value(state, "checkpoint.plugins", tn_value_dict(list, 2)),
+    ck_assert_int_eq(tn_state_set_value(state, "run.plugins", tn_value_dict(list, 2)),
                      TN_OK);
     ck_assert_int_eq(tn_state_save(state, file), TN_OK);
     ck_assert_ptr_null(tn_checkpoint_read(file));

@@ -287,6 +287,9 @@ tn_status settings_read(settings *s, int count, char **arguments)
             (i == SET_OUT || !setting_on(s, SET_RESUME)))
             status = tn_fail(TN_ERR_VALUE, "--%s: it is missing; expected %s (%s)", rows[i].name,
                              rows[i].value, rows[i].help);
+    if (status == TN_OK && setting_on(s, SET_AMP))
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                         "--amp: this build has no mixed precision; expected a run without it");
     if (status == TN_OK && s->text[SET_VAL] != NULL && s->text[SET_VAL_SPLIT] != NULL)
         status = tn_fail(TN_ERR_VALUE, "--val and --val-split: both are given; expected one");
     return status;

@@ -26,7 +26,7 @@ TN_API tn_checkpoint *tn_checkpoint_new(void);
 TN_API void tn_checkpoint_drop(tn_checkpoint *checkpoint);
 
 /* These add an object under a name, which consists of letters, digits and _, such as "model". The
- * names "checkpoint" and "value" are reserved. The object belongs to the caller and must live as
+ * names "run" and "value" are reserved. The object belongs to the caller and must live as
  * long as the checkpoint. Add schedulers after the optimizers, whose state they do not have. An
  * averaged model is a module. [null-through] */
 TN_API tn_status tn_checkpoint_add_module(tn_checkpoint *checkpoint, const char *name,
@@ -54,10 +54,10 @@ TN_API tn_value tn_checkpoint_get(const tn_checkpoint *checkpoint, const char *n
  *   NAME.ENTRY             for each entry of the state of a module or optimizer
  *   NAME                   the text of a scheduler or loader
  *   value.NAME             a value of the program
- *   checkpoint.version     1
- *   checkpoint.types       a dictionary: the type of each module, optimizer and scheduler
- *   checkpoint.plugins     a dictionary: the version of each plugin, by id
- *   checkpoint.random      the state of the random number generator, four integers
+ *   run.version            1
+ *   run.types              a dictionary: the type of each module, optimizer and scheduler
+ *   run.plugins            a dictionary: the version of each plugin, by id
+ *   run.random             the state of the random number generator, four integers
  * The tensors share storage with those of the objects. [owned] [null-through] */
 TN_API tn_state *tn_checkpoint_state(tn_checkpoint *checkpoint);
 /* Writes the checkpoint to a file, whose extension chooses the format; ".checkpoint" keeps
