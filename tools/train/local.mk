@@ -39,14 +39,6 @@ tools_tenon_SOURCES += %D%/validate.c
 tools_tenon_SOURCES += %D%/work.c
 tools_tenon_SOURCES += %D%/work.h
 
-tools_tenon_SOURCES += %D%/bench.c
-tools_tenon_SOURCES += %D%/bench.h
-tools_tenon_SOURCES += %D%/bench_measure.c
-tools_tenon_SOURCES += %D%/png.c
-tools_tenon_SOURCES += %D%/predict.c
-tools_tenon_SOURCES += %D%/predict.h
-tools_tenon_SOURCES += %D%/predict_inputs.c
-tools_tenon_SOURCES += %D%/predict_output.c
 tools_tenon_SOURCES += $(TN_REPORT)
 
 CLEANFILES += %D%/page_script.c %D%/page_style.c
