@@ -20,7 +20,7 @@ struct tn__parser {
     tn__arena *arena;
     int depth;
     bool lines; /* arguments on lines of their own need no comma */
-    int dry; /* > 0 inside a nested call: its arguments are only checked, not stored */
+    int dry;    /* > 0 inside a nested call: its arguments are only checked, not stored */
     int64_t values;
     int64_t work; /* sum of the lengths of all nested calls: the cost of parsing them again later */
     struct tn__item *stack; /* values of the calls and lists that are not closed yet */

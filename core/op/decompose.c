@@ -77,8 +77,8 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
                          .in = work->in,        .n_in = work->n_in, .out = out,
                          .n_out = work->n_out };
     tn__check_thread thread;
-    /* The inputs of this operator have been cast: the inner operators compute in their dtypes, which
-     * inference knows. */
+    /* The inputs of this operator have been cast: the inner operators compute in their dtypes,
+     * which inference knows. */
     bool autocast = tn__autocast_pause();
     tn_status status = quiet ? tn_grad_begin(false) : TN_OK;
 

@@ -36,13 +36,17 @@ one() {
 }
 
 # ---- files that are cut, or whose bytes are changed ----
-for file in python.safetensors python.npz python-deflated.npz matrix.npy pytorch.pt pytorch-old.pt; do
+for file in python.safetensors python.npz python-deflated.npz matrix.npy pytorch.pt \
+    pytorch-old.pt; do
     perl -e '
         my ($from, $name) = @ARGV;
         open my $in, "<:raw", $from or die "$from: $!\n";
         my $good = do { local $/; <$in> };
         my $seed = 7;
-        sub some { $seed = ($seed * 1103515245 + 12345) & 0x7fffffff; return int($seed / 65536) % $_[0] }
+        sub some {
+            $seed = ($seed * 1103515245 + 12345) & 0x7fffffff;
+            return int($seed / 65536) % $_[0];
+        }
         for my $i (0 .. 23) {
             my $bad = $good;
             my $most = $i % 2 ? 256 : length $bad; # headers get half of the changes

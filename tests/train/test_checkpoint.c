@@ -173,8 +173,7 @@ START_TEST(missing_plugins_are_named_with_the_folders)
 
     begin(&t, net, adam);
     state = tn_checkpoint_state(t.checkpoint);
-    ck_assert_int_eq(tn_state_set_value(state, "run.plugins", tn_value_dict(list, 2)),
-                     TN_OK);
+    ck_assert_int_eq(tn_state_set_value(state, "run.plugins", tn_value_dict(list, 2)), TN_OK);
     ck_assert_int_eq(tn_state_save(state, file), TN_OK);
     ck_assert_ptr_null(tn_checkpoint_read(file));
     ck_assert_int_eq(tn_error_code(), TN_ERR_NOT_IMPLEMENTED);

@@ -99,7 +99,7 @@ static tn_status copy_body(tn_module *from, tn_module *to, const char *head)
     tn_state *state = tn_module_state(from), *part = tn_state_new();
     tn_load_report *names = tn_load_report_new();
     tn_status status = state != NULL && part != NULL && names != NULL ? TN_OK
-                                                                       : tn_error_last_code();
+                                                                      : tn_error_last_code();
 
     for (int64_t i = 0; status == TN_OK && i < tn_state_count(state); i++)
         if (!is_below(tn_state_name(state, i), head))

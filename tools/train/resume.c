@@ -104,8 +104,8 @@ static tn_status take_settings(run *r)
                                       "write it");
     if (strcmp(kind.as.s, r->set->tune ? "finetune" : "train") != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "--resume: tenon %s wrote the run in %s; expected this command",
-                       kind.as.s, r->folder);
+                       "--resume: tenon %s wrote the run in %s; expected this command", kind.as.s,
+                       r->folder);
     for (int i = 0; i < SETTINGS && status == TN_OK; i++) {
         const setting_row *row = settings_row((setting)i);
 
