@@ -89,15 +89,19 @@ struct image_folder {
     struct names classes, files;
     int64_t *labels;
     int64_t labels_capacity;
+    uint64_t most; /* pixels */
 };
 
 struct image_folder_options {
     const char *root;
+    int64_t max_pixels;
 };
 static const tn_option options[] = {
     TN_OPTION_ROW(struct image_folder_options, root, NULL,
                   "folder that has a folder with .png, .jpg and .jpeg files for each class",
                   TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
+    TN_OPTION_INT(struct image_folder_options, max_pixels, "178956970",
+                  "pixels of the largest picture that is decoded"),
     TN_OPTION_END
 };
 
@@ -204,12 +208,19 @@ static tn_status image_folder_open(tn_dataset_open *args)
 {
     const struct image_folder_options *o = args->options;
     struct image_folder *f = tn_calloc(1, sizeof *f);
-    tn_status status = f != NULL ? add_classes(f, o->root) : TN_ERR_MEMORY;
+    tn_status status = f != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    if (status == TN_OK && o->max_pixels < 1)
+        status = tn_fail(TN_ERR_VALUE, "max_pixels: out of range, got %lld; expected 1 or more",
+                         (long long)o->max_pixels);
+    if (status == TN_OK)
+        status = add_classes(f, o->root);
 
     if (status != TN_OK) {
         image_folder_close(f);
         return status;
     }
+    f->most = (uint64_t)o->max_pixels;
     args->handle = f;
     args->count = f->files.count;
     args->classes = f->classes.count;
@@ -219,64 +230,40 @@ static tn_status image_folder_open(tn_dataset_open *args)
 
 /* ---- one picture ----------------------------------------------------------------------------- */
 
-tn_status image_allocate(struct image_rgb *image, const char *path, uint64_t height, uint64_t width)
+/* The tensor of a file that is in memory. */
+static tn_status add_decoded(const tn_sample_args *args, struct image_file *file)
 {
-    if (height == 0 || width == 0 || height > IMAGE_MOST_PIXELS / width)
-        return tn_fail(TN_ERR_FORMAT, "%s: wrong size, got %llu x %llu pixels; expected 1 to %llu",
-                       path, (unsigned long long)height, (unsigned long long)width,
-                       (unsigned long long)IMAGE_MOST_PIXELS);
-    image->height = (int64_t)height;
-    image->width = (int64_t)width;
-    image->pixels = tn_malloc(3 * height * width);
-    return image->pixels != NULL ? TN_OK : TN_ERR_MEMORY;
-}
+    tn_status status = image_file_open(file);
+    const struct image_part all = { 0, 0, file->height, file->width };
+    tn_tensor *x = status == TN_OK ? image_file_tensor(file, &all) : NULL;
 
-static tn_status read_picture(const char *path, struct image_rgb *image)
-{
-    struct data_file *file = data_file_open(path);
-    uint64_t size = 0;
-    char *bytes = file != NULL ? data_file_rest(file, &size) : NULL;
-    tn_status status;
-
-    data_file_close(file);
-    if (bytes == NULL)
-        return tn_error_last_code();
-    if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
-        status = image_read_png(path, bytes, size, image);
-    else if (size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0)
-        status = image_read_jpeg(path, bytes, size, image);
-    else
-        status = tn_fail(TN_ERR_FORMAT, "%s: neither a PNG nor a JPEG file", path);
-    tn_free(bytes);
+    status = x != NULL ? tn_pack_add(args->out, NULL, tn_value_tensor(x)) : tn_error_last_code();
+    image_file_close(file);
     return status;
 }
 
-/* From RGBRGB to one plane for each color. */
-static tn_tensor *planes_of(const struct image_rgb *image)
+/* The file itself, which the transform decodes. */
+static tn_status add_encoded(const tn_sample_args *args, const struct image_file *file)
 {
-    size_t count = (size_t)(image->height * image->width);
-    unsigned char *to;
-    tn_tensor *x = data_image_new(3, image->height, image->width, TN_U8, &to);
+    const tn_value items[] = { tn_value_string(file->path),
+                               tn_value_bytes(file->bytes, (uint32_t)file->size),
+                               tn_value_int((int64_t)file->most) };
 
-    for (size_t i = 0; x != NULL && i < count; i++) {
-        to[i] = image->pixels[3 * i];
-        to[count + i] = image->pixels[3 * i + 1];
-        to[2 * count + i] = image->pixels[3 * i + 2];
-    }
-    return x;
+    return tn_pack_add(args->out, NULL, tn_value_tuple(items, 3));
 }
 
 static tn_status image_folder_get(const tn_sample_args *args)
 {
     const struct image_folder *f = args->handle;
-    struct image_rgb image = { 0 };
-    tn_status status = read_picture(f->files.at[args->index], &image);
-    tn_tensor *x = status == TN_OK ? planes_of(&image) : NULL;
+    struct image_file file = { .path = f->files.at[args->index], .most = f->most };
+    void *bytes = data_load(file.path, &file.size);
+    tn_status status;
 
-    tn_free(image.pixels);
-    if (x == NULL)
+    if (bytes == NULL)
         return tn_error_last_code();
-    status = tn_pack_add(args->out, NULL, tn_value_tensor(x));
+    file.bytes = bytes;
+    status = args->flags & TN_SAMPLE_ENCODED ? add_encoded(args, &file) : add_decoded(args, &file);
+    tn_free(bytes);
     return status == TN_OK ? tn_pack_add(args->out, NULL, tn_value_int(f->labels[args->index]))
                            : status;
 }

@@ -3,7 +3,9 @@
 TN_PLUGINS += plugins/data.la
 TN_PLUGIN_LIBS += $(LIBPNG_LIBS) $(LIBJPEG_LIBS)
 plugins_data_la_SOURCES = \
+	%D%/affine.c \
 	%D%/cifar.c \
+	%D%/color.c \
 	%D%/convert.c \
 	%D%/crop.c \
 	%D%/csv.c \
@@ -13,11 +15,18 @@ plugins_data_la_SOURCES = \
 	%D%/flip.c \
 	%D%/idx.c \
 	%D%/image.h \
+	%D%/image_file.c \
 	%D%/image_folder.c \
 	%D%/image_jpeg.c \
 	%D%/image_png.c \
 	%D%/memory.c \
+	%D%/mix.c \
+	%D%/noise.c \
 	%D%/plugin.c \
+	%D%/resample.c \
+	%D%/resample.h \
+	%D%/resample_bytes.c \
+	%D%/resample_plan.c \
 	%D%/resize.c \
 	%D%/sample.c \
 	%D%/tensors.c

@@ -23,6 +23,15 @@ static const void *const contributions[] = {
     &data_random_erasing,
     &data_resize,
     &data_random_resized_crop,
+    &data_random_rotation,
+    &data_random_affine,
+    &data_color_jitter,
+    &data_grayscale,
+    &data_random_grayscale,
+    &data_gaussian_blur,
+    &data_gaussian_noise,
+    &data_mix_up,
+    &data_cut_mix,
 };
 
 static const tn_plugin data = {
