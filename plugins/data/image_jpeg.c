@@ -17,7 +17,7 @@ struct image_jpeg {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     jmp_buf back;
-    unsigned char *row; /* one decoded row */
+    unsigned char *memory, *row; /* one decoded row, and the memory that it is in */
     char words[JMSG_LENGTH_MAX];
 };
 
@@ -150,14 +150,20 @@ static tn_status decode(struct image_file *file, const struct image_part *part, 
 tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
                           void *user)
 {
-    file->jpeg->row = tn_calloc(1, 3 * (size_t)file->width + IMAGE_SLACK);
-    return file->jpeg->row != NULL ? decode(file, part, take, user) : TN_ERR_MEMORY;
+    struct image_jpeg *work = file->jpeg;
+
+    /* libjpeg-turbo writes aligned rows past the cache, from which they are read next */
+    work->memory = tn_calloc(1, 3 * (size_t)file->width + 1 + IMAGE_SLACK);
+    if (work->memory == NULL)
+        return TN_ERR_MEMORY;
+    work->row = work->memory + 1;
+    return decode(file, part, take, user);
 }
 
 void image_jpeg_close(struct image_file *file)
 {
     jpeg_destroy_decompress(&file->jpeg->jpeg);
-    tn_free(file->jpeg->row);
+    tn_free(file->jpeg->memory);
     tn_free(file->jpeg);
     file->jpeg = NULL;
 }

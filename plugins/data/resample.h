@@ -22,6 +22,8 @@ struct resample_plan {
     float *weights; /* for float32 */
     int16_t *fixed; /* for uint8: weights times 2^bits */
     int bits;
+    int64_t most; /* largest of the numbers of inputs */
+    bool even;    /* every output may read `most` inputs and one more, with weights of 0 */
 };
 
 /* Makes the plan for a part [start, start + size) of a line. resample_plan_free() must follow, also

@@ -90,29 +90,50 @@ void resample_bytes_across(const struct resample_plan *plan, const unsigned char
     }
 }
 
-void resample_bytes_across_rgb(const struct resample_plan *plan, int64_t start,
-                               const unsigned char *rgb, unsigned char *to, int64_t stride)
+/* The sums of the three channels of one output; `pairs` pairs of inputs. */
+static inline __m128i pixel(const unsigned char *at, const int16_t *w, int64_t pairs)
 {
     const __m128i zero = _mm_setzero_si128();
+    __m128i sum = zero;
+
+    for (int64_t k = 0; k < pairs; k++) {
+        __m128i two = _mm_unpacklo_epi8(load4(at + 6 * k), load4(at + 6 * k + 3));
+
+        sum = _mm_add_epi32(sum, _mm_madd_epi16(_mm_unpacklo_epi8(two, zero), pair_of(w + 2 * k)));
+    }
+    return sum;
+}
+
+/* A line of outputs, each of `pairs` pairs of inputs; 0: of as many as each has. */
+static inline void pixels(const struct resample_plan *plan, int64_t start,
+                          const unsigned char *rgb, unsigned char *to, int64_t stride,
+                          int64_t pairs)
+{
     __m128i half = _mm_set1_epi32(plan->bits > 0 ? 1 << (plan->bits - 1) : 0);
     __m128i bits = _mm_cvtsi32_si128(plan->bits);
 
     for (int64_t i = 0; i < plan->out; i++) {
         const unsigned char *at = rgb + 3 * (plan->first[i] - start);
         const int16_t *w = plan->fixed + i * plan->taps;
-        int64_t count = plan->count[i];
-        __m128i sum = zero;
-        int32_t pixel;
+        int64_t count = pairs > 0 ? pairs : (plan->count[i] + 1) / 2;
+        int32_t result = finish4(pixel(at, w, count), half, bits);
 
-        for (int64_t k = 0; k < count; k += 2, at += 6) {
-            __m128i two = _mm_unpacklo_epi8(load4(at), load4(at + 3));
+        to[i] = (unsigned char)result;
+        to[stride + i] = (unsigned char)(result >> 8);
+        to[2 * stride + i] = (unsigned char)(result >> 16);
+    }
+}
 
-            sum = _mm_add_epi32(sum, _mm_madd_epi16(_mm_unpacklo_epi8(two, zero), pair_of(w + k)));
-        }
-        pixel = finish4(sum, half, bits);
-        to[i] = (unsigned char)pixel;
-        to[stride + i] = (unsigned char)(pixel >> 8);
-        to[2 * stride + i] = (unsigned char)(pixel >> 16);
+void resample_bytes_across_rgb(const struct resample_plan *plan, int64_t start,
+                               const unsigned char *rgb, unsigned char *to, int64_t stride)
+{
+    /* a constant number of pairs makes a loop without jumps that depend on the position */
+    switch (plan->even ? (plan->most + 1) / 2 : 0) {
+    case 1: pixels(plan, start, rgb, to, stride, 1); break;
+    case 2: pixels(plan, start, rgb, to, stride, 2); break;
+    case 3: pixels(plan, start, rgb, to, stride, 3); break;
+    case 4: pixels(plan, start, rgb, to, stride, 4); break;
+    default: pixels(plan, start, rgb, to, stride, 0); break;
     }
 }
 

@@ -79,6 +79,26 @@ static void round_weights(struct resample_plan *plan, const double *weights)
     }
 }
 
+/* Makes all outputs read equally many inputs: the last ones begin earlier, with weights of 0. */
+static void make_even(struct resample_plan *plan, int64_t end, double *weights)
+{
+    for (int64_t i = 0; i < plan->out; i++)
+        plan->most = plan->count[i] > plan->most ? plan->count[i] : plan->most;
+    for (int64_t i = plan->out - 1; i >= 0 && plan->most < end - plan->first[0]; i--) {
+        double *own = weights + i * plan->taps;
+        int64_t shift = plan->first[i] + plan->most - end;
+
+        if (shift <= 0)
+            continue;
+        memmove(own + shift, own, (size_t)plan->count[i] * sizeof *own);
+        for (int64_t k = 0; k < shift; k++)
+            own[k] = 0;
+        plan->first[i] -= shift;
+        plan->count[i] += shift;
+    }
+    plan->even = plan->most < end - plan->first[0];
+}
+
 tn_status resample_plan_make(struct resample_plan *plan, int64_t start, int64_t size, int64_t out,
                              enum resample_filter filter, bool antialias)
 {
@@ -100,6 +120,7 @@ tn_status resample_plan_make(struct resample_plan *plan, int64_t start, int64_t 
     }
     for (int64_t i = 0; i < out; i++)
         plan_output(plan, i, start, size, filter, antialias, weights + i * taps);
+    make_even(plan, start + size, weights);
     for (size_t i = 0; i < count; i++)
         plan->weights[i] = (float)weights[i];
     round_weights(plan, weights);
