@@ -36,6 +36,27 @@ char *data_path(const char *root, const char *name);
  * have at most 2 GiB - 1 bytes. */
 void *data_load(const char *path, uint64_t *size);
 
+/* ---- folders (folder.c) ---------------------------------------------------------------------- */
+
+struct data_names {
+    char **at;
+    int64_t count, capacity;
+};
+
+/* Files in a folder for each class. */
+struct data_folder {
+    const char *const *extensions; /* of the files, with the dot; ends with NULL */
+    const char *endings, *what;    /* the same for messages, and what the files are */
+    struct data_names classes, files;
+    int64_t *labels; /* the class of each file */
+    int64_t labels_capacity;
+};
+
+/* Lists the files below `root`, in the order of their names. data_folder_free() must follow, also
+ * after a failure. */
+tn_status data_folder_read(struct data_folder *folder, const char *root);
+void data_folder_free(struct data_folder *folder);
+
 /* ---- samples in memory (memory.c) ------------------------------------------------------------ */
 
 /* Samples of one tensor and, if `labels` is set, a class. */
@@ -98,7 +119,8 @@ double data_normal(tn_random_key *key);
 /* ---- contributions --------------------------------------------------------------------------- */
 
 extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_digits, data_fashion_mnist,
-    data_idx, data_image_folder, data_mnist, data_tensors;
+    data_idx, data_image_folder, data_mnist, data_tensors, data_text_bpe, data_text_bytes,
+    data_wav_folder;
 extern const tn_transform_def data_center_crop, data_color_jitter, data_cut_mix,
     data_gaussian_blur, data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad,
     data_random_affine, data_random_crop, data_random_erasing, data_random_grayscale,

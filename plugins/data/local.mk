@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 
+EXTRA_DIST += %D%/make_unicode.py
+
 TN_PLUGINS += plugins/data.la
 TN_PLUGIN_LIBS += $(LIBPNG_LIBS) $(LIBJPEG_LIBS)
 plugins_data_la_SOURCES = \
 	%D%/affine.c \
+	%D%/bpe.c \
+	%D%/bpe.h \
+	%D%/bpe_split.c \
+	%D%/bpe_vocabulary.c \
 	%D%/cifar.c \
 	%D%/color.c \
 	%D%/convert.c \
@@ -13,6 +19,7 @@ plugins_data_la_SOURCES = \
 	%D%/erase.c \
 	%D%/file.c \
 	%D%/flip.c \
+	%D%/folder.c \
 	%D%/idx.c \
 	%D%/image.h \
 	%D%/image_file.c \
@@ -29,7 +36,12 @@ plugins_data_la_SOURCES = \
 	%D%/resample_plan.c \
 	%D%/resize.c \
 	%D%/sample.c \
-	%D%/tensors.c
+	%D%/tensors.c \
+	%D%/text.c \
+	%D%/unicode_classes.h \
+	%D%/wav_folder.c \
+	%D%/wav_read.c \
+	%D%/wav.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
