@@ -352,14 +352,15 @@ static tn_status random_grayscale_apply(tn_transform_args *args)
 {
     const struct random_grayscale *o = args->options;
     struct data_image x;
-    tn_status status;
+    tn_status status = data_image_get(args, &x);
 
-    if (tn_random_between(&args->random, 0, 1) >= o->p)
-        return data_same(args);
-    status = data_image_get(args, &x);
     if (status == TN_OK)
         status = check_channels(args->def->name, &x);
-    return status == TN_OK ? data_image_put(args, gray(&x, x.channels)) : status;
+    if (status != TN_OK)
+        return status;
+    if (tn_random_between(&args->random, 0, 1) >= o->p)
+        return data_same(args);
+    return data_image_put(args, gray(&x, x.channels));
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
