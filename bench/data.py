@@ -24,7 +24,7 @@ CASES = {
 
 
 def make(folder, count):
-    """Pictures of 500 x 375 and 375 x 500 pixels: smooth colors with a texture, about 60 KB each."""
+    """Pictures of 500 x 375 and 375 x 460 pixels: smooth colors with a texture, about 55 KB."""
     import numpy
     from PIL import Image
 

@@ -155,8 +155,7 @@ tn_status tn__steps_open_value(tn__steps *steps, const tn_value *value, bool bat
         return open_list(steps, value, batches);
     if (value->kind == TN_VALUE_SPEC || value->kind == TN_VALUE_STRING)
         return tn__steps_open(steps, value->as.s, batches);
-    return tn_fail(TN_ERR_TYPE,
-                   "transform: wrong kind, got %s; expected a spec, or a list of them",
+    return tn_fail(TN_ERR_TYPE, "transform: wrong kind, got %s; expected a spec, or a list of them",
                    tn__value_kind_name(value->kind));
 }
 

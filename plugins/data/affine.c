@@ -179,10 +179,11 @@ static tn_status check_common(const char *who, tn_floats degrees, tn_floats cent
     double range[2];
 
     if (degrees.count > 2 || !range_of(degrees, range))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: degrees: no range; expected a number of at least 0, or two, the smaller "
-                       "first",
-                       who);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: degrees: no range; expected a number of at least 0, or two, the smaller "
+            "first",
+            who);
     if (center.count >= 0 && center.count != 2)
         return tn_fail(TN_ERR_VALUE, "%s: center: wrong; expected two numbers, (x, y)", who);
     return interpolation_of(who, interpolation) >= 0 ? TN_OK : tn_error_last_code();
@@ -222,9 +223,11 @@ struct rotation {
 static const tn_option rotation_options[] = {
     DEGREES(struct rotation),
     TN_OPTION_STRING(struct rotation, interpolation, "'nearest'", "nearest or bilinear"),
-    TN_OPTION_BOOL(struct rotation, expand, "False", "makes the image as large as its corners need"),
+    TN_OPTION_BOOL(struct rotation, expand, "False",
+                   "makes the image as large as its corners need"),
     OPTIONAL_FLOATS(struct rotation, center, "(x, y) of the pixel that stays; None: the middle"),
-    TN_OPTION_FLOAT(struct rotation, fill, "0", "value outside of the image"), TN_OPTION_END
+    TN_OPTION_FLOAT(struct rotation, fill, "0", "value outside of the image"),
+    TN_OPTION_END
 };
 
 static tn_status rotation_check(const tn_transform_def *self, const void *options)
@@ -254,7 +257,8 @@ static tn_tensor *turned(const struct data_image *x, int quarters)
                                  : quarters == 2 ? width - 1 - j
                                                  : i;
 
-                memcpy(to, x->values + (size_t)((c * x->height + row) * x->width + column) * x->item,
+                memcpy(to,
+                       x->values + (size_t)((c * x->height + row) * x->width + column) * x->item,
                        x->item);
             }
     return y;

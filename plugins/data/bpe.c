@@ -164,9 +164,8 @@ static tn_status encode_piece(struct encoding *e, uint64_t at, uint64_t length)
         int64_t id = j->bpe->single[e->text[at + i]];
 
         if (id < 0)
-            return tn_fail(TN_ERR_FORMAT,
-                           "%s: byte %llu: the vocabulary has no token for byte %d", e->path,
-                           (unsigned long long)(at + i), e->text[at + i]);
+            return tn_fail(TN_ERR_FORMAT, "%s: byte %llu: the vocabulary has no token for byte %d",
+                           e->path, (unsigned long long)(at + i), e->text[at + i]);
         j->symbols[i] = (struct symbol){ (uint32_t)id, (uint32_t)(i > 0 ? i - 1 : 0),
                                          (uint32_t)(i + 1 < length ? i + 1 : 0) };
     }
@@ -221,9 +220,9 @@ static tn_status add_all(struct encoding *e, uint64_t size)
     tn_status status = TN_OK;
 
     while (at < size && status == TN_OK) {
-        const unsigned char *found = bpe->end >= 0 ? memmem(e->text + at, size - at, end_of_text,
-                                                            END_LENGTH)
-                                                   : NULL;
+        const unsigned char *found = bpe->end >= 0
+                                         ? memmem(e->text + at, size - at, end_of_text, END_LENGTH)
+                                         : NULL;
         uint64_t end = found != NULL ? (uint64_t)(found - e->text) : size;
 
         status = add_part(e, at, end);

@@ -6,7 +6,6 @@
 
 #include "data.h"
 
-
 /* A token: its bytes and its number. */
 struct bpe_token {
     uint32_t at, length; /* in bpe.bytes; length 0: an empty place in the table */

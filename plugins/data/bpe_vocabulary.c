@@ -78,7 +78,8 @@ static tn_status make_tables(struct bpe *bpe, uint64_t tokens, uint64_t merges)
 
 static bool is_printed(uint32_t byte)
 {
-    return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255);
+    return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) ||
+           (byte >= 174 && byte <= 255);
 }
 
 /* The byte for each character from 0 to 323; -1: none. */
@@ -200,7 +201,8 @@ static tn_status read_number(struct reader *r, uint32_t *number)
     uint64_t value = 0, start;
 
     skip_space(r);
-    for (start = r->at; r->at < r->size && r->text[r->at] >= '0' && r->text[r->at] <= '9'; r->at++) {
+    for (start = r->at; r->at < r->size && r->text[r->at] >= '0' && r->text[r->at] <= '9';
+         r->at++) {
         value = value * 10 + (uint64_t)(r->text[r->at] - '0');
         if (value > INT32_MAX)
             return wrong(r, "the number of a token is too large");

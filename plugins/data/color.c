@@ -120,8 +120,8 @@ static void change_saturation(const struct canvas *canvas, double factor)
 static float hue_of(const float rgb[3], float most, float range)
 {
     float divisor = range == 0 ? 1 : range, h;
-    float r = (most - rgb[0]) / divisor, g = (most - rgb[1]) / divisor, b = (most - rgb[2]) /
-                                                                            divisor;
+    float r = (most - rgb[0]) / divisor, g = (most - rgb[1]) / divisor,
+          b = (most - rgb[2]) / divisor;
 
     if (most == rgb[0])
         h = b - g;
@@ -191,8 +191,7 @@ static const tn_option jitter_options[] = {
     ROW(brightness, "factors from 1 - x to 1 + x, or (lowest, highest)"),
     ROW(contrast, "factors from 1 - x to 1 + x, or (lowest, highest)"),
     ROW(saturation, "factors from 1 - x to 1 + x, or (lowest, highest)"),
-    ROW(hue, "turns of the hue from -x to x, or (lowest, highest), in [-0.5, 0.5]"),
-    TN_OPTION_END
+    ROW(hue, "turns of the hue from -x to x, or (lowest, highest), in [-0.5, 0.5]"), TN_OPTION_END
 };
 
 /* Lowest and highest factor, as in torchvision. Returns whether they are a range. */
@@ -278,10 +277,9 @@ static tn_status jitter_apply(tn_transform_args *args)
 struct grayscale {
     int64_t num_output_channels;
 };
-static const tn_option grayscale_options[] = {
-    TN_OPTION_INT(struct grayscale, num_output_channels, "1", "1 or 3, which are then equal"),
-    TN_OPTION_END
-};
+static const tn_option grayscale_options[] = { TN_OPTION_INT(struct grayscale, num_output_channels,
+                                                             "1", "1 or 3, which are then equal"),
+                                               TN_OPTION_END };
 
 static tn_status grayscale_check(const tn_transform_def *self, const void *options)
 {

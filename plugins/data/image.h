@@ -14,7 +14,8 @@ struct image_part {
 /* Bytes behind the pixels of a row that may be read. */
 #define IMAGE_SLACK 16
 
-/* Takes the pixels of a part, row by row: RGB of `row`, which counts from the top of the picture. */
+/* Takes the pixels of a part, row by row: RGB of `row`, which counts from the top of the picture.
+ */
 typedef void image_row(void *user, int64_t row, const unsigned char *rgb);
 
 struct image_jpeg;

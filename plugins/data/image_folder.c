@@ -98,8 +98,9 @@ static tn_status image_folder_get(const tn_sample_args *args)
     file.bytes = bytes;
     status = args->flags & TN_SAMPLE_ENCODED ? add_encoded(args, &file) : add_decoded(args, &file);
     tn_free(bytes);
-    return status == TN_OK ? tn_pack_add(args->out, NULL, tn_value_int(f->folder.labels[args->index]))
-                           : status;
+    return status == TN_OK
+               ? tn_pack_add(args->out, NULL, tn_value_int(f->folder.labels[args->index]))
+               : status;
 }
 
 const tn_dataset_def data_image_folder = {

@@ -108,14 +108,15 @@ static tn_status labels_get(const tn_transform_args *args, struct labels *labels
     if (x == NULL)
         return tn_error_last_code();
     labels->count = tn_tensor_size(x, 0);
-    labels->classes = !numbers                       ? tn_tensor_size(x, 1)
+    labels->classes = !numbers                      ? tn_tensor_size(x, 1)
                       : o->num_classes != INT64_MIN ? o->num_classes
-                                                     : args->classes;
+                                                    : args->classes;
     labels->numbers = numbers ? tn_tensor_data(x) : NULL;
     labels->shares = numbers ? NULL : tn_tensor_data(x);
     if (numbers && labels->classes < 1)
-        return tn_fail(TN_ERR_VALUE, "%s: num_classes: None, but the dataset does not say how many "
-                                     "classes it has; expected a number",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: num_classes: None, but the dataset does not say how many "
+                       "classes it has; expected a number",
                        who);
     if (!numbers && o->num_classes != INT64_MIN && o->num_classes != labels->classes)
         return tn_fail(TN_ERR_VALUE,
@@ -284,8 +285,7 @@ static tn_status cut_mix_apply(tn_transform_args *args)
     box = draw(o->alpha, &args->random, height, width);
     area = (box.bottom - box.top) * (box.right - box.left);
     return put(args, pasted(x, &box),
-               labels_mixed(&labels,
-                            (float)(1 - (double)area / ((double)height * (double)width))));
+               labels_mixed(&labels, (float)(1 - (double)area / ((double)height * (double)width))));
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

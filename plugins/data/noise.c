@@ -32,10 +32,11 @@ static tn_status noise_check(const tn_transform_def *self, const void *options)
     const struct noise *o = options;
 
     if (!(o->sigma >= 0 && o->sigma <= 100) || !(fabs(o->mean) <= 100))
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: mean or sigma: out of range, got %g and %g; expected -100 to 100, and 0 "
-                       "to 100",
-                       self->name, o->mean, o->sigma);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: mean or sigma: out of range, got %g and %g; expected -100 to 100, and 0 "
+            "to 100",
+            self->name, o->mean, o->sigma);
     return TN_OK;
 }
 
@@ -165,9 +166,8 @@ static tn_tensor *blurred(const struct data_image *x, const int64_t sizes[2],
     int64_t plane = x->height * x->width;
     float *work = tn_malloc(((size_t)plane * 3 + 1) * sizeof *work);
     unsigned char *to;
-    tn_tensor *y = work != NULL
-                       ? data_image_new(x->channels, x->height, x->width, x->dtype, &to)
-                       : NULL;
+    tn_tensor *y = work != NULL ? data_image_new(x->channels, x->height, x->width, x->dtype, &to)
+                                : NULL;
 
     for (int64_t c = 0; c < x->channels && y != NULL; c++) {
         const unsigned char *from = x->values + (size_t)(c * plane) * x->item;

@@ -107,9 +107,8 @@ static tn_tensor *bytes_down(const struct bytes *b)
     const struct resample *r = b->r;
     int64_t plane = r->down.out * b->line;
     unsigned char *to = NULL, *row = tn_malloc((size_t)b->stride);
-    tn_tensor *y = row != NULL
-                       ? data_image_new(b->channels, r->down.out, b->line, TN_U8, &to)
-                       : NULL;
+    tn_tensor *y = row != NULL ? data_image_new(b->channels, r->down.out, b->line, TN_U8, &to)
+                               : NULL;
 
     for (int64_t i = 0; i < r->down.out && y != NULL; i++) {
         const unsigned char *from = b->rows + (r->down.first[i] - r->part.top) * b->stride;

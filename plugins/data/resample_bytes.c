@@ -66,8 +66,8 @@ static inline __m128i product(const struct resample_plan *plan, int64_t i,
     for (; k < plan->taps; k += 2) {
         __m128i two = _mm_unpacklo_epi8(load4(at + k), _mm_setzero_si128());
 
-        sum = _mm_add_epi32(sum, _mm_and_si128(_mm_madd_epi16(two, pair_of(w + k)),
-                                               _mm_set_epi32(0, 0, 0, -1)));
+        sum = _mm_add_epi32(
+            sum, _mm_and_si128(_mm_madd_epi16(two, pair_of(w + k)), _mm_set_epi32(0, 0, 0, -1)));
     }
     return sum;
 }
@@ -105,9 +105,8 @@ static inline __m128i pixel(const unsigned char *at, const int16_t *w, int64_t p
 }
 
 /* A line of outputs, each of `pairs` pairs of inputs; 0: of as many as each has. */
-static inline void pixels(const struct resample_plan *plan, int64_t start,
-                          const unsigned char *rgb, unsigned char *to, int64_t stride,
-                          int64_t pairs)
+static inline void pixels(const struct resample_plan *plan, int64_t start, const unsigned char *rgb,
+                          unsigned char *to, int64_t stride, int64_t pairs)
 {
     __m128i half = _mm_set1_epi32(plan->bits > 0 ? 1 << (plan->bits - 1) : 0);
     __m128i bits = _mm_cvtsi32_si128(plan->bits);
@@ -147,9 +146,8 @@ static inline void down16(const struct resample_plan *plan, const int16_t *w, in
 
     for (int64_t k = 0; k < count; k += 2, at += 2 * stride) {
         __m128i one = _mm_loadu_si128((const __m128i *)(const void *)at);
-        __m128i two = k + 1 < count
-                          ? _mm_loadu_si128((const __m128i *)(const void *)(at + stride))
-                          : zero;
+        __m128i two = k + 1 < count ? _mm_loadu_si128((const __m128i *)(const void *)(at + stride))
+                                    : zero;
         __m128i low = _mm_unpacklo_epi8(one, two), high = _mm_unpackhi_epi8(one, two);
         __m128i pair = pair_of(w + k);
 

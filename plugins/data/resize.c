@@ -103,11 +103,10 @@ static tn_status resize_apply(tn_transform_args *args)
         if (height == x->height && width == x->width && !entry.encoded)
             status = data_same(args);
         else
-            status = data_image_put(
-                args,
-                resample_entry(&entry, &all, height, width,
-                               (enum resample_filter)resample_filter_of("Resize", o->interpolation),
-                               o->antialias));
+            status = data_image_put(args, resample_entry(&entry, &all, height, width,
+                                                         (enum resample_filter)resample_filter_of(
+                                                             "Resize", o->interpolation),
+                                                         o->antialias));
     }
     image_entry_close(&entry);
     return status;
@@ -208,10 +207,9 @@ static tn_status random_resized_crop_apply(tn_transform_args *args)
 
         draw_part(o, &args->random, &entry.image, &part);
         status = data_image_put(
-            args,
-            resample_entry(&entry, &part, o->size.at[0], o->size.at[o->size.count - 1],
-                           (enum resample_filter)resample_filter_of(who, o->interpolation),
-                           o->antialias));
+            args, resample_entry(&entry, &part, o->size.at[0], o->size.at[o->size.count - 1],
+                                 (enum resample_filter)resample_filter_of(who, o->interpolation),
+                                 o->antialias));
     }
     image_entry_close(&entry);
     return status;

@@ -51,8 +51,9 @@ static tn_status give(struct text *t, tn_dataset_open *args, const char *path, i
     t->length = length;
     t->stride = stride != INT64_MIN ? stride : length;
     if (t->count < (uint64_t)length + 1)
-        return tn_fail(TN_ERR_VALUE, "%s: too short, got %llu %s; expected at least length + 1 = %lld",
-                       path, (unsigned long long)t->count, what, (long long)length + 1);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: too short, got %llu %s; expected at least length + 1 = %lld", path,
+                       (unsigned long long)t->count, what, (long long)length + 1);
     args->handle = t;
     args->count = (int64_t)((t->count - 1 - (uint64_t)length) / (uint64_t)t->stride) + 1;
     args->classes = classes;
@@ -94,11 +95,10 @@ struct bytes_options {
     const char *path;
     int64_t length, stride;
 };
-static const tn_option bytes_table[] = {
-    TN_OPTION_ROW(struct bytes_options, path, NULL, "any file", TN_OPTION_KIND_STRING,
-                  TN_OPTION_REQUIRED),
-    LENGTH_ROW(struct bytes_options), STRIDE_ROW(struct bytes_options), TN_OPTION_END
-};
+static const tn_option bytes_table[] = { TN_OPTION_ROW(struct bytes_options, path, NULL, "any file",
+                                                       TN_OPTION_KIND_STRING, TN_OPTION_REQUIRED),
+                                         LENGTH_ROW(struct bytes_options),
+                                         STRIDE_ROW(struct bytes_options), TN_OPTION_END };
 
 static tn_status bytes_open(tn_dataset_open *args)
 {

@@ -155,8 +155,9 @@ static tn_status wav_folder_get(const tn_sample_args *args)
     tn_status status = bytes != NULL ? wav_open(&wav, path, bytes, size) : tn_error_last_code();
 
     if (status == TN_OK && f->rate != INT64_MIN && wav.rate != f->rate)
-        status = tn_fail(TN_ERR_VALUE, "%s: sample_rate: got %lld; expected %lld, resample the file",
-                         path, (long long)wav.rate, (long long)f->rate);
+        status = tn_fail(TN_ERR_VALUE,
+                         "%s: sample_rate: got %lld; expected %lld, resample the file", path,
+                         (long long)wav.rate, (long long)f->rate);
     if (status == TN_OK)
         status = add_sound(f, &wav, args);
     tn_free(bytes);

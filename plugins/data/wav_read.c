@@ -29,8 +29,8 @@ static tn_status damaged(const char *path, const char *what)
 /* Returns the format of the samples, which an extensible header names later. */
 static uint32_t format_of(const unsigned char *at, uint64_t size)
 {
-    static const unsigned char rest[14] = { 0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B,
-                                            0x71 };
+    static const unsigned char rest[14] = { 0, 0, 0,    0, 0x10, 0,    0x80,
+                                            0, 0, 0xAA, 0, 0x38, 0x9B, 0x71 };
     uint32_t format = u16_at(at);
 
     if (format != EXTENSIBLE)
@@ -55,10 +55,11 @@ static tn_status read_format(struct wav *wav, const char *path, const unsigned c
     if ((format != PCM && format != IEEE) ||
         (format == PCM && bits != 8 && bits != 16 && bits != 24 && bits != 32) ||
         (format == IEEE && bits != 32 && bits != 64))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: a kind of samples that is not known, got format %u of %u bits; expected "
-                       "PCM (1) of 8, 16, 24 or 32, or IEEE (3) of 32 or 64",
-                       path, format, bits);
+        return tn_fail(
+            TN_ERR_NOT_IMPLEMENTED,
+            "%s: a kind of samples that is not known, got format %u of %u bits; expected "
+            "PCM (1) of 8, 16, 24 or 32, or IEEE (3) of 32 or 64",
+            path, format, bits);
     wav->floats = format == IEEE;
     wav->bytes = bits / 8;
     if (wav->channels == 0 || (int64_t)block != wav->channels * wav->bytes)

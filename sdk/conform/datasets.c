@@ -452,8 +452,8 @@ static bool watched_same(const reading *r)
         tn_tensor_drop(watched[i].copy);
     }
     watched_count = 0;
-    return same || wrong(r, "batches of %s: the transform changes the batch that it got",
-                         given_form->name);
+    return same ||
+           wrong(r, "batches of %s: the transform changes the batch that it got", given_form->name);
 }
 
 static tn_loader *loader_for(const reading *r, int workers)

@@ -23,9 +23,11 @@ def image():
 
 def rows(x):
     for factor in (0.0, 0.6, 1.7):
-        yield f"ColorJitter(brightness=({factor}, {factor}))", functional.adjust_brightness(x, factor)
+        yield (f"ColorJitter(brightness=({factor}, {factor}))",
+               functional.adjust_brightness(x, factor))
         yield f"ColorJitter(contrast=({factor}, {factor}))", functional.adjust_contrast(x, factor)
-        yield f"ColorJitter(saturation=({factor}, {factor}))", functional.adjust_saturation(x, factor)
+        yield (f"ColorJitter(saturation=({factor}, {factor}))",
+               functional.adjust_saturation(x, factor))
     for factor in (-0.5, -0.17, 0.08, 0.4):
         yield f"ColorJitter(hue=({factor}, {factor}))", functional.adjust_hue(x, factor)
     yield "Grayscale()", functional.rgb_to_grayscale(x)
@@ -55,7 +57,8 @@ def main():
                   f" * Numbers of torchvision {version}, written by make_colors.py. */\n\n"
                   f"enum {{ COLOR_HEIGHT = {HEIGHT}, COLOR_WIDTH = {WIDTH} }};\n\n"
                   "static const struct color {\n    const char *spec;\n"
-                  "    int64_t channels, height, width;\n    uint8_t values[1024];\n} colors[] = {\n")
+                  "    int64_t channels, height, width;\n"
+                  "    uint8_t values[1024];\n} colors[] = {\n")
         for spec, y in rows(x):
             text = textwrap.fill(", ".join(map(str, y.flatten().tolist())), 92,
                                  initial_indent=" " * 8, subsequent_indent=" " * 8)

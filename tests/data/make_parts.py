@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# make_parts.py FOLDER: JPEG files of each kind of colors below FOLDER/files/parts, for the test that
-# decodes parts of them.
+# make_parts.py FOLDER: JPEG files of each kind of colors below FOLDER/files/parts, for the test
+# that decodes parts of them.
 import os
 import sys
 

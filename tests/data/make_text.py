@@ -17,11 +17,13 @@ PARTS = [
     "The quick brown fox jumps over the lazy dog; it doesn't mind, we've seen it, they'll say I'm "
     "right. DON'T! 's 're 've\n",
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.\n",
-    "Съешь же ещё этих мягких французских булок, да выпей чаю.\n",
+    "Съешь же ещё этих мягких французских булок, "
+    "да выпей чаю.\n",
     "いろはにほへと ちりぬるを　わかよたれそ 常ならむ\n",
     "我能吞下玻璃而不伤身体。 ١٢٣٤ ⅷ ½ ²³\n",
     "نص حكيم له سر قاطع وذو شأن عظيم\n",
-    "हिन्दी में परीक्षण\tतथा  \u00a0\u2003 spaces   between\n\n\n\tand tabs\t \n",
+    "हिन्दी में परीक्षण\tतथा  "
+    "\u00a0\u2003 spaces   between\n\n\n\tand tabs\t \n",
     "def f(x):\n    return x**2 + 1  # 100% of 3.14159\n\r\n",
     "🙂🙃👩‍👩‍👧 e\u0301 ﬀ \u200b\u200d\ufeff \x00\x01\x7f\n",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa      a \n",

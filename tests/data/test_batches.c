@@ -41,7 +41,8 @@ static tn_tensor *transformed(bool floats, const char *text, uint64_t seed)
     return image;
 }
 
-/* Positions are computed in float32, so a few pixels between two others may be those beside them. */
+/* Positions are computed in float32, so a few pixels between two others may be those beside them.
+ */
 START_TEST(images_are_those_of_torchvision)
 {
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++) {
@@ -219,8 +220,8 @@ static double share_of(tn_pack *batch, int64_t first)
         expected[(first + (i > 0 ? i - 1 : n - 1)) % CLASSES] += 1 - lam;
         for (int k = 0; k < CLASSES; k++)
             ck_assert_msg(fabs((double)at[i * CLASSES + k] - expected[k]) < 1e-6,
-                          "%d, class %d: %g, expected %g", (int)i, k,
-                          (double)at[i * CLASSES + k], expected[k]);
+                          "%d, class %d: %g, expected %g", (int)i, k, (double)at[i * CLASSES + k],
+                          expected[k]);
     }
     return lam;
 }
@@ -390,8 +391,9 @@ START_TEST(wrong_uses_are_refused)
         tn_error_clear();
     }
     refused(TN_F32, "batch_transform=MixUp()", "num_classes: None, but the dataset does not say");
-    refused(TN_F32, "batch_transform=MixUp(num_classes=2), batch_size=3",
-            "loader: batch 0: transform MixUp: label of sample 2 of the batch: out of range, got 2");
+    refused(
+        TN_F32, "batch_transform=MixUp(num_classes=2), batch_size=3",
+        "loader: batch 0: transform MixUp: label of sample 2 of the batch: out of range, got 2");
     refused(TN_F32, "batch_transform=MixUp(alpha=0)", "alpha: out of range");
     refused(TN_F32, "batch_transform=ToFloat()", "changes samples, not batches");
     refused(TN_F32, "batch_transform=[MixUp(num_classes=3), MixUp(num_classes=4)]",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * WAVFolder: values of every kind of samples, crops, damaged files; and the folders that it and
- * ImageFolder read. Values of integers are those of torchaudio: the integer divided by its range. */
+ * ImageFolder read. Values of integers are those of torchaudio: the integer divided by its range.
+ */
 #include "tests/base/suite.h"
 
 #include <math.h>

@@ -75,7 +75,8 @@ static void has(tn_dataset *dataset, int64_t index, int64_t entry, const int64_t
 
 START_TEST(bytes_are_windows_with_the_next_byte)
 {
-    static const int64_t x[] = { 'c', 'd', 'e' }, y[] = { 'd', 'e', 'f' }, last[] = { 'g', 'h', 255 };
+    static const int64_t x[] = { 'c', 'd', 'e' }, y[] = { 'd', 'e', 'f' },
+                         last[] = { 'g', 'h', 255 };
     tn_dataset *dataset;
 
     make_folder();

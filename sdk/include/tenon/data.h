@@ -186,9 +186,9 @@ typedef struct tn_sample_args {
 
 /* Bits of tn_sample_args.flags. */
 enum {
-    /* The first transform takes an image as it is in its file (TN_TRANSFORM_ENCODED). Then `get` may
-     * add a tuple of two values instead of the tensor: a name for messages, such as the path, and
-     * the bytes of the file. */
+    /* The first transform takes an image as it is in its file (TN_TRANSFORM_ENCODED). Then `get`
+     * may add a tuple of two values instead of the tensor: a name for messages, such as the path,
+     * and the bytes of the file. */
     TN_SAMPLE_ENCODED = 1
 };
 
