@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/convolutions bench/dispatch bench/ops bench/state bench/train
+check_PROGRAMS += bench/convolutions bench/data bench/dispatch bench/ops bench/state bench/train
+bench_data_SOURCES = %D%/data.c
+bench_data_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_data_LDADD = $(TN_LINK)
 bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
@@ -17,10 +20,14 @@ bench_train_LDADD = $(TN_LINK) $(LIBM)
 bench_state_SOURCES = %D%/state.c
 bench_state_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_state_LDADD = $(TN_LINK)
-EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/train.py
+EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/train.py %D%/data.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)
 # Instructions a call of each case, by callgrind: what the noise of a machine does not touch.
 instructions: bench/dispatch$(EXEEXT)
 	./run $(SHELL) $(srcdir)/tests/op/instructions.sh --all
+# The loader beside PyTorch's: PYTHON names one that has torchvision; DATA_SPEED has options.
+.PHONY: data-speed
+data-speed: bench/data$(EXEEXT)
+	$${PYTHON:-python3} $(srcdir)/bench/data.py "./run bench/data$(EXEEXT)" $(DATA_SPEED)

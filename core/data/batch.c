@@ -556,6 +556,7 @@ static void clear_columns(const tn__batch *batch, tn__column *columns, int64_t c
 void tn__batch_clear(tn__batch *batch)
 {
     clear_columns(batch, batch->columns, batch->count);
+    tn_pack_drop(batch->made);
     tn_free(batch->skipped_words);
     *batch = (tn__batch){ 0 };
 }

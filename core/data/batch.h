@@ -31,6 +31,7 @@ typedef struct tn__batch {
     int64_t skipped;
     char *skipped_words; /* the message of the first failure among the skipped samples */
     tn_error error;      /* code TN_OK: none */
+    tn_pack *made;       /* the result of transforms, on the host; NULL: there are none */
 } tn__batch;
 
 /* Adds a sample, whose index is for messages. The first sample decides which entries there are. */

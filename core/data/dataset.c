@@ -134,7 +134,7 @@ static tn_status append_sample(tn_dataset *dataset, const tn__sample *sample, tn
 tn_status tn_dataset_get(tn_dataset *dataset, int64_t index, uint64_t seed, int64_t epoch,
                          tn_pack *out)
 {
-    tn__sample sample = { index, seed, epoch };
+    tn__sample sample = { index, seed, epoch, false };
     tn_status status;
     int64_t before;
 
@@ -168,7 +168,8 @@ static tn_status provided_get(tn_dataset *dataset, const tn__sample *sample, tn_
                                   .index = sample->index,
                                   .seed = sample->seed,
                                   .epoch = sample->epoch,
-                                  .out = out };
+                                  .out = out,
+                                  .flags = sample->encoded ? TN_SAMPLE_ENCODED : 0 };
     tn_status status = tn__plugin_use(own->plugin);
     const char *before;
     tn__check_thread thread;

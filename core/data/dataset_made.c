@@ -103,8 +103,9 @@ tn_dataset *tn_dataset_of_tensors(tn_tensor *const *tensors, int64_t count)
 
 static tn_status subset_get(tn_dataset *dataset, const tn__sample *sample, tn_pack *out)
 {
-    const tn__sample inner = { dataset->indices[sample->index], sample->seed, sample->epoch };
+    tn__sample inner = *sample;
 
+    inner.index = dataset->indices[sample->index];
     return tn__dataset_read(dataset->source, &inner, out);
 }
 

@@ -23,6 +23,8 @@ static const tn_option table[] = {
     ROW(device, "None", "device of the batches", TN_OPTION_KIND_STRING, TN_OPTION_OPTIONAL),
     TN_OPTION_BOOL(tn__loader_options, skip_damaged, "False",
                    "leaves out samples that cannot be read"),
+    ROW(batch_transform, "None", "transform of batches, or a list of them", TN_OPTION_KIND_VALUE,
+        0),
     TN_OPTION_END
 };
 
@@ -111,6 +113,10 @@ static tn_status set_up(tn_loader *loader, const char *text)
                                              : tn_default_device();
     if (loader->device == NULL)
         return options->device != NULL ? tn_error_prefix("loader: device: ") : tn_error_last_code();
+    if (options->batch_transform.kind != TN_VALUE_NONE)
+        status = tn__steps_open_value(&loader->steps, &options->batch_transform, true);
+    if (status != TN_OK)
+        return tn_error_prefix("loader: ");
     loader->dtype = tn_default_dtype();
     loader->buffers.most = BUFFERS_MOST + 4 * options->workers * options->prefetch;
     loader->order.draws = loader->dataset->count;
@@ -175,6 +181,7 @@ void tn_loader_drop(tn_loader *loader)
     tn__batch_buffers_free(&loader->buffers);
     tn_pack_drop(loader->batch);
     tn__loader_order_free(&loader->order);
+    tn__steps_free(&loader->steps);
     tn__options_release(loader->keep);
     tn_dataset_drop(loader->dataset);
     pthread_mutex_destroy(&loader->gate);
@@ -200,7 +207,7 @@ static tn_status skip_sample(tn__batch *batch)
 static tn_status read_one(tn_loader *loader, int64_t number, tn_pack *pack, tn__batch *batch)
 {
     const tn__sample sample = { tn__loader_index(loader, number), loader->seed,
-                                atomic_load_explicit(&loader->epoch, memory_order_relaxed) };
+                                atomic_load_explicit(&loader->epoch, memory_order_relaxed), false };
     uint64_t mark = tn_error_mark();
     tn_status status = tn__dataset_read(loader->dataset, &sample, pack);
 
@@ -220,7 +227,8 @@ static tn_status read_samples(tn_loader *loader, int64_t number, tn__batch *batc
     tn_pack *pack = tn_pack_new();
     tn_status status = pack != NULL ? TN_OK : TN_ERR_MEMORY;
 
-    batch->device = loader->device;
+    /* transforms get the batch on the host */
+    batch->device = loader->steps.count == 0 ? loader->device : tn_default_device();
     batch->buffers = &loader->buffers;
     batch->most = loader->samples - first < loader->options.batch_size ? loader->samples - first
                                                                        : loader->options.batch_size;
@@ -243,6 +251,8 @@ void tn__loader_read(tn_loader *loader, int64_t number, tn__batch *batch)
     tn_dtype_begin(loader->dtype);
     if (status == TN_OK)
         status = read_samples(loader, number, batch);
+    if (status == TN_OK && loader->steps.count > 0 && batch->samples > 0)
+        status = tn__loader_transform(loader, number, batch);
     tn_dtype_end();
     tn__dataset_end();
     tn_scope_end(scope);
@@ -303,7 +313,7 @@ static tn_status advance(tn_loader *loader)
         }
         status = read_next(loader, number, &batch);
         if (status == TN_OK && batch.samples > 0) {
-            loader->batch = tn__batch_pack(&batch);
+            loader->batch = tn__loader_pack(loader, &batch);
             status = loader->batch != NULL ? TN_OK : tn_error_last_code();
         }
         if (status == TN_OK) {

@@ -15,6 +15,7 @@ typedef struct tn__loader_options {
     int64_t workers, prefetch, rank, ranks;
     const char *device; /* NULL: the default device */
     bool skip_damaged;
+    tn_value batch_transform; /* None: none */
 } tn__loader_options;
 
 /* The order of the samples in an epoch. */
@@ -57,6 +58,7 @@ struct tn_loader {
     tn_dataset *dataset;
     tn__loader_options options;
     tn__keep *keep;
+    tn__steps steps; /* transforms of batches */
     const tn_device *device;
     tn_dtype dtype; /* the default dtype when the loader was made */
     uint64_t seed;
@@ -81,6 +83,13 @@ void tn__loader_measure(tn_loader *loader);
  * The caller frees *keep. */
 tn_status tn__loader_parse(const tn_option *table, const char *name, const char *text, void *data,
                            tn__keep **keep);
+
+/* ---- loader_transform.c ---- */
+
+/* Applies the transforms of batches to batch `number`, which has samples, on the host. */
+tn_status tn__loader_transform(const tn_loader *loader, int64_t number, tn__batch *batch);
+/* Returns the finished batch on the device of the loader, NULL on failure. */
+tn_pack *tn__loader_pack(const tn_loader *loader, const tn__batch *batch);
 
 /* ---- loader_order.c ---- */
 

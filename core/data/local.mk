@@ -12,4 +12,6 @@ libcore_la_SOURCES += \
 	%D%/loader_order.c \
 	%D%/loader_state.c \
 	%D%/loader_worker.c \
+	%D%/loader_transform.c \
+	%D%/steps.c \
 	%D%/transform.c

@@ -15,6 +15,7 @@ typedef struct tn__sample {
     int64_t index;
     uint64_t seed;
     int64_t epoch;
+    bool encoded; /* the reader takes an image as it is in its file */
 } tn__sample;
 
 /* What differs between the kinds of datasets. */
@@ -72,6 +73,40 @@ static inline const char *tn__data_plugin(const tn__plugin *plugin)
  * of `size` bytes. The caller frees it and *keep. Returns NULL and sets the error on failure. */
 void *tn__data_options(const tn_option *table, uint64_t size, const char *what,
                        const tn__spec *spec, tn__keep **keep);
+
+/* ---- transforms ------------------------------------------------------------------------------ */
+
+/* A transform with its options. */
+typedef struct tn__step {
+    const tn_transform_def *def;
+    tn__plugin *plugin;
+    void *options;
+    tn__keep *keep;
+} tn__step;
+
+/* Transforms that are applied one after the other. All zero: none. */
+typedef struct tn__steps {
+    tn__step *at;
+    int64_t count;
+} tn__steps;
+
+/* What a transform is applied to: the first three select its random numbers. */
+typedef struct tn__work {
+    uint64_t seed;
+    int64_t epoch, index;
+    int64_t classes; /* of the dataset, 0: none */
+} tn__work;
+
+/* Opens the transforms of a spec or of a list of specs: those of batches if `batches` is set, of
+ * samples otherwise. tn__steps_free() must follow, also after a failure. */
+tn_status tn__steps_open(tn__steps *steps, const char *text, bool batches);
+/* Like tn__steps_open(), from a value: a spec, a text, or a list of them. */
+tn_status tn__steps_open_value(tn__steps *steps, const tn_value *value, bool batches);
+void tn__steps_free(tn__steps *steps);
+/* Applies one transform between tn__dataset_begin() and tn__dataset_end(). `place` is its place in
+ * the list. */
+tn_status tn__steps_apply(const tn__step *step, const tn__work *work, int64_t place,
+                          const tn_pack *in, tn_pack *out);
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 

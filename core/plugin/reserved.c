@@ -42,7 +42,8 @@ enum {
                     TN_OPERAND_FROM_U8,
     OPTIMIZER_FLAGS = TN_OPTIMIZER_ELEMENTWISE | TN_OPTIMIZER_CLOSURE | TN_OPTIMIZER_MATRICES,
     PASS_FLAGS = TN_PASS_EXACT | TN_PASS_INFERENCE | TN_PASS_WEIGHTS | TN_PASS_SHAPES,
-    COMPILER_FLAGS = TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE
+    COMPILER_FLAGS = TN_COMPILER_EXACT | TN_COMPILER_TRAINS | TN_COMPILER_CAPTURE_SAFE,
+    TRANSFORM_FLAGS = TN_TRANSFORM_BATCH | TN_TRANSFORM_ENCODED
 };
 
 static const struct member members[] = {
@@ -58,7 +59,7 @@ static const struct member members[] = {
     MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),
     MEMBER(tn_comm_def, flags, 0),
     MEMBER(tn_dataset_def, flags, 0),
-    MEMBER(tn_transform_def, flags, 0),
+    MEMBER(tn_transform_def, flags, TRANSFORM_FLAGS),
     MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),
     MEMBER(tn_layer_def, reserved32, 0),

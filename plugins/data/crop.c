@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Transforms that cut an image or add a border: CenterCrop, RandomCrop, Pad. */
-#include "data.h"
+#include "image.h"
 
 #include <string.h>
 
@@ -116,12 +116,39 @@ static tn_status check_border(const char *who, const struct data_image *x, const
                    who, (long long)x->height, (long long)x->width, borders[w->border]);
 }
 
-static tn_status apply_window(tn_transform_args *args, const struct data_image *x,
+/* The part of the image that the window shows. A border that is taken from the image may need all
+ * of it. */
+static struct image_part shown(const struct data_image *x, const struct window *w)
+{
+    const struct image_part all = { 0, 0, x->height, x->width };
+    int64_t top = w->top > 0 ? w->top : 0, left = w->left > 0 ? w->left : 0;
+    int64_t bottom = w->top + w->height, right = w->left + w->width;
+    struct image_part part;
+
+    bottom = bottom < x->height ? bottom : x->height;
+    right = right < x->width ? right : x->width;
+    part = (struct image_part){ top, left, bottom - top, right - left };
+    if (part.height < 1 || part.width < 1 ||
+        (w->border != CONSTANT && (part.height < w->height || part.width < w->width)))
+        return all;
+    return part;
+}
+
+static tn_status apply_window(tn_transform_args *args, struct image_entry *entry,
                               const struct window *w)
 {
-    tn_status status = check_border(args->def->name, x, w);
+    tn_status status = check_border(args->def->name, &entry->image, w);
+    struct image_part part = shown(&entry->image, w);
+    const struct image_part place = part;
+    struct window inner = *w;
 
-    return status == TN_OK ? data_image_put(args, cut(x, w)) : status;
+    if (status == TN_OK)
+        status = image_entry_load(entry, &part);
+    if (entry->encoded) {
+        inner.top -= place.top;
+        inner.left -= place.left;
+    }
+    return status == TN_OK ? data_image_put(args, cut(&entry->image, &inner)) : status;
 }
 
 /* Reads a size: one number or two, both at least 1. */
@@ -185,24 +212,33 @@ static int64_t half_to_even(int64_t number)
     return number % 2 == 0 ? number / 2 : low + (low % 2 != 0);
 }
 
-static tn_status center_crop_apply(tn_transform_args *args)
+static struct window center_crop_window(const struct center_crop *o, const struct data_image *x)
 {
-    const struct center_crop *o = args->options;
-    struct data_image x;
-    tn_status status = data_image_get(args, &x);
     struct window w = { .height = o->size.at[0],
                         .width = o->size.at[o->size.count - 1],
                         .border = CONSTANT };
     int64_t above, before;
 
-    if (status != TN_OK)
-        return status;
     /* A crop larger than the image gets a border first, then it is cut. */
-    above = w.height > x.height ? (w.height - x.height) / 2 : 0;
-    before = w.width > x.width ? (w.width - x.width) / 2 : 0;
-    w.top = w.height > x.height ? -above : half_to_even(x.height - w.height);
-    w.left = w.width > x.width ? -before : half_to_even(x.width - w.width);
-    return apply_window(args, &x, &w);
+    above = w.height > x->height ? (w.height - x->height) / 2 : 0;
+    before = w.width > x->width ? (w.width - x->width) / 2 : 0;
+    w.top = w.height > x->height ? -above : half_to_even(x->height - w.height);
+    w.left = w.width > x->width ? -before : half_to_even(x->width - w.width);
+    return w;
+}
+
+static tn_status center_crop_apply(tn_transform_args *args)
+{
+    struct image_entry entry;
+    struct window w;
+    tn_status status = image_entry_open(args, &entry);
+
+    if (status == TN_OK) {
+        w = center_crop_window(args->options, &entry.image);
+        status = apply_window(args, &entry, &w);
+    }
+    image_entry_close(&entry);
+    return status;
 }
 
 /* ---- RandomCrop ------------------------------------------------------------------------------ */
@@ -240,38 +276,49 @@ static tn_status random_crop_check(const tn_transform_def *self, const void *opt
     return status;
 }
 
-static tn_status random_crop_apply(tn_transform_args *args)
+static tn_status random_crop_window(const struct random_crop *o, tn_random_key *key,
+                                    const struct data_image *x, struct window *window)
 {
-    const struct random_crop *o = args->options;
-    struct data_image x;
-    tn_status status = data_image_get(args, &x);
     struct window w = { .height = o->size.at[0],
                         .width = o->size.at[o->size.count - 1],
                         .fill = o->fill };
     int64_t sides[4], height, width;
 
-    if (status != TN_OK)
-        return status;
     w.border = (enum border)border_of(o->padding_mode);
     expand_padding(o->padding, sides);
-    height = x.height + sides[1] + sides[3];
-    width = x.width + sides[0] + sides[2];
+    height = x->height + sides[1] + sides[3];
+    width = x->width + sides[0] + sides[2];
     for (int i = 0; i < 4 && o->pad_if_needed; i++) {
         int64_t lacks = i % 2 == 0 ? w.width - width : w.height - height;
 
         sides[i] += lacks > 0 ? lacks : 0;
     }
-    height = x.height + sides[1] + sides[3];
-    width = x.width + sides[0] + sides[2];
+    height = x->height + sides[1] + sides[3];
+    width = x->width + sides[0] + sides[2];
     if (height < w.height || width < w.width)
         return tn_fail(TN_ERR_VALUE,
                        "RandomCrop: size: larger than the image with its border, got %lld x %lld; "
                        "the image has %lld x %lld",
                        (long long)w.height, (long long)w.width, (long long)height,
                        (long long)width);
-    w.top = tn_random_below(&args->random, height - w.height + 1) - sides[1];
-    w.left = tn_random_below(&args->random, width - w.width + 1) - sides[0];
-    return apply_window(args, &x, &w);
+    w.top = tn_random_below(key, height - w.height + 1) - sides[1];
+    w.left = tn_random_below(key, width - w.width + 1) - sides[0];
+    *window = w;
+    return TN_OK;
+}
+
+static tn_status random_crop_apply(tn_transform_args *args)
+{
+    struct image_entry entry;
+    struct window w;
+    tn_status status = image_entry_open(args, &entry);
+
+    if (status == TN_OK)
+        status = random_crop_window(args->options, &args->random, &entry.image, &w);
+    if (status == TN_OK)
+        status = apply_window(args, &entry, &w);
+    image_entry_close(&entry);
+    return status;
 }
 
 /* ---- Pad ------------------------------------------------------------------------------------- */
@@ -304,20 +351,22 @@ static tn_status pad_check(const tn_transform_def *self, const void *options)
 static tn_status pad_apply(tn_transform_args *args)
 {
     const struct pad *o = args->options;
-    struct data_image x;
+    struct image_entry entry;
     struct window w = { .fill = o->fill };
-    tn_status status = data_image_get(args, &x);
+    tn_status status = image_entry_open(args, &entry);
     int64_t sides[4];
 
-    if (status != TN_OK)
-        return status;
-    expand_padding(o->padding, sides);
-    w.border = (enum border)border_of(o->padding_mode);
-    w.left = -sides[0];
-    w.top = -sides[1];
-    w.width = x.width + sides[0] + sides[2];
-    w.height = x.height + sides[1] + sides[3];
-    return apply_window(args, &x, &w);
+    if (status == TN_OK) {
+        expand_padding(o->padding, sides);
+        w.border = (enum border)border_of(o->padding_mode);
+        w.left = -sides[0];
+        w.top = -sides[1];
+        w.width = entry.image.width + sides[0] + sides[2];
+        w.height = entry.image.height + sides[1] + sides[3];
+        status = apply_window(args, &entry, &w);
+    }
+    image_entry_close(&entry);
+    return status;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -328,6 +377,7 @@ const tn_transform_def data_center_crop = {
     .help = "the middle of an image; a border of zeros if the image is smaller",
     .options = center_crop_options,
     .data_size = sizeof(struct center_crop),
+    .flags = TN_TRANSFORM_ENCODED,
     .check = center_crop_check,
     .apply = center_crop_apply,
 };
@@ -337,6 +387,7 @@ const tn_transform_def data_random_crop = {
     .help = "a random part of an image",
     .options = random_crop_options,
     .data_size = sizeof(struct random_crop),
+    .flags = TN_TRANSFORM_ENCODED,
     .check = random_crop_check,
     .apply = random_crop_apply,
 };

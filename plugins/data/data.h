@@ -35,6 +35,34 @@ const char *data_file_path(const struct data_file *file);
  * the name of that file. */
 char *data_path(const char *root, const char *name);
 
+/* Reads a whole file, as it is, into new memory, which the caller frees with tn_free. The file may
+ * have at most 2 GiB - 1 bytes. */
+void *data_load(const char *path, uint64_t *size);
+
+/* ---- folders (folder.c) ---------------------------------------------------------------------- */
+
+struct data_names {
+    char **at;
+    int64_t count, capacity;
+};
+
+/* Files in a folder for each class. */
+struct data_folder {
+    const char *const *extensions; /* of the files, with the dot; ends with NULL */
+    const char *endings, *what;    /* the same for messages, and what the files are */
+    struct data_names classes, files;
+    int64_t *labels; /* the class of each file */
+    int64_t labels_capacity;
+};
+
+/* Lists the files below `root`, in the order of their names. data_folder_free() must follow, also
+ * after a failure. */
+tn_status data_folder_read(struct data_folder *folder, const char *root);
+/* Adds a file, or the files below a folder, of one class. data_folder_free() must follow, also
+ * after a failure. */
+tn_status data_folder_add(struct data_folder *folder, const char *path, int64_t label);
+void data_folder_free(struct data_folder *folder);
+
 /* ---- samples in memory (memory.c) ------------------------------------------------------------ */
 
 /* Samples of one tensor and, if `labels` is set, a class. */
@@ -65,6 +93,10 @@ int64_t data_elements(const int64_t *shape, int32_t ndim);
 
 /* ---- samples in a transform (sample.c) ------------------------------------------------------- */
 
+/* Pixels of the largest picture that is decoded, unless an option says otherwise. Its file may be a
+ * few bytes, but its pixels fill the memory. */
+#define DATA_MOST_PIXELS ((uint64_t)178956970)
+
 /* An image of a sample: [C, H, W], contiguous, uint8 or float32, on the host. */
 struct data_image {
     int64_t channels, height, width;
@@ -80,15 +112,25 @@ tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dt
                           unsigned char **values);
 /* Appends `image` to the new sample, and all further entries of the old one. [null-through] */
 tn_status data_image_put(tn_transform_args *args, tn_tensor *image);
+/* Appends the entries of the old sample from `first` on, unchanged. */
+tn_status data_rest(tn_transform_args *args, int64_t first);
 /* Appends all entries of the old sample unchanged. */
 tn_status data_same(tn_transform_args *args);
+
+/* ---- random numbers (noise.c) ---------------------------------------------------------------- */
+
+/* Returns a number of the normal distribution with mean 0 and deviation 1. */
+double data_normal(tn_random_key *key);
 
 /* ---- contributions --------------------------------------------------------------------------- */
 
 extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_csv_rows, data_digits,
-    data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_tensors;
-extern const tn_transform_def data_center_crop, data_normalize, data_pad, data_random_crop,
-    data_random_erasing, data_random_horizontal_flip, data_random_resized_crop,
-    data_random_vertical_flip, data_resize, data_to_float;
+    data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_tensors,
+    data_text_bpe, data_text_bytes, data_wav_folder;
+extern const tn_transform_def data_center_crop, data_color_jitter, data_cut_mix, data_gaussian_blur,
+    data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad, data_random_affine,
+    data_random_crop, data_random_erasing, data_random_grayscale, data_random_horizontal_flip,
+    data_random_resized_crop, data_random_rotation, data_random_vertical_flip, data_resize,
+    data_to_float;
 
 #endif

@@ -4,9 +4,11 @@
 #include "data.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #ifdef TN_WITH_ZLIB
 #include <zlib.h>
 #endif
@@ -217,6 +219,54 @@ tn_status data_file_end(struct data_file *file)
     if (got < 0)
         return tn_error_last_code();
     return tn_fail(TN_ERR_FORMAT, "%s: the file has more data than its header says", file->path);
+}
+
+/* ---- whole files ----------------------------------------------------------------------------- */
+
+/* Reads `size` bytes from the start. Fails if the file has become shorter. */
+static tn_status load_bytes(int file, const char *path, char *out, uint64_t size)
+{
+    uint64_t done = 0;
+
+    while (done < size) {
+        ssize_t got = read(file, out + done, size - done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tn_fail(TN_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0)
+            return tn_fail(TN_ERR_IO,
+                           "%s: became shorter while it was read, got %llu bytes; expected %llu",
+                           path, (unsigned long long)done, (unsigned long long)size);
+        done += (uint64_t)got;
+    }
+    return TN_OK;
+}
+
+void *data_load(const char *path, uint64_t *size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+    struct stat found;
+    char *bytes = NULL;
+
+    if (file < 0 || fstat(file, &found) != 0)
+        tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    else if (!S_ISREG(found.st_mode))
+        tn_fail(TN_ERR_IO, "%s: not a regular file", path);
+    else if (found.st_size > INT32_MAX)
+        tn_fail(TN_ERR_FORMAT, "%s: too large, got %lld bytes; expected at most %d", path,
+                (long long)found.st_size, INT32_MAX);
+    else
+        bytes = tn_malloc((size_t)found.st_size + 1);
+    if (bytes != NULL && load_bytes(file, path, bytes, (uint64_t)found.st_size) != TN_OK) {
+        tn_free(bytes);
+        bytes = NULL;
+    }
+    if (file >= 0)
+        (void)close(file);
+    *size = bytes != NULL ? (uint64_t)found.st_size : 0;
+    return bytes;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

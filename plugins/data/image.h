@@ -1,28 +1,80 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decoded pictures. */
+ * Pictures in files: their size, and the pixels of a part of them. */
 #ifndef TN_DATA_IMAGE_H
 #define TN_DATA_IMAGE_H
 
 #include "data.h"
 
-/* A larger picture is refused: its file may be a few bytes, its pixels would fill the memory. */
-#define IMAGE_MOST_PIXELS ((uint64_t)1 << 28)
-
-/* A picture as RGB, row by row. */
-struct image_rgb {
-    int64_t height, width;
-    unsigned char *pixels; /* 3 * height * width bytes; freed with tn_free */
+/* Rows and columns of a picture. */
+struct image_part {
+    int64_t top, left, height, width;
 };
 
-/* Sets the size and allocates the pixels. `path` is for messages. */
-tn_status image_allocate(struct image_rgb *image, const char *path, uint64_t height,
-                         uint64_t width);
-/* Decode a file in memory (image_png.c, image_jpeg.c). On failure `pixels` is NULL. */
-tn_status image_read_png(const char *path, const void *bytes, uint64_t size,
-                         struct image_rgb *image);
-tn_status image_read_jpeg(const char *path, const void *bytes, uint64_t size,
-                          struct image_rgb *image);
+/* Bytes behind the pixels of a row that may be read. */
+#define IMAGE_SLACK 16
+
+/* Takes the pixels of a part, row by row: RGB of `row`, which counts from the top of the picture.
+ */
+typedef void image_row(void *user, int64_t row, const unsigned char *rgb);
+
+struct image_jpeg;
+struct image_png;
+
+/* A picture whose file is in memory. */
+struct image_file {
+    const char *path; /* for messages */
+    const void *bytes;
+    uint64_t size;
+    uint64_t most; /* pixels; a larger picture is refused */
+    int64_t height, width;
+    struct image_jpeg *jpeg;
+    struct image_png *png;
+};
+
+/* Whether a file that begins with these bytes, at least eight, is a picture. */
+bool image_known(const void *bytes, uint64_t size);
+/* Reads the header. The first four members are set; image_file_close() must follow, also after a
+ * failure. */
+tn_status image_file_open(struct image_file *file);
+/* Decodes a part and gives its rows, from the top, to `take`. May be called once. */
+tn_status image_file_read(struct image_file *file, const struct image_part *part, image_row *take,
+                          void *user);
+/* Decodes a part: uint8 [3, height, width]. May be called once. Returns NULL on failure. */
+tn_tensor *image_file_tensor(struct image_file *file, const struct image_part *part);
+void image_file_close(struct image_file *file);
+/* Checks the size in the header of a file, and sets it. */
+tn_status image_file_size(struct image_file *file, uint64_t height, uint64_t width);
+
+/* The same for one format (image_jpeg.c, image_png.c). */
+tn_status image_jpeg_open(struct image_file *file);
+tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
+                          void *user);
+void image_jpeg_close(struct image_file *file);
+tn_status image_png_open(struct image_file *file);
+tn_status image_png_read(struct image_file *file, const struct image_part *part, image_row *take,
+                         void *user);
+void image_png_close(struct image_file *file);
+
+/* Appends the picture of a file to a sample: a tensor, or the file if the caller decodes it. */
+tn_status image_add(const tn_sample_args *args, const char *path, uint64_t most);
+
+/* ---- the image of a sample ------------------------------------------------------------------- */
+
+/* Entry 0 of a sample: a tensor, or an encoded image that the dataset gave (TN_SAMPLE_ENCODED). */
+struct image_entry {
+    bool encoded;
+    struct data_image image; /* encoded: has no values until image_entry_load() */
+    struct image_file file;
+};
+
+/* Gets the entry, and the size of the image. image_entry_close() must follow, also after a
+ * failure. */
+tn_status image_entry_open(const tn_transform_args *args, struct image_entry *entry);
+/* Decodes a part of an encoded image, which then is the image. The part of a tensor is the whole
+ * tensor: *part becomes the place of the part in entry->image. */
+tn_status image_entry_load(struct image_entry *entry, struct image_part *part);
+void image_entry_close(struct image_entry *entry);
 
 /* ---- files of pictures (image_folder.c) ------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes JPEG with libjpeg. Grey becomes RGB. */
+ * Decodes JPEG with libjpeg. Grey becomes RGB. With libjpeg-turbo only what a part of the picture
+ * needs is decoded; its pixels are those of the whole picture. */
 #include "image.h"
 
 #ifdef TN_WITH_LIBJPEG
@@ -11,19 +12,18 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-/* All that must survive a longjmp. The first two members are what libjpeg knows of it. */
-struct jpeg_work {
+/* All that must survive a longjmp. */
+struct image_jpeg {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     jmp_buf back;
-    const char *path;
-    struct image_rgb *image;
+    unsigned char *memory, *row; /* one decoded row, and the memory that it is in */
     char words[JMSG_LENGTH_MAX];
 };
 
 static void leave(j_common_ptr jpeg)
 {
-    struct jpeg_work *work = jpeg->client_data;
+    struct image_jpeg *work = jpeg->client_data;
 
     (*jpeg->err->format_message)(jpeg, work->words);
     longjmp(work->back, 1);
@@ -45,70 +45,148 @@ static void no_output(j_common_ptr jpeg)
     (void)jpeg;
 }
 
-static tn_status decode(struct jpeg_work *work, const void *bytes, uint64_t size)
+static tn_status damaged(const struct image_file *file)
 {
-    struct jpeg_decompress_struct *jpeg = &work->jpeg;
-    struct image_rgb *image = work->image;
-    tn_status status;
+    return tn_fail(TN_ERR_FORMAT, "%s: damaged JPEG file: %s", file->path, file->jpeg->words);
+}
 
-    if (setjmp(work->back))
-        return tn_fail(TN_ERR_FORMAT, "%s: damaged JPEG file: %s", work->path, work->words);
+/* ---- the header ------------------------------------------------------------------------------ */
+
+static tn_status read_header(struct image_file *file)
+{
+    struct jpeg_decompress_struct *jpeg = &file->jpeg->jpeg;
+
+    if (setjmp(file->jpeg->back))
+        return damaged(file);
     jpeg_create_decompress(jpeg);
-    jpeg_mem_src(jpeg, bytes, (unsigned long)size);
+    jpeg_mem_src(jpeg, file->bytes, (unsigned long)file->size);
     (void)jpeg_read_header(jpeg, TRUE);
     if (jpeg->num_components != 1 && jpeg->num_components != 3)
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                        "%s: a JPEG file with %d color components; expected 1 or 3, convert it to "
                        "RGB",
-                       work->path, jpeg->num_components);
+                       file->path, jpeg->num_components);
     jpeg->out_color_space = JCS_RGB;
-    status = image_allocate(image, work->path, jpeg->image_height, jpeg->image_width);
-    if (status != TN_OK)
-        return status;
-    (void)jpeg_start_decompress(jpeg);
-    while (jpeg->output_scanline < jpeg->output_height) {
-        JSAMPROW row = image->pixels + 3 * (size_t)jpeg->output_scanline * (size_t)image->width;
-
-        (void)jpeg_read_scanlines(jpeg, &row, 1);
-    }
-    (void)jpeg_finish_decompress(jpeg);
-    return TN_OK;
+    return image_file_size(file, jpeg->image_height, jpeg->image_width);
 }
 
-tn_status image_read_jpeg(const char *path, const void *bytes, uint64_t size,
-                          struct image_rgb *image)
+tn_status image_jpeg_open(struct image_file *file)
 {
-    struct jpeg_work *work = tn_calloc(1, sizeof *work);
-    tn_status status;
+    struct image_jpeg *work = tn_calloc(1, sizeof *work);
 
     if (work == NULL)
         return TN_ERR_MEMORY;
-    work->path = path;
-    work->image = image;
+    file->jpeg = work;
     work->jpeg.err = jpeg_std_error(&work->errors);
     work->jpeg.client_data = work;
     work->errors.error_exit = leave;
     work->errors.emit_message = on_message;
     work->errors.output_message = no_output;
-    status = decode(work, bytes, size);
-    jpeg_destroy_decompress(&work->jpeg);
-    tn_free(work);
-    if (status != TN_OK) {
-        tn_free(image->pixels);
-        image->pixels = NULL;
+    return read_header(file);
+}
+
+/* ---- the pixels ------------------------------------------------------------------------------ */
+
+/* Pixels beside a part that are decoded as well: at the border of what is decoded, libjpeg computes
+ * colors without the neighbors that they have in the whole picture. */
+enum { MARGIN = 16 };
+
+/* Restricts decoding to the columns of the part. Returns the first column that is decoded. */
+static int64_t choose_columns(struct image_file *file, const struct image_part *part)
+{
+#ifdef LIBJPEG_TURBO_VERSION
+    int64_t left = part->left > MARGIN ? part->left - MARGIN : 0;
+    int64_t right = part->left + part->width + MARGIN;
+    JDIMENSION first = (JDIMENSION)left, count;
+
+    right = right < file->width ? right : file->width;
+    count = (JDIMENSION)(right - left);
+    if (left == 0 && right == file->width)
+        return 0;
+    jpeg_crop_scanline(&file->jpeg->jpeg, &first, &count);
+    return first;
+#else
+    (void)file;
+    (void)part;
+    return 0;
+#endif
+}
+
+/* Passes over the rows above the part. */
+static void skip_rows(struct image_jpeg *work, int64_t count)
+{
+#ifdef LIBJPEG_TURBO_VERSION
+    if (count > 0)
+        (void)jpeg_skip_scanlines(&work->jpeg, (JDIMENSION)count);
+#else
+    while (work->jpeg.output_scanline < (JDIMENSION)count)
+        (void)jpeg_read_scanlines(&work->jpeg, &work->row, 1);
+#endif
+}
+
+static tn_status decode(struct image_file *file, const struct image_part *part, image_row *take,
+                        void *user)
+{
+    struct image_jpeg *work = file->jpeg;
+    struct jpeg_decompress_struct *jpeg = &work->jpeg;
+    int64_t first;
+
+    if (setjmp(work->back))
+        return damaged(file);
+    (void)jpeg_start_decompress(jpeg);
+    first = choose_columns(file, part);
+    skip_rows(work, part->top);
+    while (jpeg->output_scanline < (JDIMENSION)(part->top + part->height)) {
+        int64_t row = jpeg->output_scanline;
+
+        (void)jpeg_read_scanlines(jpeg, &work->row, 1);
+        take(user, row, work->row + 3 * (part->left - first));
     }
-    return status;
+    if (jpeg->output_scanline == jpeg->output_height)
+        (void)jpeg_finish_decompress(jpeg);
+    return TN_OK;
+}
+
+tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
+                          void *user)
+{
+    struct image_jpeg *work = file->jpeg;
+
+    /* libjpeg-turbo writes aligned rows past the cache, from which they are read next */
+    work->memory = tn_calloc(1, 3 * (size_t)file->width + 1 + IMAGE_SLACK);
+    if (work->memory == NULL)
+        return TN_ERR_MEMORY;
+    work->row = work->memory + 1;
+    return decode(file, part, take, user);
+}
+
+void image_jpeg_close(struct image_file *file)
+{
+    jpeg_destroy_decompress(&file->jpeg->jpeg);
+    tn_free(file->jpeg->memory);
+    tn_free(file->jpeg);
+    file->jpeg = NULL;
 }
 #else
-tn_status image_read_jpeg(const char *path, const void *bytes, uint64_t size,
-                          struct image_rgb *image)
+tn_status image_jpeg_open(struct image_file *file)
 {
-    (void)bytes;
-    (void)size;
-    (void)image;
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "%s: a JPEG file, but this plugin was built without libjpeg (configure "
                    "--with-libjpeg)",
-                   path);
+                   file->path);
+}
+
+tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
+                          void *user)
+{
+    (void)part;
+    (void)take;
+    (void)user;
+    return image_jpeg_open(file);
+}
+
+void image_jpeg_close(struct image_file *file)
+{
+    (void)file;
 }
 #endif

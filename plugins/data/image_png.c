@@ -9,20 +9,19 @@
 #include <string.h>
 
 /* All that must survive a longjmp of libpng. */
-struct png_work {
-    const char *path;
+struct image_png {
     const unsigned char *bytes;
     uint64_t size, at;
     png_structp png;
     png_infop info;
     png_bytep *rows;
-    struct image_rgb *image;
+    unsigned char *pixels;
     char words[128]; /* the message of libpng */
 };
 
 static void read_bytes(png_structp png, png_bytep out, size_t count)
 {
-    struct png_work *work = png_get_io_ptr(png);
+    struct image_png *work = png_get_io_ptr(png);
 
     if (count > work->size - work->at)
         png_error(png, "the file is too short");
@@ -32,7 +31,7 @@ static void read_bytes(png_structp png, png_bytep out, size_t count)
 
 static void on_error(png_structp png, png_const_charp words)
 {
-    struct png_work *work = png_get_error_ptr(png);
+    struct image_png *work = png_get_error_ptr(png);
 
     tn_snprint(work->words, sizeof work->words, "%s", words);
     png_longjmp(png, 1);
@@ -45,7 +44,7 @@ static void on_warning(png_structp png, png_const_charp words)
 }
 
 /* Asks libpng for RGB of 8 bits. */
-static void set_conversions(struct png_work *work)
+static void set_conversions(struct image_png *work)
 {
     png_set_expand(work->png);
     png_set_strip_16(work->png);
@@ -55,68 +54,110 @@ static void set_conversions(struct png_work *work)
     png_read_update_info(work->png, work->info);
 }
 
-static tn_status read_rows(struct png_work *work)
+static tn_status damaged(const struct image_file *file)
 {
-    struct image_rgb *image = work->image;
+    return tn_fail(TN_ERR_FORMAT, "%s: damaged PNG file: %s", file->path, file->png->words);
+}
 
-    work->rows = tn_malloc((size_t)image->height * sizeof *work->rows);
-    if (work->rows == NULL)
+static tn_status read_header(struct image_file *file)
+{
+    struct image_png *work = file->png;
+    tn_status status;
+
+    if (setjmp(png_jmpbuf(work->png)))
+        return damaged(file);
+    /* the limit of pixels is ours; libpng's own one of memory for texts stays */
+    png_set_user_limits(work->png, 0x7fffffff, 0x7fffffff);
+    png_set_read_fn(work->png, work, read_bytes);
+    png_read_info(work->png, work->info);
+    status = image_file_size(file, png_get_image_height(work->png, work->info),
+                             png_get_image_width(work->png, work->info));
+    if (status != TN_OK)
+        return status;
+    set_conversions(work);
+    if (png_get_rowbytes(work->png, work->info) != 3 * (size_t)file->width)
+        png_error(work->png, "a kind of pixels that is not known");
+    return TN_OK;
+}
+
+tn_status image_png_open(struct image_file *file)
+{
+    struct image_png *work = tn_calloc(1, sizeof *work);
+
+    if (work == NULL)
         return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < image->height; i++)
-        work->rows[i] = image->pixels + 3 * i * image->width;
+    file->png = work;
+    work->bytes = file->bytes;
+    work->size = file->size;
+    work->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, work, on_error, on_warning);
+    work->info = work->png != NULL ? png_create_info_struct(work->png) : NULL;
+    if (work->info == NULL)
+        return tn_fail(TN_ERR_MEMORY, "%s: libpng cannot be started: out of memory", file->path);
+    return read_header(file);
+}
+
+static tn_status decode(struct image_file *file)
+{
+    struct image_png *work = file->png;
+
+    if (setjmp(png_jmpbuf(work->png)))
+        return damaged(file);
     png_read_image(work->png, work->rows);
     png_read_end(work->png, NULL);
     return TN_OK;
 }
 
-static tn_status decode(struct png_work *work)
+/* Rows of an interlaced file come in several passes, so the whole picture is decoded. */
+tn_status image_png_read(struct image_file *file, const struct image_part *part, image_row *take,
+                         void *user)
 {
+    struct image_png *work = file->png;
+    size_t line = 3 * (size_t)file->width;
     tn_status status;
 
-    if (setjmp(png_jmpbuf(work->png)))
-        return tn_fail(TN_ERR_FORMAT, "%s: damaged PNG file: %s", work->path, work->words);
-    png_set_read_fn(work->png, work, read_bytes);
-    png_read_info(work->png, work->info);
-    status = image_allocate(work->image, work->path, png_get_image_height(work->png, work->info),
-                            png_get_image_width(work->png, work->info));
-    if (status != TN_OK)
-        return status;
-    set_conversions(work);
-    if (png_get_rowbytes(work->png, work->info) != 3 * (size_t)work->image->width)
-        png_error(work->png, "a kind of pixels that is not known");
-    return read_rows(work);
-}
-
-tn_status image_read_png(const char *path, const void *bytes, uint64_t size,
-                         struct image_rgb *image)
-{
-    struct png_work work = { .path = path, .bytes = bytes, .size = size, .image = image };
-    tn_status status = TN_ERR_MEMORY;
-
-    work.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &work, on_error, on_warning);
-    work.info = work.png != NULL ? png_create_info_struct(work.png) : NULL;
-    if (work.info != NULL)
-        status = decode(&work);
-    else
-        status = tn_fail(TN_ERR_MEMORY, "%s: libpng cannot be started: out of memory", path);
-    png_destroy_read_struct(&work.png, &work.info, NULL);
-    tn_free(work.rows);
-    if (status != TN_OK) {
-        tn_free(image->pixels);
-        image->pixels = NULL;
-    }
+    work->rows = tn_malloc((size_t)file->height * sizeof *work->rows);
+    work->pixels = tn_malloc(line * (size_t)file->height + IMAGE_SLACK);
+    if (work->rows == NULL || work->pixels == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < file->height; i++)
+        work->rows[i] = work->pixels + (size_t)i * line;
+    memset(work->pixels + line * (size_t)file->height, 0, IMAGE_SLACK);
+    status = decode(file);
+    for (int64_t i = part->top; i < part->top + part->height && status == TN_OK; i++)
+        take(user, i, work->rows[i] + 3 * part->left);
     return status;
 }
-#else
-tn_status image_read_png(const char *path, const void *bytes, uint64_t size,
-                         struct image_rgb *image)
+
+void image_png_close(struct image_file *file)
 {
-    (void)bytes;
-    (void)size;
-    (void)image;
+    struct image_png *work = file->png;
+
+    png_destroy_read_struct(&work->png, &work->info, NULL);
+    tn_free(work->rows);
+    tn_free(work->pixels);
+    tn_free(work);
+    file->png = NULL;
+}
+#else
+tn_status image_png_open(struct image_file *file)
+{
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
                    "%s: a PNG file, but this plugin was built without libpng (configure "
                    "--with-libpng)",
-                   path);
+                   file->path);
+}
+
+tn_status image_png_read(struct image_file *file, const struct image_part *part, image_row *take,
+                         void *user)
+{
+    (void)part;
+    (void)take;
+    (void)user;
+    return image_png_open(file);
+}
+
+void image_png_close(struct image_file *file)
+{
+    (void)file;
 }
 #endif

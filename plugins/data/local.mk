@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: MIT
 
+EXTRA_DIST += %D%/make_unicode.py
+
 TN_PLUGINS += plugins/data.la
 TN_PLUGIN_LIBS += $(LIBPNG_LIBS) $(LIBJPEG_LIBS)
 plugins_data_la_SOURCES = \
+	%D%/affine.c \
+	%D%/bpe.c \
+	%D%/bpe.h \
+	%D%/bpe_split.c \
+	%D%/bpe_vocabulary.c \
 	%D%/cifar.c \
+	%D%/color.c \
 	%D%/convert.c \
 	%D%/crop.c \
 	%D%/csv.c \
@@ -12,20 +20,33 @@ plugins_data_la_SOURCES = \
 	%D%/erase.c \
 	%D%/file.c \
 	%D%/flip.c \
+	%D%/folder.c \
 	%D%/idx.c \
 	%D%/image.h \
 	%D%/image_files.c \
+	%D%/image_file.c \
 	%D%/image_folder.c \
 	%D%/image_jpeg.c \
 	%D%/image_png.c \
 	%D%/memory.c \
+	%D%/mix.c \
+	%D%/noise.c \
 	%D%/plugin.c \
+	%D%/resample.c \
+	%D%/resample.h \
+	%D%/resample_bytes.c \
+	%D%/resample_plan.c \
 	%D%/resize.c \
 	%D%/sample.c \
-	%D%/tensors.c
+	%D%/tensors.c \
+	%D%/text.c \
+	%D%/unicode_classes.h \
+	%D%/wav_folder.c \
+	%D%/wav_read.c \
+	%D%/wav.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-plugins_data_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
+plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
 plugins_data_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBPNG_LIBS) $(LIBJPEG_LIBS) $(LIBM)
 

@@ -15,6 +15,9 @@ static const void *const contributions[] = {
     &data_tensors,
     &data_image_folder,
     &data_image_files,
+    &data_wav_folder,
+    &data_text_bytes,
+    &data_text_bpe,
     &data_to_float,
     &data_normalize,
     &data_center_crop,
@@ -25,6 +28,15 @@ static const void *const contributions[] = {
     &data_random_erasing,
     &data_resize,
     &data_random_resized_crop,
+    &data_random_rotation,
+    &data_random_affine,
+    &data_color_jitter,
+    &data_grayscale,
+    &data_random_grayscale,
+    &data_gaussian_blur,
+    &data_gaussian_noise,
+    &data_mix_up,
+    &data_cut_mix,
 };
 
 static const tn_plugin data = {

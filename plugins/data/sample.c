@@ -49,7 +49,7 @@ tn_tensor *data_image_new(int64_t channels, int64_t height, int64_t width, tn_dt
     return *values != NULL ? x : NULL;
 }
 
-static tn_status put_from(tn_transform_args *args, int64_t first)
+tn_status data_rest(tn_transform_args *args, int64_t first)
 {
     tn_status status = TN_OK;
 
@@ -64,10 +64,10 @@ tn_status data_image_put(tn_transform_args *args, tn_tensor *image)
                                                    tn_value_tensor(image))
                                      : tn_error_last_code();
 
-    return status == TN_OK ? put_from(args, 1) : status;
+    return status == TN_OK ? data_rest(args, 1) : status;
 }
 
 tn_status data_same(tn_transform_args *args)
 {
-    return put_from(args, 0);
+    return data_rest(args, 0);
 }

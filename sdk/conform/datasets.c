@@ -409,24 +409,150 @@ static bool check_form(reading *r, const struct form *form, int *taken)
     return well;
 }
 
+/* ---- transforms of batches ------------------------------------------------------------------- */
+
+/* Tensors that transforms got, and copies of them. */
+enum { WATCHED = 64 };
+static struct watched {
+    tn_tensor *tensor, *copy;
+} watched[WATCHED];
+static int64_t watched_count;
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Stands before the transform in the list, and notes the batch. */
+static tn_status watch_apply(tn_transform_args *args)
+{
+    const tn_value first = tn_pack_at(args->in, 0);
+    tn_tensor *copy = first.kind == TN_VALUE_TENSOR ? tn_copy(first.as.tensor) : NULL;
+    tn_status status = TN_OK;
+
+    pthread_mutex_lock(&watched_lock);
+    if (copy != NULL && watched_count < WATCHED)
+        watched[watched_count++] = (struct watched){ tn_tensor_keep(first.as.tensor),
+                                                     tn_tensor_keep(copy) };
+    pthread_mutex_unlock(&watched_lock);
+    for (int64_t i = 0; i < tn_pack_count(args->in) && status == TN_OK; i++)
+        status = tn_pack_add(args->out, tn_pack_name(args->in, i), tn_pack_at(args->in, i));
+    return status;
+}
+
+static const tn_transform_def watch_def = { TN_HEAD(tn_transform_def), .name = "tenon.check.Watch",
+                                            .flags = TN_TRANSFORM_BATCH, .apply = watch_apply };
+
+/* Checks that the batches which the transform got are as they were. */
+static bool watched_same(const reading *r)
+{
+    bool same = true;
+
+    for (int64_t i = 0; i < watched_count; i++) {
+        r->c->checks++;
+        same = same && conform_same_value(tn_value_tensor(watched[i].tensor),
+                                          tn_value_tensor(watched[i].copy));
+        tn_tensor_drop(watched[i].tensor);
+        tn_tensor_drop(watched[i].copy);
+    }
+    watched_count = 0;
+    return same ||
+           wrong(r, "batches of %s: the transform changes the batch that it got", given_form->name);
+}
+
+static tn_loader *loader_for(const reading *r, int workers)
+{
+    return tn_loader_new(r->dataset,
+                         "batch_size=2, seed=1, device='cpu', workers=%d, "
+                         "batch_transform=[tenon.check.Watch, %s]",
+                         workers, r->spec);
+}
+
+/* Reads two epochs from both loaders, which must give the same. */
+static bool go_on_equally(const reading *r, tn_loader *a, tn_loader *b, const char *when)
+{
+    bool well = a != NULL && b != NULL;
+
+    if (!well)
+        return wrong(r, "is refused: %s", tn_error_text());
+    for (int i = 0; well && i < 2 * (EACH / 2 + 1); i++) {
+        tn_pack *one = tn_loader_next(a), *other = tn_loader_next(b);
+
+        r->c->checks++;
+        if (tn_failed())
+            return wrong(r, "a batch of %s fails %s: %s", given_form->name, when, tn_error_text());
+        well = (one == NULL) == (other == NULL) && (one == NULL || same_pack(one, other));
+    }
+    return well || wrong(r, "a batch of %s: other values %s", given_form->name, when);
+}
+
+/* Whether the batches of a form are accepted. */
+static bool is_accepted(const reading *r)
+{
+    tn_loader *loader = loader_for(r, 0);
+    bool accepted = loader != NULL && tn_loader_next(loader) != NULL;
+
+    tn_loader_drop(loader);
+    return accepted;
+}
+
+static bool check_batches(const reading *r)
+{
+    tn_loader *plain = loader_for(r, 0), *threads = loader_for(r, 3), *late = loader_for(r, 0);
+    char state[512];
+    bool well = go_on_equally(r, plain, threads, "when several threads read");
+
+    if (well) {
+        (void)tn_loader_next(plain);
+        tn_loader_state_text(plain, state, sizeof state);
+        well = (late != NULL && tn_loader_set_state(late, state) == TN_OK) ||
+               wrong(r, "cannot go on: %s", tn_error_text());
+    }
+    well = well && go_on_equally(r, plain, late, "when a loader goes on in the middle of an epoch");
+    tn_loader_drop(plain);
+    tn_loader_drop(threads);
+    tn_loader_drop(late);
+    return well;
+}
+
+static bool check_batch_form(reading *r, const struct form *form, int *taken)
+{
+    bool well = true;
+
+    given_form = form;
+    for (int64_t i = 0; i < EACH; i++)
+        given[i] = given_make(form, i);
+    r->dataset = tn_dataset_parse(given_def.name);
+    if (is_accepted(r)) {
+        tn_error_clear(); /* that of a form that was refused before */
+        ++*taken;
+        well = check_batches(r);
+    }
+    well = watched_same(r) && well;
+    forget(r);
+    return well;
+}
+
+/* ---- transforms of either kind --------------------------------------------------------------- */
+
 static bool check_transform(conform *c, const char *spec)
 {
     reading r = { .c = c, .spec = spec };
     const tn_device *host = tn_device_find("cpu");
+    const tn_transform_def *def;
     int taken = 0;
     bool well = true;
 
+    def = (const tn_transform_def *)tn_registry_find(TN_KIND_tn_transform_def, c->subject);
     tn_error_clear();
     tn_device_begin(host);
     for (int i = 0; i < FORMS && well; i++) {
         uint64_t scope = tn_scope_begin();
 
-        well = check_form(&r, &forms[i], &taken);
+        well = def->flags & TN_TRANSFORM_BATCH ? check_batch_form(&r, &forms[i], &taken)
+                                               : check_form(&r, &forms[i], &taken);
         tn_scope_end(scope);
     }
     tn_device_end();
     if (well && taken == 0)
-        well = wrong(&r, "refuses every sample: %s", tn_error_text());
+        well = wrong(&r, "refuses every %s: %s",
+                     def->flags & TN_TRANSFORM_BATCH ? "batch" : "sample", tn_error_text());
     tn_error_clear();
     return well;
 }
@@ -436,7 +562,7 @@ void conform_transform(conform *c)
     const tn_transform_def *def;
 
     def = (const tn_transform_def *)tn_registry_find(TN_KIND_tn_transform_def, c->subject);
-    if (tn_register(&given_def) != TN_OK)
+    if (tn_register(&given_def) != TN_OK || tn_register(&watch_def) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else
         check_specs(c, "transform ", def->options, check_transform);

@@ -113,6 +113,7 @@ finds wrong_graph silent SILENT comms/one "all_reduce in a group of one process:
 # datasets and transforms
 passes wrong_data right RIGHT datasets/Counts
 grep -q "^ok *transforms/Dims " "$place/out" || { fail "right: no ok for Dims"; cat "$place/out"; }
+grep -q "^ok *transforms/Rows " "$place/out" || { fail "right: no ok for Rows"; cat "$place/out"; }
 finds wrong_data counts COUNTS datasets/Counts "Counts: sample 99: other values when it is read"
 finds wrong_data shares SHARES datasets/Counts \
     "Counts: sample 0: other values after the first of two datasets was closed"
@@ -121,6 +122,9 @@ finds wrong_data fails FAILS datasets/Counts \
 finds wrong_data opens OPENS datasets/Counts "Counts left a scope open"
 finds wrong_data draws DRAWS transforms/Dims "Dims: sample 3: other values when it is read again"
 finds wrong_data writes WRITES transforms/Dims "the transform changes the sample that it got"
+finds wrong_data rolls ROLLS transforms/Rows \
+    "Rows: a batch of float32[3, 12, 10]: other values when several threads read"
+finds wrong_data erases ERASES transforms/Rows "the transform changes the batch that it got"
 finds wrong_data picky PICKY transforms/Dims "Dims: refuses every sample: dataset"
 
 # an operator with options of every kind

@@ -14,6 +14,8 @@
 #define WRITES 5 /* the transform changes the sample */
 #define PICKY 6  /* the transform refuses everything */
 #define OPENS 7  /* the dataset leaves a scope open */
+#define ROLLS 8  /* the transform of batches has random numbers of its own */
+#define ERASES 9 /* the transform of batches changes the batch */
 
 typedef struct options {
     int64_t count;
@@ -86,4 +88,24 @@ static tn_status apply(tn_transform_args *args)
 
 static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "Dims",
                                             .help = "for a test", .apply = apply };
-TN_PLUGIN("org.tenon.test.wrong_data", "1.0.0", &dataset, &transform);
+
+/* Multiplies a batch of floats by a random number. */
+static tn_status apply_batch(tn_transform_args *args)
+{
+    tn_tensor *x = tn_pack_tensor(args->in, 0);
+    double by = WRONG == ROLLS ? (double)rand() : tn_random_between(&args->random, 0, 1);
+
+    if (tn_tensor_dtype(x) != TN_F32 || tn_tensor_ndim(x) != 4)
+        return tn_fail(TN_ERR_TYPE, "Rows: images: wrong type; expected float32");
+    if (WRONG == ERASES)
+        *(float *)tn_tensor_data(x) = 2;
+    x = tn_mul(x, tn_tensor_full(TN_SCALAR_SHAPE, by, TN_F32, NULL));
+    if (!x || tn_pack_add(args->out, NULL, tn_value_tensor(x)) != TN_OK)
+        return tn_error_last_code();
+    return tn_pack_add(args->out, NULL, tn_pack_at(args->in, 1));
+}
+
+static const tn_transform_def batches = { TN_HEAD(tn_transform_def), .name = "Rows",
+                                          .help = "for a test", .flags = TN_TRANSFORM_BATCH,
+                                          .apply = apply_batch };
+TN_PLUGIN("org.tenon.test.wrong_data", "1.0.0", &dataset, &transform, &batches);

@@ -10,7 +10,8 @@ TN_FUZZERS = \
 	%D%/fuzz_npz \
 	%D%/fuzz_plugin \
 	%D%/fuzz_pytorch \
-	%D%/fuzz_spec
+	%D%/fuzz_spec \
+	%D%/fuzz_wav
 
 if HAVE_JANSSON
 TN_FUZZERS += %D%/fuzz_safetensors
@@ -66,6 +67,11 @@ endif
 %C%_fuzz_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_spec_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_spec_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_wav_SOURCES = %D%/fuzz_wav.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_wav_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_wav_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_wav_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 # Everything first: targets may need plugins, all need generated headers.
 .PHONY: fuzzers

@@ -77,6 +77,8 @@ TN_API const char *tn_dataset_class_name(const tn_dataset *dataset, int64_t inde
  *   skip_damaged=False  leaves out samples that fail with TN_ERR_FORMAT or TN_ERR_IO, counts and
  *                    logs them. The other batches stay the same; a batch without samples is left
  *                    out
+ *   batch_transform=None  the spec of a transform of batches, such as MixUp(), or a list of specs;
+ *                    it is applied by the thread that reads the batch
  *
  * The batches do not depend on `workers` or `prefetch`. The loader keeps a reference to the
  * dataset. A child process cannot use a loader whose threads its parent has started. [owned]
@@ -179,7 +181,16 @@ typedef struct tn_sample_args {
     uint64_t seed; /* for a dataset that reads another one with tn_dataset_get */
     int64_t epoch;
     tn_pack *out;
+    uint64_t flags; /* TN_SAMPLE_* */
 } tn_sample_args;
+
+/* Bits of tn_sample_args.flags. */
+enum {
+    /* The first transform takes an image as it is in its file (TN_TRANSFORM_ENCODED). Then `get`
+     * may add a tuple of two values instead of the tensor: a name for messages, such as the path,
+     * and the bytes of the file. */
+    TN_SAMPLE_ENCODED = 1
+};
 
 /* A source of samples. `open` checks the files and sets the members of *args that follow
  * `options`; if it fails, the core does not call `close`. The options live until `close`. `get`
@@ -209,10 +220,21 @@ typedef struct tn_transform_args {
     /* For random numbers. Differs for every seed, epoch, index of a sample and place in a list of
      * transforms. */
     tn_random_key random;
+    int64_t classes; /* number of classes of the dataset; 0: none */
 } tn_transform_args;
 
-/* A transform of samples. Any thread may call its functions, also several threads at the same time.
- * `apply` runs in a scope of its own, and tensors are created on the host. */
+/* Bits of tn_transform_def.flags. */
+enum {
+    /* `in` and `out` are batches, as tn_loader_next returns them, but on the host. args->random
+     * differs for every seed, epoch, rank, batch and place in a list. */
+    TN_TRANSFORM_BATCH = 1,
+    /* If the transform is the first one after the dataset, it may get an encoded image: see
+     * TN_SAMPLE_ENCODED. So it can decode no more than it needs. */
+    TN_TRANSFORM_ENCODED = 2
+};
+
+/* A transform of samples, or of batches. Any thread may call its functions, also several threads at
+ * the same time. `apply` runs in a scope of its own, and tensors are created on the host. */
 typedef struct tn_transform_def {
     tn_head head;
     const char *name;
@@ -220,7 +242,7 @@ typedef struct tn_transform_def {
     void *user; /* for the plugin; the core does not read it */
     const tn_option *options;
     uint64_t data_size; /* size of the struct that the option table describes */
-    uint64_t flags;     /* 0 */
+    uint64_t flags;     /* TN_TRANSFORM_* */
     /* Checks the options; may be NULL. */
     tn_status (*check)(const struct tn_transform_def *self, const void *options);
     tn_status (*apply)(tn_transform_args *args);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * WAVFolder: values of every kind of samples, crops, damaged files; and the folders that it and
+ * ImageFolder read. Values of integers are those of torchaudio: the integer divided by its range.
+ */
+#include "tests/base/suite.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static const char *inside(const char *name)
+{
+    static char path[2][256];
+    static int turn;
+
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t size)
+{
+    FILE *file = fopen(inside(name), "wb");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void make_folder(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/tenon-sounds-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(mkdir(inside("class"), 0700), 0);
+}
+
+static void remove_folder(void)
+{
+    char command[96];
+
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void put(uint8_t *at, uint32_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Writes a WAV file to `out`; returns its size. `format` 0xFFFE: an extensible header of PCM. */
+static size_t make_wav(uint8_t *out, uint32_t format, uint32_t channels, uint32_t bits,
+                       const void *data, uint32_t size)
+{
+    static const uint8_t rest[] = { 0, 0, 0, 0, 16, 0, 128, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71 };
+    uint32_t length = format == 0xFFFE ? 40 : 16, at = 20 + length;
+
+    memset(out, 0, at);
+    memcpy(out, "RIFF....WAVEfmt ", 16);
+    put(out + 16, length, 4);
+    put(out + 20, format, 2);
+    put(out + 22, channels, 2);
+    put(out + 24, 8000, 4);
+    put(out + 28, 8000 * channels * bits / 8, 4);
+    put(out + 32, channels * bits / 8, 2);
+    put(out + 34, bits, 2);
+    if (format == 0xFFFE) {
+        put(out + 36, 22, 2);
+        put(out + 38, bits, 2);
+        put(out + 44, 1, 2);
+        memcpy(out + 46, rest, sizeof rest);
+    }
+    memcpy(out + at, "LIST\3\0\0\0abc\0", 12); /* a part of odd length, and its padding */
+    memcpy(out + at + 12, "data", 4);
+    put(out + at + 16, size, 4);
+    memcpy(out + at + 20, data, size);
+    put(out + 4, at + 12 + size, 4);
+    return at + 20 + size;
+}
+
+static tn_dataset *opened(const char *options)
+{
+    tn_dataset *dataset = tn_dataset_new("WAVFolder(%q%s)", folder, options);
+
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    return dataset;
+}
+
+/* The only sample must have these values, [channels, count]. */
+static void has(const char *options, int64_t channels, int64_t count, const float *values)
+{
+    TN_SCOPE;
+    tn_dataset *dataset = opened(options);
+    tn_pack *pack = tn_pack_new();
+    tn_tensor *x;
+
+    ck_assert_msg(tn_dataset_get(dataset, 0, 0, 0, pack) == TN_OK, "%s", tn_error_text());
+    x = tn_pack_tensor(pack, 0);
+    ck_assert_int_eq(tn_tensor_dtype(x), TN_F32);
+    ck_assert_int_eq(tn_tensor_size(x, 0), channels);
+    ck_assert_int_eq(tn_tensor_size(x, 1), count);
+    for (int64_t i = 0; i < channels * count; i++)
+        ck_assert_msg(((const float *)tn_tensor_data(x))[i] == values[i], "%s: %d is %.9g", options,
+                      (int)i, (double)((const float *)tn_tensor_data(x))[i]);
+    ck_assert_int_eq(tn_pack_at(pack, 1).as.i, 0);
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+}
+
+START_TEST(every_kind_of_samples_is_read)
+{
+    static const uint8_t bytes[] = { 0, 64, 128, 255 };
+    static const uint8_t words[] = { 0, 0x80, 0xFF, 0xFF, 1, 0, 0xFF, 0x7F };
+    static const uint8_t threes[] = { 0, 0, 0x80, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0, 0, 0x40 };
+    static const uint8_t longs[] = { 0, 0, 0, 0x80, 0, 0, 0, 0x40 };
+    static const float floats[] = { 0.5f, -1.25f };
+    static const double doubles[] = { 0.1, -2 };
+    uint8_t file[256];
+
+    make_folder();
+    write_bytes("class/x.WAV", file, make_wav(file, 1, 1, 8, bytes, 4));
+    has("", 1, 4, (float[]){ -1, -0.5f, 0, 127 / 128.0f });
+    write_bytes("class/x.WAV", file, make_wav(file, 1, 2, 16, words, 8));
+    has("", 2, 2, (float[]){ -1, 1 / 32768.0f, -1 / 32768.0f, 32767 / 32768.0f });
+    has(", mono=True", 1, 2, (float[]){ -32769 / 65536.0f, 0.5f });
+    write_bytes("class/x.WAV", file, make_wav(file, 0xFFFE, 1, 24, threes, 12));
+    has("", 1, 4, (float[]){ -1, -1 / 8388608.0f, 1 / 8388608.0f, 0.5f });
+    write_bytes("class/x.WAV", file, make_wav(file, 1, 1, 32, longs, 8));
+    has("", 1, 2, (float[]){ -1, 0.5f });
+    write_bytes("class/x.WAV", file, make_wav(file, 3, 1, 32, floats, 8));
+    has("", 1, 2, floats);
+    write_bytes("class/x.WAV", file, make_wav(file, 3, 1, 64, doubles, 16));
+    has("", 1, 2, (float[]){ 0.1f, -2 });
+    remove_folder();
+}
+END_TEST
+
+START_TEST(samples_are_cut_or_padded)
+{
+    static const uint8_t bytes[] = { 128, 160, 192, 224, 0, 255 };
+    uint8_t file[256];
+    bool seen[5] = { false };
+    tn_dataset *dataset;
+
+    make_folder();
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, bytes, 6));
+    has(", length=2", 1, 2, (float[]){ 0, 0.25f });
+    has(", length=2, crop='middle'", 1, 2, (float[]){ 0.5f, 0.75f });
+    has(", length=8, crop='random'", 1, 8,
+        (float[]){ 0, 0.25f, 0.5f, 0.75f, -1, 127 / 128.0f, 0, 0 });
+    dataset = opened(", length=2, crop='random'");
+    for (int64_t epoch = 0; epoch < 100; epoch++) {
+        TN_SCOPE;
+        tn_pack *pack = tn_pack_new();
+        const float *x;
+        int found = -1;
+
+        ck_assert_int_eq(tn_dataset_get(dataset, 0, 3, epoch, pack), TN_OK);
+        x = tn_tensor_data(tn_pack_tensor(pack, 0));
+        for (int i = 0; i < 5; i++)
+            if (x[0] == ((float)bytes[i] - 128) / 128)
+                found = i;
+        ck_assert_int_ge(found, 0);
+        ck_assert(x[1] == ((float)bytes[found + 1] - 128) / 128);
+        seen[found] = true;
+        tn_pack_drop(pack);
+    }
+    for (int i = 0; i < 5; i++)
+        ck_assert(seen[i]);
+    tn_dataset_drop(dataset);
+    ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q, crop='end')", folder));
+    ck_assert_msg(strstr(tn_error_text(), "crop: unknown, got \"end\"") != NULL, "%s",
+                  tn_error_text());
+    tn_error_clear();
+    ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q, length=0)", folder));
+    tn_error_clear();
+    remove_folder();
+}
+END_TEST
+
+/* Reads the only file and returns the status. */
+static tn_status read_only(const char *options, const char *words)
+{
+    tn_dataset *dataset = opened(options);
+    tn_pack *pack = tn_pack_new();
+    tn_status status = tn_dataset_get(dataset, 0, 0, 0, pack);
+
+    if (status != TN_OK)
+        ck_assert_msg(strstr(tn_error_text(), words) != NULL, "\"%s\" is not in \"%s\"", words,
+                      tn_error_text());
+    tn_error_clear();
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+    return status;
+}
+
+START_TEST(damaged_sounds_are_errors)
+{
+    static const uint8_t words[] = { 0, 0x80, 0xFF, 0xFF, 1, 0, 0xFF, 0x7F };
+    uint8_t file[256];
+    size_t size = make_wav(file, 0xFFFE, 2, 16, words, 8);
+
+    make_folder();
+    for (size_t cut = 0; cut < size; cut++) {
+        write_bytes("class/x.wav", file, cut);
+        ck_assert_int_eq(read_only("", ""), TN_ERR_FORMAT);
+    }
+    for (size_t at = 0; at < size; at++) /* may be read, but must not crash */
+        for (int bit = 0; bit < 8; bit++) {
+            file[at] ^= (uint8_t)(1 << bit);
+            write_bytes("class/x.wav", file, size);
+            (void)read_only("", "");
+            file[at] ^= (uint8_t)(1 << bit);
+        }
+    write_bytes("class/x.wav", file, make_wav(file, 1, 2, 16, words, 6));
+    ck_assert_int_eq(read_only("", "the last frame is not complete"), TN_ERR_FORMAT);
+    write_bytes("class/x.wav", file, make_wav(file, 6, 1, 8, words, 6));
+    ck_assert_int_eq(read_only("", "got format 6 of 8 bits"), TN_ERR_NOT_IMPLEMENTED);
+    write_bytes("class/x.wav", file, make_wav(file, 1, 0, 8, words, 6));
+    ck_assert_int_eq(read_only("", "do not agree"), TN_ERR_FORMAT);
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, words, 6));
+    ck_assert_int_eq(read_only(", sample_rate=44100", "got 8000; expected 44100"), TN_ERR_VALUE);
+    ck_assert_int_eq(read_only(", sample_rate=8000", ""), TN_OK);
+    put(file + 36 + 12 + 4, 0xFFFFFFFF, 4); /* a size that was not known is up to the end */
+    write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
+    has("", 1, 6, (float[]){ -1, 0, 127 / 128.0f, 127 / 128.0f, -127 / 128.0f, -1 });
+    write_bytes("class/x.wav", "RF64", 4);
+    ck_assert_int_eq(read_only("", "kind RF64"), TN_ERR_NOT_IMPLEMENTED);
+    remove_folder();
+}
+END_TEST
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+START_TEST(links_that_never_end_are_errors)
+{
+    uint8_t file[64];
+
+    make_folder();
+    write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, "abc", 3));
+    ck_assert_int_eq(symlink("..", inside("class/up")), 0);
+    ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q)", folder));
+    ck_assert_msg(strstr(tn_error_text(), "class/up: a link to a folder above it") != NULL, "%s",
+                  tn_error_text());
+    tn_error_clear();
+    unlink(inside("class/up"));
+    ck_assert_int_eq(symlink("loop", inside("class/loop")), 0); /* to itself: there is no file */
+    ck_assert_int_eq(symlink("nowhere", inside("class/y.wav")), 0);
+    has("", 1, 3, (float[]){ -31 / 128.0f, -30 / 128.0f, -29 / 128.0f });
+    remove_folder();
+}
+END_TEST
+
+START_TEST(odd_names_are_names)
+{
+    static const char *const names[] = { " ", "%s%n", "\n\t", "a\"b\\c", "\xFF\xFE", "{0}" };
+    uint8_t file[64];
+    size_t size = make_wav(file, 1, 1, 8, "abc", 3);
+    char path[128];
+    tn_dataset *dataset;
+
+    make_folder();
+    rmdir(inside("class"));
+    for (int i = 0; i < 6; i++) {
+        ck_assert_int_eq(mkdir(inside(names[i]), 0700), 0);
+        snprintf(path, sizeof path, "%s/%s.wav", names[i], names[i]);
+        write_bytes(path, file, size);
+    }
+    dataset = opened("");
+    ck_assert_int_eq(tn_dataset_count(dataset), 6);
+    ck_assert_str_eq(tn_dataset_class_name(dataset, 0), "\n\t");
+    ck_assert_str_eq(tn_dataset_class_name(dataset, 5), "\xFF\xFE");
+    for (int64_t i = 0; i < 6; i++) {
+        tn_pack *pack = tn_pack_new();
+
+        ck_assert_msg(tn_dataset_get(dataset, i, 0, 0, pack) == TN_OK, "%s", tn_error_text());
+        ck_assert_int_eq(tn_pack_at(pack, 1).as.i, i);
+        tn_pack_drop(pack);
+    }
+    tn_dataset_drop(dataset);
+    remove_folder();
+}
+END_TEST
+
+/* Files that are cut or removed after the dataset was opened. */
+START_TEST(files_that_change_are_errors_of_their_sample)
+{
+    uint8_t file[64];
+    size_t size = make_wav(file, 1, 1, 8, "abc", 3);
+    tn_dataset *dataset;
+    tn_loader *loader;
+    int batches = 0;
+
+    make_folder();
+    for (int i = 0; i < 4; i++) {
+        char name[] = "class/0.wav";
+
+        name[6] = (char)('0' + i);
+        write_bytes(name, file, size);
+    }
+    dataset = opened("");
+    write_bytes("class/1.wav", file, size - 2);
+    write_bytes("class/2.wav", file, 0);
+    unlink(inside("class/3.wav"));
+    ck_assert_int_eq(mkdir(inside("class/3.wav"), 0700), 0);
+    loader = tn_loader_new(dataset, "batch_size=2, skip_damaged=True, workers=2, seed=0");
+    while (tn_loader_next(loader) != NULL)
+        batches++;
+    ck_assert_msg(!tn_failed(), "%s", tn_error_text());
+    ck_assert_int_eq(batches, 1);
+    ck_assert_int_eq(tn_loader_skipped(loader), 3);
+    tn_loader_drop(loader);
+    tn_dataset_drop(dataset);
+    remove_folder();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        every_kind_of_samples_is_read,
+        samples_are_cut_or_padded,
+        damaged_sounds_are_errors,
+        links_that_never_end_are_errors,
+        odd_names_are_names,
+        files_that_change_are_errors_of_their_sample,
+        NULL,
+    };
+    return suite_run("sounds", tests);
+}
