@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h %D%/make_colors.py \
+EXTRA_DIST += %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/images.h %D%/make_colors.py \
 	%D%/make_images.py %D%/make_parts.py %D%/make_text.py %D%/make_transforms.py %D%/toy.h \
 	%D%/transforms.h
 
@@ -28,3 +28,18 @@ TESTS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader %D%/t
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 endif
+
+# TextBPE beside the tokenizer of transformers: PYTHON names a Python that has it.
+.PHONY: data-tokens
+data-tokens: all
+	rm -rf %D%/python && $(MKDIR_P) %D%/python && cp -r $(srcdir)/bindings/python/tenon %D%/python
+	chmod -R u+w %D%/python
+	sdk=sdk; test -f sdk/api.json || sdk=$(srcdir)/sdk; \
+	    $${PYTHON:-python3} $(srcdir)/bindings/python/generate.py $$sdk %D%/python/tenon/_api.py
+	TENON_LIBRARY=$(abs_builddir)/.libs/libtenon.so PYTHONPATH=%D%/python \
+	    TENON_PLUGIN_PATH=$(abs_builddir)/plugins/.libs \
+	    $${PYTHON:-python3} $(srcdir)/%D%/compare_tokens.py $(abs_srcdir)/%D%/files/bpe
+clean-local: clean-data-tokens
+.PHONY: clean-data-tokens
+clean-data-tokens:
+	rm -rf %D%/python
