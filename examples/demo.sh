@@ -32,8 +32,8 @@ for device; do
                  ReLU(), Linear(128, 10))' \
         --data "Digits(split='train')" --val "Digits(split='test')" \
         --augment 'RandomCrop(8, padding=1)' \
-        --optim 'AdamW(lr=0.006)' --schedule 'CosineAnnealingLR(T_max=24)' --ema 0.98 \
-        --epochs 24 --batch-size 32 | tee "$folder.log" || true
+        --optim 'AdamW(lr=0.008)' --schedule 'CosineAnnealingLR(T_max=16)' --ema 0.95 \
+        --epochs 16 --batch-size 32 | tee "$folder.log" || true
     awk -v device="$device" -v wanted=$wanted '
         /^epoch / { for (i = 1; i < NF; i++) if ($i == "val_accuracy") accuracy = $(i + 1) }
         /^report: / { done = 1 }
