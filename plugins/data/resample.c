@@ -71,7 +71,10 @@ static tn_status bytes_make(struct bytes *b, const struct resample *r, int64_t c
     b->line = r->across.out;
     b->stride = channels * b->line;
     b->rows = tn_malloc((size_t)(r->part.height * b->stride) + RESAMPLE_SLACK);
-    return b->rows != NULL ? TN_OK : TN_ERR_MEMORY;
+    if (b->rows == NULL)
+        return TN_ERR_MEMORY;
+    memset(b->rows + r->part.height * b->stride, 0, RESAMPLE_SLACK); /* is read, but not used */
+    return TN_OK;
 }
 
 /* A row that a decoder gives. */
