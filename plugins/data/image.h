@@ -76,26 +76,4 @@ tn_status image_entry_open(const tn_transform_args *args, struct image_entry *en
 tn_status image_entry_load(struct image_entry *entry, struct image_part *part);
 void image_entry_close(struct image_entry *entry);
 
-/* ---- files of pictures (image_folder.c) ------------------------------------------------------ */
-
-enum image_kind { IMAGE_UNKNOWN, IMAGE_PNG, IMAGE_JPEG };
-/* The kind of a file, by its first bytes; eight suffice. */
-enum image_kind image_kind(const void *bytes, uint64_t size);
-/* Reads and decodes a picture, by its content. */
-tn_status image_read(const char *path, struct image_rgb *image);
-/* The picture as [3, H, W]: from RGBRGB to one plane for each color. NULL on failure. */
-tn_tensor *image_planes(const struct image_rgb *image);
-
-/* A list of names, each of which is freed with tn_free. */
-struct image_names {
-    char **at;
-    int64_t count, capacity;
-};
-void image_names_free(struct image_names *names);
-/* Appends a name, which then belongs to the list; frees it on failure. NULL is a failure. */
-tn_status image_names_add(struct image_names *names, char *name);
-/* Appends the paths of the pictures in a folder, at any depth: those of the folder itself, then
- * those of the folders in it, each sorted by the bytes of the names. */
-tn_status image_names_walk(const char *path, struct image_names *files);
-
 #endif

@@ -69,9 +69,9 @@ broken frozen_struct_grown 'tn_option may not change' value.h \
     -e 's/^} tn_option;/    int64_t more;\n&/'
 broken function_inserted 'tn_runtime_table: a member in the middle' runtime.h \
     -e '0,/^\/\* Copies line/s//\/* Inserted. *\/\nTN_API int64_t tn_inserted(int64_t x);\n&/'
-broken function_gone 'tn_train_table' train.h -e '/^TN_API int64_t tn_optimizer_count(/d'
-broken parameter_changed 'tn_optimizer_count' train.h \
-    -e 's/^\(TN_API int64_t tn_optimizer_count(const tn_optimizer \*optimizer\)/\1, int64_t group/'
+broken function_gone 'tn_train_table' train.h -e '/^TN_API int64_t tn_optimizer_group_count(/d'
+broken parameter_changed 'tn_optimizer_group_count' train.h \
+    -e 's/^\(TN_API int64_t tn_optimizer_group_count(const tn_optimizer \*optimizer\)/\1, int64_t group/'
 
 # ---- the last release ----
 tag=

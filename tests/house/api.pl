@@ -29,7 +29,8 @@ sub lines
 $api = json($api);
 $operators = json($operators);
 my %size = (bool => 1, char => 1, 'unsigned char' => 1, int8_t => 1, uint8_t => 1,
-            int16_t => 2, uint16_t => 2, int => 4, int32_t => 4, uint32_t => 4, int64_t => 8, uint64_t => 8, size_t => 8, double => 8);
+            int16_t => 2, uint16_t => 2, int => 4, int32_t => 4, uint32_t => 4, int64_t => 8, uint64_t => 8, size_t => 8,
+            float => 4, double => 8);
 my (%alias, %struct, %constant);
 for my $header (@{ $api->{headers} }) {
     $alias{ $_->{name} } = $_->{type} for grep { $_->{type} ne 'object' } @{ $header->{types} };
