@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What GPT2Tokenizer of transformers 5.24.0 makes of files/text.txt, written by make_text.py. */
+ * Written by make_text.py: what GPT2Tokenizer of transformers 5.24.0 makes of files/text.txt. */
 
 static const int64_t bpe_ids[] = {
     348, 326, 299, 75, 221, 359, 383, 221, 298, 88, 319, 380, 83, 320, 381, 332, 221, 372, 89,

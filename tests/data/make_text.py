@@ -49,9 +49,9 @@ def main():
     trainer.save_model(folder)
     ids = tokens(folder, text)
     with open(os.path.join(top, "bpe_ids.h"), "w", encoding="utf-8") as out:
-        out.write("/* SPDX-License-Identifier: MIT\n *\n * What GPT2Tokenizer of transformers "
-                  f"{transformers.__version__} makes of files/text.txt, written by make_text.py. "
-                  "*/\n\nstatic const int64_t bpe_ids[] = {\n")
+        out.write("/* SPDX-License-Identifier: MIT\n *\n * Written by make_text.py: what "
+                  f"GPT2Tokenizer of transformers {transformers.__version__} makes of "
+                  "files/text.txt. */\n\nstatic const int64_t bpe_ids[] = {\n")
         out.write(textwrap.fill(", ".join(map(str, ids)), 96, initial_indent="    ",
                                 subsequent_indent="    ") + "\n};\n")
 
