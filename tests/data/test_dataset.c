@@ -77,7 +77,7 @@ START_TEST(wrong_specs_are_refused)
     failed(TN_ERR_VALUE, "dataset Toy: `open` set a wrong number, got -3 samples and 3 classes");
     ck_assert_int_eq(toys_open, 0);
     ck_assert_ptr_null(tn_dataset_parse("Tomato(3)"));
-    failed(TN_ERR_KEY, "Toy");
+    failed(TN_ERR_KEY, "no plugin provides a dataset \"Tomato\"; known: CIFAR10");
     ck_assert_ptr_null(tn_dataset_parse("[1, 2]"));
     failed(TN_ERR_FORMAT, "dataset: wrong form, got \"[1, 2]\"");
     ck_assert_ptr_null(tn_dataset_parse("Toy(3"));

@@ -254,6 +254,20 @@ static tn_status build_optimizer(run *r)
     return r->average != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* bfloat16 has the range of float32; only the gradients of float16 are scaled. */
+static tn_status build_amp(run *r)
+{
+    if (!setting_on(r->set, SET_AMP))
+        return TN_OK;
+    r->amp = tn_device_type(tn_default_device());
+    if (r->amp == NULL)
+        return tn_error_last_code();
+    if (tn_autocast_dtype(r->amp) != TN_F16)
+        return TN_OK;
+    r->scaler = tn_grad_scaler_new(NULL);
+    return r->scaler != NULL ? TN_OK : tn_error_last_code();
+}
+
 static tn_status build_loader(run *r)
 {
     r->loader = tn_loader_new(r->data,
@@ -326,6 +340,8 @@ tn_status build_all(run *r)
         status = build_loss(r);
     if (status == TN_OK)
         status = build_optimizer(r);
+    if (status == TN_OK)
+        status = build_amp(r);
     if (status == TN_OK)
         status = build_loader(r);
     return status == TN_OK ? build_checkpoint(r) : status;

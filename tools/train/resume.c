@@ -28,6 +28,7 @@ static tn_status keep_settings(run *r)
 
 tn_status resume_keep(run *r)
 {
+    char scaler[256] = "";
     const struct {
         const char *name;
         tn_value value;
@@ -42,8 +43,12 @@ tn_status resume_keep(run *r)
         { "skipped", tn_value_int(r->skipped + tn_loader_skipped(r->loader)) },
         { "best", r->has_best ? tn_value_float(r->best) : tn_value_none() },
         { "best_epoch", tn_value_int(r->best_epoch) },
+        { "scaler", r->scaler != NULL ? tn_value_string(scaler) : tn_value_none() },
     };
     tn_status status = keep_settings(r);
+
+    if (r->scaler != NULL)
+        tn_grad_scaler_state(r->scaler, scaler, sizeof scaler);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
         status = tn_checkpoint_set(r->checkpoint, rows[i].name, rows[i].value);
@@ -258,5 +263,8 @@ tn_status resume_restore(run *r)
     r->has_best = tn_checkpoint_get(r->checkpoint, "best").kind == TN_VALUE_FLOAT;
     r->best = saved_number(r, "best");
     r->best_epoch = saved_count(r, "best_epoch");
-    return TN_OK;
+    if (r->scaler != NULL && tn_checkpoint_get(r->checkpoint, "scaler").kind == TN_VALUE_STRING)
+        status = tn_grad_scaler_set_state(r->scaler,
+                                          tn_checkpoint_get(r->checkpoint, "scaler").as.s);
+    return status;
 }

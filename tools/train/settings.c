@@ -55,7 +55,7 @@ static const setting_row rows[SETTINGS] = {
                   "keeps an exponential average of the weights with this decay, such as 0.999, "
                   "which is validated and saved" },
     [SET_AMP] = { "amp", NULL, SETTING_FLAG, SETTING_SAME, NULL, 0,
-                  "mixed precision: float16 or bfloat16 where it is safe" },
+                  "mixed precision: bfloat16 on the cpu, float16 with scaled gradients elsewhere" },
     [SET_SEED] = { "seed", "S", SETTING_COUNT, SETTING_SAME, "1", 0,
                    "of weights, order, splits and augmentation" },
     [SET_DEVICE] = { "device", "NAME", SETTING_TEXT, SETTING_KEPT, NULL, 0,
@@ -287,9 +287,6 @@ tn_status settings_read(settings *s, int count, char **arguments)
             (i == SET_OUT || !setting_on(s, SET_RESUME)))
             status = tn_fail(TN_ERR_VALUE, "--%s: it is missing; expected %s (%s)", rows[i].name,
                              rows[i].value, rows[i].help);
-    if (status == TN_OK && setting_on(s, SET_AMP))
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                         "--amp: this build has no mixed precision; expected a run without it");
     if (status == TN_OK && s->text[SET_VAL] != NULL && s->text[SET_VAL_SPLIT] != NULL)
         status = tn_fail(TN_ERR_VALUE, "--val and --val-split: both are given; expected one");
     return status;

@@ -54,8 +54,8 @@ static bool is_classified(const run *r, tn_tensor *target, tn_tensor *output)
            tn_tensor_ndim(output) == 2 && tn_tensor_size(output, 0) == tn_tensor_size(target, 0);
 }
 
-tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
-                       tn_tensor **loss)
+static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
+                         tn_tensor **loss)
 {
     tn_tensor *input = tn_pack_tensor(batch, 0), *target = tn_pack_tensor(batch, 1);
     tn_tensor *given[2];
@@ -78,6 +78,20 @@ tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **ou
     if (status == TN_OK && tn_tensor_numel(*loss) != 1)
         return tn_fail(TN_ERR_VALUE, "--loss: the result has %lld elements; expected one number",
                        (long long)tn_tensor_numel(*loss));
+    return status;
+}
+
+tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
+                       tn_tensor **loss)
+{
+    tn_status status = TN_OK;
+
+    if (r->amp == NULL)
+        return forward(r, module, batch, output, loss);
+    status = tn_autocast_begin(r->amp, TN_DTYPE_AUTO, true);
+    if (status == TN_OK)
+        status = forward(r, module, batch, output, loss);
+    tn_autocast_end();
     return status;
 }
 
@@ -158,9 +172,12 @@ static tn_status count_right(run *r, tn_pack *batch, tn_tensor *output, int64_t 
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static tn_status backward(tn_tensor *loss, int64_t share)
+static tn_status backward(run *r, tn_tensor *loss, int64_t share)
 {
     tn_tensor *part = share > 1 ? tn_mul_scalar(loss, 1.0 / (double)share) : loss;
+
+    if (part != NULL && r->scaler != NULL)
+        part = tn_grad_scaler_scale(r->scaler, part);
 
     return part != NULL ? tn_backward(part) : tn_error_last_code();
 }
@@ -180,7 +197,7 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
     if (status == TN_OK)
         status = step_forward(r, r->model, batch, &output, &result);
     if (status == TN_OK)
-        status = backward(result, share);
+        status = backward(r, result, share);
     if (status != TN_OK)
         return status;
     *loss = tn_item(result);
@@ -198,13 +215,20 @@ tn_status step_take(run *r)
 {
     TN_SCOPE;
     tn_status status = TN_OK;
+    bool taken = true;
 
-    if (setting_text(r->set, SET_CLIP_NORM) != NULL)
+    if (r->scaler != NULL)
+        status = tn_grad_scaler_unscale_(r->scaler, r->optimizer);
+    if (status == TN_OK && setting_text(r->set, SET_CLIP_NORM) != NULL)
         status = tn_clip_grad_norm(r->learning, r->n_learning,
                                    setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
-    if (status == TN_OK)
+    if (status == TN_OK && r->scaler == NULL)
         status = tn_optimizer_step(r->optimizer);
-    if (status == TN_OK && r->average != NULL)
+    else if (status == TN_OK)
+        status = tn_grad_scaler_step(r->scaler, r->optimizer, &taken);
+    if (status == TN_OK && r->scaler != NULL)
+        status = tn_grad_scaler_update(r->scaler);
+    if (status == TN_OK && taken && r->average != NULL)
         status = tn_average_update(r->average, r->model);
     if (status != TN_OK)
         return status;

@@ -13,6 +13,7 @@ static void run_free(run *r)
     tn_checkpoint_drop(r->checkpoint);
     tn_loader_drop(r->loader);
     tn_scheduler_drop(r->scheduler);
+    tn_grad_scaler_drop(r->scaler);
     tn_optimizer_drop(r->optimizer);
     tn_module_drop(r->average);
     tn_module_drop(r->criterion);

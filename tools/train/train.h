@@ -4,6 +4,8 @@
 #ifndef TN_TOOLS_TRAIN_TRAIN_H
 #define TN_TOOLS_TRAIN_TRAIN_H
 
+#include <tenon/scaler.h>
+
 #include "progress.h"
 #include "report.h"
 #include "settings.h"
@@ -29,6 +31,8 @@ typedef struct run {
     tn_module *model, *average, *criterion;
     tn_optimizer *optimizer;
     tn_scheduler *scheduler;
+    const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
+    tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
     tn_loader *loader;
     tn_checkpoint *checkpoint;
     tn_state *resumed; /* the state of the checkpoint to continue from, until it is restored */
