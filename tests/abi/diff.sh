@@ -71,7 +71,7 @@ broken function_inserted 'tn_runtime_table: a member in the middle' runtime.h \
     -e '0,/^\/\* Copies line/s//\/* Inserted. *\/\nTN_API int64_t tn_inserted(int64_t x);\n&/'
 broken function_gone 'tn_train_table' train.h -e '/^TN_API int64_t tn_optimizer_group_count(/d'
 broken parameter_changed 'tn_optimizer_group_count' train.h \
-    -e 's/^\(TN_API int64_t tn_optimizer_group_count(const tn_optimizer \*optimizer\)/\1, int64_t group/'
+    -e '/tn_optimizer_group_count(/s/tn_optimizer \*optimizer/&, int64_t group/'
 
 # ---- the last release ----
 tag=
