@@ -45,7 +45,14 @@ struct tn__checkpoint_run {
 
 _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR;
 
-static void drop(tn__checkpoint *checkpoint)
+tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint)
+{
+    if (checkpoint != NULL)
+        atomic_fetch_add_explicit(&checkpoint->refs, 1, memory_order_relaxed);
+    return checkpoint;
+}
+
+void tn__checkpoint_drop(tn__checkpoint *checkpoint)
 {
     if (atomic_fetch_sub_explicit(&checkpoint->refs, 1, memory_order_acq_rel) != 1)
         return;
@@ -137,7 +144,7 @@ void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot)
         pthread_mutex_unlock(&checkpoint->lock);
     if (value != NULL)
         tn_tensor_drop(value);
-    drop(checkpoint);
+    tn__checkpoint_drop(checkpoint);
 }
 
 /* ---- the second run -------------------------------------------------------------------------- */
@@ -291,7 +298,7 @@ static tn__checkpoint *make(tn_checkpoint_function function, tn_tensor *const *i
     }
     if (status == TN_OK)
         return checkpoint;
-    drop(checkpoint);
+    tn__checkpoint_drop(checkpoint);
     return NULL;
 }
 
@@ -353,6 +360,6 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
     status = call_in_scope(function, user, in, out, n_out);
     tn__checkpoint_here = outer;
     atomic_store(&run.checkpoint->running, false);
-    drop(run.checkpoint);
+    tn__checkpoint_drop(run.checkpoint);
     return status;
 }

@@ -393,6 +393,43 @@ tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out)
     return TN_OK;
 }
 
+static tn_status freed(const tn__node *node)
+{
+    /* PyTorch's wording */
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "Trying to backward through the graph a second time (or directly access saved "
+        "tensors after they "
+        "have already been freed). Saved intermediate values of the graph are freed when "
+        "you call backward "
+        "or grad. Specify retain_graph=True if you need to backward through the graph a "
+        "second time (at %s)",
+        node->name);
+}
+
+/* Gets a saved tensor that a checkpoint computes, if tensor `i` is one. Another thread may release
+ * the node in the meantime, so the checkpoint is kept. */
+static tn_status unpack_later(tn__node *node, int32_t i, tn_tensor **out)
+{
+    tn__checkpoint *checkpoint;
+    tn_status status = TN_OK;
+    int64_t slot;
+    bool gone;
+
+    lock(node);
+    gone = node->released && node->had_saved;
+    checkpoint = gone ? NULL : tn__checkpoint_keep(node->saved[i].checkpoint);
+    slot = node->saved[i].slot;
+    unlock(node);
+    if (gone)
+        return freed(node);
+    if (checkpoint == NULL)
+        return TN_OK;
+    status = tn__checkpoint_value(checkpoint, slot, out);
+    tn__checkpoint_drop(checkpoint);
+    return status;
+}
+
 tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
 {
     tn_status status = TN_OK;
@@ -402,16 +439,7 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     lock(node);
     if (node->released && node->had_saved) {
         unlock(node);
-        /* PyTorch's wording */
-        return tn_fail(
-            TN_ERR_RUNTIME,
-            "Trying to backward through the graph a second time (or directly access saved "
-            "tensors after they "
-            "have already been freed). Saved intermediate values of the graph are freed when you "
-            "call backward "
-            "or grad. Specify retain_graph=True if you need to backward through the graph a "
-            "second time (at %s)",
-            node->name);
+        return freed(node);
     }
     for (int32_t i = 0; i < node->n_saved; i++) {
         bool gone = changed(&node->saved[i]);
@@ -424,8 +452,7 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
     unlock(node);
     /* A checkpoint runs code of the program, which may take long. */
     for (int32_t i = 0; later && i < node->n_saved && status == TN_OK; i++)
-        if (node->saved[i].checkpoint != NULL)
-            status = tn__node_saved_value(&node->saved[i], &out[i]);
+        status = unpack_later(node, i, &out[i]);
     return status;
 }
 

@@ -195,6 +195,9 @@ extern _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR
 tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
 /* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */
 tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tensor **out);
+/* Adds and gives up a reference; tn__checkpoint_keep() returns its argument, which may be NULL. */
+tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint);
+void tn__checkpoint_drop(tn__checkpoint *checkpoint);
 /* Gives up a slot, and the reference to the checkpoint. */
 void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot);
 
