@@ -6,6 +6,7 @@
 #include "tools/train/progress.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -93,8 +94,16 @@ static void write_to_terminal(char *out, size_t size)
     progress_begin(p, 9, "train", 10);
     time_now += 10;
     progress_step(p, 5, 50, metrics, 2);
-    ssize_t count = read(master, out, size - 1);
-    out[count > 0 ? count : 0] = '\0';
+    size_t length = 0;
+    ssize_t count = 1;
+    /* What was written may arrive in parts. */
+    for (struct pollfd ready = { .fd = master, .events = POLLIN };
+         count > 0 && length < size - 1 && poll(&ready, 1, 300) > 0; length += (size_t)count) {
+        count = read(master, out + length, size - 1 - length);
+        if (count < 0)
+            break;
+    }
+    out[length] = '\0';
     progress_drop(p);
     fclose(to);
     close(master);
