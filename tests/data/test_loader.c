@@ -179,9 +179,11 @@ START_TEST(samples_that_do_not_fit_are_named)
         const char *words;
     } rows[] = {
         { "Toy(6, other=4, form='shape')", TN_ERR_VALUE,
-          "loader: sample 4: entry 0: sizes differ, got [3, 2]; expected [2, 3], those of sample 3" },
+          "loader: sample 4: entry 0: sizes differ, got [3, 2]; expected [2, 3], those of "
+          "sample 3" },
         { "Toy(6, other=4, form='dtype')", TN_ERR_TYPE,
-          "loader: sample 4: entry 0: types differ, got float64; expected float32, that of sample 3" },
+          "loader: sample 4: entry 0: types differ, got float64; expected float32, that of "
+          "sample 3" },
         { "Toy(6, other=4, form='kind')", TN_ERR_TYPE,
           "loader: sample 4: entry 1: kinds differ, got float; expected int, that of sample 3" },
         { "Toy(6, other=4, form='fewer')", TN_ERR_VALUE,

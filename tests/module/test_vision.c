@@ -94,7 +94,8 @@ START_TEST(a_printed_attention_takes_its_sizes_from_the_state)
     static const char text[] =
         "EncoderBlock(\n"
         "  (self_attention): MultiheadAttention(\n"
-        "    (out_proj): NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True)\n"
+        "    (out_proj): NonDynamicallyQuantizableLinear(in_features=4, out_features=4, "
+        "bias=True)\n"
         "  )\n"
         "  (dropout): Dropout(p=0.0, inplace=False)\n"
         ")";

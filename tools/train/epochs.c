@@ -158,8 +158,8 @@ static int64_t share_of(const run *r)
     return left < share ? left : share;
 }
 
-/* After a failure of the data the loader stands before the batch, so that a run can continue once
- * the data is repaired. */
+/* Saves a checkpoint after a batch could not be read. The next batch of the loader is still this
+ * batch, so a resumed run reads it again after the data was repaired. */
 static tn_status data_failed(run *r)
 {
     tn_error error = *tn_error_last();
