@@ -70,7 +70,7 @@ void predict_output_free(predict_output *to, bool failed);
 
 /* Writes a PNG file of 8 bits: pixels row by row, with 1 or 3 bytes each. On failure no file
  * remains. */
-tn_status png_write(const char *path, const unsigned char *pixels, int64_t width, int64_t height,
+tn_status png_write(const char *path, unsigned char *pixels, int64_t width, int64_t height,
                     int channels);
 
 #endif
