@@ -94,6 +94,15 @@ static tn_tensor *mlp_forward(tn_module *self, tn_tensor *x)
 
     if (s->flatten && tn_tensor_ndim(x) > 2)
         x = tn_flatten(x, 1, -1);
+    if (x != NULL && tn_tensor_size(x, -1) != s->sizes.at[0]) {
+        tn_fail(
+            TN_ERR_VALUE,
+            "%s: input: wrong size of the last dimension, got %lld; expected %lld, the first of "
+            "sizes%s",
+            tn_module_type(self), (long long)tn_tensor_size(x, -1), (long long)s->sizes.at[0],
+            tn_tensor_ndim(x) > 2 ? "; flatten=True merges the dimensions of images" : "");
+        return NULL;
+    }
     return x != NULL ? tn_module_call_children(self, x) : NULL;
 }
 

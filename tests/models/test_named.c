@@ -355,6 +355,14 @@ START_TEST(a_wrong_input_is_refused)
         { "unet()", { 1, 3, 32, 8 }, 4, TN_F32, "unet: input: too small, got 32 x 8" },
         { "gpt2_small(n_positions=4)", { 1, 5 }, 2, TN_I64, "input: too long, got 5 tokens" },
         { "gpt2_small(n_positions=4)", { 1, 4 }, 2, TN_F32, "input: wrong dtype, got float32" },
+        { "mlp([64, 10])",
+          { 2, 1, 8, 8 },
+          4,
+          TN_F32,
+          "mlp: input: wrong size of the last dimension, got 8; expected 64, the first of sizes; "
+          "flatten=True merges" },
+        { "mlp([64, 10])", { 2, 9 }, 2, TN_F32, "got 9; expected 64, the first of sizes" },
+        { "mlp([64, 10], flatten=True)", { 2, 9, 9 }, 3, TN_F32, "got 81; expected 64" },
         { "lstm_lm(9)", { 4 }, 1, TN_I64, "lstm_lm: input: wrong shape, got 1 dimensions" },
     };
     const tn_device *meta = tn_device_find("meta");
