@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The files of a run: checkpoints and weights. */
+#include "report_private.h"
 #include "train.h"
 
 #include <dirent.h>
@@ -192,48 +193,18 @@ tn_status save_best(run *r)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static void put(char **out, const char *end, const char *text)
+/* Adds the names of the classes as a JSON list. A class without a name has its number. */
+static void add_class_names(const run *r, report_text *text)
 {
-    while (*text != '\0' && *out < end)
-        *(*out)++ = *text++;
-}
-
-/* Returns the names of the classes as a JSON list, which the caller frees; NULL without an error if
- * they have no names. */
-static char *class_names(const run *r)
-{
-    size_t size = 3;
-    char *text, *at, *end;
-
     for (int64_t i = 0; i < r->classes; i++) {
         const char *name = tn_dataset_class_name(r->data, i);
+        char number[24];
 
-        if (name == NULL)
-            return NULL;
-        size += 6 * strlen(name) + 4;
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        report_text_put(text, i == 0 ? "[" : ", ");
+        report_text_json(text, name != NULL ? name : number);
     }
-    text = r->classes > 0 ? tn_malloc(size) : NULL;
-    if (text == NULL)
-        return NULL;
-    at = text;
-    end = text + size - 1;
-    put(&at, end, "[");
-    for (int64_t i = 0; i < r->classes; i++) {
-        put(&at, end, i > 0 ? ", \"" : "\"");
-        for (const char *c = tn_dataset_class_name(r->data, i); *c != '\0'; c++) {
-            char escaped[8] = { *c, '\0' };
-
-            if ((unsigned char)*c < 0x20)
-                snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)*c);
-            else if (*c == '"' || *c == '\\')
-                snprintf(escaped, sizeof escaped, "\\%c", *c);
-            put(&at, end, escaped);
-        }
-        put(&at, end, "\"");
-    }
-    put(&at, end, "]");
-    *at = '\0';
-    return text;
+    report_text_put(text, "]");
 }
 
 tn_status save_weights(run *r, const char *name)
@@ -241,19 +212,24 @@ tn_status save_weights(run *r, const char *name)
     tn_module *module = r->average != NULL ? tn_module_child(r->average, "module") : r->model;
     tn_state *state = module != NULL ? tn_module_state(module) : NULL;
     const char *transform = setting_text(r->set, SET_TRANSFORM);
-    char path[PATH_SIZE], *classes = class_names(r);
+    report_text classes = { .status = TN_OK };
+    char path[PATH_SIZE];
     tn_status status = state != NULL ? TN_OK : tn_error_last_code();
 
     snprintf(path, sizeof path, "%s/%s", r->folder, name);
     if (status == TN_OK)
         status = tn_state_set_meta(state, MODEL_SPEC, r->spec);
-    if (status == TN_OK && classes != NULL)
-        status = tn_state_set_meta(state, MODEL_CLASSES, classes);
+    if (status == TN_OK && r->classes > 0) {
+        add_class_names(r, &classes);
+        status = classes.status;
+        if (status == TN_OK)
+            status = tn_state_set_meta(state, MODEL_CLASSES, classes.bytes);
+    }
     if (status == TN_OK && transform != NULL)
         status = tn_state_set_meta(state, "tenon.transform", transform);
     if (status == TN_OK)
         status = tn_state_save(state, path);
     tn_state_drop(state);
-    tn_free(classes);
+    report_text_drop(&classes);
     return status;
 }
