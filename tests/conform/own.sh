@@ -29,12 +29,19 @@ one() {
         export TENON_PLUGIN_PATH_ADD ;;
     esac
     log=$(mktemp) || exit 99
+    # what AddressSanitizer says of a process of a test, which tenon check does not show
+    if test -n "${ASAN_OPTIONS-}"; then
+        ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$log.asan
+        export ASAN_OPTIONS
+    fi
     tools/tenon check "$file" --cases "$top/tests/oracle" --jobs 2 "$@" >"$log" 2>&1
     code=$?
     { echo "$file $*: $(tail -n 1 "$log")"
-        test $code -eq 0 || grep '^FAIL' "$log" || cat "$log"; } >"$log.said"
+        set +f
+        test $code -eq 0 || grep '^FAIL' "$log" || cat "$log"
+        test $code -eq 0 || cat "$log".asan.* 2>/dev/null; } >"$log.said"
     cat "$log.said"
-    rm -f "$log" "$log.said"
+    rm -f "$log" "$log.said" "$log".asan.*
     test $code -eq 0
 }
 if test "${1-}" = --one; then
