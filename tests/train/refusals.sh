@@ -69,7 +69,8 @@ train 0 'epoch 2/2' --model "$net" --data "$digits" --epochs 2 --out run
 cp run/model.safetensors before.safetensors
 # classes without names are known by their numbers
 "$tenon" predict run/model.safetensors --data "$digits" >log 2>&1
-grep -q '^INPUT *CLASS *PROBABILITY' log || { echo "predict shows no classes:"; head -3 log; bad=1; }
+grep -q '^INPUT *CLASS *PROBABILITY' log || {
+    echo "predict shows no classes:"; head -3 log; bad=1; }
 train 1 'run has a run with 24 steps; expected --resume' --model "$net" --data "$digits" --out run
 train 1 '1.weight: [16, 64] in the checkpoint; here [8, 64]' --resume --out run \
     --model 'Sequential(Flatten(), Linear(64, 8), ReLU(), Linear(8, 10))'
