@@ -37,9 +37,12 @@ static void value_text(tn_value value, char *out, size_t size)
         append(out, size, "None");
     else if (value.kind == TN_VALUE_BOOL)
         append(out, size, value.as.i != 0 ? "true" : "false");
-    else if (value.kind == TN_VALUE_INT || value.kind == TN_VALUE_FLOAT) {
+    else if (value.kind == TN_VALUE_INT || value.kind == TN_VALUE_UINT ||
+             value.kind == TN_VALUE_FLOAT) {
         if (value.kind == TN_VALUE_INT)
             snprintf(text, sizeof text, "%lld", (long long)value.as.i);
+        else if (value.kind == TN_VALUE_UINT)
+            snprintf(text, sizeof text, "%llu", (unsigned long long)value.as.u);
         else
             tn_snprint(text, sizeof text, "%g", value.as.f);
         append(out, size, text);

@@ -215,12 +215,15 @@ static tn_status store_none(const tn_option *row, void *to)
 
 static bool is_number(const tn_value *value)
 {
-    return value->kind == TN_VALUE_INT || value->kind == TN_VALUE_FLOAT;
+    return value->kind == TN_VALUE_INT || value->kind == TN_VALUE_FLOAT ||
+           value->kind == TN_VALUE_UINT;
 }
 
 static double number_of(const tn_value *value)
 {
-    return value->kind == TN_VALUE_INT ? (double)value->as.i : value->as.f;
+    return value->kind == TN_VALUE_INT    ? (double)value->as.i
+           : value->kind == TN_VALUE_UINT ? (double)value->as.u
+                                          : value->as.f;
 }
 
 /* Returns whether `value` may be an element of the list: also None in an optional list of floats,
@@ -280,6 +283,7 @@ static tn_status store_scalar(const tn_value *value, const tn_option *row, tn_sc
     switch (value->kind) {
     case TN_VALUE_BOOL: *to = tn_scalar_bool(value->as.i != 0); return TN_OK;
     case TN_VALUE_INT: *to = tn_scalar_int(value->as.i); return TN_OK;
+    case TN_VALUE_UINT: *to = tn_scalar_uint(value->as.u); return TN_OK;
     case TN_VALUE_FLOAT: *to = tn_scalar_float(value->as.f); return TN_OK;
     case TN_VALUE_COMPLEX:
         if (!tn__value_complex_ok(value))

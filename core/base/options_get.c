@@ -32,11 +32,8 @@ static tn_status add_scalar(tn_pack *out, const char *name, const tn_scalar *sca
     case TN_SCALAR_INT: value = tn_value_int(scalar->as.i); break;
     case TN_SCALAR_FLOAT: value = tn_value_float(scalar->as.f); break;
     case TN_SCALAR_COMPLEX: value.kind = TN_VALUE_COMPLEX; break;
-    case TN_SCALAR_NONE: value = tn_value_none(); break;
-    default:
-        return tn_fail(TN_ERR_VALUE,
-                       "option %q: no value can hold it, got %llu; expected at most 2^63 - 1", name,
-                       (unsigned long long)scalar->as.u);
+    case TN_SCALAR_UINT: value = tn_value_uint(scalar->as.u); break;
+    default: value = tn_value_none(); break;
     }
     return tn_pack_add(out, name, value);
 }

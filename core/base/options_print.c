@@ -56,7 +56,7 @@ static void print_scalar(const tn_scalar *scalar, tn__text *text)
         value.count = 2;
         value.as.list = parts;
         break;
-    case TN_SCALAR_UINT: tn__text_add(text, "%llu", (unsigned long long)scalar->as.u); return;
+    case TN_SCALAR_UINT: value = tn_value_uint(scalar->as.u); break;
     default: break;
     }
     tn__value_print(&value, text);

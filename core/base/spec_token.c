@@ -164,16 +164,16 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
         whole = whole && tn__spec_is_digit(p->text[at + i]);
     p->at = at + used;
     if (whole) {
-        int64_t number = 0;
+        const uint64_t most = minus ? (uint64_t)INT64_MAX + 1 : UINT64_MAX;
+        uint64_t number = 0;
         for (size_t i = 0; i < used; i++) {
-            int digit = p->text[at + i] - '0';
-            if (tn__mul_overflow(number, 10, &number) ||
-                (minus ? __builtin_sub_overflow(number, digit, &number)
-                       : tn__add_overflow(number, digit, &number)))
+            const uint64_t digit = (uint64_t)(p->text[at + i] - '0');
+            if (number > (most - digit) / 10)
                 return tn__spec_fail(p, start,
-                                     "number: does not fit 64 bits; expected -2^63 to 2^63 - 1");
+                                     "number: does not fit 64 bits; expected -2^63 to 2^64 - 1");
+            number = number * 10 + digit;
         }
-        *out = tn_value_int(number);
+        *out = minus ? tn_value_int((int64_t)(0 - number)) : tn_value_uint(number);
         return TN_OK;
     }
     if (!good)

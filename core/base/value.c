@@ -10,7 +10,7 @@
 static const char *const kind_names[] = { "None",           "bool",   "int",    "float",
                                           "string",         "list",   "tuple",  "spec",
                                           "tensor",         "module", "opaque", "bytes",
-                                          "complex number", "dict" };
+                                          "complex number", "dict",   "uint" };
 
 const char *tn__value_kind_name(uint32_t kind)
 {
@@ -50,7 +50,7 @@ tn_status tn__value_check_dict(const tn_value *value)
         uint32_t kind = value->as.list[i].kind;
 
         if (kind != TN_VALUE_STRING && kind != TN_VALUE_INT && kind != TN_VALUE_BOOL &&
-            kind != TN_VALUE_FLOAT && kind != TN_VALUE_NONE)
+            kind != TN_VALUE_FLOAT && kind != TN_VALUE_UINT && kind != TN_VALUE_NONE)
             return tn_fail(TN_ERR_TYPE,
                            "dict: key %u: wrong kind, got %s; expected a string, a number, a bool "
                            "or None",
@@ -222,6 +222,7 @@ static void print(const tn_value *value, int depth, tn__text *text)
     case TN_VALUE_NONE: put(text, "None"); break;
     case TN_VALUE_BOOL: put(text, value->as.i ? "True" : "False"); break;
     case TN_VALUE_INT: tn__text_add(text, "%lld", (long long)value->as.i); break;
+    case TN_VALUE_UINT: tn__text_add(text, "%llu", (unsigned long long)value->as.u); break;
     case TN_VALUE_FLOAT: tn__text_add(text, "%g", value->as.f); break;
     case TN_VALUE_COMPLEX:
         if (tn__value_complex_ok(value))

@@ -9,7 +9,7 @@
 
 static const char versions_key[] = "tenon.versions", values_key[] = "tenon.values",
                   ties_key[] = "tenon.ties";
-static const char kinds[] = "none, true, false, int, float, string, spec, bytes, list, tuple, "
+static const char kinds[] = "none, true, false, int, uint, float, string, spec, bytes, list, tuple, "
                             "dict, complex number or tensor";
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -148,6 +148,7 @@ static tn_status put_value(struct lowering *w, const tn_value *value, int depth)
     case TN_VALUE_NONE: put_line(out, "none"); break;
     case TN_VALUE_BOOL: put_line(out, value->as.i != 0 ? "true" : "false"); break;
     case TN_VALUE_INT: tn__text_add(out, "int\n%lld\n", (long long)value->as.i); break;
+    case TN_VALUE_UINT: tn__text_add(out, "uint\n%llu\n", (unsigned long long)value->as.u); break;
     case TN_VALUE_FLOAT: tn__text_add(out, "float\n%g\n", value->as.f); break;
     case TN_VALUE_STRING:
     case TN_VALUE_SPEC:
@@ -224,6 +225,18 @@ static tn_status take_row(struct lines *l, tn_state *state, tn__arena *arena, tn
     return status;
 }
 
+/* Reads a number from 2^63 to 2^64 - 1, the only ones of kind uint. */
+static bool read_uint(const char *line, uint64_t *out)
+{
+    uint64_t number = 0;
+
+    for (; *line >= '0' && *line <= '9' && number <= (UINT64_MAX - (uint64_t)(*line - '0')) / 10;
+         line++)
+        number = number * 10 + (uint64_t)(*line - '0');
+    *out = number;
+    return *line == '\0' && number > INT64_MAX;
+}
+
 static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, tn_state *used,
                             int depth, tn_value *out)
 {
@@ -257,6 +270,12 @@ static tn_status take_value(struct lines *l, tn_state *state, tn__arena *arena, 
         *out = tn_value_int(0);
         return tn_read_int(line, &out->as.i) ? TN_OK
                                              : bad_value(l, "wrong value", line, "an integer");
+    }
+    if (strcmp(kind, "uint") == 0) {
+        out->kind = TN_VALUE_UINT;
+        return read_uint(line, &out->as.u)
+                   ? TN_OK
+                   : bad_value(l, "wrong value", line, "an integer from 2^63 to 2^64 - 1");
     }
     if (strcmp(kind, "float") == 0) {
         *out = tn_value_float(0);

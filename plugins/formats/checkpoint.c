@@ -190,7 +190,7 @@ static tn_status put_value(struct writing *w, const char *name, const tn_value *
         return tn_fail(TN_ERR_VALUE,
                        "%s: entry %q: lists nested too deep; expected at most %d levels", w->path,
                        name, DEPTH_MAX);
-    if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_DICT ||
+    if (value->kind == TN_VALUE_MODULE || value->kind > TN_VALUE_UINT ||
         value->kind == TN_VALUE_OPAQUE)
         return tn_fail(TN_ERR_TYPE,
                        "%s: entry %q: cannot be stored in a file, got a %s; expected data", w->path,
@@ -201,6 +201,7 @@ static tn_status put_value(struct writing *w, const char *name, const tn_value *
     switch (value->kind) {
     case TN_VALUE_BOOL:
     case TN_VALUE_INT: return put_number(w, (uint64_t)value->as.i);
+    case TN_VALUE_UINT: return put_number(w, value->as.u);
     case TN_VALUE_FLOAT: memcpy(&bits, &value->as.f, sizeof bits); return put_number(w, bits);
     case TN_VALUE_STRING:
     case TN_VALUE_SPEC: return put_text(w, value->as.s, strlen(value->as.s));

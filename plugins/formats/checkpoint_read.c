@@ -305,10 +305,13 @@ static tn_status take_value(struct reading *r, int depth, tn_value *out)
         return status == TN_OK ? keep_row(r, text) : status;
     case TN_VALUE_BOOL:
     case TN_VALUE_INT:
+    case TN_VALUE_UINT:
     case TN_VALUE_FLOAT:
         status = take_number(r, &bits);
         if (status == TN_OK && kind == TN_VALUE_BOOL && bits > 1)
             return bad(r, "bool: wrong byte; expected 0 or 1");
+        if (status == TN_OK && kind == TN_VALUE_UINT && bits <= INT64_MAX)
+            return bad(r, "uint: too small; expected a number above 2^63 - 1");
         memcpy(&out->as, &bits, sizeof bits);
         return status;
     default: return bad(r, "value: unknown kind");

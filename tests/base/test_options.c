@@ -204,6 +204,7 @@ START_TEST(numbers_keep_their_kind_and_their_bits)
         "a=9007199254740993, b=-9223372036854775808, c=9223372036854775807, d=0, e=-1",
         "a=-0.0, b=0.1, c=5e-324, d=1.7976931348623157e+308, e=nan",
         "a=inf, b=-inf, c=False, d=True, e=None",
+        "a=9223372036854775807, b=9223372036854775808, c=18446744073709551615, d=0, e=None",
         "a=2.0j, b=-0.0+2.0j, c=0.1-0.0j, d=nan+nanj, e=-inf-infj",
         "a=0.0+infj, b=1e-05-5e-324j, c=0.0j, d=-0.0-0.0j, e=0.0+nanj"
     };
@@ -218,6 +219,13 @@ START_TEST(numbers_keep_their_kind_and_their_bits)
     ck_assert(data.d.kind == TN_SCALAR_COMPLEX && data.d.as.c[0] == 1 && data.d.as.c[1] == 2);
     ck_assert(data.e.kind == TN_SCALAR_NONE && data.e.reserved == 0);
     tn__options_release(keep);
+    tn_snprint(text, sizeof text, "f(%s)", texts[3]);
+    ck_assert_int_eq(fill(number_options, &data, sizeof data, text, &keep), TN_OK);
+    ck_assert(data.b.kind == TN_SCALAR_UINT && data.b.as.u == (uint64_t)INT64_MAX + 1);
+    ck_assert(data.c.kind == TN_SCALAR_UINT && data.c.as.u == UINT64_MAX);
+    tn__options_release(keep);
+    refused(all_options, "f(number=9223372036854775808)", TN_ERR_TYPE,
+            "wrong type, got 9223372036854775808 (uint); expected an integer");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tn_snprint(text, sizeof text, "f(%s)", texts[i]);
         ck_assert_int_eq(fill(number_options, &data, sizeof data, text, &keep), TN_OK);

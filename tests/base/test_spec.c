@@ -241,8 +241,9 @@ START_TEST(what_is_wrong_is_said_with_its_column)
     refused("Linear(1+2j3)", "column 9: expected a comma or )");
     refused("Linear(1 + 2j)", "column 10: expected a comma or )");
     refused("Linear(-x)", "column 8: number: cannot be read");
-    refused("Linear(9223372036854775808)",
-            "column 8: number: does not fit 64 bits; expected -2^63 to 2^63 - 1");
+    refused("Linear(18446744073709551616)",
+            "column 8: number: does not fit 64 bits; expected -2^63 to 2^64 - 1");
+    refused("Linear(-9223372036854775809)", "column 8: number: does not fit 64 bits");
     refused("Linear(1e999)", "column 8: number: too large for a float64");
     refused("f('abc)", "column 3: string: not closed; expected '");
     refused("f('a\nb')", "string: not closed; expected '");
@@ -348,7 +349,7 @@ static void put_random(tn__text *text, int depth)
     tn_value parts[2];
 
     switch (below(depth > 0 ? 10 : 7)) {
-    case 0: value = tn_value_int((int64_t)bits); break;
+    case 0: value = below(2) ? tn_value_int((int64_t)bits) : tn_value_uint(bits); break;
     case 1: value = tn_value_int(below(100)); break;
     case 2: {
         double number;

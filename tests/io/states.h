@@ -109,14 +109,14 @@ static inline tn_state *sample(bool rich)
     tn_state *state = tn_state_new();
     tn_tensor *tied = tn_tensor_full(TN_SHAPE(2, 3), 0.5, TN_F32, NULL);
     tn_value inner[] = { tn_value_int(INT64_MIN), tn_value_tensor(bits(TN_F32, odd, 2)),
-                         tn_value_string("a\\b\n\"c\" ä") };
+                         tn_value_string("a\\b\n\"c\" ä"), tn_value_uint(UINT64_MAX) };
     tn_value parts[] = { tn_value_float(0.1), tn_value_float(-0.0) };
     tn_value entries[] = {
         tn_value_string("a\nb"), tn_value_tensor(tied),
         tn_value_int(3),         { .kind = TN_VALUE_COMPLEX, .count = 2, .as = { .list = parts } },
         tn_value_none(),         tn_value_dict(NULL, 0)
     };
-    tn_value outer[] = { { .kind = TN_VALUE_TUPLE, .count = 3, .as = { .list = inner } },
+    tn_value outer[] = { { .kind = TN_VALUE_TUPLE, .count = 4, .as = { .list = inner } },
                          { .kind = TN_VALUE_NONE },
                          tn_value_tensor(tied) };
     if (rich)

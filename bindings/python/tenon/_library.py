@@ -129,7 +129,8 @@ adopting = threading.RLock()
 
 class TenonError(Exception):
     """A call of the library failed. `code` is the status, `plugin` the plugin that failed ("" for
-    the library itself), `native` the error code of a lower library (errno, CUresult)."""
+    the library itself), `native` the error code of the system or of the library that the plugin
+    calls (errno, CUresult)."""
 
     code = _api.TN_ERR_RUNTIME
 

@@ -172,6 +172,8 @@ def value_of(value, keep):
         made.kind = _api.TN_VALUE_NONE
     elif isinstance(value, bool):
         made.kind, made.as_.i = _api.TN_VALUE_BOOL, int(value)
+    elif isinstance(value, int) and 2**63 <= value < 2**64:
+        made.kind, made.as_.u = _api.TN_VALUE_UINT, value
     elif isinstance(value, int):
         made.kind, made.as_.i = _api.TN_VALUE_INT, in_int64(value)
     elif isinstance(value, float):
@@ -214,6 +216,7 @@ def python_of(value):
         _api.TN_VALUE_NONE: lambda: None,
         _api.TN_VALUE_BOOL: lambda: bool(value.as_.i),
         _api.TN_VALUE_INT: lambda: value.as_.i,
+        _api.TN_VALUE_UINT: lambda: value.as_.u,
         _api.TN_VALUE_FLOAT: lambda: value.as_.f,
         _api.TN_VALUE_STRING: lambda: value.as_.s.decode(),
         _api.TN_VALUE_SPEC: lambda: value.as_.s.decode(),

@@ -291,7 +291,8 @@ enum {
     TN_VALUE_OPAQUE = 10,  /* as.opaque: a pointer that only sender and receiver understand */
     TN_VALUE_BYTES = 11,   /* as.s: `count` arbitrary bytes */
     TN_VALUE_COMPLEX = 12, /* as.list: two values of kind FLOAT, the real and the imaginary part */
-    TN_VALUE_DICT = 13 /* as.list: `count` values, a key and its value in turn: {'a': 1, 'b': 2} */
+    TN_VALUE_DICT = 13, /* as.list: `count` values, a key and its value in turn: {'a': 1, 'b': 2} */
+    TN_VALUE_UINT = 14  /* as.u; only for numbers above 2^63 - 1, smaller ones are of kind INT */
 };
 
 /* One value of any kind. The layout (16 bytes) never changes. */
@@ -300,6 +301,7 @@ typedef struct tn_value {
     uint32_t count;
     union {
         int64_t i;
+        uint64_t u;
         double f;
         const char *s;
         const struct tn_value *list;
@@ -493,6 +495,14 @@ static inline tn_value tn_value_int(int64_t number)
     tn_value value = tn_value_none();
     value.kind = TN_VALUE_INT;
     value.as.i = number;
+    return value;
+}
+/* Returns a value of kind INT, or UINT if the number is above 2^63 - 1. */
+static inline tn_value tn_value_uint(uint64_t number)
+{
+    tn_value value = tn_value_none();
+    value.kind = number > INT64_MAX ? TN_VALUE_UINT : TN_VALUE_INT;
+    value.as.u = number;
     return value;
 }
 static inline tn_value tn_value_float(double number)
