@@ -51,7 +51,10 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
     }
     tn__stream_lock(stream);
     args.stream = tn__stream_handle(stream);
-    status = tn__backend(device)->copy(device->handle, &args);
+    if (tn__unlikely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) != NULL))
+        status = tn__tensor_up.copy_observed(device, &args);
+    else
+        status = tn__backend(device)->copy(device->handle, &args);
     tn__stream_unlock(stream);
     return tn__capture_result(stream, tn__device_result(device, status, "copy"));
 }
