@@ -35,12 +35,12 @@ TN_ATTR(unused) static void refused(tn_status status, tn_status code, const char
     tn_error_clear();
 }
 
-static tn_profile_row rows_[ROWS];
+static tn_profile_row found_rows[ROWS];
 static int64_t row_count;
 
 TN_ATTR(unused) static void read_rows(tn_profile_group group, tn_profile_sort sort)
 {
-    row_count = tn_profile_rows(group, sort, rows_, ROWS);
+    row_count = tn_profile_rows(group, sort, found_rows, ROWS);
     ck_assert_int_ge(row_count, 0);
     ck_assert_int_le(row_count, ROWS);
 }
@@ -49,9 +49,9 @@ TN_ATTR(unused) static void read_rows(tn_profile_group group, tn_profile_sort so
 TN_ATTR(unused) static const tn_profile_row *row_of(const char *name, const char *shapes)
 {
     for (int64_t i = 0; i < row_count; i++)
-        if (strcmp(rows_[i].name, name) == 0 &&
-            (shapes == NULL || strcmp(rows_[i].shapes, shapes) == 0))
-            return &rows_[i];
+        if (strcmp(found_rows[i].name, name) == 0 &&
+            (shapes == NULL || strcmp(found_rows[i].shapes, shapes) == 0))
+            return &found_rows[i];
     return NULL;
 }
 

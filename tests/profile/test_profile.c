@@ -244,23 +244,23 @@ START_TEST(rows_are_sorted_and_limited_prf_004)
     ok(tn_profile_start(NULL));
     for (int i = 0; i < 3; i++)
         tn_relu(VEC(1, 2));
-    tn_exp(tn_tensor_zeros(TN_SHAPE(1000), TN_F32, NULL));
+    tn_exp(tn_tensor_full(TN_SHAPE(1000), 0, TN_F32, NULL));
     ok(tn_range_begin("long"));
     nap(20);
     tn_range_end();
     ok(tn_profile_stop());
 
     read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_CALLS);
-    ck_assert_str_eq(rows_[0].name, "relu");
+    ck_assert_str_eq(found_rows[0].name, "relu");
     for (int64_t i = 1; i < row_count; i++)
-        ck_assert_int_le(rows_[i].calls, rows_[i - 1].calls);
+        ck_assert_int_le(found_rows[i].calls, found_rows[i - 1].calls);
     read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_TOTAL);
-    ck_assert_str_eq(rows_[0].name, "long");
+    ck_assert_str_eq(found_rows[0].name, "long");
     read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_MEMORY);
-    ck_assert_str_eq(rows_[0].name, "exp");
+    ck_assert_str_eq(found_rows[0].name, "exp");
     read_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_NAME);
     for (int64_t i = 1; i < row_count; i++)
-        ck_assert_int_lt(strcmp(rows_[i - 1].name, rows_[i].name), 0);
+        ck_assert_int_lt(strcmp(found_rows[i - 1].name, found_rows[i].name), 0);
     int64_t count = tn_profile_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, two, 2);
     ck_assert_int_eq(count, row_count);
     ck_assert_str_eq(two[0].name, "long");
@@ -279,7 +279,7 @@ START_TEST(two_shapes_are_two_rows_prf_006)
 {
     TN_SCOPE;
     tn_profile_options options = { .size = sizeof options, .flags = TN_PROFILE_NO_SHAPES };
-    tn_tensor *two = VEC(1, 2), *many = tn_tensor_zeros(TN_SHAPE(3, 4), TN_F32, NULL);
+    tn_tensor *two = VEC(1, 2), *many = tn_tensor_full(TN_SHAPE(3, 4), 0, TN_F32, NULL);
     ok(tn_profile_start(NULL));
     tn_add(two, two, NULL);
     tn_add(many, many, NULL);
@@ -303,7 +303,7 @@ START_TEST(memory_is_counted_per_operator_and_its_sum_is_what_lives_prf_005)
 {
     TN_SCOPE;
     tn_profile_options options = { .size = sizeof options, .flags = TN_PROFILE_NO_MEMORY };
-    tn_tensor *x = tn_tensor_zeros(TN_SHAPE(256, 1024), TN_F32, NULL), *y = NULL;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(256, 1024), 0, TN_F32, NULL), *y = NULL;
     const int64_t mib = 1 << 20;
     ok(tn_profile_start(NULL));
     ok(call_one("exp", x, &y));
@@ -331,7 +331,7 @@ START_TEST(memory_is_counted_per_operator_and_its_sum_is_what_lives_prf_005)
     ck_assert_int_eq(inside.freed, 0);
     int64_t sum = 0;
     for (int64_t i = 0; i < row_count; i++)
-        sum += rows_[i].self_allocated - rows_[i].self_freed;
+        sum += found_rows[i].self_allocated - found_rows[i].self_freed;
     ck_assert_int_eq(sum, totals().live);
     ck_assert_int_eq(totals().live, mib);
     ck_assert_int_eq(totals().peak, 2 * mib);
@@ -372,7 +372,7 @@ START_TEST(records_have_the_path_of_their_module_prf_010)
     tn_profile_event event;
     tn_module *net = net_of("Sequential(body=Sequential(fc=Linear(8, 16), act=ReLU()), "
                             "head=Linear(16, 2))");
-    tn_optimizer *sgd = tn_optimizer_new("SGD(lr=0.1)", net);
+    tn_optimizer *sgd = tn_optimizer_new(net, "SGD(lr=0.1)");
     ck_assert_msg(sgd != NULL, "%s", tn_error_text());
     train(net, sgd);
     ok(tn_profile_start(NULL));
@@ -450,8 +450,8 @@ START_TEST(steps_of_optimizers_are_ranges_prf_012)
 {
     TN_SCOPE;
     tn_module *net = net_of("Linear(8, 2)");
-    tn_optimizer *sgd = tn_optimizer_new("SGD(lr=0.1)", net);
-    tn_optimizer *adam = tn_optimizer_new("Adam(lr=0.1)", net);
+    tn_optimizer *sgd = tn_optimizer_new(net, "SGD(lr=0.1)");
+    tn_optimizer *adam = tn_optimizer_new(net, "Adam(lr=0.1)");
     tn_profile_event event;
     ok(tn_profile_start(NULL));
     train(net, sgd);
@@ -477,7 +477,7 @@ START_TEST(copies_of_bytes_are_records)
     TN_SCOPE;
     float values[8] = { 0 };
     tn_profile_event event;
-    tn_tensor *x = tn_tensor_zeros(TN_SHAPE(8), TN_F32, NULL);
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(8), 0, TN_F32, NULL);
     ok(tn_profile_start(NULL));
     ok(tn_tensor_copy_in(x, values, sizeof values));
     ok(tn_tensor_copy_out(x, values, sizeof values));

@@ -9,6 +9,7 @@
 enum { THREADS = 4, ROUNDS = 50 };
 
 static atomic_bool go_on;
+static char worker[] = "worker", alone[] = "alone";
 
 /* Computes with a range of its own around each round. */
 static void *work(void *name)
@@ -75,7 +76,7 @@ START_TEST(profiles_start_and_stop_while_threads_work_prf_011)
     char table[1024];
     atomic_store(&go_on, true);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, work_on, "worker"), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work_on, worker), 0);
     for (int i = 0; i < 20; i++) {
         ok(tn_profile_start(i % 2 ? &options : NULL));
         for (int k = 0; k < 4; k++) {
@@ -90,7 +91,7 @@ START_TEST(profiles_start_and_stop_while_threads_work_prf_011)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     ok(tn_profile_start(NULL));
-    work("alone");
+    work(alone);
     ok(tn_profile_stop());
     ck_assert_int_eq(row_by(TN_PROFILE_BY_OPERATOR, "alone")->calls, ROUNDS);
     ck_assert_ptr_null(row_of("worker", NULL));

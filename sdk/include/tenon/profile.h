@@ -12,6 +12,8 @@
 
 #ifndef TENON_PLUGIN_H
 #include <tenon/tenon.h>
+
+#include <tenon/query.h>
 #endif
 
 TN_BEGIN_DECLS
