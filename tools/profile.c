@@ -14,6 +14,7 @@
 struct wishes {
     const char *page;  /* the page; "-": none */
     const char *trace; /* NULL: none */
+    bool program;      /* the command is a program, even if it has the name of a command of tenon */
 };
 
 static bool take_value(int count, char **given, int *at, const char *name, const char **value)
@@ -44,7 +45,7 @@ static int read_options(int count, char **given, struct wishes *wishes)
 
     for (; at < count && given[at][0] == '-'; at++) {
         if (!strcmp(given[at], "--"))
-            return at + 1;
+            return wishes->program = true, at + 1;
         if (!strcmp(given[at], "--no-page"))
             wishes->page = "-";
         else if (!take_value(count, given, &at, "--page", &wishes->page) &&
@@ -92,7 +93,7 @@ static bool set_files(const struct wishes *wishes, const char *tables)
 
 /* Runs in the child process; returns only on failure. `tenon profile eval ...` runs this program
  * again. */
-static void start(int count, char **given)
+static void start(int count, char **given, bool program)
 {
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -100,7 +101,7 @@ static void start(int count, char **given)
 
     if (arguments == NULL)
         return;
-    if (tool_is_command(given[0]) && length > 0) {
+    if (!program && tool_is_command(given[0]) && length > 0) {
         self[length] = '\0';
         arguments[0] = self;
         memcpy(arguments + 1, given, (size_t)count * sizeof *given);
@@ -159,7 +160,7 @@ static int profile(int count, char **given, const struct wishes *wishes)
     fflush(stdout);
     pid_t child = set_files(wishes, tables) ? fork() : -1;
     if (child == 0) {
-        start(count, given);
+        start(count, given, wishes->program);
         _exit(127);
     }
     int code = child > 0 ? wait_for(child) : EXIT_NOT_OK;
@@ -188,6 +189,7 @@ static int run(int count, char **given, bool json)
                "  --page FILE.html    where the page is written; default: profile.html\n"
                "  --no-page           writes no page\n"
                "  --trace FILE.json   writes a trace for Perfetto, too\n"
+               "  --                  the command is a program, not a command of tenon\n"
                "  --help              this text\n");
         return EXIT_OK;
     }

@@ -107,8 +107,9 @@ static inline tn_status tn__range_end(tn__range *range, tn_status status)
         tn__range_close(range, status);
     return status;
 }
-/* A copy of a backend, as a range. */
-tn_status tn__range_copy(const tn_device *device, const tn_copy_args *args);
+/* A copy of bytes as a range; `run` copies. */
+tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t bytes,
+                         tn_status (*run)(void *user), void *user);
 
 /* ---- calls to the folders above -------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
  * Ranges: parts of the work of a thread that are neither calls of operators nor of modules. If
  * there is no observer, a range only loads one variable. */
 #include "core/op/private.h"
-#include "core/tensor/device.h"
 
 void tn__range_open(tn__range *range)
 {
@@ -45,17 +44,15 @@ void tn_range_end(void)
     tn__range_close(&range, TN_OK);
 }
 
-tn_status tn__range_copy(const tn_device *device, const tn_copy_args *args)
+tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t bytes,
+                         tn_status (*run)(void *user), void *user)
 {
-    const char *name = args->from.device == NULL ? "copy from host"
-                       : args->to.device == NULL ? "copy to host"
-                                                 : "copy";
     tn__range range = { .event = { TN_HEAD(tn_range_event),
                                    .kind = TN_RANGE_COPY,
                                    .name = name,
                                    .device = device,
-                                   .bytes = (int64_t)args->bytes } };
+                                   .bytes = (int64_t)bytes } };
 
     tn__range_open(&range);
-    return tn__range_end(&range, tn__backend(device)->copy(device->handle, args));
+    return tn__range_end(&range, run(user));
 }

@@ -59,22 +59,14 @@ tn_event *device_event(const tn_device *device)
     return event;
 }
 
-int64_t device_live(void)
+int64_t device_live(int64_t index)
 {
-    int64_t sum = 0;
-
-    for (int i = 0; i < RECORD_DEVICES; i++)
-        sum += atomic_load(&devices[i].live);
-    return sum;
+    return atomic_load(&devices[index].live);
 }
 
-int64_t device_peak(void)
+int64_t device_peak(int64_t index)
 {
-    int64_t sum = 0;
-
-    for (int i = 0; i < RECORD_DEVICES; i++)
-        sum += atomic_load(&devices[i].peak);
-    return sum;
+    return atomic_load(&devices[index].peak);
 }
 
 void device_drop_events(const record_span *span)

@@ -163,7 +163,7 @@ static void range_end(void *user, uint64_t token, const tn_range_event *event)
         record_end(token, event->status);
         return;
     }
-    t = record_here();
+    t = record_refused() ? NULL : record_here();
     frame = t != NULL ? record_top(t) : NULL;
     if (t != NULL && (t->depth > RECORD_FRAMES || (frame != NULL && frame->span.kind == TN_RANGE_USER)))
         record_close(t);

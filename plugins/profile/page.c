@@ -85,7 +85,8 @@ static void put_flame(output *t, const result *r)
 /* Writes the highest number of live bytes of all devices in each part of the time. */
 static double memory_bins(const result *r, double *bins)
 {
-    int64_t duration = r->ended > r->started ? r->ended - r->started : 1, live = 0, next = 0;
+    int64_t duration = r->ended > r->started ? r->ended - r->started : 1, next = 0;
+    int64_t live = r->before;
     double most = 0;
 
     for (int64_t bin = 0; bin < BINS; bin++) {
@@ -117,8 +118,8 @@ static void put_memory(output *t, const result *r)
     double bins[BINS], most = memory_bins(r, bins), top = round_bytes(most);
 
     text_put(t, "<section aria-labelledby=\"h-memory\"><h2 id=\"h-memory\">Memory</h2>\n"
-                "<div class=\"card\"><p class=\"note\">Bytes of tensors that were allocated since "
-                "the start of the profile and not freed yet, on all devices.</p>");
+                "<div class=\"card\"><p class=\"note\">Bytes of tensors that were allocated and not "
+                "freed yet, on all devices.</p>");
     if (r->memory_count == 0) {
         text_put(t, "<p class=\"note\">Nothing was recorded.</p></div></section>\n");
         return;

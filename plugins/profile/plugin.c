@@ -79,6 +79,7 @@ static tn_status totals(tn_profile_totals *out)
                                 .threads = r->threads,
                                 .duration = r->ended - r->started,
                                 .steps = r->steps,
+                                .before = r->before,
                                 .live = r->live,
                                 .peak = r->peak,
                                 .ceiling = ceiling_known() };

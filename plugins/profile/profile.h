@@ -51,7 +51,7 @@ typedef struct record_span {
 typedef struct record_memory {
     int64_t time;
     int64_t bytes;
-    int64_t live; /* of the device, after the change */
+    int64_t live; /* of the device, after the change; minus those at the start, until collected */
     int64_t device;
 } record_memory;
 
@@ -86,8 +86,9 @@ tn_status record_each(tn_status (*take)(void *user, int64_t thread, uint32_t typ
 void observer_shapes_text(const record_text *shapes, char *out, size_t size);
 extern const tn_observer_def observer_profile;
 const tn_device *device_at(int64_t index);
-int64_t device_peak(void);
-int64_t device_live(void);
+/* The live bytes of a device minus those at the start of the profile, and their highest value. */
+int64_t device_live(int64_t index);
+int64_t device_peak(int64_t index);
 
 /* ---- buffer.c -------------------------------------------------------------------------------- */
 
@@ -154,7 +155,10 @@ typedef struct result {
     record_memory *memory; /* sorted by time */
     int64_t memory_count;
     int64_t started, ended;
-    int64_t dropped, unbalanced, threads, steps, live, peak;
+    int64_t dropped, unbalanced, threads, steps;
+    int64_t before; /* live bytes at the start */
+    int64_t live;   /* change of the live bytes since then */
+    int64_t peak;   /* the most live bytes */
     char **texts; /* owned */
     int64_t text_count, text_room;
 } result;

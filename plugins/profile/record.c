@@ -17,6 +17,8 @@
 record_session record_current;
 
 static _Thread_local record_thread *mine;
+/* The profile in which there was no room for this thread. */
+static _Thread_local uint64_t refused;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
@@ -91,9 +93,11 @@ static record_thread *enter(uint64_t number)
     record_thread *t = mine != NULL ? mine : thread_new(number);
 
     if (t == NULL) {
-        atomic_fetch_add_explicit(&record_current.dropped, 1, memory_order_relaxed);
+        refused = number;
+        record_drop();
         return NULL;
     }
+    refused = 0;
     mine = t;
     buffer_clear(&t->records);
     memset(t->texts, 0, sizeof t->texts);
@@ -114,6 +118,12 @@ record_thread *record_here(void)
     return t != NULL && atomic_load_explicit(&t->number, memory_order_relaxed) == number
                ? t
                : enter(number);
+}
+
+bool record_refused(void)
+{
+    return refused != 0 &&
+           refused == atomic_load_explicit(&record_current.number, memory_order_relaxed);
 }
 
 void record_drop(void)

@@ -47,6 +47,8 @@ extern record_session record_current;
 
 /* Returns the state of this thread, NULL if no profile runs or memory is short. */
 record_thread *record_here(void);
+/* Returns whether there was no room for this thread in this profile. */
+bool record_refused(void);
 /* Counts a record that is lost. */
 void record_drop(void);
 /* Returns the stored copy of these bytes, NULL if there is no room. */

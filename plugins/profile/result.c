@@ -276,6 +276,25 @@ static void read_events(void)
     tn_error_restore(mark);
 }
 
+/* Adds to the live bytes of each device those that lived at the start. */
+static void add_start(void)
+{
+    int64_t before[RECORD_DEVICES] = { 0 };
+    uint64_t mark = tn_error_mark();
+
+    for (int64_t i = 0; i < RECORD_DEVICES && device_at(i) != NULL; i++) {
+        tn_memory_stats stats = { 0 };
+        if (tn_device_memory(device_at(i), &stats) == TN_OK)
+            before[i] = stats.live + stats.prepared - device_live(i);
+        last.before += before[i];
+        last.live += device_live(i);
+        last.peak += before[i] + device_peak(i);
+    }
+    for (int64_t i = 0; i < last.memory_count; i++)
+        last.memory[i].live += before[last.memory[i].device];
+    tn_error_restore(mark);
+}
+
 tn_status result_collect(int64_t steps)
 {
     struct collecting collecting = { INT64_MIN };
@@ -285,11 +304,10 @@ tn_status result_collect(int64_t steps)
     last.started = record_started();
     last.ended = record_now();
     last.steps = steps;
-    last.live = device_live();
-    last.peak = device_peak();
     last.dropped = record_dropped();
     last.unbalanced = record_unbalanced();
     status = record_each(take, &collecting);
+    add_start();
     if (last.count > 0)
         qsort(last.spans, (size_t)last.count, sizeof *last.spans, by_start);
     if (last.memory_count > 0)

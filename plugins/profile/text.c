@@ -159,7 +159,10 @@ void text_time(output *t, double nanoseconds)
 {
     static const struct unit units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" } };
 
-    with_unit(t, nanoseconds, units, 3);
+    if (nanoseconds == 0)
+        text_put(t, "0");
+    else
+        with_unit(t, nanoseconds, units, 3);
 }
 
 void text_bytes(output *t, double bytes)

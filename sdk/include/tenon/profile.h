@@ -116,8 +116,9 @@ typedef struct tn_profile_totals {
     int64_t duration; /* length of the window */
     int64_t self;     /* sum of the self times of all records */
     int64_t steps;    /* number of steps in the window that have ended */
-    int64_t live;     /* bytes allocated minus bytes freed */
-    int64_t peak;     /* the highest value of `live` */
+    int64_t before;   /* bytes of tensors at the start */
+    int64_t live;     /* bytes allocated minus bytes freed since then */
+    int64_t peak;     /* the most bytes of tensors at one time */
     double flops;
     double ceiling; /* FLOP/s that this machine reaches in float32; 0: not measured yet */
 } tn_profile_totals;
