@@ -63,12 +63,14 @@ static int read_options(int count, char **given, struct wishes *wishes)
 static bool check_names(const struct wishes *wishes)
 {
     if (strcmp(wishes->page, "-") != 0 && !ends_in(wishes->page, ".html"))
-        fprintf(stderr, "tenon profile: --page: got %s; expected a name without ':' that ends in "
-                        ".html\n",
+        fprintf(stderr,
+                "tenon profile: --page: got %s; expected a name without ':' that ends in "
+                ".html\n",
                 wishes->page);
     else if (wishes->trace != NULL && !ends_in(wishes->trace, ".json"))
-        fprintf(stderr, "tenon profile: --trace: got %s; expected a name without ':' that ends in "
-                        ".json\n",
+        fprintf(stderr,
+                "tenon profile: --trace: got %s; expected a name without ':' that ends in "
+                ".json\n",
                 wishes->trace);
     else
         return true;
@@ -168,8 +170,9 @@ static int profile(int count, char **given, const struct wishes *wishes)
     if (child < 0)
         fprintf(stderr, "tenon profile: %s: cannot be started: %s\n", given[0], strerror(errno));
     else if (!printed)
-        fprintf(stderr, "tenon profile: no profile: %s ended with status %d and without a call of "
-                        "an operator, or did not end by itself\n",
+        fprintf(stderr,
+                "tenon profile: no profile: %s ended with status %d and without a call of "
+                "an operator, or did not end by itself\n",
                 given[0], code);
     if (printed && strcmp(wishes->page, "-") != 0)
         printf("\npage: %s\n", wishes->page);

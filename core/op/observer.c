@@ -30,10 +30,10 @@ static int64_t listening(const tn_observer_def **out, bool activate)
     int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries), used = 0;
 
     for (int64_t i = 0; i < count && used < TN__OBSERVERS; i++) {
-        const tn_observer_def *observer =
-            atomic_load_explicit(&entries[i]->on, memory_order_acquire) > 0
-                ? listener(entries[i], activate)
-                : NULL;
+        const tn_observer_def *observer = atomic_load_explicit(&entries[i]->on,
+                                                               memory_order_acquire) > 0
+                                              ? listener(entries[i], activate)
+                                              : NULL;
         if (observer != NULL)
             out[used++] = observer;
     }

@@ -47,11 +47,8 @@ void tn_range_end(void)
 tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t bytes,
                          tn_status (*run)(void *user), void *user)
 {
-    tn__range range = { .event = { TN_HEAD(tn_range_event),
-                                   .kind = TN_RANGE_COPY,
-                                   .name = name,
-                                   .device = device,
-                                   .bytes = (int64_t)bytes } };
+    tn__range range = { .event = { TN_HEAD(tn_range_event), .kind = TN_RANGE_COPY, .name = name,
+                                   .device = device, .bytes = (int64_t)bytes } };
 
     tn__range_open(&range);
     return tn__range_end(&range, run(user));

@@ -104,9 +104,9 @@ buffer_reader buffer_read(buffer *b)
 {
     buffer_chunk *first = atomic_load_explicit(&b->first, memory_order_acquire);
 
-    return (buffer_reader){
-        first, 0, first != NULL ? atomic_load_explicit(&first->used, memory_order_acquire) : 0
-    };
+    return (buffer_reader){ first, 0,
+                            first != NULL ? atomic_load_explicit(&first->used, memory_order_acquire)
+                                          : 0 };
 }
 
 const void *buffer_next(buffer_reader *reader, uint32_t *type)

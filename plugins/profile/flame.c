@@ -134,8 +134,8 @@ static void sort_children(struct graph *g, struct box *parent)
     tn_free(list);
 }
 
-static void put_box(output *t, const struct graph *g, const struct box *box, double left, double width,
-                    int64_t depth)
+static void put_box(output *t, const struct graph *g, const struct box *box, double left,
+                    double width, int64_t depth)
 {
     text_add(t,
              "<div class=\"%s%s\" data-l=\"%.6f\" data-w=\"%.6f\" style=\"left:%.4f%%;width:%.4f%%;"
@@ -198,11 +198,12 @@ void flame_add(output *t, const result *r)
     if (boxes.size == 0) {
         text_put(t, "<p class=\"note\">Nothing was recorded.</p>\n");
     } else {
-        text_add(t,
-                 "<button class=\"reset\" type=\"button\" hidden>Whole profile</button>\n"
-                 "<div class=\"flame\" role=\"img\" aria-label=\"Flame graph; the tables below have "
-                 "the same numbers\" style=\"height:%lldpx\">\n",
-                 (long long)(g.deepest * ROW));
+        text_add(
+            t,
+            "<button class=\"reset\" type=\"button\" hidden>Whole profile</button>\n"
+            "<div class=\"flame\" role=\"img\" aria-label=\"Flame graph; the tables below have "
+            "the same numbers\" style=\"height:%lldpx\">\n",
+            (long long)(g.deepest * ROW));
         text_put(t, boxes.at);
         text_put(t, "</div>\n<p class=\"chosen\" aria-live=\"polite\">Point at a box to read its "
                     "numbers; click to zoom.</p>\n");

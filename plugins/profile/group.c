@@ -87,8 +87,8 @@ static void add_operators(struct rows *rows, const result *r, bool by_shape)
         const result_span *span = &r->spans[i];
         const record_span *s = &span->s;
         bool module = s->kind == KIND_MODULE;
-        tn_profile_row *row =
-            row_of(rows, module ? "(modules)" : span->name, by_shape ? span->shapes : "");
+        tn_profile_row *row = row_of(rows, module ? "(modules)" : span->name,
+                                     by_shape ? span->shapes : "");
         bool outermost = module ? s->module == NULL : !s->inner;
 
         if (row == NULL)
@@ -130,8 +130,9 @@ static tn_profile_row *ancestor(struct rows *rows, const char *path, size_t leng
 static void add_inside(struct rows *rows, const char *path, const result_span *span)
 {
     for (size_t length = strlen(path); length > 0; length--) {
-        tn_profile_row *row =
-            path[length] == '.' || path[length] == '\0' ? ancestor(rows, path, length) : NULL;
+        tn_profile_row *row = path[length] == '.' || path[length] == '\0'
+                                  ? ancestor(rows, path, length)
+                                  : NULL;
         if (row == NULL)
             continue;
         if (span->s.kind == TN_RANGE_NODE) {

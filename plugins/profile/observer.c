@@ -165,7 +165,8 @@ static void range_end(void *user, uint64_t token, const tn_range_event *event)
     }
     t = record_refused() ? NULL : record_here();
     frame = t != NULL ? record_top(t) : NULL;
-    if (t != NULL && (t->depth > RECORD_FRAMES || (frame != NULL && frame->span.kind == TN_RANGE_USER)))
+    if (t != NULL &&
+        (t->depth > RECORD_FRAMES || (frame != NULL && frame->span.kind == TN_RANGE_USER)))
         record_close(t);
     else if (t != NULL)
         atomic_fetch_add_explicit(&record_current.unbalanced, 1, memory_order_relaxed);
@@ -179,7 +180,8 @@ static void finish(void *user)
 
 void observer_shapes_text(const record_text *shapes, char *out, size_t size)
 {
-    int64_t count = (int64_t)(shapes->size / sizeof(int64_t)), numbers[RECORD_SHAPED * (TN_MAX_DIMS + 1)];
+    int64_t count = (int64_t)(shapes->size / sizeof(int64_t)),
+            numbers[RECORD_SHAPED * (TN_MAX_DIMS + 1)];
     size_t used = 0;
 
     memcpy(numbers, shapes->bytes, shapes->size);

@@ -59,18 +59,19 @@ static void put_head(output *t, const result *r)
                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                 "<title>Profile</title>\n<style>\n");
     text_put(t, (const char *)tn_embed_profile_style);
-    text_add(t,
-             "</style></head><body>\n<header><h1>Profile</h1><p class=\"note\">%s, %d threads in the "
-             "pool</p>\n",
-             when, tn_num_threads());
+    text_add(
+        t,
+        "</style></head><body>\n<header><h1>Profile</h1><p class=\"note\">%s, %d threads in the "
+        "pool</p>\n",
+        when, tn_num_threads());
     put_tiles(t, r);
     text_put(t, "</header><main>\n");
 }
 
 static void put_flame(output *t, const result *r)
 {
-    static const char *const categories[] = { "operator",  "module", "backward", "optimizer",
-                                              "copy", "user", "step" };
+    static const char *const categories[] = { "operator", "module", "backward", "optimizer",
+                                              "copy",     "user",   "step" };
     text_put(t, "<section aria-labelledby=\"h-flame\"><h2 id=\"h-flame\">Flame graph</h2>"
                 "<div class=\"card\"><ul class=\"legend\">");
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
@@ -117,9 +118,10 @@ static void put_memory(output *t, const result *r)
     static const char *const ends[] = { " begin", "", "", "", " end" };
     double bins[BINS], most = memory_bins(r, bins), top = round_bytes(most);
 
-    text_put(t, "<section aria-labelledby=\"h-memory\"><h2 id=\"h-memory\">Memory</h2>\n"
-                "<div class=\"card\"><p class=\"note\">Bytes of tensors that were allocated and not "
-                "freed yet, on all devices.</p>");
+    text_put(t,
+             "<section aria-labelledby=\"h-memory\"><h2 id=\"h-memory\">Memory</h2>\n"
+             "<div class=\"card\"><p class=\"note\">Bytes of tensors that were allocated and not "
+             "freed yet, on all devices.</p>");
     if (r->memory_count == 0) {
         text_put(t, "<p class=\"note\">Nothing was recorded.</p></div></section>\n");
         return;

@@ -17,8 +17,7 @@ static struct options options;
 
 static const tn_option option_table[] = {
     TN_OPTION_INT(struct options, limit, "256", "most memory for records, in MiB"),
-    TN_OPTION_BOOL(struct options, shapes, "True", "record the shapes of inputs"),
-    TN_OPTION_END
+    TN_OPTION_BOOL(struct options, shapes, "True", "record the shapes of inputs"), TN_OPTION_END
 };
 
 /* The process that TENON_PROFILE profiles; children of fork do not write its files. */

@@ -35,7 +35,7 @@ typedef struct record_span {
     int64_t allocated, freed, self_allocated, self_freed, peak;
     uint64_t sequence;
     uint64_t forward; /* the sequence of the derivative around it; 0: none */
-    int64_t copied; /* bytes, of TN_RANGE_COPY */
+    int64_t copied;   /* bytes, of TN_RANGE_COPY */
     double flops;
     const record_text *name, *module, *shapes; /* module and shapes may be NULL */
     tn_event *begin, *end;                     /* on the device; NULL: not timed */
@@ -159,7 +159,7 @@ typedef struct result {
     int64_t before; /* live bytes at the start */
     int64_t live;   /* change of the live bytes since then */
     int64_t peak;   /* the most live bytes */
-    char **texts; /* owned */
+    char **texts;   /* owned */
     int64_t text_count, text_room;
 } result;
 

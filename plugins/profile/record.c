@@ -194,9 +194,9 @@ record_frame *record_open(record_thread *t, uint8_t kind, const char *name)
     frame->span.module = outer == NULL                     ? NULL
                          : outer->span.kind == KIND_MODULE ? outer->span.name
                                                            : outer->span.module;
-    frame->span.forward = outer == NULL                        ? 0
+    frame->span.forward = outer == NULL                       ? 0
                           : outer->span.kind == TN_RANGE_NODE ? outer->span.sequence
-                                                               : outer->span.forward;
+                                                              : outer->span.forward;
     for (int64_t i = t->depth - 1; i-- > 0 && !frame->span.inner;)
         frame->span.inner = t->frames[i].span.name == text && t->frames[i].span.kind == kind;
     frame->inside = 0;
@@ -244,8 +244,10 @@ record_thread *record_find(uint64_t token)
     record_thread *t = mine;
     int64_t depth = (int64_t)(token & ((1 << RECORD_DEPTH_BITS) - 1));
 
-    if (t == NULL || token == 0 || !atomic_load_explicit(&record_current.on, memory_order_acquire) ||
-        token >> RECORD_DEPTH_BITS != atomic_load_explicit(&record_current.number, memory_order_relaxed) ||
+    if (t == NULL || token == 0 ||
+        !atomic_load_explicit(&record_current.on, memory_order_acquire) ||
+        token >> RECORD_DEPTH_BITS !=
+            atomic_load_explicit(&record_current.number, memory_order_relaxed) ||
         token >> RECORD_DEPTH_BITS != atomic_load_explicit(&t->number, memory_order_relaxed) ||
         depth > t->depth)
         return NULL;
@@ -342,7 +344,8 @@ void record_step_end(void)
     record_thread *t = record_here();
     int64_t depth = t != NULL ? t->depth : 0;
 
-    while (depth > 0 && (depth > RECORD_FRAMES || t->frames[depth - 1].span.kind != KIND_PROFILER_STEP))
+    while (depth > 0 &&
+           (depth > RECORD_FRAMES || t->frames[depth - 1].span.kind != KIND_PROFILER_STEP))
         depth--;
     if (depth > 0)
         record_end(atomic_load(&t->number) << RECORD_DEPTH_BITS | (uint64_t)depth, TN_OK);
@@ -381,4 +384,3 @@ tn_status record_each(tn_status (*take)(void *user, int64_t thread, uint32_t typ
     }
     return status;
 }
-

@@ -30,14 +30,10 @@ void result_clear(void)
 const char *result_category(const result_span *span)
 {
     static const char *const names[KINDS] = {
-        [TN_RANGE_USER] = "user",
-        [TN_RANGE_STEP] = "optimizer",
-        [TN_RANGE_ZERO_GRAD] = "optimizer",
-        [TN_RANGE_BACKWARD] = "backward",
-        [TN_RANGE_NODE] = "backward",
-        [TN_RANGE_COPY] = "copy",
-        [KIND_OPERATOR] = "operator",
-        [KIND_MODULE] = "module",
+        [TN_RANGE_USER] = "user",           [TN_RANGE_STEP] = "optimizer",
+        [TN_RANGE_ZERO_GRAD] = "optimizer", [TN_RANGE_BACKWARD] = "backward",
+        [TN_RANGE_NODE] = "backward",       [TN_RANGE_COPY] = "copy",
+        [KIND_OPERATOR] = "operator",       [KIND_MODULE] = "module",
         [KIND_PROFILER_STEP] = "step",
     };
 

@@ -60,8 +60,8 @@ static tn_status check(const tn_profile_options *options)
                        "TN_PROFILE_NO_*",
                        options->flags, options->reserved);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int64_t number =
-            *(const int64_t *)(const void *)((const char *)options + numbers[i].offset);
+        int64_t number = *(const int64_t *)(const void *)((const char *)options +
+                                                          numbers[i].offset);
         /* A sum of three such numbers does not overflow. */
         if (number < 0 || number > INT64_MAX / 4)
             return tn_fail(TN_ERR_VALUE,
@@ -69,8 +69,8 @@ static tn_status check(const tn_profile_options *options)
                            "expected 0 or more",
                            numbers[i].name, (long long)number);
     }
-    if (options->active == 0 && (options->skip_first | options->wait | options->warmup |
-                                 options->repeat) != 0)
+    if (options->active == 0 &&
+        (options->skip_first | options->wait | options->warmup | options->repeat) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "profile: options: active: Invalid profiler schedule arguments, got 0; "
                        "expected 1 or more in a schedule");

@@ -25,7 +25,7 @@ static int64_t add_row(struct grid *g)
 {
     int64_t room = g->rows < g->room ? g->room : g->room > 0 ? 2 * g->room : 32;
     output *cells = room == g->room ? g->cells
-                                  : tn_realloc(g->cells, (size_t)room * CELLS * sizeof *cells);
+                                    : tn_realloc(g->cells, (size_t)room * CELLS * sizeof *cells);
 
     if (cells == NULL) {
         g->failed = true;
@@ -207,7 +207,8 @@ static const struct {
     { "shapes", FOR_SHAPE, false, put_shapes },
 };
 
-void table_add(output *t, const result *r, tn_profile_group group, tn_profile_sort sort, int64_t most)
+void table_add(output *t, const result *r, tn_profile_group group, tn_profile_sort sort,
+               int64_t most)
 {
     struct facts facts = { 0, ceiling_known(), group == TN_PROFILE_BY_MODULE };
     struct grid grid = { .cells = NULL };
@@ -275,8 +276,9 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
         return -1;
     }
     if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_NAME) {
-        tn_fail(TN_ERR_VALUE, "profile: table: group or sort: unknown, got %u and %u; expected "
-                              "TN_PROFILE_BY_* and a column",
+        tn_fail(TN_ERR_VALUE,
+                "profile: table: group or sort: unknown, got %u and %u; expected "
+                "TN_PROFILE_BY_* and a column",
                 group, sort);
         return -1;
     }

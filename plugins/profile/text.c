@@ -151,8 +151,11 @@ static void with_unit(output *t, double value, const struct unit *units, int cou
     while (i < count - 1 && fabs(value) < units[i].from)
         i++;
     value /= units[i].from;
-    text_add(t, "%.*f %s", fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2, value,
-             units[i].name);
+    text_add(t, "%.*f %s",
+             fabs(value) >= 99.95   ? 0
+             : fabs(value) >= 9.995 ? 1
+                                    : 2,
+             value, units[i].name);
 }
 
 void text_time(output *t, double nanoseconds)

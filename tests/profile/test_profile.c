@@ -32,18 +32,11 @@ static tn_status outer_steps(const tn_decompose *call)
 
 static void register_sleepers(void)
 {
-    static const tn_op_def sleeper = { TN_HEAD(tn_op_def),
-                                       .name = "test_sleep",
-                                       .math = "y = x",
-                                       .help = "",
-                                       .revision = 1,
-                                       .flags = TN_OP_PRIMITIVE,
-                                       .inputs = one_in,
-                                       .outputs = one_out,
-                                       .n_inputs = 1,
-                                       .n_outputs = 1,
-                                       .dispatch_input = -1,
-                                       .infer = like_infer };
+    static const tn_op_def sleeper = {
+        TN_HEAD(tn_op_def), .name = "test_sleep",     .math = "y = x",      .help = "",
+        .revision = 1,      .flags = TN_OP_PRIMITIVE, .inputs = one_in,     .outputs = one_out,
+        .n_inputs = 1,      .n_outputs = 1,           .dispatch_input = -1, .infer = like_infer
+    };
     static const tn_kernel_def kernel = { TN_HEAD(tn_kernel_def), .op = "test_sleep",
                                           .device = "cpu",        .name = "test_sleep",
                                           .revision = 1,          .dtypes = TN_BIT(TN_F32),
@@ -201,10 +194,12 @@ static tn_status forgetful_steps(const tn_decompose *call)
 START_TEST(an_operator_closes_what_is_open_inside)
 {
     TN_SCOPE;
-    static tn_op_def def = { TN_HEAD(tn_op_def), .name = "test_forgetful", .math = "y = x",
-                             .help = "",         .revision = 1,            .inputs = one_in,
-                             .outputs = one_out, .n_inputs = 1,            .n_outputs = 1,
-                             .dispatch_input = -1, .infer = like_infer, .decompose = forgetful_steps };
+    static tn_op_def def = { TN_HEAD(tn_op_def),  .name = "test_forgetful",
+                             .math = "y = x",     .help = "",
+                             .revision = 1,       .inputs = one_in,
+                             .outputs = one_out,  .n_inputs = 1,
+                             .n_outputs = 1,      .dispatch_input = -1,
+                             .infer = like_infer, .decompose = forgetful_steps };
     tn_profile_event event;
     tn_tensor *y = NULL;
     ok(tn_register(&def));
@@ -265,7 +260,8 @@ START_TEST(rows_are_sorted_and_limited_prf_004)
     int64_t count = tn_profile_rows(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, two, 2);
     ck_assert_int_eq(count, row_count);
     ck_assert_str_eq(two[0].name, "long");
-    int64_t length = tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, text, sizeof text);
+    int64_t length = tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, text,
+                                      sizeof text);
     ck_assert_int_eq(length, (int64_t)strlen(text));
     ck_assert_ptr_nonnull(strstr(text, "long"));
     ck_assert_ptr_null(strstr(text, "relu"));
@@ -513,10 +509,14 @@ START_TEST(a_schedule_chooses_the_steps_prf_008)
     TN_SCOPE;
     /* skip 1, then cycles of 1 wait, 1 warmup, 2 active; two cycles */
     static const tn_profile_action expected[] = { 0, 0, 1, 2, 3, 0, 1, 2, 3, 0, 0 };
-    tn_profile_options options = { .size = sizeof options, .skip_first = 1,
-                                   .wait = 1,              .warmup = 1,
-                                   .active = 2,            .repeat = 2,
-                                   .on_trace_ready = on_ready, .user = &ready };
+    tn_profile_options options = { .size = sizeof options,
+                                   .skip_first = 1,
+                                   .wait = 1,
+                                   .warmup = 1,
+                                   .active = 2,
+                                   .repeat = 2,
+                                   .on_trace_ready = on_ready,
+                                   .user = &ready };
     tn_profile_action action;
     tn_profile_event event;
     for (int64_t i = 0; i < 11; i++) {
@@ -595,7 +595,8 @@ int main(void)
 
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, self_time_is_without_and_total_time_with_what_is_inside_prf_003);
-    tcase_add_test(tests, a_call_inside_of_a_call_with_its_name_is_counted_once_in_the_total_prf_003);
+    tcase_add_test(tests,
+                   a_call_inside_of_a_call_with_its_name_is_counted_once_in_the_total_prf_003);
     tcase_add_test(tests, nothing_is_recorded_before_the_start_and_after_the_stop_prf_002);
     tcase_add_test(tests, a_profile_is_started_and_stopped_once);
     tcase_add_test(tests, ranges_that_do_not_end_are_closed_and_counted);

@@ -58,9 +58,12 @@ static int occurrences(const char *text, const char *piece)
 START_TEST(the_trace_is_valid_json_whatever_the_names_prf_007)
 {
     TN_SCOPE;
-    static const char *const names[] = { "quote \" and \\",    "line\nbreak\ttab\x01",
-                                         "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8d\xa9", "bad \xff\xc3( \xed\xa0\x80 \xc0\xaf",
-                                         "<script>alert('&')</script>", "" };
+    static const char *const names[] = { "quote \" and \\",
+                                         "line\nbreak\ttab\x01",
+                                         "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8d\xa9",
+                                         "bad \xff\xc3( \xed\xa0\x80 \xc0\xaf",
+                                         "<script>alert('&')</script>",
+                                         "" };
     ok(tn_profile_start(NULL));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ok(tn_range_begin(names[i]));

@@ -81,9 +81,9 @@ typedef struct tn_profile_row {
     int64_t calls;
     int64_t self;
     int64_t total;
-    int64_t device;   /* time of the work on an asynchronous device; 0 without events */
-    int64_t backward; /* of modules: time of the derivatives of what the module computed */
-    int64_t allocated, freed;           /* bytes, with what is inside */
+    int64_t device;           /* time of the work on an asynchronous device; 0 without events */
+    int64_t backward;         /* of modules: time of the derivatives of what the module computed */
+    int64_t allocated, freed; /* bytes, with what is inside */
     int64_t self_allocated, self_freed; /* bytes */
     int64_t peak;                       /* the most bytes that one call added */
     double flops;                       /* 0 where no formula is known; of modules: forward only */
@@ -92,8 +92,9 @@ typedef struct tn_profile_row {
 /* One record. Times are in nanoseconds; `start` counts from the start of the window. */
 typedef struct tn_profile_event {
     const char *name;
-    const char *category; /* "operator", "module", "backward", "optimizer", "copy", "user", "step" */
-    const char *module;   /* path of the innermost module; of a derivative: of the forward call */
+    const char
+        *category;      /* "operator", "module", "backward", "optimizer", "copy", "user", "step" */
+    const char *module; /* path of the innermost module; of a derivative: of the forward call */
     const char *shapes;
     const char *device; /* "" if unknown */
     int64_t start, duration, self;
