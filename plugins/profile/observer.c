@@ -175,7 +175,7 @@ static void range_end(void *user, uint64_t token, const tn_range_event *event)
 static void finish(void *user)
 {
     (void)user;
-    write_at_end();
+    profile_at_end();
 }
 
 void observer_shapes_text(const record_text *shapes, char *out, size_t size)

@@ -144,7 +144,7 @@ static const tn_profile_api api = { start, stop,   step,  schedule_action, rows,
 
 /* ---- TENON_PROFILE --------------------------------------------------------------------------- */
 
-void write_at_end(void)
+void profile_at_end(void)
 {
     uint64_t mark = tn_error_mark();
 
@@ -179,7 +179,7 @@ static tn_status activate(const tn_plugin *self)
     if (status != TN_OK)
         return status;
     profiled = getpid();
-    if (atexit(write_at_end) != 0)
+    if (atexit(profile_at_end) != 0)
         tn_log(TN_LOG_WARNING, "TENON_PROFILE: the files are written by tn_shutdown only");
     return TN_OK;
 }

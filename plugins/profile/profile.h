@@ -210,7 +210,7 @@ tn_status write_file(const char *path);
 /* Writes to the files of a list that is separated by colons; logs failures as warnings. */
 void write_list(const char *paths);
 /* Ends the profile that TENON_PROFILE has started and writes its files, once. */
-void write_at_end(void);
+void profile_at_end(void);
 void trace_add(output *t, const result *r);
 void page_add(output *t, const result *r);
 

@@ -15,13 +15,14 @@ also '^parameters +7510$' '^linear +' '^name +self +self % +total +backward ' \
     '^Sequential\.fc +' '^page: page\.html$' '^trace: trace\.json$'
 "$PERL" -MJSON::PP -e 'local $/; open my $in, "<", "trace.json" or die; my $j = decode_json(<$in>);
     my @x = grep { $_->{ph} eq "X" } @{$j->{traceEvents}};
-    die "records" unless grep { $_->{name} eq "linear" && $_->{args}{module} eq "Sequential.fc" } @x;
+    my @linear = grep { $_->{name} eq "linear" } @x;
+    die "records" unless grep { $_->{args}{module} eq "Sequential.fc" } @linear;
     for (@x) {
         die "members" if grep { !defined } @{$_}{qw(ts dur pid tid name cat)};
         die "times" unless $_->{ts} >= 0 && $_->{dur} >= 0;
     }' 2>err >out || complain 'the trace'
 if command -v python3 >/dev/null 2>&1; then
-    python3 -c 'import json; json.load(open("trace.json"))' 2>err >out || complain 'python: the trace'
+    python3 -c 'import json; json.load(open("trace.json"))' 2>err >out || complain 'python'
 fi
 grep -q '</html>' page.html || complain 'the page'
 grep -Eq '(href|src)=' page.html && complain 'the page refers to other files'
