@@ -176,6 +176,11 @@ static void finish(void *user)
 {
     (void)user;
     profile_at_end();
+    /* a profile that the program did not stop: its events belong to devices that close now */
+    schedule_lock();
+    if (schedule_end())
+        record_forget();
+    schedule_unlock();
 }
 
 void observer_shapes_text(const record_text *shapes, char *out, size_t size)

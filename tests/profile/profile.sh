@@ -69,5 +69,11 @@ grep -q '"dropped":[1-9]' good.json || complain 'no record was dropped'
 TENON_PROFILE_LIMIT=0
 check 0 'warning: .*the observer "profile" is not called: .*limit: got 0 MiB' \
     bench "$net" --input 8,64 --repeat 3
-unset TENON_PROFILE TENON_PROFILE_LIMIT
+unset TENON_PROFILE_LIMIT
+# no profiler: a warning, and the program runs on
+TENON_PLUGINS='*,!profile'
+export TENON_PLUGINS
+check 0 'warning: .*TENON_PROFILE is set, but no plugin provides a profiler' \
+    bench "$net" --input 8,64 --repeat 3
+unset TENON_PROFILE TENON_PLUGINS
 exit $bad

@@ -87,6 +87,7 @@ enum {
     TN_KIND_tn_comm_args = 29,
     TN_KIND_tn_comm_call = 30,
     TN_KIND_tn_transform_args = 31,
+    TN_KIND_tn_range_event = 49,
     /* contributions of plugins */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,
@@ -104,8 +105,6 @@ enum {
     /* 45 and 46 are reserved: quantizer, quantized mapping */
     TN_KIND_tn_dataset_def = 47,
     TN_KIND_tn_transform_def = 48,
-    /* arguments of callbacks, which have no numbers left below 32 */
-    TN_KIND_tn_range_event = 49,
     TN_KIND_END = 64
 };
 
