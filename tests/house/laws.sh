@@ -67,7 +67,8 @@ test -z "$found" || complain "law 1: the core calls an operator that is not in c
     "$found"
 
 # ---- law 2 ----
-found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' | grep -vE '<tenon/(plugin|native|profile)\.h>')
+found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' |
+    grep -vE '<tenon/(plugin|native|profile)\.h>')
 test -z "$found" || complain \
     "law 2: a plugin includes more of ours than <tenon/plugin.h>, native.h and profile.h:" "$found"
 found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?core/')

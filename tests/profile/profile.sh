@@ -51,6 +51,19 @@ check 2 '--page: got page\.txt; expected a name' profile --page page.txt true
 check 2 '--trace: got a:b\.json; expected a name' profile --trace a:b.json true
 check 0 '--no-page +writes no page' profile --help
 
+# an asynchronous device: its own times in the trace and in the tables, here those of the fake driver
+if test -f "$abs_builddir/plugins/.libs/backend-cuda.so" &&
+    test -f "$abs_builddir/tests/.libs/fake-cuda.so"; then
+    TENON_CUDA_DRIVER=$abs_builddir/tests/.libs/fake-cuda.so
+    TENON_CUDA_KERNELS=$here/../fake-cuda/kernels
+    TENON_CUDA_BLAS=none
+    export TENON_CUDA_DRIVER TENON_CUDA_KERNELS TENON_CUDA_BLAS
+    check 0 '^name +self +self % +total +device +calls ' \
+        profile --no-page --trace cuda.json bench "$net" --input 8,64 --repeat 3 --device cuda:0
+    grep -q '"cat":"device","name":"bmm"' cuda.json || complain 'no times of the device'
+    unset TENON_CUDA_DRIVER TENON_CUDA_KERNELS TENON_CUDA_BLAS
+fi
+
 # TENON_PROFILE: files that cannot be written are warnings, and the program runs on
 TENON_PROFILE=$work/no/trace.json:$work/good.json:$work/bad.xml
 export TENON_PROFILE
