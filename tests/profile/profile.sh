@@ -51,7 +51,7 @@ check 2 '--page: got page\.txt; expected a name' profile --page page.txt true
 check 2 '--trace: got a:b\.json; expected a name' profile --trace a:b.json true
 check 0 '--no-page +writes no page' profile --help
 
-# an asynchronous device: its own times in the trace and in the tables, here those of the fake driver
+# an asynchronous device: its own times in the trace and in the tables (the fake driver)
 if test -f "$abs_builddir/plugins/.libs/backend-cuda.so" &&
     test -f "$abs_builddir/tests/.libs/fake-cuda.so"; then
     TENON_CUDA_DRIVER=$abs_builddir/tests/.libs/fake-cuda.so
