@@ -20,6 +20,7 @@ tools_tenon_SOURCES = \
 	%D%/new.c \
 	%D%/ops.c \
 	%D%/plugins.c \
+	%D%/profile.c \
 	%D%/show.c \
 	%D%/statistics.c \
 	%D%/summary.c \

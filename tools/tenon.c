@@ -34,12 +34,12 @@ static const command version_command = { "version",
                                          0,
                                          NULL };
 
-static const command *const commands[] = { &plugins_command,  &why_command,     &devices_command,
-                                           &ops_command,      &env_command,     &info_command,
-                                           &inspect_command,  &convert_command, &summary_command,
-                                           &eval_command,     &predict_command, &bench_command,
-                                           &check_command,    &new_command,     &train_command,
-                                           &finetune_command, &help_command,    &version_command };
+static const command *const commands[] = {
+    &plugins_command,  &why_command,     &devices_command, &ops_command,     &env_command,
+    &info_command,     &inspect_command, &convert_command, &summary_command, &eval_command,
+    &predict_command,  &bench_command,   &check_command,   &new_command,     &train_command,
+    &finetune_command, &profile_command, &help_command,    &version_command
+};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)
@@ -48,6 +48,11 @@ static const command *find(const char *name)
         if (!strcmp(commands[i]->name, name))
             return commands[i];
     return NULL;
+}
+
+bool tool_is_command(const char *name)
+{
+    return find(name) != NULL;
 }
 
 static void options_help(const tool_option *o)

@@ -42,7 +42,7 @@ typedef struct command {
 
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command, new_command,
-    eval_command, predict_command, bench_command, train_command, finetune_command;
+    eval_command, predict_command, bench_command, train_command, finetune_command, profile_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
@@ -55,6 +55,8 @@ int tool_refuse(tn_status code, const char *words);
 const char *installed_folder(const char *relative, const char *compiled);
 /* Writes the member "error" with a code and a message. */
 void json_error(tn_status code, const char *words);
+/* Returns whether `tenon` has a command of this name. */
+bool tool_is_command(const char *name);
 /* True if --json was given. */
 extern bool tool_json;
 

@@ -207,10 +207,12 @@ static tn_status run(tn_tensor *const *roots, tn_tensor *const *cotangents, int6
                        "backward: %d calls are nested; a gradient hook that runs backward through "
                        "its own graph calls itself endlessly",
                        walks);
+    tn__range range;
+    tn__range_begin(&range, TN_RANGE_BACKWARD, "backward", 0);
     walks++;
     tn_status status = run_one(roots, cotangents, n_roots, inputs, gradients, n_inputs, options);
     walks--;
-    return status;
+    return tn__range_end(&range, status);
 }
 
 tn_status tn_backward(tn_tensor *tensor)

@@ -21,6 +21,7 @@ tn_status tn__grad_after_inplace(const tn_op *op, tn_tensor *into, tn_tensor *co
                                  int64_t n_in, const void *options, tn_tensor *original);
 void tn__grad_alone(tn_tensor *tensor);
 tn_status tn__grad_view(tn_tensor *view, tn_tensor *base);
+uint64_t tn__grad_sequence(const tn_tensor *tensor);
 /* core/tensor calls this function when the last reference to a tensor is dropped. */
 void tn__grad_free(struct tn__autograd *autograd);
 

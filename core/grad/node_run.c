@@ -263,8 +263,10 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
 {
     uint64_t scope = tn_scope_begin();
     bool autocast = tn__autocast_pause(); /* gradients have the dtypes that the forward call had */
+    tn__range range;
     tn_status status;
 
+    tn__range_begin(&range, TN_RANGE_NODE, node->name, node->sequence);
     switch (node->kind) {
     case TN__NODE_OP: status = run_op(node, gout, need, record, gin, sum); break;
     case TN__NODE_FUNCTION: status = tn__function_run(node, gout, need, record, gin); break;
@@ -306,5 +308,5 @@ tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bo
     }
     tn__autocast_resume(autocast);
     tn_scope_end(scope);
-    return status;
+    return tn__range_end(&range, status);
 }

@@ -183,6 +183,13 @@ tn_status tn__grad_attach_edge(const tn__edge *edge, tn_tensor *to)
     return TN_OK;
 }
 
+uint64_t tn__grad_sequence(const tn_tensor *tensor)
+{
+    const struct tn__autograd *autograd = tensor->autograd;
+
+    return autograd != NULL && autograd->node != NULL ? autograd->node->sequence : 0;
+}
+
 bool tn__grad_stale(tn_tensor *tensor)
 {
     struct tn__autograd *autograd = tensor->autograd;

@@ -87,6 +87,7 @@ const tn__tensor_calls tn__tensor_up = {
     .fill_op = fill_op,
     .op_takes = tn__op_takes,
     .op_run_kernel = tn__op_run_kernel,
+    .copy_observed = tn__range_copy,
 };
 
 /* ---- core/op --------------------------------------------------------------------------------- */
@@ -100,4 +101,5 @@ const tn__op_calls tn__op_up = {
     .grad_alone = tn__grad_alone,
     .grad_view = tn__grad_view,
     .module_now = tn__call_now,
+    .grad_sequence = tn__grad_sequence,
 };

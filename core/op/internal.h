@@ -81,6 +81,36 @@ int64_t tn__observers(const tn_observer_def **out);
 void tn__observers_changed(void);
 void tn__observers_shutdown(void);
 
+/* A range that observers see. tn__range_begin() and tn__range_end() do nothing without observers;
+ * both must be called by one function. */
+typedef struct tn__range {
+    const tn_observer_def *observers[TN__OBSERVERS];
+    uint64_t tokens[TN__OBSERVERS];
+    int64_t count;
+    tn_range_event event;
+} tn__range;
+void tn__range_open(tn__range *range);
+void tn__range_close(tn__range *range, tn_status status);
+static inline void tn__range_begin(tn__range *range, uint32_t kind, const char *name,
+                                   uint64_t sequence)
+{
+    range->count = 0;
+    if (tn__likely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
+        return;
+    range->event = (tn_range_event){ TN_HEAD(tn_range_event), .kind = kind, .name = name,
+                                     .sequence = sequence };
+    tn__range_open(range);
+}
+static inline tn_status tn__range_end(tn__range *range, tn_status status)
+{
+    if (tn__unlikely(range->count > 0))
+        tn__range_close(range, status);
+    return status;
+}
+/* A copy of bytes as a range; `run` copies. */
+tn_status tn__range_copy(const tn_device *device, const char *name, uint64_t bytes,
+                         tn_status (*run)(void *user), void *user);
+
 /* ---- calls to the folders above -------------------------------------------------------------- */
 
 /* Functions of core/grad, which records gradients, and of core/module. core/library/upward_calls.c
@@ -108,6 +138,8 @@ typedef struct tn__op_calls {
     tn_status (*grad_view)(tn_tensor *view, tn_tensor *base);
     /* Returns the innermost module that this thread is calling, or NULL. */
     tn_module *(*module_now)(void);
+    /* Returns the number of the node that made the tensor, 0 without one. */
+    uint64_t (*grad_sequence)(const tn_tensor *tensor);
 } tn__op_calls;
 extern TN_HIDDEN const tn__op_calls tn__op_up;
 

@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/inplace.c \
 	%D%/kernel.c \
 	%D%/observer.c \
+	%D%/range.c \
 	%D%/prepared.c \
 	%D%/prepared.h \
 	%D%/prepared_data.c \

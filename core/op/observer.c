@@ -30,7 +30,10 @@ static int64_t listening(const tn_observer_def **out, bool activate)
     int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries), used = 0;
 
     for (int64_t i = 0; i < count && used < TN__OBSERVERS; i++) {
-        const tn_observer_def *observer = listener(entries[i], activate);
+        const tn_observer_def *observer = atomic_load_explicit(&entries[i]->on,
+                                                               memory_order_acquire) > 0
+                                              ? listener(entries[i], activate)
+                                              : NULL;
         if (observer != NULL)
             out[used++] = observer;
     }
@@ -55,18 +58,55 @@ static void memory_changed(const tn_device *device, int64_t bytes)
             observers[i]->memory(observers[i]->user, &event);
 }
 
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+
+/* Decides whether a new observer is on, and counts those that are. */
 void tn__observers_changed(void)
 {
     const tn__entry *const *entries;
-    int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries);
+    int64_t count = 0;
 
+    pthread_mutex_lock(&switching);
+    for (int64_t i = tn__registry_all(TN_KIND_tn_observer_def, &entries); i-- > 0;) {
+        const tn_observer_def *observer = (const tn_observer_def *)entries[i]->contribution;
+        tn__entry *entry = (tn__entry *)(uintptr_t)entries[i];
+        int32_t on = atomic_load_explicit(&entry->on, memory_order_acquire);
+
+        if (on == 0) {
+            bool starts_off = (observer->flags & TN_OBSERVER_PROFILER) != 0 &&
+                              tn_env_get("TENON_PROFILE") == NULL;
+            on = starts_off ? -1 : 1;
+            atomic_store_explicit(&entry->on, on, memory_order_release);
+        }
+        count += on > 0;
+    }
     atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL,
                           memory_order_release);
     atomic_store_explicit(&tn__observers_on, (int32_t)count, memory_order_release);
+    pthread_mutex_unlock(&switching);
+}
+
+tn_status tn_observer_set_on(const char *name, bool on)
+{
+    const tn__entry *entry;
+
+    if (!tn__given(name != NULL, "tn_observer_set_on: name"))
+        return TN_ERR_VALUE;
+    entry = tn__registry_use(TN_KIND_tn_observer_def, name);
+    if (entry == NULL)
+        return tn_error_last_code();
+    atomic_store_explicit(&((tn__entry *)(uintptr_t)entry)->on, on ? 1 : -1, memory_order_release);
+    tn__observers_changed();
+    return TN_OK;
 }
 
 void tn__observers_shutdown(void)
 {
+    const tn_observer_def *observers[TN__OBSERVERS];
+
+    for (int64_t i = listening(observers, false); i-- > 0;)
+        if (observers[i]->finish != NULL)
+            observers[i]->finish(observers[i]->user);
     atomic_store_explicit(&tn__memory_hook, NULL, memory_order_release);
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
 }
@@ -112,6 +152,8 @@ tn_status tn__observer_end(tn__observed *seen, tn_tensor *const *out, int64_t n_
     seen->event.status = status;
     seen->event.out = out;
     seen->event.n_out = status == TN_OK ? n_out : 0;
+    if (seen->event.n_out > 0 && tn__tensor_ok(out[0]))
+        seen->event.sequence = tn__op_up.grad_sequence(out[0]);
     for (int64_t i = seen->count - 1; i >= 0; i--)
         if (seen->observers[i]->op_end != NULL)
             seen->observers[i]->op_end(seen->observers[i]->user, seen->tokens[i], &seen->event);

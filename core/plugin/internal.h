@@ -65,6 +65,7 @@ typedef struct tn__entry {
     const char *name;
     const tn_head *contribution; /* the host's copy; members that the plugin lacks are zero */
     tn__plugin *plugin;
+    _Atomic int32_t on; /* of observers: 1 on, -1 off, 0 not decided yet */
 } tn__entry;
 
 /* Returns the entry with that name after activating its plugin. Returns NULL and sets the error on

@@ -189,6 +189,21 @@ static void warn_of_fallback(void)
            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
+/* Warns if there is no observer for TENON_PROFILE: nothing would be written. */
+static void warn_of_profile(void)
+{
+    const tn__entry *const *entries;
+    int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries);
+
+    if (tn_env_get("TENON_PROFILE") == NULL)
+        return;
+    while (count > 0 && (((const tn_observer_def *)entries[count - 1]->contribution)->flags &
+                         TN_OBSERVER_PROFILER) == 0)
+        count--;
+    if (count == 0)
+        tn_log(TN_LOG_WARNING, "TENON_PROFILE is set, but no plugin provides a profiler");
+}
+
 void tn__options_warn_unknown(void)
 {
     char name[128];
@@ -196,6 +211,7 @@ void tn__options_warn_unknown(void)
         return;
     warn_of_math();
     warn_of_fallback();
+    warn_of_profile();
     for (char **at = environ; at && *at; at++) {
         size_t length = strcspn(*at, "=");
         if (strncmp(*at, "TENON_", 6) || !strncmp(*at, "TENON_TEST_", 11) ||

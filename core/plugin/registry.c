@@ -91,7 +91,7 @@ tn_status tn__registry_add(uint32_t kind, const char *name, const tn_head *contr
     fresh = entry ? tn_malloc(sizeof *fresh + (size_t)(count + 1) * sizeof fresh->at[0]) : NULL;
     if (!fresh)
         goto out;
-    *entry = (tn__entry){ name, contribution, plugin };
+    *entry = (tn__entry){ name, contribution, plugin, 0 };
     fresh->replaced = old;
     fresh->count = count + 1;
     for (int64_t i = 0; i < count; i++)

@@ -55,6 +55,7 @@ static const struct member members[] = {
     MEMBER(tn_scheduler_def, flags, TN_SCHEDULER_METRIC),
     MEMBER(tn_optimizer_def, flags, OPTIMIZER_FLAGS),
     MEMBER(tn_format_def, flags, FORMAT_FLAGS),
+    MEMBER(tn_observer_def, flags, TN_OBSERVER_PROFILER),
     MEMBER(tn_pass_def, flags, PASS_FLAGS),
     MEMBER(tn_compiler_def, flags, COMPILER_FLAGS),
     MEMBER(tn_comm_def, flags, 0),

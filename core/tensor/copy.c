@@ -35,13 +35,37 @@ static tn_copy_end host_end(const void *at)
     return (tn_copy_end){ NULL, (void *)(uintptr_t)at, 0 };
 }
 
+/* Calls `run`, which copies bytes, and tells observers of it if there are some. */
+static tn_status observed(const tn_device *device, bool from_host, bool to_host, uint64_t bytes,
+                          tn_status (*run)(void *user), void *user)
+{
+    const char *name = from_host ? "copy from host" : to_host ? "copy to host" : "copy";
+
+    if (tn__likely(atomic_load_explicit(&tn__memory_hook, memory_order_relaxed) == NULL))
+        return run(user);
+    return tn__tensor_up.copy_observed(device, name, bytes, run, user);
+}
+
+struct backend_copy {
+    const tn_device *device;
+    tn_copy_args args;
+};
+
+static tn_status run_backend_copy(void *user)
+{
+    struct backend_copy *copy = user;
+
+    return tn__backend(copy->device)->copy(copy->device->handle, &copy->args);
+}
+
 /* Copies bytes on the current stream of `device`. */
 static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end from,
                             uint64_t bytes, uint32_t flags)
 {
     tn_stream *stream = tn__stream_current(device);
-    tn_copy_args args = { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes,
-                          .flags = flags };
+    struct backend_copy copy = {
+        device, { TN_HEAD(tn_copy_args), .to = to, .from = from, .bytes = bytes, .flags = flags }
+    };
     tn_status status;
 
     if (to.device == NULL || from.device == NULL) {
@@ -50,8 +74,9 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
             return status;
     }
     tn__stream_lock(stream);
-    args.stream = tn__stream_handle(stream);
-    status = tn__backend(device)->copy(device->handle, &args);
+    copy.args.stream = tn__stream_handle(stream);
+    status = observed(device, from.device == NULL, to.device == NULL, bytes, run_backend_copy,
+                      &copy);
     tn__stream_unlock(stream);
     return tn__capture_result(stream, tn__device_result(device, status, "copy"));
 }
@@ -443,6 +468,32 @@ static bool is_quiet_host(const tn_device *device)
     return (device->flags & (TN_BACKEND_HOST_MEMORY | TN_BACKEND_ASYNC)) == TN_BACKEND_HOST_MEMORY;
 }
 
+/* A copy between memory of the program and a tensor in memory of the host. */
+struct host_copy {
+    const tn_tensor *tensor;
+    void *out;      /* the memory of the program; NULL in a copy to the tensor */
+    const void *in; /* the same, in a copy to the tensor */
+    size_t bytes;
+};
+
+static tn_status run_host_copy(void *user)
+{
+    const struct host_copy *copy = user;
+    const tn_tensor *tensor = copy->tensor;
+    size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
+
+    if (tensor->contiguous)
+        memcpy(copy->out != NULL ? copy->out : host_at(tensor),
+               copy->out != NULL ? host_at(tensor) : copy->in, copy->bytes);
+    else if (copy->out != NULL)
+        tn__convert_gather(copy->out, host_at(tensor), item, tn__shape(tensor),
+                           tensor->view.strides);
+    else
+        tn__convert_scatter(host_at(tensor), copy->in, item, tn__shape(tensor),
+                            tensor->view.strides);
+    return TN_OK;
+}
+
 tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
 {
     tn_status status = check_bytes(tensor, data, bytes, "tn_tensor_copy_out");
@@ -460,11 +511,9 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
         status = tn__device_usable(tensor->device);
         if (status == TN_OK)
             status = tn__pinned_wait(tensor->storage);
-        if (status == TN_OK && tensor->contiguous)
-            memcpy(data, host_at(tensor), bytes);
-        else if (status == TN_OK)
-            tn__convert_gather(data, host_at(tensor), tn_dtype_size((tn_dtype)tensor->dtype),
-                               tn__shape(tensor), tensor->view.strides);
+        struct host_copy copy = { tensor, data, NULL, bytes };
+        if (status == TN_OK)
+            status = observed(tensor->device, false, true, bytes, run_host_copy, &copy);
         return status;
     }
     return tensor->contiguous ? bytes_out(data, tensor, 0, bytes, 0) : out_strided(tensor, data);
@@ -486,11 +535,9 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
     if (status != TN_OK)
         return status;
     if (bytes > 0 && tn_device_has_memory(tensor->device)) {
-        if (is_quiet_host(tensor->device) && tensor->contiguous)
-            memcpy(host_at(tensor), data, bytes);
-        else if (is_quiet_host(tensor->device))
-            tn__convert_scatter(host_at(tensor), data, tn_dtype_size((tn_dtype)tensor->dtype),
-                                tn__shape(tensor), tensor->view.strides);
+        struct host_copy copy = { tensor, NULL, data, bytes };
+        if (is_quiet_host(tensor->device))
+            status = observed(tensor->device, true, false, bytes, run_host_copy, &copy);
         else
             status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes, 0)
                                         : in_strided(tensor, data);

@@ -215,6 +215,9 @@ typedef struct tn__tensor_calls {
                           const void *options);
     tn_status (*op_run_kernel)(const struct tn_op *op, tn_tensor *const *in, int64_t n_in,
                                const void *options, tn_tensor *const *out, int64_t n_out);
+    /* Calls `run`, which copies bytes, between the calls of the observers. */
+    tn_status (*copy_observed)(const tn_device *device, const char *name, uint64_t bytes,
+                               tn_status (*run)(void *user), void *user);
 } tn__tensor_calls;
 extern TN_HIDDEN const tn__tensor_calls tn__tensor_up;
 

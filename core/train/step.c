@@ -210,14 +210,17 @@ static tn_status step_plain(tn_optimizer *optimizer, struct evaluation *evaluati
 /* Performs a step between its hooks. */
 static tn_status step(tn_optimizer *optimizer, struct evaluation *evaluation)
 {
+    tn__range range;
     tn_status status;
 
     tn__optimizer_keep(optimizer); /* a hook or the closure may drop it */
+    tn__range_begin(&range, TN_RANGE_STEP, optimizer->def->name, 0);
     status = tn__step_hooks_run(optimizer, TN__STEP_PRE, NULL, NULL);
     if (status == TN_OK)
         status = step_plain(optimizer, evaluation);
     if (status == TN_OK)
         status = tn__step_hooks_run(optimizer, TN__STEP_POST, NULL, NULL);
+    tn__range_end(&range, status);
     tn_optimizer_drop(optimizer);
     return status;
 }
@@ -263,28 +266,31 @@ tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)
 
 tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
 {
+    tn__range range;
+    tn_status status = TN_OK;
+
     if (optimizer == NULL)
         return tn__error_null_input("tn_optimizer_zero_grad: argument");
-    for (int64_t i = 0; i < optimizer->count; i++) {
-        tn_status status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
-        if (status != TN_OK)
-            return status;
-    }
-    return TN_OK;
+    tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
+    for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
+        status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
+    return tn__range_end(&range, status);
 }
 
 tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer)
 {
+    tn__range range;
     tn_status status = TN_OK;
     uint64_t scope;
 
     if (optimizer == NULL)
         return tn__error_null_input("tn_optimizer_zero_grad_in_place: argument");
+    tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
     scope = tn_scope_begin();
     tn_grad_begin(false);
     for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
         status = tn__module_zero_grad(optimizer->params[i].tensor);
     tn_grad_end();
     tn_scope_end(scope);
-    return status;
+    return tn__range_end(&range, status);
 }

@@ -3,7 +3,8 @@
 #
 # Law 1: the core names no device, layer, operator or optimizer of a plugin, but for
 # core/op/needed.h. Law 2: a plugin, a tool, an example sees the public headers only; plugins
-# include <tenon/plugin.h>, and <tenon/native.h> where they publish or use native handles.
+# include <tenon/plugin.h>, <tenon/native.h> where they publish or use native handles, and
+# <tenon/profile.h> where they provide the profiler that it calls.
 # Law 4: core and plugins neither end the process nor print.
 cd "$abs_srcdir" || exit 1
 status=0
@@ -66,9 +67,10 @@ test -z "$found" || complain "law 1: the core calls an operator that is not in c
     "$found"
 
 # ---- law 2 ----
-found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' | grep -vE '<tenon/(plugin|native)\.h>')
+found=$(code plugins | grep -E '#[ ]*include *[<"]tenon/' |
+    grep -vE '<tenon/(plugin|native|profile)\.h>')
 test -z "$found" || complain \
-    "law 2: a plugin includes more of ours than <tenon/plugin.h> and <tenon/native.h>:" "$found"
+    "law 2: a plugin includes more of ours than <tenon/plugin.h>, native.h and profile.h:" "$found"
 found=$(code plugins sdk tools examples bench | grep -E '#[ ]*include *[<"]([^">]*/)?core/')
 test -z "$found" || complain "law 2: a part looks into the core:" "$found"
 

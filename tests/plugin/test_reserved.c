@@ -139,6 +139,8 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     bits_refused(&spoiled, &spoiled.optimizer.flags, sizeof spoiled.optimizer.flags, 7, "flags");
     spoiled.scheduler = scheduler;
     bits_refused(&spoiled, &spoiled.scheduler.flags, sizeof spoiled.scheduler.flags, 1, "flags");
+    spoiled.observer = observer;
+    bits_refused(&spoiled, &spoiled.observer.flags, sizeof spoiled.observer.flags, 1, "flags");
     spoiled.pass = a_pass;
     bits_refused(&spoiled, &spoiled.pass.flags, sizeof spoiled.pass.flags, 15, "flags");
     spoiled.compiler = compiler;

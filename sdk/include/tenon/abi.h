@@ -87,6 +87,7 @@ enum {
     TN_KIND_tn_comm_args = 29,
     TN_KIND_tn_comm_call = 30,
     TN_KIND_tn_transform_args = 31,
+    TN_KIND_tn_range_event = 49,
     /* contributions of plugins */
     TN_KIND_tn_backend_def = 32,
     TN_KIND_tn_op_def = 33,

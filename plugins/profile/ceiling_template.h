@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Multiply-adds in vectors of type T, compiled for TARGET: eight sums, so that a multiply-add need
+ * not wait for the one before it. Returns a number that depends on all of them. */
+TARGET static float NAME(multiply)(float start, int64_t steps)
+{
+    T factor = (T){ 0 } + 0.5f;
+    T a = factor + start, b = a + start, c = b + start, d = c + start;
+    T e = d + start, f = e + start, g = f + start, h = g + start;
+
+    for (int64_t i = 0; i < steps; i++) {
+        a = a * factor + factor;
+        b = b * factor + factor;
+        c = c * factor + factor;
+        d = d * factor + factor;
+        e = e * factor + factor;
+        f = f * factor + factor;
+        g = g * factor + factor;
+        h = h * factor + factor;
+    }
+    a += b + c + d + e + f + g + h;
+    return a[0];
+}
+#undef T
+#undef NAME
+#undef TARGET
