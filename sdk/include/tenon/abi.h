@@ -104,6 +104,8 @@ enum {
     /* 45 and 46 are reserved: quantizer, quantized mapping */
     TN_KIND_tn_dataset_def = 47,
     TN_KIND_tn_transform_def = 48,
+    TN_KIND_tn_prune_def = 49,
+    TN_KIND_tn_prune_net = 50, /* not a contribution: arguments of one */
     TN_KIND_END = 64
 };
 
