@@ -19,6 +19,7 @@ const kind_name kind_names[] = {
     { TN_KIND_tn_comm_def, "communicator", "communicators" },
     { TN_KIND_tn_dataset_def, "dataset", "datasets" },
     { TN_KIND_tn_transform_def, "transform", "transforms" },
+    { TN_KIND_tn_prune_def, "pruning method", "pruning methods" },
     { 0, NULL, NULL },
 };
 
@@ -40,6 +41,7 @@ const tn_option *options_of(const tn_head *head)
     case TN_KIND_tn_comm_def: return ((const tn_comm_def *)head)->options;
     case TN_KIND_tn_dataset_def: return ((const tn_dataset_def *)head)->options;
     case TN_KIND_tn_transform_def: return ((const tn_transform_def *)head)->options;
+    case TN_KIND_tn_prune_def: return ((const tn_prune_def *)head)->options;
     default: return NULL;
     }
 }
@@ -60,6 +62,7 @@ const char *help_of(const tn_head *head)
     case TN_KIND_tn_comm_def: help = ((const tn_comm_def *)head)->help; break;
     case TN_KIND_tn_dataset_def: help = ((const tn_dataset_def *)head)->help; break;
     case TN_KIND_tn_transform_def: help = ((const tn_transform_def *)head)->help; break;
+    case TN_KIND_tn_prune_def: help = ((const tn_prune_def *)head)->help; break;
     default: break;
     }
     return help ? help : "";
@@ -68,7 +71,7 @@ const char *help_of(const tn_head *head)
 static const char *type_of(const tn_option *option)
 {
     static const char *const names[] = { "?",    "bool",   "int",   "float", "text",
-                                         "ints", "floats", "dtype", "value" };
+                                         "ints", "floats", "dtype", "value", "number" };
     return option->kind < sizeof names / sizeof *names ? names[option->kind] : "?";
 }
 

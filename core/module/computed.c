@@ -21,20 +21,8 @@ void tn__computed_free(struct tn__computed *computed)
     tn_free(computed);
 }
 
-tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_computed *how,
-                                 void *user)
+tn_status tn__computed_put(tn_module *module, const char *name, const tn_computed *how, void *user)
 {
-    if (module == NULL || how == NULL)
-        return tn__error_null_input("tn_module_add_computed: argument");
-    if (how->get == NULL)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_module_add_computed: get: it is NULL; expected a function");
-    tn_status status = tn__error_reserved((const void *const *)how->reserved,
-                                          tn__countof(how->reserved), "tn_computed");
-    if (status == TN_OK)
-        status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
-    if (status != TN_OK)
-        return status;
     struct tn__computed *made = tn_calloc(1, sizeof *made);
     tn__slot *slot = made != NULL ? tn__slots_make(&module->computed, name) : NULL;
     if (slot == NULL) {
@@ -47,6 +35,27 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
     slot->computed = made;
     tn__computed_free(before);
     return TN_OK;
+}
+
+void *tn__computed_user(const tn__slot *slot, const tn_computed *how)
+{
+    const struct tn__computed *computed = slot->computed;
+    return computed != NULL && computed->how.get == how->get ? computed->user : NULL;
+}
+
+tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_computed *how,
+                                 void *user)
+{
+    if (module == NULL || how == NULL)
+        return tn__error_null_input("tn_module_add_computed: argument");
+    if (how->get == NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_module_add_computed: get: it is NULL; expected a function");
+    tn_status status = tn__error_reserved((const void *const *)how->reserved,
+                                          tn__countof(how->reserved), "tn_computed");
+    if (status == TN_OK)
+        status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
+    return status == TN_OK ? tn__computed_put(module, name, how, user) : status;
 }
 
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)

@@ -91,6 +91,10 @@ tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot);
 tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *tensor);
 tn_status tn__computed_copy(const tn_module *from, tn_module *to);
 void tn__computed_free(struct tn__computed *computed);
+/* tn_module_add_computed() without checks: another kind of slot may have the same name for now. */
+tn_status tn__computed_put(tn_module *module, const char *name, const tn_computed *how, void *user);
+/* Returns the `user` of a computed slot if its functions are those of `how`, else NULL. */
+void *tn__computed_user(const tn__slot *slot, const tn_computed *how);
 
 /* Returns the buffer that has the value of an option: of kind VALUE, with the buffer's name. NULL
  * if the option struct has the value. */

@@ -25,6 +25,12 @@ libcore_la_SOURCES += \
 	%D%/option.c \
 	%D%/own_forward.c \
 	%D%/paths.c \
+	%D%/prune.c \
+	%D%/prune.h \
+	%D%/prune_mask.c \
+	%D%/prune_method.c \
+	%D%/prune_network.c \
+	%D%/prune_slots.c \
 	%D%/load_report.c \
 	%D%/saving.c \
 	%D%/slot_map.c \

@@ -13,7 +13,12 @@
     X(add, "add", "gradients that add up")                                                         \
     X(sum_to, "sum_to", "gradients of broadcast operands")                                         \
     X(lerp, "lerp_scalar", "averaged models")                                                      \
-    X(mul, "mul_scalar", "averaged integers")
+    X(mul, "mul_scalar", "averaged integers")                                                      \
+    X(product, "mul", "masked parameters")                                                         \
+    X(masked_select, "masked_select", "entries that a mask leaves")                                \
+    X(masked_scatter, "masked_scatter", "masks of such entries")                                   \
+    X(index_select, "index_select", "slices that a mask leaves")                                   \
+    X(index_copy, "index_copy", "masks of such slices")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,

@@ -83,6 +83,7 @@ static const struct kind kinds[] = {
     ROW(tn_comm_def, name, close, TN__PASS_NAMED, OPTIONS(tn_comm_def), tn__registry_add),
     ROW(tn_dataset_def, name, get, TN__PASS_NAMED, OPTIONS(tn_dataset_def), tn__registry_add),
     ROW(tn_transform_def, name, apply, TN__PASS_NAMED, OPTIONS(tn_transform_def), tn__registry_add),
+    ROW(tn_prune_def, name, mask, TN__PASS_NAMED, OPTIONS(tn_prune_def), tn__registry_add),
 };
 
 static const struct kind *kind_of(const tn_head *head)
@@ -150,6 +151,21 @@ static tn_status complete(const struct kind *kind, const tn_head *copy)
     case TN_KIND_tn_transform_def:
         what = ((const tn_transform_def *)copy)->apply ? NULL : "apply";
         break;
+    case TN_KIND_tn_prune_def: {
+        const tn_prune_def *p = (const tn_prune_def *)copy;
+        if (p->type < TN_PRUNE_UNSTRUCTURED || p->type > TN_PRUNE_NETWORK)
+            return tn_fail(TN_ERR_VALUE,
+                           "tn_prune_def %q: type: unknown, got %u; expected TN_PRUNE_UNSTRUCTURED "
+                           "(1), STRUCTURED (2), GLOBAL (3) or NETWORK (4)",
+                           p->name, p->type);
+        what = p->type == TN_PRUNE_NETWORK                 ? (!p->channels  ? "channels"
+                                                              : !p->compact ? "compact"
+                                                                            : NULL)
+               : !p->mask                                  ? "mask"
+               : p->type == TN_PRUNE_STRUCTURED && !p->dim ? "dim"
+                                                           : NULL;
+        break;
+    }
     default: break;
     }
     if (!what)
@@ -266,6 +282,7 @@ static size_t options_size(const tn_head *copy)
     case TN_KIND_tn_comm_def: return ((const tn_comm_def *)copy)->data_size;
     case TN_KIND_tn_dataset_def: return ((const tn_dataset_def *)copy)->data_size;
     case TN_KIND_tn_transform_def: return ((const tn_transform_def *)copy)->data_size;
+    case TN_KIND_tn_prune_def: return ((const tn_prune_def *)copy)->data_size;
     default: return ((const tn_init_def *)copy)->data_size;
     }
 }

@@ -59,8 +59,8 @@ void tn__plugins_explain_none(tn__text *text);
 void tn__plugins_searched(tn__text *text);
 
 /* An entry of the registries, which find contributions by kind and name: layers, optimizers,
- * schedulers, inits, formats, observers, passes, compilers, communicators, datasets and transforms.
- * Look-ups take no lock because a registry is an immutable snapshot. */
+ * schedulers, inits, formats, observers, passes, compilers, communicators, datasets, transforms
+ * and pruning methods. Look-ups take no lock because a registry is an immutable snapshot. */
 typedef struct tn__entry {
     const char *name;
     const tn_head *contribution; /* the host's copy; members that the plugin lacks are zero */

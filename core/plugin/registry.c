@@ -19,13 +19,21 @@ static const struct {
     uint32_t kind;
     const char *what;
 } words[] = {
-    { TN_KIND_tn_backend_def, "device type" }, { TN_KIND_tn_op_def, "operator" },
-    { TN_KIND_tn_kernel_def, "kernel" },       { TN_KIND_tn_layer_def, "layer" },
-    { TN_KIND_tn_optimizer_def, "optimizer" }, { TN_KIND_tn_scheduler_def, "scheduler" },
-    { TN_KIND_tn_init_def, "init" },           { TN_KIND_tn_format_def, "file format" },
-    { TN_KIND_tn_observer_def, "observer" },   { TN_KIND_tn_pass_def, "pass" },
-    { TN_KIND_tn_compiler_def, "compiler" },   { TN_KIND_tn_comm_def, "communicator" },
-    { TN_KIND_tn_dataset_def, "dataset" },     { TN_KIND_tn_transform_def, "transform" },
+    { TN_KIND_tn_backend_def, "device type" },
+    { TN_KIND_tn_op_def, "operator" },
+    { TN_KIND_tn_kernel_def, "kernel" },
+    { TN_KIND_tn_layer_def, "layer" },
+    { TN_KIND_tn_optimizer_def, "optimizer" },
+    { TN_KIND_tn_scheduler_def, "scheduler" },
+    { TN_KIND_tn_init_def, "init" },
+    { TN_KIND_tn_format_def, "file format" },
+    { TN_KIND_tn_observer_def, "observer" },
+    { TN_KIND_tn_pass_def, "pass" },
+    { TN_KIND_tn_compiler_def, "compiler" },
+    { TN_KIND_tn_comm_def, "communicator" },
+    { TN_KIND_tn_dataset_def, "dataset" },
+    { TN_KIND_tn_transform_def, "transform" },
+    { TN_KIND_tn_prune_def, "pruning method" },
 };
 
 static const char *what_is(uint32_t kind)

@@ -64,6 +64,7 @@ static const struct member members[] = {
     MEMBER(tn_backend_def, reserved, 0),
     MEMBER(tn_kernel_def, reserved, 0),
     MEMBER(tn_layer_def, reserved32, 0),
+    MEMBER(tn_prune_def, reserved, 0),
     MEMBER(tn_format_def, reserved, 0),
     MEMBER_DTYPES(tn_op_def, decompose_dtypes),
     MEMBER_DTYPES(tn_kernel_def, dtypes),

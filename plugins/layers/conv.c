@@ -394,11 +394,48 @@ static tn_tensor *conv_transpose_forward(tn_module *self, tn_tensor *x)
         tn_module_data(self), x, tn_module_get(self, "weight"), tn_module_get(self, "bias"));
 }
 
+/* ---- channels ---- */
+
+static const tn_channel_row conv_rows[] = {
+    { "weight", "out_channels", 0, TN_CHANNELS_OUT },
+    { "bias", NULL, 0, TN_CHANNELS_OUT },
+    { "weight", "in_channels", 1, TN_CHANNELS_IN },
+};
+
+static const tn_channel_row transpose_rows[] = {
+    { "weight", "out_channels", 1, TN_CHANNELS_OUT },
+    { "bias", NULL, 0, TN_CHANNELS_OUT },
+    { "weight", "in_channels", 0, TN_CHANNELS_IN },
+};
+
+/* One filter for each channel. */
+static const tn_channel_row each_rows[] = {
+    { "weight", "out_channels", 0, TN_CHANNELS_SAME },
+    { "bias", "in_channels", 0, TN_CHANNELS_SAME },
+    { NULL, "groups", 0, TN_CHANNELS_SAME },
+};
+
+static tn_status conv_channels(tn_module *self, tn_channels *out)
+{
+    const struct conv *s = tn_module_data(self);
+    bool each = s->groups == s->in_channels && s->groups == s->out_channels;
+
+    if (s->groups != 1 && !each)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: groups: its channels belong together in groups, got %lld; expected 1, "
+                       "or a group for each channel",
+                       tn_module_type(self), (long long)s->groups);
+    out->rows = s->groups != 1 ? each_rows : is_transposed(self) ? transpose_rows : conv_rows;
+    out->n_rows = 3;
+    out->in_axis = out->out_axis = -1 - layers_dims(self);
+    return TN_OK;
+}
+
 /* ---- the layers ---- */
 
 #define CONV_LAYER                                                                                 \
     .options = conv_options, .data_size = sizeof(struct conv), .build = conv_build,                \
-    .reset = conv_reset, .forward = conv_forward, .repr = conv_repr
+    .reset = conv_reset, .forward = conv_forward, .repr = conv_repr, .channels = conv_channels
 #define CONV_HELP "y = weight * x + bias, where * is the cross-correlation over "
 LAYER(conv1d, "Conv1d", CONV_LAYER, .help = CONV_HELP "1 dimension");
 LAYER(conv2d, "Conv2d", CONV_LAYER, .help = CONV_HELP "2 dimensions");
@@ -406,7 +443,8 @@ LAYER(conv3d, "Conv3d", CONV_LAYER, .help = CONV_HELP "3 dimensions");
 
 #define TRANSPOSE_LAYER                                                                            \
     .options = transpose_options, .data_size = sizeof(struct conv), .build = conv_build,           \
-    .reset = conv_reset, .forward = conv_transpose_forward, .repr = conv_repr
+    .reset = conv_reset, .forward = conv_transpose_forward, .repr = conv_repr,                     \
+    .channels = conv_channels
 #define TRANSPOSE_HELP "the transposed convolution over "
 LAYER(conv_transpose1d, "ConvTranspose1d", TRANSPOSE_LAYER, .help = TRANSPOSE_HELP "1 dimension");
 LAYER(conv_transpose2d, "ConvTranspose2d", TRANSPOSE_LAYER, .help = TRANSPOSE_HELP "2 dimensions");

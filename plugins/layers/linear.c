@@ -49,6 +49,21 @@ static tn_tensor *linear_forward(tn_module *self, tn_tensor *input)
     return tn_linear(input, tn_module_get(self, "weight"), tn_module_get(self, "bias"));
 }
 
+static tn_status linear_channels(tn_module *self, tn_channels *out)
+{
+    static const tn_channel_row rows[] = {
+        { "weight", "out_features", 0, TN_CHANNELS_OUT },
+        { "bias", NULL, 0, TN_CHANNELS_OUT },
+        { "weight", "in_features", 1, TN_CHANNELS_IN },
+    };
+
+    (void)self;
+    out->rows = rows;
+    out->n_rows = (int64_t)(sizeof rows / sizeof *rows);
+    out->in_axis = out->out_axis = -1;
+    return TN_OK;
+}
+
 const tn_layer_def layer_linear = {
     TN_HEAD(tn_layer_def),
     .name = "Linear",
@@ -59,6 +74,7 @@ const tn_layer_def layer_linear = {
     .build = linear_build,
     .reset = linear_reset,
     .forward = linear_forward,
+    .channels = linear_channels,
 };
 
 /* Linear under the name that PyTorch gives to the output projection of MultiheadAttention. */
@@ -72,6 +88,7 @@ const tn_layer_def layer_plain_linear = {
     .build = linear_build,
     .reset = linear_reset,
     .forward = linear_forward,
+    .channels = linear_channels,
 };
 
 /* ---- LazyLinear: the first input determines in_features -------------------------------------- */

@@ -329,6 +329,22 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
     return lazy_infer(self, input, dims + 1, dims + 2, dims + 2);
 }
 
+static tn_status running_channels(tn_module *self, tn_channels *out)
+{
+    static const tn_channel_row rows[] = {
+        { "weight", "num_features", 0, TN_CHANNELS_SAME },
+        { "bias", NULL, 0, TN_CHANNELS_SAME },
+        { "running_mean", NULL, 0, TN_CHANNELS_SAME },
+        { "running_var", NULL, 0, TN_CHANNELS_SAME },
+    };
+    bool batch = tn_module_type(self)[0] == 'B'; /* an InstanceNorm also takes one image */
+
+    out->rows = rows;
+    out->n_rows = (int64_t)(sizeof rows / sizeof *rows);
+    out->in_axis = out->out_axis = batch ? 1 : -1 - layers_dims(self);
+    return TN_OK;
+}
+
 /* Version 2 of the state includes num_batches_tracked. */
 #define NORM_LAYER(id, name_, ...)                                                                 \
     const tn_layer_def layer_##id = { TN_HEAD(tn_layer_def), .name = name_, .version = 2,          \
@@ -341,7 +357,7 @@ static tn_status lazy_instance_infer(tn_module *self, const tn_pack *input)
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER
 #define RUNNING_LAYER                                                                              \
     .data_size = sizeof(struct running), .build = running_build, .load_state = running_load,       \
-    .reset = running_reset, .repr = running_repr
+    .reset = running_reset, .repr = running_repr, .channels = running_channels
 NORM_LAYER(batch_norm1d, "BatchNorm1d", BATCH, .forward = batch1d_forward);
 NORM_LAYER(batch_norm2d, "BatchNorm2d", BATCH, .forward = batch2d_forward);
 NORM_LAYER(batch_norm3d, "BatchNorm3d", BATCH, .forward = batch3d_forward);

@@ -194,7 +194,8 @@ static const struct named_kind {
               { TN_KIND_tn_compiler_def, CONFORM_ALL, "compilers/", conform_compiler },
               { TN_KIND_tn_comm_def, CONFORM_ALL, "comms/", conform_comm },
               { TN_KIND_tn_dataset_def, CONFORM_ALL, "datasets/", conform_dataset },
-              { TN_KIND_tn_transform_def, CONFORM_ALL, "transforms/", conform_transform } };
+              { TN_KIND_tn_transform_def, CONFORM_ALL, "transforms/", conform_transform },
+              { TN_KIND_tn_prune_def, CONFORM_ALL, "pruning/", conform_pruning } };
 
 static void plan_kind(conform *c, const conform_plugin *plugin, const struct named_kind *kind)
 {

@@ -72,7 +72,7 @@ FILE *conform_open(const char *path, const char **why);
 #define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
 #define CONFORM_OPTIMIZER_LINES "parameter gradient after"
 #define CONFORM_LINES                                                                              \
-    "case op layer optimizer dataset transform " CONFORM_OP_LINES " " CONFORM_LAYER_LINES          \
+    "case op layer optimizer dataset transform prune " CONFORM_OP_LINES " " CONFORM_LAYER_LINES          \
     " " CONFORM_OPTIMIZER_LINES
 /* Returns true if a line begins with one of `words` (separated by spaces) or is blank, a comment or
  * `end`. Otherwise returns false and writes to `why` what is wrong. */
@@ -95,8 +95,8 @@ void conform_remember_process(void);
 /* Test the operator named c->subject: its results, and its gradients. */
 void conform_op(conform *c);
 void conform_gradient(conform *c);
-/* Test the layer type, optimizer, format, pass, compiler, communicator, dataset or transform named
- * c->subject. */
+/* Test the layer type, optimizer, format, pass, compiler, communicator, dataset, transform or
+ * pruning method named c->subject. */
 void conform_layer(conform *c);
 void conform_optimizer(conform *c);
 void conform_format(conform *c);
@@ -105,6 +105,11 @@ void conform_compiler(conform *c);
 void conform_comm(conform *c);
 void conform_dataset(conform *c);
 void conform_transform(conform *c);
+void conform_pruning(conform *c);
+/* Calls check(c, spec) for each line "WORD SPEC" of the cases whose spec has the name of the test's
+ * subject or, if there is none, for the name alone. `word` ends with a blank. */
+void conform_check_specs(conform *c, const char *word, const tn_option *options,
+                         bool (*check)(conform *c, const char *spec));
 /* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines
  * the operator, or has a kernel for it (conform_runs()). */
 bool conform_concerns(const conform_plugin *plugin, const char *op);

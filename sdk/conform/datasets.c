@@ -207,9 +207,8 @@ static int64_t specs_of_file(conform *c, const char *path, const char *word,
     return well ? found : -1;
 }
 
-/* Checks each spec of the cases or, if there is none, the name alone. */
-static void check_specs(conform *c, const char *word, const tn_option *options,
-                        bool (*check)(conform *c, const char *spec))
+void conform_check_specs(conform *c, const char *word, const tn_option *options,
+                         bool (*check)(conform *c, const char *spec))
 {
     const char *path = c->plugin->options->cases;
     struct dirent **entries = NULL;
@@ -286,7 +285,7 @@ void conform_dataset(conform *c)
     const tn_dataset_def *def;
 
     def = (const tn_dataset_def *)tn_registry_find(TN_KIND_tn_dataset_def, c->subject);
-    check_specs(c, "dataset ", def->options, check_dataset);
+    conform_check_specs(c, "dataset ", def->options, check_dataset);
 }
 
 /* ---- transforms ------------------------------------------------------------------------------ */
@@ -565,5 +564,5 @@ void conform_transform(conform *c)
     if (tn_register(&given_def) != TN_OK || tn_register(&watch_def) != TN_OK)
         conform_fail(c, "%s", tn_error_text());
     else
-        check_specs(c, "transform ", def->options, check_transform);
+        conform_check_specs(c, "transform ", def->options, check_transform);
 }

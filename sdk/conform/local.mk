@@ -36,6 +36,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/optimizers.c \
 	sdk/conform/optimizers.h \
 	sdk/conform/optimizers_cases.c \
+	sdk/conform/pruning.c \
 	sdk/conform/ops.c \
 	sdk/conform/ops.h \
 	sdk/conform/ops_compare.c \
@@ -56,6 +57,7 @@ conformdir = $(pkgdatadir)/conform
 conform_DATA = \
 	tests/conform/layers.txt \
 	tests/conform/optimizers.txt \
+	tests/conform/pruning.txt \
 	tests/conform/transforms.txt \
 	tests/oracle/elementwise.txt \
 	tests/oracle/reduction_order.txt \

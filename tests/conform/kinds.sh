@@ -127,6 +127,23 @@ finds wrong_data rolls ROLLS transforms/Rows \
 finds wrong_data erases ERASES transforms/Rows "the transform changes the batch that it got"
 finds wrong_data picky PICKY transforms/Dims "Dims: refuses every sample: dataset"
 
+# pruning methods
+passes wrong_prune right RIGHT pruning/Odd
+grep -q "^ok *pruning/Whole " "$place/out" || { fail "right: no ok for Whole"; cat "$place/out"; }
+finds wrong_prune writes WRITES pruning/Odd "the method changes the mask that it got"
+finds wrong_prune scores SCORES pruning/Odd "the method changes the scores"
+finds wrong_prune revives REVIVES pruning/Odd "neither 0 nor that of the mask before"
+finds wrong_prune clock CLOCK pruning/Odd "another mask when it is called again with the same seed"
+finds wrong_prune picky PICKY pruning/Odd "Odd: refuses every tensor"
+finds wrong_prune loses LOSES pruning/Whole "Whole: the network has other results"
+finds wrong_prune counts COUNTS pruning/Whole "report: wrong parameters_after, got 0; expected"
+cases=$top/tests/conform/pruning.txt
+check plugins/.libs/prune.so --only 'pruning/*' --cases "$cases"
+test $code -eq 0 || { fail "our own pruning methods: $code"; cat "$place/out"; }
+grep -q '^7 passed, 0 failed, 0 skipped$' "$place/out" ||
+    fail "our own pruning methods: $(tail -n 1 "$place/out")"
+cases=$place/empty.txt
+
 # an operator with options of every kind
 cases=$top/tests/conform/lists.txt
 passes lists weigh 0 ops/weigh

@@ -59,6 +59,7 @@ layers="--cases $top/tests/conform/layers.txt" # the last --cases counts
 models="--cases $top/tests/conform/models.txt"
 optimizers="--cases $top/tests/conform/optimizers.txt"
 transforms="--cases $top/tests/conform/transforms.txt"
+pruning="--cases $top/tests/conform/pruning.txt"
 
 # A check without --only and --level has the contract in it.
 plan_all() { # FILE
@@ -71,6 +72,7 @@ plan_all() { # FILE
         echo "$1 $contract" ;;
     */optim.so) echo "$1 $optimizers" ;;
     */data.so) echo "$1 $transforms" ;;
+    */prune.so) echo "$1 $pruning" ;;
     */models.so) echo "$1 $models"; echo "$1 --only layers/[gru]* --device strict $models" ;;
     *) echo "$1" ;;
     esac

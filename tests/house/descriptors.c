@@ -77,6 +77,7 @@ static const tn_compiler_def compiler = { TN_HEAD(tn_compiler_def), .name = "min
 static const tn_comm_def comm = { TN_HEAD(tn_comm_def), .name = "mine" };
 static const tn_dataset_def dataset = { TN_HEAD(tn_dataset_def), .name = "Mine" };
 static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "Mine" };
+static const tn_prune_def prune = { TN_HEAD(tn_prune_def), .name = "Mine" };
 
 TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer,
-          &scheduler, &init, &format, &observer, &lint, &compiler, &comm, &dataset, &transform);
+          &scheduler, &init, &format, &observer, &lint, &compiler, &comm, &dataset, &transform, &prune);

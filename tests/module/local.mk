@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_prune.py %D%/prune.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt
 
 if HAVE_CHECK
@@ -31,6 +31,11 @@ TN_MODULE_TESTS = \
 	%D%/test_parameters \
 	%D%/test_paths \
 	%D%/test_process_end \
+	%D%/test_prune \
+	%D%/test_prune_chains \
+	%D%/test_prune_methods \
+	%D%/test_prune_network \
+	%D%/test_prune_pytorch \
 	%D%/test_pytorch \
 	%D%/test_rows \
 	%D%/test_slots \
@@ -81,6 +86,28 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_process_end_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_process_end_LDADD = $(TN_LINK_TEST)
+%C%_test_prune_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_prune_chains_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_chains_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_prune_methods_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_methods_LDADD = $(TN_LINK_TEST_CORE)
+EXTRA_%C%_test_prune_methods_DEPENDENCIES = %D%/prune_plugin.la
+%C%_test_prune_network_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_network_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_prune_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_pytorch_LDADD = $(TN_LINK_TEST_CORE)
+check_LTLIBRARIES += %D%/prune_plugin.la
+%C%_prune_plugin_la_SOURCES = %D%/prune_plugin.c
+%C%_prune_plugin_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+%C%_prune_plugin_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+
+# Pruning beside PyTorch, which PYTHON has, with another seed each time (SEED=N: with that one).
+prune: %D%/test_prune_pytorch
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/%D%/make_prune.py $${SEED:-$$(date +%s)} 60 \
+	    >%D%/prune.live && \
+	TENON_TEST_PRUNE=%D%/prune.live $(builddir)/run $(builddir)/%D%/test_prune_pytorch
+CLEANFILES += %D%/prune.live
 %C%_test_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_pytorch_LDADD = $(TN_LINK_TEST)
 %C%_test_rows_CPPFLAGS = $(TN_TEST_CPPFLAGS)

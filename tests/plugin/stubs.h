@@ -92,4 +92,11 @@ static TN_ATTR(unused) tn_status apply(tn_transform_args *args)
     return tn_pack_add(args->out, NULL, tn_pack_at(args->in, 0));
 }
 
+static TN_ATTR(unused) tn_tensor *mask(const tn_prune_def *self, const void *options,
+                                       tn_tensor *scores, tn_tensor *mask)
+{
+    (void)self, (void)options, (void)scores;
+    return mask;
+}
+
 #endif

@@ -15,7 +15,7 @@ static const uint32_t kinds[] = { TN_KIND_tn_layer_def,     TN_KIND_tn_op_def,
                                   TN_KIND_tn_optimizer_def, TN_KIND_tn_scheduler_def,
                                   TN_KIND_tn_init_def,      TN_KIND_tn_pass_def,
                                   TN_KIND_tn_comm_def,      TN_KIND_tn_dataset_def,
-                                  TN_KIND_tn_transform_def };
+                                  TN_KIND_tn_transform_def, TN_KIND_tn_prune_def };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tn_status with_options(uint32_t kind, const char *name, const tn_option *options,
@@ -44,7 +44,10 @@ static tn_status with_options(uint32_t kind, const char *name, const tn_option *
                                .data_size = size,       .open = open_data, .get = get_sample };
     tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = name, .options = options,
                                    .data_size = size, .apply = apply };
+    tn_prune_def prune = { TN_HEAD(tn_prune_def), .name = name, .options = options,
+                           .data_size = size,     .mask = mask, .type = TN_PRUNE_GLOBAL };
     switch (kind) {
+    case TN_KIND_tn_prune_def: return tn_register(&prune);
     case TN_KIND_tn_dataset_def: return tn_register(&dataset);
     case TN_KIND_tn_transform_def: return tn_register(&transform);
     case TN_KIND_tn_pass_def: return tn_register(&a_pass);

@@ -40,7 +40,10 @@ static tn_status with_name(uint32_t kind, const char *name)
     tn_dataset_def dataset = { TN_HEAD(tn_dataset_def), .name = name, .open = open_data,
                                .get = get_sample };
     tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = name, .apply = apply };
+    tn_prune_def prune = { TN_HEAD(tn_prune_def), .name = name, .mask = mask,
+                           .type = TN_PRUNE_GLOBAL };
     switch (kind) {
+    case TN_KIND_tn_prune_def: return tn_register(&prune);
     case TN_KIND_tn_dataset_def: return tn_register(&dataset);
     case TN_KIND_tn_transform_def: return tn_register(&transform);
     case TN_KIND_tn_pass_def: return tn_register(&a_pass);
@@ -63,7 +66,7 @@ static const uint32_t kinds[] = { TN_KIND_tn_op_def,        TN_KIND_tn_kernel_de
                                   TN_KIND_tn_format_def,    TN_KIND_tn_observer_def,
                                   TN_KIND_tn_pass_def,      TN_KIND_tn_compiler_def,
                                   TN_KIND_tn_comm_def,      TN_KIND_tn_dataset_def,
-                                  TN_KIND_tn_transform_def };
+                                  TN_KIND_tn_transform_def, TN_KIND_tn_prune_def };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static char megabyte[1 << 20];
@@ -100,7 +103,8 @@ START_TEST(a_name_that_is_a_value_in_specs_is_refused)
     static const uint32_t types[] = { TN_KIND_tn_layer_def,     TN_KIND_tn_optimizer_def,
                                       TN_KIND_tn_scheduler_def, TN_KIND_tn_init_def,
                                       TN_KIND_tn_pass_def,      TN_KIND_tn_comm_def,
-                                      TN_KIND_tn_dataset_def,   TN_KIND_tn_transform_def };
+                                      TN_KIND_tn_dataset_def,   TN_KIND_tn_transform_def,
+                                      TN_KIND_tn_prune_def };
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         for (int i = 0; i < 5; i++)
             expect_failure(with_name(types[k], values[i]), TN_ERR_VALUE, "this word is a value");

@@ -39,6 +39,8 @@ static const tn_dataset_def dataset = { TN_HEAD(tn_dataset_def), .name = "reserv
                                         .open = open_data, .get = get_sample };
 static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "reserved",
                                             .apply = apply };
+static const tn_prune_def prune = { TN_HEAD(tn_prune_def), .name = "reserved",
+                                    .type = TN_PRUNE_UNSTRUCTURED, .mask = mask };
 static const tn_backend_def backend = { TN_HEAD(tn_backend_def), .type = "reserved" };
 
 typedef union any {
@@ -56,6 +58,7 @@ typedef union any {
     tn_comm_def comm;
     tn_dataset_def dataset;
     tn_transform_def transform;
+    tn_prune_def prune;
     tn_backend_def backend;
 } any;
 
@@ -76,6 +79,7 @@ static const struct {
     { &comm, sizeof comm },
     { &dataset, sizeof dataset },
     { &transform, sizeof transform },
+    { &prune, sizeof prune },
     { &backend, sizeof backend },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -148,6 +152,8 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     spoiled.comm = comm;
     bits_refused(&spoiled, &spoiled.comm.flags, sizeof spoiled.comm.flags, 0, "flags");
     bits_refused(&spoiled, &spoiled.comm.dtypes, sizeof spoiled.comm.dtypes, dtypes, "dtypes");
+    spoiled.prune = prune;
+    bits_refused(&spoiled, &spoiled.prune.reserved, sizeof spoiled.prune.reserved, 0, "reserved");
     spoiled.backend = backend;
     bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 63, "flags");
     bits_refused(&spoiled, &spoiled.backend.reserved, sizeof spoiled.backend.reserved, 0,
@@ -175,6 +181,15 @@ START_TEST(the_functions_that_a_kind_needs_are_there)
     WITHOUT(dataset, dataset, open, "tn_dataset_def \"reserved\": open: it is missing");
     WITHOUT(dataset, dataset, get, "tn_dataset_def \"reserved\": get: it is missing");
     WITHOUT(transform, transform, apply, "tn_transform_def \"reserved\": apply: it is missing");
+    WITHOUT(prune, prune, mask, "tn_prune_def \"reserved\": mask: it is missing");
+    any method = { .prune = prune };
+    method.prune.type = TN_PRUNE_STRUCTURED;
+    expect_failure(tn_register(&method), TN_ERR_VALUE, "\"reserved\": dim: it is missing");
+    method.prune.type = TN_PRUNE_NETWORK;
+    expect_failure(tn_register(&method), TN_ERR_VALUE, "\"reserved\": channels: it is missing");
+    method.prune.type = 5;
+    expect_failure(tn_register(&method), TN_ERR_VALUE,
+                   "tn_prune_def \"reserved\": type: unknown, got 5; expected");
     any twice = { .pass = a_pass };
     twice.pass.after = "first a/b";
     expect_failure(tn_register(&twice), TN_ERR_VALUE,

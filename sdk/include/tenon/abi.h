@@ -87,25 +87,26 @@ enum {
     TN_KIND_tn_comm_args = 29,
     TN_KIND_tn_comm_call = 30,
     TN_KIND_tn_transform_args = 31,
-    TN_KIND_tn_range_event = 49,
+    TN_KIND_tn_range_event = 32,
+    TN_KIND_tn_prune_net = 33,
     /* contributions of plugins */
-    TN_KIND_tn_backend_def = 32,
-    TN_KIND_tn_op_def = 33,
-    TN_KIND_tn_kernel_def = 34,
-    TN_KIND_tn_layer_def = 35,
-    TN_KIND_tn_optimizer_def = 36,
-    TN_KIND_tn_scheduler_def = 37,
-    TN_KIND_tn_init_def = 38,
-    TN_KIND_tn_format_def = 39,
-    /* 40 is reserved */
-    TN_KIND_tn_observer_def = 41,
-    TN_KIND_tn_pass_def = 42,
-    TN_KIND_tn_compiler_def = 43,
-    TN_KIND_tn_comm_def = 44,
-    /* 45 and 46 are reserved: quantizer, quantized mapping */
-    TN_KIND_tn_dataset_def = 47,
-    TN_KIND_tn_transform_def = 48,
-    TN_KIND_END = 64
+    TN_KIND_tn_backend_def = 64,
+    TN_KIND_tn_op_def = 65,
+    TN_KIND_tn_kernel_def = 66,
+    TN_KIND_tn_layer_def = 67,
+    TN_KIND_tn_optimizer_def = 68,
+    TN_KIND_tn_scheduler_def = 69,
+    TN_KIND_tn_init_def = 70,
+    TN_KIND_tn_format_def = 71,
+    TN_KIND_tn_observer_def = 72,
+    TN_KIND_tn_pass_def = 73,
+    TN_KIND_tn_compiler_def = 74,
+    TN_KIND_tn_comm_def = 75,
+    /* 76 and 77 are reserved: quantizer, quantized mapping */
+    TN_KIND_tn_dataset_def = 78,
+    TN_KIND_tn_transform_def = 79,
+    TN_KIND_tn_prune_def = 80,
+    TN_KIND_END = 96
 };
 
 /* The frozen prefix of every struct that crosses the boundary between host and plugin. Code that

@@ -3,7 +3,8 @@
  * The descriptors of what a plugin (or a program, with tn_register) can contribute. The descriptor
  * of a device type is in <tenon/backend.h>, those of passes and compilers are in
  * <tenon/compiler.h>, that of a communicator is in <tenon/comm.h>, that of a file format in
- * <tenon/format.h>, those of datasets and transforms are in <tenon/data.h>.
+ * <tenon/format.h>, those of datasets and transforms are in <tenon/data.h>, that of a pruning
+ * method is in <tenon/prune.h>.
  *
  * Every descriptor is `static const`, begins with TN_HEAD, and must stay valid until the process
  * ends. The core copies it into a struct of its own that is filled with zeros first, so a member
@@ -21,6 +22,7 @@
 #include <tenon/comm.h>
 #include <tenon/compiler.h>
 #include <tenon/format.h>
+#include <tenon/prune.h>
 #include <tenon/state.h>
 #include <tenon/train.h>
 
@@ -405,6 +407,11 @@ typedef struct tn_layer_def {
      * name in PyTorch: a layer `resnet18` prints as ResNet. A module that is built from the printed
      * form has that type and not this layer; specs name the layer. NULL: `name`. */
     const char *printed;
+    /* Describes how parameters and buffers belong to channels of the input and of the result, for
+     * tn_prune_channels and tn_prune_compact. `out` is filled with zeros. Fails with
+     * TN_ERR_NOT_IMPLEMENTED if the module, with its options, has no such channels. NULL: the layer
+     * does not describe them, so none of its channels can be removed. */
+    tn_status (*channels)(tn_module *self, tn_channels *out);
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */

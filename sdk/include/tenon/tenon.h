@@ -16,6 +16,7 @@
 #include <tenon/lazy.h>
 #include <tenon/state.h>
 #include <tenon/convert.h>
+#include <tenon/prune.h>
 #include <tenon/train.h>
 #include <tenon/data.h>
 #include <tenon/checkpoint.h>

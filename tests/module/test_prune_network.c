@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Channels of networks: which belong together, masks of whole channels, and networks that become
+ * smaller without other results. */
+#include <math.h>
+
+#include "tests/module/prune.h"
+
+static tn_tensor *random_tensor(tn_ints shape)
+{
+    tn_tensor *x = tn_tensor_empty(shape, TN_F32, NULL);
+
+    x = x != NULL ? tn_normal_(x, NULL) : NULL;
+    ck_assert_msg(x != NULL, "%s", tn_error_text());
+    return x;
+}
+
+/* Gives the statistics and the scales of normalizations values that are not those of a new one. */
+static tn_status stir(void *user, const char *path, tn_tensor *tensor)
+{
+    tn_uniform_options o = TN_UNIFORM_OPTIONS;
+
+    (void)user, (void)path;
+    o.low = 0.5;
+    o.high = 1.5;
+    if (tn_tensor_ndim(tensor) != 1 || tn_tensor_dtype(tensor) != TN_F32)
+        return TN_OK;
+    tn_grad_begin(false);
+    tn_status status = tn_uniform_(tensor, &o) != NULL ? TN_OK : tn_error_last_code();
+    tn_grad_end();
+    return status;
+}
+
+static tn_module *network(const char *text)
+{
+    tn_module *net = parsed(text);
+
+    ok(tn_module_each_tensor(net, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, false, stir, NULL));
+    ok(tn_module_eval(net));
+    return net;
+}
+
+static void result(tn_module *net, tn_tensor *x, double *out, int64_t count)
+{
+    uint64_t scope = tn_scope_begin();
+
+    ok(tn_grad_begin(false));
+    values_of(tn_module_call(net, x), out, count);
+    tn_grad_end();
+    tn_scope_end(scope);
+}
+
+static void expect_close(tn_module *net, tn_tensor *x, const double *wanted, int64_t count)
+{
+    double got[MOST_VALUES], most = 0;
+
+    result(net, x, got, count);
+    for (int64_t i = 0; i < count; i++)
+        most = fabs(wanted[i]) > most ? fabs(wanted[i]) : most;
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(got[i] - wanted[i]) <= 2e-5 * most, "[%d]: %.9g, not %.9g", (int)i,
+                      got[i], wanted[i]);
+}
+
+static void expect_spec(tn_module *net, const char *wanted)
+{
+    char text[4096];
+
+    tn_module_spec(net, text, sizeof text);
+    ck_assert_str_eq(text, wanted);
+}
+
+/* Prunes half of the channels, removes them, and compares the results. */
+static tn_prune_report halve(tn_module *net, tn_tensor *x, int64_t results)
+{
+    double before[MOST_VALUES];
+    tn_prune_report masked, removed;
+
+    ok(tn_prune_channels(net, &x, 1, "LnStructured(amount=0.5, n=2, dim=0)", &masked));
+    ck_assert(tn_is_pruned(net));
+    result(net, x, before, results);
+    ok(tn_prune_compact(net, &x, 1, NULL, &removed));
+    ck_assert_int_eq(removed.channels_removed, masked.channels_removed);
+    ck_assert_int_eq(removed.channels_kept, 0);
+    ck_assert_int_lt(removed.parameters_after, removed.parameters_before);
+    ck_assert_int_eq(removed.parameters_after, tn_module_parameter_count(net));
+    ck_assert(!tn_is_pruned(net));
+    expect_close(net, x, before, results);
+    return removed;
+}
+
+START_TEST(rows_of_linear_layers_are_removed_prn_019)
+{
+    TN_SCOPE;
+    tn_module *net = network(
+        "Sequential(Linear(6, 8), ReLU(), Linear(8, 4), Tanh(), Linear(4, 3))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 6)), *weight = tn_module_find_tensor(net, "0.weight");
+    tn_prune_report report = halve(net, x, 15);
+
+    expect_spec(net, "Sequential(Linear(in_features=6, out_features=4, bias=True), "
+                     "ReLU(inplace=False), Linear(in_features=4, out_features=2, bias=True), "
+                     "Tanh(), Linear(in_features=2, out_features=3, bias=True))");
+    ck_assert_int_eq(report.channels_before, 15);
+    ck_assert_int_eq(report.channels_removed, 6);
+    ck_assert_int_eq(report.parameters_before, 6 * 8 + 8 + 8 * 4 + 4 + 4 * 3 + 3);
+    ck_assert_int_eq(report.parameters_after, 6 * 4 + 4 + 4 * 2 + 2 + 2 * 3 + 3);
+    ck_assert_ptr_eq(tn_module_find_tensor(net, "0.weight"), weight);
+    ck_assert_int_eq(tn_tensor_size(weight, 0), 4);
+    ck_assert(tn_tensor_requires_grad(weight));
+    /* it trains on */
+    ok(tn_module_train(net, true));
+    ok(tn_backward(tn_sum(tn_module_call(net, x), NULL)));
+    ck_assert_int_eq(tn_tensor_size(tn_tensor_grad(weight), 0), 4);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(channels_go_through_convolutions_normalizations_and_flatten)
+{
+    TN_SCOPE;
+    tn_module *net = network(
+        "Sequential(Conv2d(3, 8, 3, padding=1), BatchNorm2d(8), ReLU(), MaxPool2d(2), "
+        "Conv2d(8, 8, 3, padding=1, groups=8), BatchNorm2d(8), Hardswish(), Conv2d(8, 6, 1, "
+        "bias=False), BatchNorm2d(6), ReLU(), Flatten(), Linear(54, 4))");
+    tn_tensor *x = random_tensor(TN_SHAPE(2, 3, 6, 6));
+
+    halve(net, x, 8);
+    expect_spec(
+        net,
+        "Sequential(Conv2d(in_channels=3, out_channels=4, kernel_size=(3,), stride=(1,), padding=1, "
+        "dilation=(1,), groups=1, bias=True, padding_mode='zeros'), BatchNorm2d(num_features=4, "
+        "eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True), "
+        "ReLU(inplace=False), MaxPool2d(kernel_size=(2,), stride=None, padding=(0,), dilation=(1,), "
+        "return_indices=False, ceil_mode=False), Conv2d(in_channels=4, out_channels=4, "
+        "kernel_size=(3,), stride=(1,), padding=1, dilation=(1,), groups=4, bias=True, "
+        "padding_mode='zeros'), BatchNorm2d(num_features=4, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True, bias=True), Hardswish(inplace=False), Conv2d(in_channels=4, "
+        "out_channels=3, kernel_size=(1,), stride=(1,), padding=0, dilation=(1,), groups=1, "
+        "bias=False, padding_mode='zeros'), BatchNorm2d(num_features=3, eps=1e-05, momentum=0.1, "
+        "affine=True, track_running_stats=True, bias=True), ReLU(inplace=False), "
+        "Flatten(start_dim=1, end_dim=-1), Linear(in_features=27, out_features=4, bias=True))");
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(channels_that_a_residual_connection_adds_go_together)
+{
+    TN_SCOPE;
+    tn_module *net = network("resnet18(num_classes=10)");
+    tn_tensor *x = random_tensor(TN_SHAPE(1, 3, 32, 32));
+    tn_prune_report report = halve(net, x, 10);
+
+    /* all channels but the ten results */
+    ck_assert_int_eq(report.channels_removed * 2 + 10, report.channels_before);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "layer4.1.conv2.weight"), 0), 256);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "layer4.0.downsample.0.weight"), 1),
+                     128);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "conv1.weight"), 1), 3);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "fc.weight"), 1), 256);
+    ck_assert_msg(report.parameters_after * 3.9 < (double)report.parameters_before, "%lld of %lld",
+                  (long long)report.parameters_after, (long long)report.parameters_before);
+    TN_PROVES("PRN-019");
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(masks_alone_and_columns_that_nobody_reads)
+{
+    TN_SCOPE;
+    tn_module *net = network("Sequential(Linear(3, 4), ReLU(), Linear(4, 2))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    double before[10];
+    tn_prune_report report;
+
+    /* Nothing reads the channels 0 and 2 of the first layer. */
+    ok(tn_prune_from_mask(net, "2.weight", tensor(TN_SHAPE(2, 4), 0, 1, 0, 1, 0, 0, 0, 1)));
+    result(net, x, before, 10);
+    ck_assert_int_eq(tn_module_parameter_count(net), 26);
+    ok(tn_prune_compact(net, &x, 1, "ChannelGroups(strict=True)", &report));
+    ck_assert_int_eq(report.channels_removed, 2);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "0.weight"), 0), 2);
+    /* One entry of the mask is left, so the mask stays, and is smaller. */
+    expect(tn_module_find_tensor(net, "2.weight_mask"), 1, 1, 0, 1);
+    expect_close(net, x, before, 10);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(a_channel_with_a_value_of_its_own_stays)
+{
+    TN_SCOPE;
+    /* The weights are masked, but the bias makes a constant of the channel. */
+    tn_module *net = network("Sequential(Linear(3, 4), Linear(4, 2))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    tn_prune_report report;
+
+    ok(tn_prune(net, "0.weight", "LnStructured(amount=2, n=1, dim=0)"));
+    ok(tn_prune_compact(net, &x, 1, NULL, &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    ck_assert_int_eq(tn_module_parameter_count(net), 26);
+    ck_assert(tn_is_pruned(net));
+    tn_module_drop(net);
+    /* A normalization adds a bias to the channel of a masked filter. */
+    net = network("Sequential(Conv1d(2, 4, 1, bias=False), BatchNorm1d(4), Conv1d(4, 2, 1))");
+    x = random_tensor(TN_SHAPE(2, 2, 5));
+    ok(tn_prune(net, "0.weight", "LnStructured(amount=2, n=1, dim=0)"));
+    ok(tn_prune_compact(net, &x, 1, NULL, &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    ck_assert_int_eq(report.channels_kept, 2);
+    tn_module_drop(net);
+    /* The results of the network stay. */
+    net = network("Linear(3, 4)");
+    x = random_tensor(TN_SHAPE(5, 3));
+    ok(tn_prune(net, "weight", "LnStructured(amount=2, n=1, dim=0)"));
+    ok(tn_prune(net, "bias", "L1Unstructured(amount=1.0)"));
+    ok(tn_prune_compact(net, &x, 1, NULL, &report));
+    ck_assert_int_eq(report.channels_kept, 2);
+    ck_assert_int_eq(tn_module_parameter_count(net), 16);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(one_channel_stays_when_all_are_masked)
+{
+    TN_SCOPE;
+    tn_module *net = network("Sequential(Linear(3, 4), ReLU(), Linear(4, 2))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    double before[10];
+
+    ok(tn_prune(net, "0.weight", "L1Unstructured(amount=1.0)"));
+    ok(tn_prune(net, "0.bias", "L1Unstructured(amount=1.0)"));
+    result(net, x, before, 10);
+    ok(tn_prune_compact(net, &x, 1, NULL, NULL));
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "0.weight_orig"), 0), 1);
+    expect_close(net, x, before, 10);
+    tn_module_drop(net);
+}
+END_TEST
+
+/* ---- what is not known ----------------------------------------------------------------------- */
+
+static tn_tensor *sum_of_rows(tn_module *self, tn_tensor *x)
+{
+    x = tn_module_call_child(self, "a", x);
+    x = x != NULL ? tn_softmax(x, -1) : NULL; /* mixes the channels */
+    return tn_module_call_child(self, "b", x);
+}
+
+START_TEST(an_unknown_structure_is_named_and_nothing_changes)
+{
+    TN_SCOPE;
+    tn_module *net = network("Sequential(Linear(3, 4), LayerNorm(4), Linear(4, 2))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    tn_prune_report report;
+    double before[10];
+    char text[1024], after[1024];
+
+    ok(tn_prune_from_mask(net, "0.weight",
+                          tensor(TN_SHAPE(4, 3), 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1)));
+    ok(tn_prune(net, "0.bias", "L1Unstructured(amount=1.0)"));
+    result(net, x, before, 10);
+    tn_module_spec(net, text, sizeof text);
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, NULL, &report), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED,
+                   "\"0\" (Linear): channel 0 cannot be removed, because \"1\" (LayerNorm) uses it "
+                   "in a way that is not known: LayerNorm: its layer does not describe channels");
+    tn_module_spec(net, after, sizeof after);
+    ck_assert_str_eq(text, after);
+    expect_close(net, x, before, 10);
+    ck_assert_int_eq(tn_prune_count(net, "0.weight"), 1);
+    ok(tn_prune_compact(net, &x, 1, "ChannelGroups(strict=False)", &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    tn_module_drop(net);
+
+    net = tn_module_plain("Mixed");
+    ok(tn_module_add_children(net, "a=Linear(3, 4), b=Linear(4, 2)"));
+    ok(tn_module_set_forward(net, sum_of_rows, NULL, NULL));
+    ok(tn_prune(net, "a.weight", "L1Unstructured(amount=1.0)"));
+    ok(tn_prune(net, "a.bias", "L1Unstructured(amount=1.0)"));
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, NULL, &report), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "because \"b\" (Linear) uses it in a way that is not "
+                                           "known: it mixes the channels");
+    tn_module_drop(net);
+
+    net = network("Sequential(Conv1d(2, 4, 1, groups=2), Conv1d(4, 2, 1))");
+    x = random_tensor(TN_SHAPE(2, 2, 5));
+    ok(tn_prune_channels(net, &x, 1, "LnStructured(amount=0.5, n=1, dim=0)", &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    tn_module_drop(net);
+}
+END_TEST
+
+/* The sum of all channels: one less changes nothing but its place. */
+static tn_tensor *shuffled(tn_module *self, tn_tensor *x)
+{
+    tn_roll_options o = TN_ROLL_OPTIONS;
+    int64_t dim = 1;
+
+    x = tn_module_call_child(self, "a", x);
+    o.dims = (tn_ints){ &dim, 1 };
+    x = x != NULL ? tn_roll(x, TN_INTS(1), &o) : NULL;
+    return tn_module_call_child(self, "b", x);
+}
+
+static tn_tensor *counted(tn_module *self, tn_tensor *x)
+{
+    x = tn_module_call_child(self, "a", x);
+    /* depends on the number of channels */
+    x = x != NULL ? tn_mul_scalar(x, (double)tn_tensor_size(x, 1)) : NULL;
+    return tn_module_call_child(self, "b", x);
+}
+
+START_TEST(other_results_and_failures_of_the_smaller_network_undo_it)
+{
+    TN_SCOPE;
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    double before[10];
+    tn_module *net = tn_module_plain("Counted");
+
+    ok(tn_module_add_children(net, "a=Linear(3, 4), b=Linear(4, 2)"));
+    ok(tn_module_set_forward(net, counted, NULL, NULL));
+    ok(tn_prune(net, "a.weight", "LnStructured(amount=2, n=1, dim=0)"));
+    ok(tn_prune_from_mask(net, "a.bias", tensor(TN_SHAPE(4), 0, 0, 0, 0)));
+    result(net, x, before, 10);
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, NULL, NULL), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "the network without these channels: the results "
+                                           "change by");
+    expect_close(net, x, before, 10);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "a.weight_orig"), 0), 4);
+    ck_assert(tn_module_is_training(net));
+    tn_module_drop(net);
+    /* A rotation of the channels is found, and stays right only if its neighbors do. */
+    net = tn_module_plain("Rolled");
+    ok(tn_module_add_children(net, "a=Linear(3, 4), b=Linear(4, 2)"));
+    ok(tn_module_set_forward(net, shuffled, NULL, NULL));
+    ok(tn_prune_channels(net, &x, 1, "LnStructured(amount=1, n=1, dim=0)", NULL));
+    result(net, x, before, 10);
+    if (tn_prune_compact(net, &x, 1, NULL, NULL) != TN_OK)
+        tn_error_clear();
+    expect_close(net, x, before, 10);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_refused)
+{
+    TN_SCOPE;
+    tn_module *net = network("Sequential(Linear(3, 4), ReLU(), Linear(4, 2))");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3)), *wrong = random_tensor(TN_SHAPE(5, 4));
+
+    ck_assert_int_eq(tn_prune_channels(net, &x, 1, "L1Unstructured(amount=3)", NULL), TN_ERR_VALUE);
+    expect_failure(TN_ERR_VALUE, "it masks parts of channels; expected a structured method with "
+                                 "dim=0");
+    ck_assert_int_eq(tn_prune_channels(net, &x, 1, "ChannelGroups", NULL), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "it is for networks; expected a method that computes a mask");
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, "Identity", NULL), TN_ERR_TYPE);
+    expect_failure(TN_ERR_TYPE, "Identity: it is not for networks");
+    ck_assert_int_eq(tn_prune(net, "0.weight", "ChannelGroups"), TN_ERR_TYPE);
+    tn_error_clear();
+    ck_assert_int_ne(tn_prune_compact(net, &wrong, 1, NULL, NULL), TN_OK);
+    expect_failure(tn_error_last_code(), "calling the network with the example");
+    ck_assert(!tn_is_pruned(net));
+    ck_assert_int_eq(tn_module_parameter_count(net), 26);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(layers_describe_their_channels)
+{
+    tn_channels channels;
+    tn_module *m = parsed("ConvTranspose2d(2, 6, 3)");
+
+    ok(tn_module_channels(m, &channels));
+    ck_assert_int_eq(channels.n_rows, 3);
+    ck_assert_str_eq(channels.rows[0].option, "out_channels");
+    ck_assert_int_eq(channels.rows[0].dim, 1);
+    ck_assert_int_eq(channels.out_axis, -3);
+    tn_module_drop(m);
+    m = parsed("Conv2d(4, 6, 3, groups=2)");
+    ck_assert_int_eq(tn_module_channels(m, &channels), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "Conv2d: groups: its channels belong together in "
+                                           "groups, got 2");
+    tn_module_drop(m);
+    m = parsed("LSTM(2, 3)");
+    ck_assert_int_eq(tn_module_channels(m, &channels), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "LSTM: its layer does not describe channels");
+    tn_module_drop(m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        rows_of_linear_layers_are_removed_prn_019,
+        channels_go_through_convolutions_normalizations_and_flatten,
+        channels_that_a_residual_connection_adds_go_together,
+        masks_alone_and_columns_that_nobody_reads,
+        a_channel_with_a_value_of_its_own_stays,
+        one_channel_stays_when_all_are_masked,
+        an_unknown_structure_is_named_and_nothing_changes,
+        other_results_and_failures_of_the_smaller_network_undo_it,
+        wrong_arguments_are_refused,
+        layers_describe_their_channels,
+        NULL,
+    };
+
+    return suite_run("prune networks", tests);
+}
