@@ -33,8 +33,11 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                           tn__countof(how->reserved), "tn_computed");
     if (status == TN_OK)
         status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
-    if (status != TN_OK)
-        return status;
+    return status == TN_OK ? tn__computed_add(module, name, how, user) : status;
+}
+
+tn_status tn__computed_add(tn_module *module, const char *name, const tn_computed *how, void *user)
+{
     struct tn__computed *made = tn_calloc(1, sizeof *made);
     tn__slot *slot = made != NULL ? tn__slots_make(&module->computed, name) : NULL;
     if (slot == NULL) {
