@@ -53,6 +53,15 @@ tn_status tn__parametrize_find(tn_module **module, const char **name);
  * TN_ERR_NOT_IMPLEMENTED if there is no right inverse. */
 tn_status tn__parametrize_inverse(tn_module *parametrization, tn_tensor *value, tn_pack *originals);
 bool tn__parametrize_has_inverse(const tn_module *parametrization);
+/* The tensors in the buffer slots of a module, for restoring them after a call that may set
+ * them. */
+typedef struct tn__parametrize_buffers {
+    tn_module *module;
+    tn_tensor **at; /* owned references, NULL or TN_NONE */
+    int64_t count;
+} tn__parametrize_buffers;
+tn_status tn__parametrize_buffers_keep(tn_module *module, tn__parametrize_buffers *buffers);
+void tn__parametrize_buffers_drop(tn__parametrize_buffers *buffers, bool restore);
 /* Computes the originals of `value` by the right inverses of the whole list, and stores them. If it
  * fails, the list is unchanged. */
 tn_status tn__parametrize_assign(tn_module *list, tn_tensor *value);

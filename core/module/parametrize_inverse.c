@@ -155,41 +155,65 @@ static tn_status store(tn_module *list, const tn_pack *pack)
     return status;
 }
 
-/* Gives the buffers of a walk their tensors back: a right inverse may have set them. */
-static void restore_buffers(const tn__walk *walk)
+/* ---- buffers that a right inverse may set ---------------------------------------------------- */
+
+tn_status tn__parametrize_buffers_keep(tn_module *module, tn__parametrize_buffers *buffers)
 {
-    for (int64_t i = 0; i < walk->count; i++) {
-        const tn__met *at = &walk->at[i];
-        const char *dot = strrchr(at->path, '.');
-        tn__slot *slot = tn__slots_find(&at->module->buffers, dot != NULL ? dot + 1 : at->path);
-        if (slot != NULL && slot->tensor != at->tensor) {
-            tn_tensor *before = slot->tensor;
-            slot->tensor = tn_tensor_keep(at->tensor);
-            if (before != NULL && !tn__is_none(before))
-                tn_tensor_drop(before);
-        }
+    int64_t count = module->buffers.count;
+
+    *buffers = (tn__parametrize_buffers){ .module = module };
+    buffers->at = tn_calloc((size_t)count + 1, sizeof *buffers->at);
+    if (buffers->at == NULL)
+        return TN_ERR_MEMORY;
+    for (; buffers->count < count; buffers->count++) {
+        tn_tensor *tensor = module->buffers.at[buffers->count].tensor;
+        buffers->at[buffers->count] = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
     }
+    return TN_OK;
+}
+
+void tn__parametrize_buffers_drop(tn__parametrize_buffers *buffers, bool restore)
+{
+    tn__slots *slots = buffers->at != NULL ? &buffers->module->buffers : NULL;
+
+    for (int64_t i = 0; i < buffers->count; i++) {
+        tn_tensor *tensor = buffers->at[i];
+        if (restore && i < slots->count) {
+            tensor = slots->at[i].tensor;
+            slots->at[i].tensor = buffers->at[i];
+        }
+        if (!tn__is_none(tensor))
+            tn_tensor_drop(tensor);
+    }
+    tn_free(buffers->at);
+}
+
+static void drop_all(tn__parametrize_buffers *all, int64_t count, bool restore)
+{
+    for (int64_t i = 0; all != NULL && i < count; i++)
+        tn__parametrize_buffers_drop(&all[i], restore);
+    tn_free(all);
 }
 
 tn_status tn__parametrize_assign(tn_module *list, tn_tensor *value)
 {
-    tn__walk buffers = { NULL, 0, 0 };
+    int64_t count = tn__parametrize_count(list);
+    tn__parametrize_buffers *buffers = tn_calloc((size_t)count, sizeof *buffers);
     tn_pack *pack = tn_pack_new();
     uint64_t scope = tn_scope_begin();
-    tn_status status = pack != NULL ? tn_pack_add(pack, NULL, tn_value_tensor(value))
-                                    : TN_ERR_MEMORY;
+    tn_status status = pack != NULL && buffers != NULL
+                           ? tn_pack_add(pack, NULL, tn_value_tensor(value))
+                           : TN_ERR_MEMORY;
 
     tn_grad_begin(false);
-    if (status == TN_OK)
-        status = tn__walk_collect(list, TN_SLOT_BUFFER, true, &buffers);
+    for (int64_t i = 0; i < count && status == TN_OK; i++)
+        status = tn__parametrize_buffers_keep(tn__parametrize_at(list, i), &buffers[i]);
     if (status == TN_OK)
         status = invert(list, &pack);
     if (status == TN_OK)
         status = store(list, pack);
-    if (status != TN_OK)
-        restore_buffers(&buffers);
+    drop_all(buffers, count, status != TN_OK);
     tn_grad_end();
-    tn__walk_free(&buffers);
     tn_pack_drop(pack);
     tn_scope_end(scope);
     tn__parametrize_cache_forget();

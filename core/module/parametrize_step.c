@@ -201,9 +201,13 @@ static tn_status first(tn__parametrize_step *step, tn__slot *slot, bool paramete
 static tn_status check_inverse(const char *name, tn_module *parametrization, const tn_tensor *value,
                                tn_tensor *after)
 {
+    tn__parametrize_buffers buffers;
     tn_pack *pack = NULL;
-    tn_status status = first_inverse(parametrization, after, &pack);
+    tn_status status = tn__parametrize_buffers_keep(parametrization, &buffers);
 
+    if (status == TN_OK)
+        status = first_inverse(parametrization, after, &pack);
+    tn__parametrize_buffers_drop(&buffers, true); /* this call was only a check */
     if (status == TN_OK && pack != NULL) {
         if (tn_pack_count(pack) != 1)
             /* PyTorch's wording */

@@ -195,7 +195,7 @@ static tn_tensor *make_orthogonal(tn_tensor *a)
 
     if (tn_linalg_qr(a, NULL, &q, &r) != TN_OK)
         return NULL;
-    return tn_mul(q, tn_unsqueeze(tn_sign(diagonal_of(r)), -2));
+    return tn_mul(q, tn_unsqueeze(tn_sgn(diagonal_of(r)), -2));
 }
 
 /* Sets *is to whether the columns are orthonormal. */

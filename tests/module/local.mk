@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_lora.py %D%/lora_values.h %D%/parametrize.h %D%/parametrize_values.h %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/parametrize.h %D%/parametrize_values.h %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt
 
 if HAVE_CHECK
@@ -30,7 +30,6 @@ TN_MODULE_TESTS = \
 	%D%/test_own_forward \
 	%D%/test_parameters \
 	%D%/test_parametrize \
-	%D%/test_parametrize_lora \
 	%D%/test_parametrize_memory \
 	%D%/test_parametrize_rules \
 	%D%/test_parametrize_values \
@@ -84,8 +83,6 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_own_forward_LDADD = $(TN_LINK_TEST)
 %C%_test_parametrize_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_parametrize_LDADD = $(TN_LINK_TEST)
-%C%_test_parametrize_lora_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_parametrize_lora_LDADD = $(TN_LINK_TEST)
 %C%_test_parametrize_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_parametrize_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_parametrize_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS)
