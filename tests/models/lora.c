@@ -2,7 +2,7 @@
  *
  * Trains LoRA adapters of a GPT-2 for 20 steps, for make_lora.py:
  *
- *     lora SPEC RANK ALPHA LR WEIGHTS START DATA ADAPTERS RESULTS
+ *     lora SPEC RANK ALPHA OPTIMIZER WEIGHTS START DATA ADAPTERS RESULTS
  *
  * Loads WEIGHTS into the network and START into the adapters, and prints the loss of each step on
  * the tokens in DATA. Writes ADAPTERS alone, and to RESULTS the results of the trained network
@@ -53,7 +53,7 @@ static tn_status step(tn_module *net, tn_optimizer *optimizer, tn_tensor *tokens
         if (status == TN_OK)
             status = tn_optimizer_step(optimizer);
         if (status == TN_OK)
-            printf("%.9g\n", tn_tensor_item(loss));
+            printf("%.17g\n", tn_tensor_item(loss));
     }
     tn_scope_end(scope);
     return status;
@@ -77,7 +77,7 @@ static tn_status keep(tn_module *net, tn_tensor *tokens, tn_state *results, cons
 static tn_status train(char **argv, tn_tensor *tokens, tn_state *results)
 {
     tn_module *net = network(argv, argv[6]);
-    tn_optimizer *optimizer = tn_optimizer_new(net, "AdamW(lr=%s)", argv[4]);
+    tn_optimizer *optimizer = tn_optimizer_new(net, "%s", argv[4]);
     tn_status status = optimizer != NULL ? TN_OK : tn_error_last_code();
     tn_state *adapters = NULL;
 
