@@ -155,7 +155,8 @@ START_TEST(patterns_choose_parameters_and_failures_change_nothing)
     ck_assert_ptr_eq(tn_module_find_tensor(net, "a.weight"), a);
     ck_assert(equal_values(tn_module_call(net, x), y));
     ck_assert_str_eq(keys(net), "a.weight a.bias b.0.weight b.0.bias c.weight c.bias ");
-    ck_assert_int_eq(tn_parametrize_each(net, "Linear:*.weight  c.weight", "%s", "WeightNorm()"), 3);
+    ck_assert_int_eq(tn_parametrize_each(net, "Linear:*.weight  c.weight", "%s", "WeightNorm()"),
+                     3);
     ck_assert_int_eq(tn_parametrize_each(net, "b.?.weight", "LoRA(rank=%d)", 1), 1);
     ck_assert_int_eq(tn_parametrization_count(net, "b.0.weight"), 2);
     ck_assert_int_eq(tn_parametrize_remove_each(net, "b.*", true), 1);
@@ -180,20 +181,18 @@ START_TEST(layouts_convolutions_and_dropout_of_lora)
     tn_tensor *b = tn_module_find_tensor(conv, "parametrizations.weight.0.lora_B");
     ck_assert_int_eq(tn_tensor_shape(a).at[1], 12);
     tn_tensor *before = tn_clone(tn_module_get(conv, "weight"));
-    ck_assert(equal_values(before,
-                           tn_module_find_tensor(conv, "parametrizations.weight.original")));
+    ck_assert(
+        equal_values(before, tn_module_find_tensor(conv, "parametrizations.weight.original")));
     ck_assert_int_eq(tn_init(b, "ones()"), TN_OK);
     double sum = at(a, 5) + at(a, 12 + 5);
     ck_assert_double_eq_tol(at(tn_module_get(conv, "weight"), 5), at(before, 5) + sum, 1e-6);
 
     /* Dropout leaves out columns of the weight in training, and nothing in evaluation. */
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "LoRA(rank=1, alpha=1, dropout=0.5)"), TN_OK);
-    ck_assert_int_eq(tn_init(tn_module_find_tensor(m, "parametrizations.weight.0.lora_A"),
-                             "ones()"),
-                     TN_OK);
-    ck_assert_int_eq(tn_init(tn_module_find_tensor(m, "parametrizations.weight.0.lora_B"),
-                             "ones()"),
-                     TN_OK);
+    ck_assert_int_eq(
+        tn_init(tn_module_find_tensor(m, "parametrizations.weight.0.lora_A"), "ones()"), TN_OK);
+    ck_assert_int_eq(
+        tn_init(tn_module_find_tensor(m, "parametrizations.weight.0.lora_B"), "ones()"), TN_OK);
     tn_tensor *original = tn_module_find_tensor(m, "parametrizations.weight.original");
     int kept = 0, dropped = 0;
     for (int round = 0; round < 40; round++) {

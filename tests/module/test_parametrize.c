@@ -239,14 +239,14 @@ START_TEST(several_originals_are_parameters)
 
     ck_assert_int_eq(tn_init(tn_module_get(m, "weight"), "constant(2)"), TN_OK);
     ck_assert_int_eq(with(m, "weight", rank_one_module(), 0), TN_OK);
-    ck_assert_str_eq(
-        keys(m), "bias parametrizations.weight.original0 parametrizations.weight.original1 ");
+    ck_assert_str_eq(keys(m),
+                     "bias parametrizations.weight.original0 parametrizations.weight.original1 ");
     ck_assert(tn_module_find_parameter(m, "parametrizations.weight.original1") != NULL);
     ck_assert_int_eq(tn_module_parameter_count(m), 6);
     HAS(tn_module_get(m, "weight"), 2, 2, 2, 2);
     ck_assert_int_eq(with(m, "weight", own("Double", doubled, halved), 0), TN_OK);
-    ck_assert_int_eq(
-        tn_module_set(m, "weight", tn_reshape(VEC(2, 4, 6, 12), TN_SHAPE(2, 2))), TN_OK);
+    ck_assert_int_eq(tn_module_set(m, "weight", tn_reshape(VEC(2, 4, 6, 12), TN_SHAPE(2, 2))),
+                     TN_OK);
     HAS(tn_module_find_tensor(m, "parametrizations.weight.original0"), 1, 3);
     HAS(tn_module_find_tensor(m, "parametrizations.weight.original1"), 1, 2);
     HAS(tn_module_get(m, "weight"), 2, 4, 6, 12);
@@ -355,8 +355,8 @@ START_TEST(checks_leave_the_module_unchanged_unless_unsafe)
                 "Registering a parametrization may not change the shape of the tensor, unless the "
                 "`unsafe` flag is enabled. Row: got shape [2]; expected [2, 2], that of 'weight'");
         refused(m, number_module(), 0, second ? "wrong type, got int" : "must return a tensor");
-        refused(m, own("I", unchanged, inverse_f64), 0, second ? "right_inverse: got dtype float64"
-                                                               : "it may not change the dtype");
+        refused(m, own("I", unchanged, inverse_f64), 0,
+                second ? "right_inverse: got dtype float64" : "it may not change the dtype");
         refused(m, own("I", unchanged, inverse_nothing), 0, "'right_inverse' must return a Tensor");
         refused(m, own("I", unchanged, inverse_number), 0,
                 "Got element 0 of the sequence with type int.");
@@ -605,8 +605,7 @@ static void *call_in_eval(void *user)
         TN_SCOPE;
         tn_grad_begin(false);
         tn_parametrize_cache_begin();
-        c->sum = tn_tensor_item(
-            tn_sum(tn_module_call(c->module, tn_ones(TN_SHAPE(3, 4))), NULL));
+        c->sum = tn_tensor_item(tn_sum(tn_module_call(c->module, tn_ones(TN_SHAPE(3, 4))), NULL));
         tn_parametrize_cache_end();
         tn_grad_end();
     }

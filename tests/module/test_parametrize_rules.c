@@ -163,8 +163,8 @@ START_TEST(spectral_norm_iterates_in_training_only)
     ck_assert_int_eq(tn_parametrize_with(m, "bias", "SpectralNorm(dim=1)"), TN_ERR_INDEX);
     FAILED(TN_ERR_INDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     ck_assert_int_eq(tn_parametrize_with(m, "bias", "SpectralNorm()"), TN_OK);
-    ck_assert_double_eq_tol(
-        tn_tensor_item(tn_linalg_vector_norm(tn_module_get(m, "bias"), NULL)), 1, 1e-6);
+    ck_assert_double_eq_tol(tn_tensor_item(tn_linalg_vector_norm(tn_module_get(m, "bias"), NULL)),
+                            1, 1e-6);
     ck_assert_int_eq(tn_parametrize_remove(m, "weight", true), TN_OK);
     ck_assert_ptr_eq(tn_module_get(m, "weight"), object);
     ck_assert_double_eq_tol(largest_singular_value(object), 1, 1e-5);
@@ -181,21 +181,18 @@ START_TEST(spectral_norm_takes_dimension_1_of_transposed_convolutions)
     tn_module *shared;
 
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "SpectralNorm()"), TN_OK);
-    ck_assert_int_eq(
-        tn_tensor_numel(tn_module_find_tensor(m, "parametrizations.weight.0._u")), 4);
+    ck_assert_int_eq(tn_tensor_numel(tn_module_find_tensor(m, "parametrizations.weight.0._u")), 4);
     ck_assert_int_eq(tn_parametrize_with(n, "weight", "SpectralNorm(dim=-3)"), TN_OK);
-    ck_assert_int_eq(
-        tn_tensor_numel(tn_module_find_tensor(n, "parametrizations.weight.0._u")), 3);
-    ck_assert_int_eq(
-        tn_tensor_numel(tn_module_find_tensor(n, "parametrizations.weight.0._v")), 16);
+    ck_assert_int_eq(tn_tensor_numel(tn_module_find_tensor(n, "parametrizations.weight.0._u")), 3);
+    ck_assert_int_eq(tn_tensor_numel(tn_module_find_tensor(n, "parametrizations.weight.0._v")), 16);
     ck_assert(tn_module_call(m, tn_ones(TN_SHAPE(1, 3, 4, 4))) != NULL);
     /* sigma = u . W v with the buffers of evaluation */
     ck_assert_int_eq(tn_module_eval(n), TN_OK);
     tn_tensor *w = tn_module_find_tensor(n, "parametrizations.weight.original");
     tn_tensor *matrix = tn_flatten(tn_permute(w, TN_INTS(1, 0, 2, 3)), 1, -1);
-    tn_tensor *sigma = tn_dot(tn_module_find_tensor(n, "parametrizations.weight.0._u"),
-                              tn_mv(matrix,
-                                    tn_module_find_tensor(n, "parametrizations.weight.0._v")));
+    tn_tensor *sigma = tn_dot(
+        tn_module_find_tensor(n, "parametrizations.weight.0._u"),
+        tn_mv(matrix, tn_module_find_tensor(n, "parametrizations.weight.0._v")));
     ck_assert(equal_values(tn_module_get(n, "weight"), tn_div(w, sigma, NULL)));
     shared = tn_parametrization(n, "weight", 0);
     ck_assert_int_eq(tn_parametrize(m, "bias", shared, 0), TN_ERR_VALUE);
@@ -220,9 +217,8 @@ START_TEST(old_states_of_spectral_norm_load)
 
     ck_assert_int_eq(tn_parametrize_with(m, "0.weight", "SpectralNorm()"), TN_OK);
     ck_assert_int_eq(tn_parametrize_with(n, "0.weight", "SpectralNorm()"), TN_OK);
-    ck_assert_int_eq(tn_init(tn_module_find_tensor(m, "0.parametrizations.weight.original"),
-                             "normal()"),
-                     TN_OK);
+    ck_assert_int_eq(
+        tn_init(tn_module_find_tensor(m, "0.parametrizations.weight.original"), "normal()"), TN_OK);
     tn_state *state = tn_module_state(m);
     rename_to(state, "0.parametrizations.weight.original", "0.weight_orig");
     rename_to(state, "0.parametrizations.weight.0._u", "0.weight_u");
@@ -232,8 +228,8 @@ START_TEST(old_states_of_spectral_norm_load)
     ck_assert_msg(tn_module_load_state(n, state, true) == TN_OK, "%s", tn_error_text());
     ck_assert_int_eq(tn_module_eval(m), TN_OK);
     ck_assert_int_eq(tn_module_eval(n), TN_OK);
-    ck_assert(equal_values(tn_module_find_tensor(m, "0.weight"),
-                           tn_module_find_tensor(n, "0.weight")));
+    ck_assert(
+        equal_values(tn_module_find_tensor(m, "0.weight"), tn_module_find_tensor(n, "0.weight")));
     tn_state_drop(state);
     tn_module_drop(m);
     tn_module_drop(n);
@@ -266,8 +262,8 @@ START_TEST(old_states_of_weight_norm_load)
     FAILED(TN_ERR_RUNTIME, "1.weight_g"); /* only one of the two names */
     rename_to(state, "1.parametrizations.weight.original1", "1.weight_v");
     ck_assert_msg(tn_module_load_state(n, state, true) == TN_OK, "%s", tn_error_text());
-    ck_assert(equal_values(tn_module_find_tensor(n, "1.weight"),
-                           tn_module_find_tensor(m, "1.weight")));
+    ck_assert(
+        equal_values(tn_module_find_tensor(n, "1.weight"), tn_module_find_tensor(m, "1.weight")));
     ck_assert_double_eq_tol(
         at(tn_linalg_vector_norm(tn_select(tn_module_find_tensor(n, "1.weight"), 0, 0), NULL), 0),
         3, 1e-6);
@@ -300,9 +296,8 @@ START_TEST(symmetric_stays_symmetric)
     FAILED(TN_ERR_VALUE, "no square matrix");
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "Symmetric()"), TN_OK);
     tn_optimizer *sgd = tn_optimizer_new(m, "SGD(lr=0.1)");
-    ck_assert_int_eq(tn_backward(tn_sum(tn_square(tn_module_call(m, tn_randn(TN_SHAPE(2, 3)))),
-                                        NULL)),
-                     TN_OK);
+    ck_assert_int_eq(
+        tn_backward(tn_sum(tn_square(tn_module_call(m, tn_randn(TN_SHAPE(2, 3)))), NULL)), TN_OK);
     ck_assert_int_eq(tn_optimizer_step(sgd), TN_OK);
     tn_tensor *w = tn_module_get(m, "weight");
     ck_assert(equal_values(w, tn_transpose(w, 0, 1)));
@@ -323,9 +318,9 @@ START_TEST(options_of_attached_parametrizations_cannot_change)
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "SpectralNorm(eps=1e-6)"), TN_OK);
     ck_assert_int_eq(tn_module_option_get(tn_parametrization(m, "weight", 0), "eps", out), TN_OK);
     ck_assert_double_eq(tn_pack_at(out, 0).as.f, 1e-6);
-    ck_assert_int_eq(tn_module_option_set(tn_parametrization(m, "weight", 0), "dim",
-                                          tn_value_int(1)),
-                     TN_ERR_NOT_IMPLEMENTED);
+    ck_assert_int_eq(
+        tn_module_option_set(tn_parametrization(m, "weight", 0), "dim", tn_value_int(1)),
+        TN_ERR_NOT_IMPLEMENTED);
     FAILED(TN_ERR_NOT_IMPLEMENTED, "expected a new module");
     tn_pack_drop(out);
     tn_module_drop(m);

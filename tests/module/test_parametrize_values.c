@@ -110,8 +110,8 @@ static void check_case(const struct parametrize_case *c, int index)
     same(value, c->value, "value", index);
     tn_tensor *factor = tn_tensor_from(c->factor, TN_F64, tn_tensor_shape(value));
     ck_assert_msg(tn_backward(tn_sum(tn_mul(value, factor), NULL)) == TN_OK, "%s", tn_error_text());
-    ck_assert_int_eq(
-        tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, step, &gradients), TN_OK);
+    ck_assert_int_eq(tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, step, &gradients),
+                     TN_OK);
     same(tn_module_get(module, c->name), c->after, "value after a step", index);
     tn_module_drop(module);
 }
