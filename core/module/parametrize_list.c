@@ -314,6 +314,13 @@ int64_t tn_parametrization_count(tn_module *module, const char *name)
     return list != NULL ? tn__parametrize_count(list) : 0;
 }
 
+bool tn_parametrization_is_unsafe(tn_module *module, const char *name)
+{
+    const tn_module *list = list_at(module, name);
+
+    return list != NULL && tn__parametrize_data_of(list)->unsafe;
+}
+
 /* ---- old states, and modules from text ------------------------------------------------------- */
 
 /* Calls load_owner of every parametrization of the module; without `loading`, returns at the first

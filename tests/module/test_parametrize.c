@@ -370,6 +370,14 @@ START_TEST(checks_leave_the_module_unchanged_unless_unsafe)
             "it may not change the dtype");
     ck_assert_int_eq(with(m, "weight", own("Row", first_row, NULL), TN_PARAMETRIZE_UNSAFE), TN_OK);
     ck_assert_int_eq(tn_tensor_ndim(tn_module_get(m, "weight")), 1);
+    ck_assert(tn_parametrization_is_unsafe(m, "weight"));
+    ck_assert_int_eq(with(m, "weight", own("Double", doubled, halved), 0), TN_OK);
+    ck_assert(tn_parametrization_is_unsafe(m, "weight")); /* the flag stays */
+    ck_assert_int_eq(with(m, "bias", own("Double", doubled, halved), 0), TN_OK);
+    ck_assert(!tn_parametrization_is_unsafe(m, "bias"));
+    ck_assert(!tn_parametrization_is_unsafe(m, "foo"));
+    ck_assert_int_eq(with(m, "bias", own("I", unchanged, NULL), TN_PARAMETRIZE_UNSAFE), TN_OK);
+    ck_assert(tn_parametrization_is_unsafe(m, "bias"));
     ck_assert_int_eq(tn_parametrize_remove(m, "weight", true), TN_OK);
     ck_assert_int_eq(tn_tensor_ndim(tn_module_find_parameter(m, "weight")), 1);
     TN_PROVES("PRM-006", "PRM-007");

@@ -64,6 +64,8 @@ TN_API bool tn_is_parametrized(tn_module *module, const char *name);
  * number. [borrowed] */
 TN_API tn_module *tn_parametrization(tn_module *module, const char *name, int64_t index);
 TN_API int64_t tn_parametrization_count(tn_module *module, const char *name);
+/* Returns whether one of the parametrizations of a name was added with TN_PARAMETRIZE_UNSAFE. */
+TN_API bool tn_parametrization_is_unsafe(tn_module *module, const char *name);
 /* Parametrizes the tensor `name` (NULL: all that are parametrized in `from`) of `to` like that of
  * `from`. Both modules then share the parametrizations and the originals. If `to` has no such
  * parameter or buffer, it is added; one that it has must have the same shape and dtype. After a
