@@ -91,12 +91,9 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
     const struct lora *s = tn_module_data(self);
     tn_tensor *a, *b, *product;
 
-    if (tn_module_slot_kind(self, "lora_A") == 0) {
-        tn_fail(TN_ERR_VALUE,
-                "%s: it parametrizes no tensor yet; expected tn_parametrize with this module",
-                tn_module_type(self));
-        return NULL;
-    }
+    /* Before `attach` there is nothing to add, as after it, when lora_B is zero. */
+    if (tn_module_slot_kind(self, "lora_A") == 0)
+        return x;
     a = tn_module_get(self, "lora_A");
     b = tn_module_get(self, "lora_B");
     if (a != NULL && s->dropout > 0 && tn_module_is_training(self)) {
