@@ -179,6 +179,9 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
         q = householder(x);
     else
         q = of_skew(x, n, k, strcmp(map, "cayley") == 0 ? cayley : matrix_exp);
+    /* The operators of linear algebra compute float16 in float32. */
+    if (q != NULL && tn_tensor_dtype(q) != tn_tensor_dtype(x))
+        q = tn_cast(q, tn_tensor_dtype(x));
     if (s->use_trivialization) {
         base = tn_module_get(self, "base");
         q = base == NULL || base == TN_NONE ? q : tn_matmul(base, q);

@@ -41,7 +41,7 @@ static tn_status add_spectral_norm(tn_module *m)
 
 static tn_status add_lora(tn_module *m)
 {
-    return tn_parametrize_each(m, "*", "LoRA(rank=1)") == 1 ? TN_OK : tn_error_last_code();
+    return tn_parametrize_each(m, "w*", "LoRA(rank=1)") == 1 ? TN_OK : tn_error_last_code();
 }
 
 static tn_status add_two(tn_module *m)
