@@ -86,9 +86,10 @@ static void has_results(tn_module *net)
 START_TEST(adapters_train_as_in_pytorch_and_are_saved_alone_and_merged)
 {
     TN_SCOPE;
-    tn_module *net = network(), *again = network();
+    tn_module *net = network(), *again = network(), *plain = parsed(SPEC);
     tn_optimizer *optimizer = tn_optimizer_new(net, "AdamW(lr=0.01)");
     int64_t seen = 0;
+    char text[4096];
 
     ck_assert_int_eq(tn_module_eval(net), TN_OK);
     for (int i = 0; i < COUNT; i++)
@@ -115,7 +116,8 @@ START_TEST(adapters_train_as_in_pytorch_and_are_saved_alone_and_merged)
     ck_assert_int_eq(tn_parametrize_remove_each(again, NULL, true), 8);
     has_results(again);
     ck_assert(!tn_is_parametrized(again, "transformer.h.0.attn.c_attn.weight"));
-    ck_assert_str_eq(printed(again), printed(parsed(SPEC)));
+    snprintf(text, sizeof text, "%s", printed(plain));
+    ck_assert_str_eq(printed(again), text);
 
     /* A file of other adapters changes nothing. */
     ck_assert_int_eq(tn_parametrize_load(again, loaded), TN_ERR_RUNTIME);
@@ -131,6 +133,7 @@ START_TEST(adapters_train_as_in_pytorch_and_are_saved_alone_and_merged)
     tn_state_drop(whole);
     tn_state_drop(adapters);
     tn_optimizer_drop(optimizer);
+    tn_module_drop(plain);
     tn_module_drop(again);
     tn_module_drop(net);
 }
