@@ -111,15 +111,13 @@ for index, ((spec, make), name, chain) in enumerate(CASES):
     lines = [f'"{spec}"', f'"{name}"', f'"{specs}"', f'"{keys}"', f'"{text}"']
     lines += [f'{v}_{index}' for v in 'weight state value factor gradients after'.split()]
     rows.append('    { ' + ',\n      '.join(lines) + ' },')
-print(
-    '''
+print('''
 static const struct parametrize_case {
     const char *layer, *name; /* with dtype float64 */
     const char *specs;        /* separated by spaces */
     const char *keys;         /* of the state, separated by spaces */
     const char *printed;
     const double *weight, *state, *value, *factor, *gradients, *after;
-} parametrize_cases[] = {'''
-)
+} parametrize_cases[] = {''')
 print('\n'.join(rows))
 print('};')
