@@ -21,7 +21,7 @@ void tn__computed_free(struct tn__computed *computed)
     tn_free(computed);
 }
 
-tn_status tn__computed_put(tn_module *module, const char *name, const tn_computed *how, void *user)
+tn_status tn__computed_add(tn_module *module, const char *name, const tn_computed *how, void *user)
 {
     struct tn__computed *made = tn_calloc(1, sizeof *made);
     tn__slot *slot = made != NULL ? tn__slots_make(&module->computed, name) : NULL;
@@ -55,7 +55,7 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                           tn__countof(how->reserved), "tn_computed");
     if (status == TN_OK)
         status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
-    return status == TN_OK ? tn__computed_put(module, name, how, user) : status;
+    return status == TN_OK ? tn__computed_add(module, name, how, user) : status;
 }
 
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)

@@ -194,6 +194,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
     to->training = from->training;
     to->plugin = from->plugin;
     to->own_forward = tn__own_forward_keep(from->own_forward);
+    to->own_inverse = from->own_inverse;
     tn_status status = copy_tree_text(from, to);
     if (status == TN_OK)
         status = copy_data(from, to);

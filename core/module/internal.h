@@ -51,7 +51,9 @@ struct tn_module {
     char *tree_type; /* if layer is NULL: the type's name; tree_extra: text before the children */
     char *tree_extra;
     tn__own_forward *own_forward; /* owned; only without a layer. NULL: none */
-    void *data;                   /* the layer's own struct */
+    /* The right inverse of a parametrization of the program; only without a layer. May be NULL. */
+    tn_status (*own_inverse)(tn_module *self, tn_tensor *value, tn_pack *originals);
+    void *data; /* the layer's own struct */
     tn__keep *keep;
     tn__slots parameters, buffers, children, computed;
     struct tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
@@ -85,14 +87,13 @@ tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name
 /* Returns the word for a kind of slot: "parameter", "buffer", "module" or "computed tensor". */
 const char *tn__slot_word(uint32_t kind);
 
-/* Computed slots. */
+/* Computed slots. tn__computed_add() does not check the name, which another slot may have. */
 struct tn__computed;
+tn_status tn__computed_add(tn_module *module, const char *name, const tn_computed *how, void *user);
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot);
 tn_status tn__computed_set(tn_module *module, const tn__slot *slot, tn_tensor *tensor);
 tn_status tn__computed_copy(const tn_module *from, tn_module *to);
 void tn__computed_free(struct tn__computed *computed);
-/* tn_module_add_computed() without checks: another kind of slot may have the same name for now. */
-tn_status tn__computed_put(tn_module *module, const char *name, const tn_computed *how, void *user);
 /* Returns the `user` of a computed slot if its functions are those of `how`, else NULL. */
 void *tn__computed_user(const tn__slot *slot, const tn_computed *how);
 

@@ -4,8 +4,8 @@
  * default), its extra state, the check for unexpected names, its children. All failures are listed
  * and reported at the end. */
 #include "core/base/vector.h"
-#include "core/module/loading.h"
 #include "core/module/name_table.h"
+#include "core/module/parametrize.h"
 
 /* A change of the module that is postponed until the whole state was checked (TN_LOAD_WHOLE). */
 struct step {
@@ -460,7 +460,7 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
         return tn_fail(TN_ERR_RUNTIME, "modules: nested too deep; expected at most %d levels",
                        TN__MODULE_DEPTH);
     bool changes = (module->layer != NULL && module->layer->load_state != NULL) ||
-                   tn__has_hooks(module, TN__HOOK_LOAD_PRE);
+                   tn__has_hooks(module, TN__HOOK_LOAD_PRE) || tn__parametrize_renames(module);
     tn_state *copy = changes ? copy_of(part) : NULL;
     if (changes && copy == NULL)
         return tn_error_last_code();
@@ -477,6 +477,8 @@ static tn_status load_tree(struct loader *l, tn_module *module, const struct par
     tn_status status = version_of(l->root, prefix, &loading.version);
     if (status == TN_OK)
         status = tn__state_hooks_run_load(module, TN__HOOK_LOAD_PRE, &loading, NULL);
+    if (status == TN_OK)
+        status = tn__parametrize_rename(module, &loading);
     if (status == TN_OK)
         status = load_own(module, &loading);
     if (status == TN_OK)

@@ -24,6 +24,14 @@ libcore_la_SOURCES += \
 	%D%/module.c \
 	%D%/option.c \
 	%D%/own_forward.c \
+	%D%/parametrize.c \
+	%D%/parametrize.h \
+	%D%/parametrize_cache.c \
+	%D%/parametrize_inverse.c \
+	%D%/parametrize_list.c \
+	%D%/parametrize_remove.c \
+	%D%/parametrize_step.c \
+	%D%/parametrize_tree.c \
 	%D%/paths.c \
 	%D%/prune.c \
 	%D%/prune.h \

@@ -3,6 +3,7 @@
  * Makes modules from the text of a spec, from printed text (repr), and from typed values. */
 #include "core/module/internal.h"
 #include "core/module/name_table.h"
+#include "core/module/parametrize.h"
 #include "core/plugin/check_thread.h"
 
 tn_module *tn__module_new(const char *type)
@@ -90,6 +91,8 @@ tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
             status = tn_error_last_code();
         else if (values[i].kind != TN_VALUE_NONE) /* "(name): None" adds no child */
             status = add_from(module, names[i], &values[i], true);
+        if (status == TN_OK && strcmp(names[i], TN__PARAMETRIZE_CHILD) == 0)
+            status = tn__parametrize_printed(module);
     }
     tn__name_table_free(&given);
     return status;

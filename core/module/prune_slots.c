@@ -228,7 +228,7 @@ static tn_status prune_first(const tn__prune_place *place, tn_tensor *mask,
                          "it; expected the same tensor",
                          place->name, module->type);
     if (status == TN_OK)
-        status = tn__computed_put(module, place->name, &how, pruned);
+        status = tn__computed_add(module, place->name, &how, pruned);
     if (status != TN_OK) {
         remove_name(parameters, pruned->original);
         remove_name(&module->buffers, pruned->mask);

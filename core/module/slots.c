@@ -386,6 +386,11 @@ tn_status tn_module_remove(tn_module *module, const char *name)
                            &module->computed };
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
         tn__slot *slot = tn__slots_find(kinds[i], name);
+        if (slot != NULL && tn_is_parametrized(module, name))
+            return tn_fail(TN_ERR_ATTR,
+                           "'%s' of %s: it is parametrized; tn_parametrize_remove makes it a plain "
+                           "tensor first",
+                           name, module->type);
         if (slot != NULL) {
             tn__slots_remove(kinds[i], slot);
             return TN_OK;

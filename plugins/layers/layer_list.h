@@ -61,6 +61,9 @@ LAYER_ROW(reflection_pad2d)
 LAYER_ROW(replication_pad2d) LAYER_ROW(circular_pad2d) LAYER_ROW(zero_pad3d)
 LAYER_ROW(constant_pad3d)
 LAYER_ROW(reflection_pad3d) LAYER_ROW(replication_pad3d) LAYER_ROW(circular_pad3d)
+/* parametrize.c, parametrize_lora.c, parametrize_orthogonal.c, parametrize_spectral.c */
+LAYER_ROW(symmetric) LAYER_ROW(weight_norm) LAYER_ROW(lora) LAYER_ROW(orthogonal)
+LAYER_ROW(spectral_norm)
 /* pool.c */
 LAYER_ROW(max_pool1d) LAYER_ROW(max_pool2d) LAYER_ROW(max_pool3d) LAYER_ROW(avg_pool1d)
 LAYER_ROW(avg_pool2d)

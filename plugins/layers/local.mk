@@ -25,6 +25,11 @@ plugins_layers_la_SOURCES = \
 	%D%/norm_last.c \
 	%D%/pad.c \
 	%D%/parameters.c \
+	%D%/parametrize.c \
+	%D%/parametrize.h \
+	%D%/parametrize_lora.c \
+	%D%/parametrize_orthogonal.c \
+	%D%/parametrize_spectral.c \
 	%D%/plugin.c \
 	%D%/pool.c \
 	%D%/pool_fractional.c \

@@ -5,11 +5,15 @@
 # networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines;
 # printed.py reads the printed text of every model of torchvision, prints it again and loads its weights.
 # make_named.py compares the networks of the plugin tenon.models (test_named has their small ones in make check).
+# make_lora.py trains LoRA adapters of GPT-2 small (test_lora has a small one in make check).
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-EXTRA_DIST += %D%/make_models.py %D%/make_named.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
+EXTRA_DIST += %D%/lora_values.h %D%/make_lora.py %D%/make_models.py %D%/make_named.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
 TESTS += %D%/network_lines.sh
 .PHONY: models
-check_PROGRAMS += %D%/printed %D%/named
+check_PROGRAMS += %D%/lora %D%/printed %D%/named
+%C%_lora_SOURCES = %D%/lora.c
+%C%_lora_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+%C%_lora_LDADD = $(TN_LINK)
 %C%_named_SOURCES = %D%/named.c
 %C%_named_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 %C%_named_LDADD = $(TN_LINK) $(LIBM)
@@ -18,6 +22,10 @@ check_PROGRAMS += %D%/printed %D%/named
 %C%_printed_LDADD = $(TN_LINK)
 
 if HAVE_CHECK
+check_PROGRAMS += %D%/test_lora
+TESTS += %D%/test_lora
+%C%_test_lora_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_lora_LDADD = $(TN_LINK_TEST)
 check_PROGRAMS += %D%/test_named
 TESTS += %D%/test_named
 %C%_test_named_SOURCES = %D%/test_named.c $(TN_BACKEND_SHARED)
@@ -31,9 +39,10 @@ TESTS += %D%/test_models
 %C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_models_LDADD = $(TN_LINK_TEST)
 EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
-models: all tests/models/test_models tests/models/printed tests/models/named $(TN_NETWORKS)
+models: all tests/models/lora tests/models/test_models tests/models/printed tests/models/named $(TN_NETWORKS)
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_named.py --live $(srcdir) $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_lora.py --live $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/networks.py $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/printed.py $(builddir) || test $$? -eq 77
 endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_prune.py %D%/prune.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt
 
 if HAVE_CHECK
@@ -29,6 +29,10 @@ TN_MODULE_TESTS = \
 	%D%/test_options \
 	%D%/test_own_forward \
 	%D%/test_parameters \
+	%D%/test_parametrize \
+	%D%/test_parametrize_memory \
+	%D%/test_parametrize_rules \
+	%D%/test_parametrize_values \
 	%D%/test_paths \
 	%D%/test_process_end \
 	%D%/test_prune \
@@ -82,6 +86,14 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_options_LDADD = $(TN_LINK_TEST)
 %C%_test_own_forward_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_own_forward_LDADD = $(TN_LINK_TEST)
+%C%_test_parametrize_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parametrize_LDADD = $(TN_LINK_TEST)
+%C%_test_parametrize_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parametrize_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_parametrize_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parametrize_rules_LDADD = $(TN_LINK_TEST)
+%C%_test_parametrize_values_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_parametrize_values_LDADD = $(TN_LINK_TEST)
 %C%_test_paths_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_paths_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_process_end_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -55,7 +55,12 @@ static const char *const unasked[] = {
     "LazyLinear.in_features",
     "NonDynamicallyQuantizableLinear.*",
     "Permute.*",
+    /* parametrizations: tests/module/test_parametrize_values.c and test_parametrize_rules.c */
+    "LoRA.*",
+    "Orthogonal.*",
+    "SpectralNorm.*",
     "StochasticDepth.*",
+    "WeightNorm.*",
     /* networks of the plugin tenon.models: tests/models/test_named.c */
     "gpt2*",
     "lenet5.*",

@@ -412,6 +412,21 @@ typedef struct tn_layer_def {
      * TN_ERR_NOT_IMPLEMENTED if the module, with its options, has no such channels. NULL: the layer
      * does not describe them, so none of its channels can be removed. */
     tn_status (*channels)(tn_module *self, tn_channels *out);
+    /* For a layer that parametrizes tensors of other modules (<tenon/parametrize.h>). Its forward
+     * or call gets the original tensors and returns the value. */
+    /* Called before the layer first parametrizes `tensor`, the tensor `name` of `owner`: creates
+     * what depends on its shape, dtype and device. Must not change `owner`. May be NULL. */
+    tn_status (*attach)(tn_module *self, tn_module *owner, const char *name, tn_tensor *tensor);
+    /* Adds to `originals` the tensors from which forward computes `value`: one, or several, as
+     * arguments of their own. Called without recording, when the layer first parametrizes a tensor
+     * and when a tensor is assigned to the name. A failure with TN_ERR_NOT_IMPLEMENTED means that
+     * there is no right inverse for this value: at first the value itself is then the original, and
+     * an assignment fails. NULL: there is none. */
+    tn_status (*right_inverse)(tn_module *self, tn_tensor *value, tn_pack *originals);
+    /* Called before `owner` loads its state: renames entries of older formats, such as weight_g to
+     * parametrizations.weight.original0, in loading->state. May be NULL. */
+    tn_status (*load_owner)(tn_module *self, tn_module *owner, const char *name,
+                            tn_loading *loading);
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */

@@ -23,6 +23,7 @@
 #include <tenon/container.h>
 #include <tenon/lazy.h>
 #include <tenon/state.h>
+#include <tenon/parametrize.h>
 #include <tenon/convert.h>
 #include <tenon/prune.h>
 #include <tenon/train.h>
