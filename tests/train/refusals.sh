@@ -61,6 +61,33 @@ awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' 
 train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' --data "CSV('nan.csv')" --out d \
     --batch-size 4
 
+# ---- pictures in folders: a damaged one is left out only if asked, and counted ----
+if "$tenon" predict 'Flatten()' "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" >/dev/null 2>&1
+then
+    cp -R "$abs_srcdir/tests/data/files/pictures" . && chmod -R u+w pictures
+    head -c 60 pictures/dog/rgb.png >pictures/cat/bad.png
+    small='Sequential(AdaptiveAvgPool2d(2), Flatten(), Linear(12, 2))'
+    set -- --model "$small" --data "ImageFolder('pictures')" --transform 'ToFloat()' --epochs 2
+    train 1 'pictures/cat/bad.png: damaged' "$@" --out f
+    grep -q 'dataset ImageFolder: sample [0-9]*: .*; --skip-damaged leaves such samples out' log || {
+        echo "damaged picture: no advice"; cat log; bad=1; }
+    for workers in 0 2; do
+        train 0 'epoch 2/2' "$@" --skip-damaged --workers $workers --out g$workers
+        grep -q 'left out 2 damaged samples, counted in each epoch' log || {
+            echo "damaged picture: not counted"; cat log; bad=1; }
+    done
+    cmp g0/model.safetensors g2/model.safetensors || bad=1
+    # the weights are those of a run without the picture
+    "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" >log 2>&1 && {
+        echo "eval reads a damaged picture"; cat log; bad=1; }
+    for picture in pictures/*/*.png pictures/*/*/*.png; do head -c 60 "$picture" >cut; cp cut "$picture"
+    done
+    rm -f pictures/*/*.jp*g pictures/*/*/*.jp*g
+    train 1 'no sample of epoch' "$@" --skip-damaged --out h
+else
+    echo "note: this build reads no PNG; damaged pictures were not tried"
+fi
+
 # ---- a loss that is not finite names the module, and the checkpoints stay ----
 train 1 'is the first module' --model "$net" --data "$digits" --optim 'SGD(lr=1e30)' --out e
 
