@@ -55,8 +55,8 @@ END_TEST
 
 START_TEST(numbers_are_rounded_and_limited)
 {
-    static const float numbers[2][3] = { { 0, 0.5f, 1 }, { -3, 7, 0.1f } };
-    static const uint8_t wanted[6] = { 0, 128, 255, 0, 255, 26 };
+    static const float numbers[2][3] = { { 0, 0.5f, 1 }, { -3, 7, 0.25f } };
+    static const uint8_t wanted[6] = { 0, 128, 255, 0, 255, 64 };
     tn_dtype dtypes[] = { TN_F32, TN_F64, TN_F16 };
 
     for (int i = 0; i < 3; i++) {

@@ -176,14 +176,16 @@ static tn_status data_failed(run *r)
 
 static tn_status one_batch(run *r, int64_t *share)
 {
-    uint64_t mark = tn_error_mark();
     int64_t next = r->pending == 0 ? share_of(r) : *share;
-    tn_pack *batch = tn_loader_next(r->loader);
     double loss = 0;
+    tn_pack *batch;
     tn_status status;
 
+    /* Not tn_error_mark, which also counts failures that the loader has recovered from. */
+    tn_error_clear();
+    batch = tn_loader_next(r->loader);
     if (batch == NULL)
-        return tn_error_mark() != mark ? data_failed(r) : end_epoch(r);
+        return tn_failed() ? data_failed(r) : end_epoch(r);
     *share = next;
     status = step_batch(r, batch, next, &loss);
     if (status == TN_OK && r->pending >= next) {
