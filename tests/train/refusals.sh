@@ -84,6 +84,21 @@ then
         --batch-size 1 --out h2
     "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" >log 2>&1 && {
         echo "eval reads a damaged picture"; cat log; bad=1; }
+    # the file has the transform, which eval, predict and finetune use
+    "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" --skip-damaged >log 2>&1
+    grep -q '^transform *ToFloat()$' log && grep -q '^skipped *1 damaged sample$' log || {
+        echo "eval does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" predict g0/model.safetensors pictures/dog/rgb.png >log 2>&1 || {
+        echo "predict does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" predict g0/model.safetensors pictures/dog/rgb.png --transform '[]' >log 2>&1 && {
+        echo "predict uses the transform of the file, though it has another one"; bad=1; }
+    grep -q 'uint8' log || { cat log; bad=1; }
+    "$tenon" finetune --model g0/model.safetensors --data "ImageFolder('pictures')" --epochs 1 \
+        --skip-damaged --out tuned0 >log 2>&1
+    grep -q '^transform: ToFloat(), from the file of the model$' log || {
+        echo "finetune does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" inspect tuned0/model.safetensors --json | grep -q '"ToFloat()"' || {
+        echo "finetune does not save the transform"; bad=1; }
     find pictures -type f -exec cp pictures/cat/bad.png {} ';' 2>/dev/null
     train 1 'no sample of epoch' "$@" --skip-damaged --out h
 else

@@ -92,8 +92,14 @@ static tn_status build_data(run *r)
                          "--val: another number of classes, got %lld; expected %lld, those of "
                          "--data",
                          (long long)tn_dataset_classes(r->val), (long long)r->classes);
-    if (status == TN_OK)
-        status = transform(r, &r->data, SET_AUGMENT);
+    return status;
+}
+
+/* After the model, whose file may say how its inputs are made. */
+static tn_status build_transforms(run *r)
+{
+    tn_status status = transform(r, &r->data, SET_AUGMENT);
+
     if (status == TN_OK)
         status = transform(r, &r->data, SET_TRANSFORM);
     return status == TN_OK ? transform(r, &r->val, SET_TRANSFORM) : status;
@@ -197,6 +203,10 @@ static tn_status new_model(run *r)
                          "--model: it has no weights, got \"%s\"; expected a file with weights, or "
                          "--init FILE",
                          setting_text(r->set, SET_MODEL));
+    if (status == TN_OK && setting_text(r->set, SET_TRANSFORM) == NULL &&
+        model_note(&notes, MODEL_TRANSFORM) != NULL)
+        status = settings_put(r->set, SET_TRANSFORM, model_note(&notes, MODEL_TRANSFORM),
+                              FROM_TABLE);
     model_notes_free(&notes);
     if (status == TN_OK && r->set->tune)
         status = head_replace(r);
@@ -336,6 +346,8 @@ tn_status build_all(run *r)
 
     if (status == TN_OK)
         status = build_model(r);
+    if (status == TN_OK)
+        status = build_transforms(r);
     if (status == TN_OK)
         status = build_loss(r);
     if (status == TN_OK)

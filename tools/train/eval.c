@@ -269,8 +269,11 @@ static void answer_text(const evaluation *e)
     const metrics *m = &e->counts;
     print_line("samples", "%lld in %lld batches of %lld on %s", (long long)e->samples,
                (long long)e->batches, (long long)work_given.batch, e->device);
+    if (work_given.transform != NULL)
+        print_line("transform", "%s", work_given.transform);
     if (e->skipped > 0)
-        print_line("skipped", "%lld damaged samples", (long long)e->skipped);
+        print_line("skipped", "%lld damaged sample%s", (long long)e->skipped,
+                   e->skipped == 1 ? "" : "s");
     print_line("loss", "%.6g  %s", e->loss_sum / (double)e->samples, e->loss_text);
     if (e->classifies && m->counted > 0) {
         print_line("accuracy", "%.4f  (%lld of %lld)", (double)m->correct / (double)m->counted,
@@ -333,6 +336,8 @@ static void answer_json(const evaluation *e)
     json_int("samples", e->samples);
     json_int("batches", e->batches);
     json_int("skipped", e->skipped);
+    if (work_given.transform != NULL)
+        json_text("transform", work_given.transform);
     json_text("loss_spec", e->loss_text);
     json_float("loss", e->loss_sum / (double)e->samples);
     if (e->classifies) {

@@ -29,7 +29,8 @@ static const setting_row rows[SETTINGS] = {
                         "the part of the samples of --data that validates instead, such as 0.1, "
                         "chosen at random by the seed" },
     [SET_TRANSFORM] = { "transform", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
-                        "a transform, or a list of them, of all samples" },
+                        "a transform, or a list of them, of all samples; default: the one in the "
+                        "file of the model, if there is one" },
     [SET_AUGMENT] = { "augment", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
                       "the same for the samples of the training alone, before --transform" },
     [SET_LOSS] = { "loss", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,

@@ -83,6 +83,9 @@ static void say_beginning(const run *r)
                  (long long)tn_dataset_count(r->data),
                  (long long)(r->val != NULL ? tn_dataset_count(r->val) : 0),
                  (long long)elements(r->learning, r->n_learning));
+    if (setting_text(r->set, SET_TRANSFORM) != NULL && r->set->origin[SET_TRANSFORM] == FROM_TABLE)
+        progress_say(r->progress, "transform: %s, from the file of the model",
+                     setting_text(r->set, SET_TRANSFORM));
     if (r->head != NULL)
         progress_say(r->progress, "head: %s",
                      r->head[0] != '\0' ? r->head : tn_module_type(r->model));

@@ -103,6 +103,8 @@ const tn_device *work_device(const char *name)
 tn_module *work_model(const char *text, model_notes *notes)
 {
     tn_module *module = model_open(text, work_given.weights, work_given.flags, notes);
+    if (module != NULL && work_given.transform == NULL)
+        work_given.transform = model_note(notes, MODEL_TRANSFORM);
     if (module == NULL || tn_module_train(module, false) == TN_OK)
         return module;
     tn_module_drop(module);

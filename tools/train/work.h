@@ -40,7 +40,9 @@ bool work_take_skip(const char *value);
         "--device", "NAME", "the device; default: TENON_DEVICE, else cpu", work_take_device        \
     }
 #define WORK_DATA_OPTIONS                                                                          \
-    { "--transform", "SPEC", "a transform of each sample, or a list: '[Resize(224), ToFloat()]'",  \
+    { "--transform", "SPEC",                                                                       \
+      "a transform of each sample, or a list: '[Resize(224), ToFloat()]'; default: the one in "    \
+      "the file of the model, if there is one; '[]': none",                                        \
       work_take_transform },                                                                       \
         { "--workers", "N", "threads that read ahead; default: 0", work_take_workers },            \
     {                                                                                              \
