@@ -40,8 +40,8 @@ static void train(tn_module *net, tn_loader *loader, int steps)
             batch = tn_loader_next(loader);
         sum += learn(net, optimizer, batch);
         tn_scheduler_step(schedule);
-        if (step % 50 == 0 || step == steps) {
-            int since = step % 50 == 0 ? 50 : step % 50;
+        if (step % 100 == 0 || step == steps) {
+            int since = step % 100 == 0 ? 100 : step % 100;
             printf("step %4d  loss %.3f\n", step, sum / since);
             fflush(stdout);
             sum = 0;
@@ -99,7 +99,7 @@ int main(int count, char **arguments)
         CONTEXT);
 
     if (!tn_failed())
-        train(net, loader, count > 2 ? atoi(arguments[2]) : 1000);
+        train(net, loader, count > 2 ? atoi(arguments[2]) : 1500);
     if (!tn_failed())
         speak(net, "Alice ");
     tn_module_save(net, "char_gpt.safetensors");

@@ -119,6 +119,7 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
                                     "number or a tensor");
     target = tn_pack_tensor(batch, last);
     output = target != NULL ? work_call(e->module, batch, last, e->dtype) : NULL;
+    output = output != NULL ? work_scores(output, target) : NULL;
     if (output == NULL)
         return tn_error_last_code();
     if (e->loss == NULL && choose_loss(e, output, target) != TN_OK)

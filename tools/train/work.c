@@ -144,6 +144,19 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch)
                          (long long)batch, (long long)work_given.workers, work_given.skip_damaged);
 }
 
+tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target)
+{
+    const uint64_t integer = TN_BIT(tn_tensor_dtype(target)) & TN_MASK_INT;
+
+    if (output == NULL || integer == 0 || tn_tensor_ndim(output) != 3 ||
+        tn_tensor_ndim(target) != 2)
+        return output;
+    const int64_t *is = tn_tensor_shape(output).at, *of = tn_tensor_shape(target).at;
+    if (is[0] != of[0] || is[1] != of[1] || is[2] == of[1])
+        return output;
+    return tn_transpose(output, 1, 2);
+}
+
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size)
 {
     tn_ints shape = tn_tensor_shape(tensor);

@@ -74,6 +74,10 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
 /* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
  * `dtype`, unless that is TN_DTYPE_AUTO. Returns the first tensor of the results. */
 tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn_dtype dtype);
+/* Returns the results [N, L, C] of a model of texts, whose targets are integers [N, L], as the
+ * scores [N, C, L] that losses expect. Other results stay, also those that have this order already.
+ * [scoped] [null-through] */
+tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Returns the elements as numbers, row-major; the caller frees them with tn_free. */
