@@ -42,7 +42,15 @@ train 2 'twice.toml:2: epochs is given twice' --config twice.toml
 printf '{"model": "%s", "data": "%s", "epochs": 1, "out": "json"}' "$net" "$digits" >good.json
 train 0 'epoch 1/1' --config good.json
 
+printf 'lr = 0.1\n' >option.toml
+train 2 'option.toml:1: unknown setting "lr"; expected one of the options' --config option.toml
+
 # ---- specs ----
+mkdir folder
+train 1 '--data: folder: it is a folder; expected the spec of a dataset, such as ImageFolder("folder")' \
+    --model "$net" --data folder --out a
+train 1 "option.toml: it is a file; expected the spec of a dataset, such as CSV" \
+    --model "$net" --data option.toml --out a
 train 1 'did you mean "Linear"' --model 'Linea(2, 2)' --data "$digits" --out a
 train 1 'did you mean "Digits"' --model "$net" --data 'Digts()' --out a
 printf '1,2.5\n2,3.5\n' >numbers.csv
@@ -71,6 +79,11 @@ then
     train 1 'pictures/cat/bad.png: damaged' "$@" --out f
     grep -q 'dataset ImageFolder: sample [0-9]*: .*; --skip-damaged leaves such samples out' log || {
         echo "damaged picture: no advice"; cat log; bad=1; }
+    mkdir sizes && mkdir sizes/a &&
+        cp pictures/dog/rgb.png sizes/a/1.png && "$tenon" predict 'Identity()' \
+        pictures/dog/rgb.png --transform 'Resize((4, 5))' --output sizes/a/2.png >log 2>&1 || bad=1
+    train 1 "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'" \
+        --model "$small" --data "ImageFolder('sizes')" --out f2
     for workers in 0 2; do
         train 0 'epoch 2/2' "$@" --skip-damaged --workers $workers --out g$workers
         grep -q 'left out 2 damaged samples, counted in each epoch' log || {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "work.h"
 
 /* The loss of datasets with classes. */
 static const char class_loss[] = "CrossEntropyLoss()";
@@ -61,7 +62,7 @@ static tn_status transform(const run *r, tn_dataset **data, setting which)
 
 static tn_dataset *open_data(const run *r, setting which)
 {
-    tn_dataset *data = tn_dataset_parse(setting_text(r->set, which));
+    tn_dataset *data = work_dataset(setting_text(r->set, which));
 
     if (data == NULL)
         tn_error_prefix("--%s: ", settings_row(which)->name);

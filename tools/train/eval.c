@@ -405,7 +405,7 @@ static int run_eval(int count, char **arguments, bool json)
     if (device != NULL)
         e.module = work_model(arguments[0], &notes);
     if (e.module != NULL)
-        dataset = work_transformed(tn_dataset_parse(work_given.data));
+        dataset = work_transformed(work_dataset(work_given.data));
     if (dataset != NULL)
         loader = work_loader(dataset, work_given.batch);
     if (loader != NULL)

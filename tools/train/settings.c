@@ -139,9 +139,13 @@ setting settings_find(const settings *s, const char *name)
             nearest = rows[i].name;
         }
     }
-    tn_fail(TN_ERR_KEY, "unknown setting %q%s%s%s", name,
-            nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-            nearest != NULL ? "\"?" : "");
+    if (nearest != NULL && 2 * least <= (int)strlen(plain))
+        tn_fail(TN_ERR_KEY, "unknown setting %q; did you mean \"%s\"?", name, nearest);
+    else
+        tn_fail(TN_ERR_KEY,
+                "unknown setting %q; expected one of the options of the command (those of an "
+                "optimizer or a dataset are in its spec: optim = \"Adam(lr=0.001)\")",
+                name);
     return SETTINGS;
 }
 

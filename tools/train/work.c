@@ -4,6 +4,7 @@
 #include "work.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -128,6 +129,20 @@ tn_dtype work_dtype(tn_module *module)
 }
 
 /* ---- data and calls -------------------------------------------------------------------------- */
+
+tn_dataset *work_dataset(const char *text)
+{
+    tn_dataset *dataset = tn_dataset_parse(text);
+    struct stat is;
+
+    if (dataset == NULL && stat(text, &is) == 0) {
+        tn_error_clear();
+        tn_fail(TN_ERR_VALUE, "%s: it is a %s; expected the spec of a dataset, such as %s(%q)",
+                text, S_ISDIR(is.st_mode) ? "folder" : "file",
+                S_ISDIR(is.st_mode) ? "ImageFolder" : "CSV", text);
+    }
+    return dataset;
+}
 
 tn_dataset *work_transformed(tn_dataset *dataset)
 {
