@@ -35,7 +35,8 @@ built() {
     shift
     # shellcheck disable=SC2046,SC2086
     "$@" -Wall -Wextra -Werror -o "$name" "$recipes/$name".c* \
-        $(pkg-config --cflags --libs tenon) -lm >log 2>&1 || { fail "$name does not compile"; false; }
+        $(pkg-config --cflags --libs tenon) -lm >log 2>&1 ||
+        { fail "$name does not compile"; false; }
 }
 # ran NAME COMMAND...: its output is NAME.out and has no error
 ran() {

@@ -47,7 +47,7 @@ train 2 'option.toml:1: unknown setting "lr"; expected one of the options' --con
 
 # ---- specs ----
 mkdir folder
-train 1 '--data: folder: it is a folder; expected the spec of a dataset, such as ImageFolder("folder")' \
+train 1 'folder: it is a folder; expected the spec of a dataset, such as ImageFolder("folder")' \
     --model "$net" --data folder --out a
 train 1 "option.toml: it is a file; expected the spec of a dataset, such as CSV" \
     --model "$net" --data option.toml --out a
@@ -77,7 +77,7 @@ then
     small='Sequential(AdaptiveAvgPool2d(2), Flatten(), Linear(12, 2))'
     set -- --model "$small" --data "ImageFolder('pictures')" --transform 'ToFloat()' --epochs 2
     train 1 'pictures/cat/bad.png: damaged' "$@" --out f
-    grep -q 'dataset ImageFolder: sample [0-9]*: .*; --skip-damaged leaves such samples out' log || {
+    grep -q 'ImageFolder: sample [0-9]*: .*; --skip-damaged leaves such samples out' log || {
         echo "damaged picture: no advice"; cat log; bad=1; }
     mkdir sizes && mkdir sizes/a &&
         cp pictures/dog/rgb.png sizes/a/1.png && "$tenon" predict 'Identity()' \

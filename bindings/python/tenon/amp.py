@@ -59,8 +59,8 @@ class GradScaler:
         self._check("unscale_")
         row = self._rows.setdefault(optimizer, ["ready", False])
         if row[0] == "unscaled":
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last "
-                               "update().")
+            raise RuntimeError("unscale_() has already been called on this optimizer since the "
+                               "last update().")
         if row[0] == "stepped":
             raise RuntimeError("unscale_() is being called after step().")
         gradients = {}  # by device

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Less memory in training, like torch.utils.checkpoint: functions whose intermediate tensors are not
-kept but computed again by backward."""
+"""Less memory in training, like torch.utils.checkpoint: functions whose intermediate tensors are
+not kept but computed again by backward."""
 
 from . import _api
 from ._library import Scope, callback, check, held, hold, lib, release
@@ -44,10 +44,11 @@ def _function(user, inputs, outputs):
 
 
 def checkpoint(function, *args, use_reentrant=False, preserve_rng_state=True, **kwargs):
-    """Returns function(*args, **kwargs) without keeping the intermediate tensors for backward, which
-    calls the function again. It must do the same in both calls. Gradients flow to tensors among the
-    arguments, not to those inside of lists, and to tensors that the function uses otherwise. In the
-    second call the random numbers are the same unless preserve_rng_state is False."""
+    """Returns function(*args, **kwargs) without keeping the intermediate tensors for backward,
+    which calls the function again. It must do the same in both calls. Gradients flow to tensors
+    among the arguments, not to those inside of lists, and to tensors that the function uses
+    otherwise. In the second call the random numbers are the same unless preserve_rng_state is
+    False."""
     if use_reentrant:
         raise ValueError("checkpoint: use_reentrant: not available, got True; expected False")
     call = _Call(function, args, kwargs)
@@ -65,8 +66,8 @@ def checkpoint(function, *args, use_reentrant=False, preserve_rng_state=True, **
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=False,
                           preserve_rng_state=True):
-    """Calls the modules of a Sequential, or functions, one after the other in `segments` parts. Only
-    the inputs of the parts, and the last part as a whole, are kept for backward."""
+    """Calls the modules of a Sequential, or functions, one after the other in `segments` parts.
+    Only the inputs of the parts, and the last part as a whole, are kept for backward."""
     rows = list(functions)
     if not 1 <= segments <= max(len(rows), 1):
         raise ValueError(f"checkpoint_sequential: segments: out of range, got {segments}; "

@@ -13,7 +13,8 @@ from tenon.checkpoint import checkpoint, checkpoint_sequential
 class Checkpoints(unittest.TestCase):
     def setUp(self):
         tenon.manual_seed(3)
-        self.net = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(4, 4), nn.Tanh())])
+        layers = [layer for _ in range(4) for layer in (nn.Linear(4, 4), nn.Tanh())]
+        self.net = nn.Sequential(*layers)
         self.x = tenon.randn(3, 4, requires_grad=True)
 
     def gradients(self, call):

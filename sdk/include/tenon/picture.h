@@ -15,79 +15,91 @@
 
 TN_BEGIN_DECLS
 
-/* A chunk of the file; `crc` is that of its name and its bytes so far. */
-typedef struct tn_picture_file {
-    FILE *file;
-    uint32_t crc;
-    bool failed;
-} tn_picture_file;
-
-TN_ATTR(unused)
-static inline void tn_picture_bytes(tn_picture_file *to, const unsigned char *at, size_t count)
+/* Writes a number, highest byte first; returns the address behind it. */
+TN_ATTR(unused) static inline unsigned char *tn_picture_number(unsigned char *at, uint32_t number)
 {
-    for (size_t i = 0; i < count; i++) {
-        to->crc ^= at[i];
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(number >> (24 - 8 * i));
+    return at + 4;
+}
+
+/* Writes the size and the name of a chunk. */
+TN_ATTR(unused)
+static inline unsigned char *tn_picture_begin(unsigned char *at, const char *name, size_t size)
+{
+    at = tn_picture_number(at, (uint32_t)size);
+    memcpy(at, name, 4);
+    return at + 4;
+}
+
+/* Writes the sum (CRC-32) of the `size` bytes of a chunk before `at`, and of its name. */
+TN_ATTR(unused) static inline unsigned char *tn_picture_end(unsigned char *at, size_t size)
+{
+    uint32_t crc = 0xffffffffu;
+
+    for (const unsigned char *from = at - size - 4; from < at; from++) {
+        crc ^= *from;
         for (int bit = 0; bit < 8; bit++)
-            to->crc = to->crc & 1 ? to->crc >> 1 ^ 0xedb88320u : to->crc >> 1;
+            crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
     }
-    to->failed = fwrite(at, 1, count, to->file) != count || to->failed;
+    return tn_picture_number(at, ~crc);
 }
 
-TN_ATTR(unused) static inline void tn_picture_number(tn_picture_file *to, uint32_t number)
-{
-    const unsigned char bytes[4] = { (unsigned char)(number >> 24), (unsigned char)(number >> 16),
-                                     (unsigned char)(number >> 8), (unsigned char)number };
-    tn_picture_bytes(to, bytes, 4);
-}
-
+/* Returns the bytes of a file, which the caller frees by tn_free: `rows` are `height` rows of a
+ * zero byte and width * channels bytes each. */
 TN_ATTR(unused)
-static inline void tn_picture_begin(tn_picture_file *to, const char *name, size_t size)
+static inline unsigned char *tn_picture_encode(const unsigned char *rows, size_t width,
+                                               size_t height, size_t channels, size_t *bytes)
 {
-    tn_picture_number(to, (uint32_t)size);
-    to->crc = 0xffffffffu;
-    tn_picture_bytes(to, (const unsigned char *)name, 4);
-}
-
-TN_ATTR(unused) static inline void tn_picture_end(tn_picture_file *to)
-{
-    tn_picture_number(to, ~to->crc);
-}
-
-/* Writes the file: `rows` are height rows of a zero byte and width * channels bytes each. */
-TN_ATTR(unused)
-static inline void tn_picture_write(tn_picture_file *to, const unsigned char *rows, size_t width,
-                                    size_t height, size_t channels)
-{
-    const size_t size = height * (1 + width * channels), most = 65535;
-    const size_t blocks = (size + most - 1) / most;
     const unsigned char signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
-    const unsigned char form[5] = { 8, channels == 3 ? 2 : 0, 0, 0, 0 }, zlib[2] = { 0x78, 1 };
+    const size_t size = height * (1 + width * channels), most = 65535;
+    const size_t data = 2 + size + 5 * ((size + most - 1) / most) + 4;
+    unsigned char *file = (unsigned char *)tn_malloc(8 + 12 + 13 + 12 + data + 12), *at = file;
     uint32_t low = 1, high = 0; /* the sums of Adler-32 */
 
-    tn_picture_bytes(to, signature, sizeof signature);
-    tn_picture_begin(to, "IHDR", 13);
-    tn_picture_number(to, (uint32_t)width);
-    tn_picture_number(to, (uint32_t)height);
-    tn_picture_bytes(to, form, sizeof form);
-    tn_picture_end(to);
-    tn_picture_begin(to, "IDAT", 2 + size + 5 * blocks + 4);
-    tn_picture_bytes(to, zlib, sizeof zlib);
+    if (file == NULL)
+        return NULL;
+    memcpy(at, signature, 8);
+    at = tn_picture_begin(at + 8, "IHDR", 13);
+    at = tn_picture_number(tn_picture_number(at, (uint32_t)width), (uint32_t)height);
+    memset(at, 0, 5);
+    at[0] = 8; /* bits */
+    at[1] = channels == 3 ? 2 : 0;
+    at = tn_picture_end(at + 5, 13);
+    at = tn_picture_begin(at, "IDAT", data);
+    *at++ = 0x78; /* zlib, without compression */
+    *at++ = 1;
     for (size_t from = 0; from < size; from += most) {
         const size_t count = size - from < most ? size - from : most;
-        const unsigned char head[5] = { from + count == size, (unsigned char)count,
-                                        (unsigned char)(count >> 8), (unsigned char)~count,
-                                        (unsigned char)(~count >> 8) };
-        tn_picture_bytes(to, head, sizeof head);
-        tn_picture_bytes(to, rows + from, count);
+        *at++ = from + count == size;
+        *at++ = (unsigned char)count;
+        *at++ = (unsigned char)(count >> 8);
+        *at++ = (unsigned char)~count;
+        *at++ = (unsigned char)(~count >> 8);
+        memcpy(at, rows + from, count);
+        at += count;
     }
     for (size_t i = 0; i < size; i++) {
         low = (low + rows[i]) % 65521;
         high = (high + low) % 65521;
     }
-    tn_picture_number(to, high << 16 | low);
-    tn_picture_end(to);
-    tn_picture_begin(to, "IEND", 0);
-    tn_picture_end(to);
+    at = tn_picture_end(tn_picture_number(at, high << 16 | low), data);
+    at = tn_picture_end(tn_picture_begin(at, "IEND", 0), 0);
+    *bytes = (size_t)(at - file);
+    return file;
+}
+
+/* Writes bytes to a file. */
+TN_ATTR(unused)
+static inline tn_status tn_picture_write(const char *path, const unsigned char *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    bool good = file != NULL && fwrite(bytes, 1, count, file) == count;
+
+    if (file != NULL)
+        good = fclose(file) == 0 && good;
+    return good ? TN_OK
+                : tn_fail_native(TN_ERR_IO, errno, "%s: cannot write: %s", path, strerror(errno));
 }
 
 /* Returns `x` as [N, C, H, W] bytes on the host in row-major order, which the caller frees by
@@ -133,8 +145,7 @@ TN_ATTR(unused)
 static inline tn_status tn_picture_save(tn_tensor *x, const char *path, int64_t columns)
 {
     const uint64_t scope = tn_scope_begin();
-    tn_picture_file to = { NULL, 0, false };
-    unsigned char *pixels = NULL, *rows = NULL;
+    unsigned char *pixels = NULL, *rows = NULL, *file = NULL;
     int64_t shape[4];
     tn_status status = tn_grad_begin(false);
 
@@ -164,14 +175,13 @@ static inline tn_status tn_picture_save(tn_tensor *x, const char *path, int64_t 
             rows[(top + i / w % h) * row + 1 + (left + i % w) * channels + i / w / h % channels] =
                 pixels[i];
         }
-        if (rows != NULL && (to.file = fopen(path, "wb")) != NULL) {
-            tn_picture_write(&to, rows, (size_t)width, (size_t)height, (size_t)channels);
-            to.failed = fclose(to.file) != 0 || to.failed;
+        if (rows != NULL) {
+            size_t bytes = 0;
+            file = tn_picture_encode(rows, (size_t)width, (size_t)height, (size_t)channels, &bytes);
+            status = file != NULL ? tn_picture_write(path, file, bytes) : TN_ERR_MEMORY;
         }
-        if (rows != NULL && (to.file == NULL || to.failed))
-            status = tn_fail_native(TN_ERR_IO, errno, "%s: cannot write: %s", path,
-                                    strerror(errno));
     }
+    tn_free(file);
     tn_free(rows);
     tn_free(pixels);
     tn_grad_end();
