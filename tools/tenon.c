@@ -87,7 +87,8 @@ static void list_help(FILE *to)
                 "evaluates, uses and measures models; begins and tests plugins.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
         char left[80];
-        int length = snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
+        int length = snprintf(left, sizeof left, "%s %s", commands[i]->name,
+                              commands[i]->arguments);
         /* A long one has a line of its own. */
         fprintf(to, length > 16 ? "  %s\n%19s%s\n" : "  %-16s%s %s\n", left, "",
                 commands[i]->summary);
