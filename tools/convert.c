@@ -195,6 +195,17 @@ static tn_status convert_tensors(tn_state *state, tn_dtype dtype)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static tn_status save(const tn_state *state, const char *path)
+{
+    tn_status status = tn_state_save(state, path);
+    tn_error error = *tn_error_last();
+
+    if (status != TN_ERR_NOT_IMPLEMENTED)
+        return status;
+    tn_error_clear();
+    return tn_fail(status, "%s; for PyTorch and others write a .safetensors file", error.message);
+}
+
 static int run_convert(int count, char **arguments, bool json)
 {
     int64_t elements, bytes;
@@ -207,7 +218,7 @@ static int run_convert(int count, char **arguments, bool json)
     for (int i = 0; i < change_count && state != NULL; i++)
         state = apply(&changes[i], state);
     if (state == NULL || (wants_dtype && convert_tensors(state, wanted_dtype) != TN_OK) ||
-        tn_state_save(state, arguments[1]) != TN_OK) {
+        save(state, arguments[1]) != TN_OK) {
         tn_state_drop(state);
         return tool_fail(NULL);
     }

@@ -91,9 +91,12 @@ static void list_help(FILE *to)
                 "operators of Tenon, files of tensors and networks;\n"
                 "evaluates, uses and measures models; begins and tests plugins.\n\n");
     for (int i = 0; i < COMMANDS; i++) {
-        char left[40];
-        snprintf(left, sizeof left, "%s %s", commands[i]->name, commands[i]->arguments);
-        fprintf(to, "  %-16s %s\n", left, commands[i]->summary);
+        char left[80];
+        int length = snprintf(left, sizeof left, "%s %s", commands[i]->name,
+                              commands[i]->arguments);
+        /* A long one has a line of its own. */
+        fprintf(to, length > 16 ? "  %s\n%19s%s\n" : "  %-16s%s %s\n", left, "",
+                commands[i]->summary);
     }
     fprintf(to, "\n`tenon COMMAND --help` prints more. Exit status: 0 success; 1 not found or not "
                 "usable;\n2 wrong usage.\n");

@@ -20,9 +20,13 @@ EXTRA_DIST += \
 	%D%/tenon/_tensor.py \
 	%D%/tenon/_train.py \
 	%D%/tenon/_values.py \
+	%D%/tenon/amp.py \
+	%D%/tenon/checkpoint.py \
 	%D%/tenon/data.py \
 	%D%/tenon/nn.py \
 	%D%/tenon/optim.py \
+	%D%/tests/test_amp.py \
+	%D%/tests/test_checkpoint.py \
 	%D%/tests/test_data.py \
 	%D%/tests/test_define.py \
 	%D%/tests/test_exchange.py \

@@ -35,7 +35,8 @@ built() {
     shift
     # shellcheck disable=SC2046,SC2086
     "$@" -Wall -Wextra -Werror -o "$name" "$recipes/$name".c* \
-        $(pkg-config --cflags --libs tenon) >log 2>&1 || { fail "$name does not compile"; false; }
+        $(pkg-config --cflags --libs tenon) -lm >log 2>&1 ||
+        { fail "$name does not compile"; false; }
 }
 # ran NAME COMMAND...: its output is NAME.out and has no error
 ran() {
@@ -121,6 +122,85 @@ if one_c profile && ran profile ./profile; then
     awk 'NR > 1 { sum += $6; total += $4; self += $5; if ($5 > $4 + 0.001) bad = 1 }
         END { exit bad || sum < 98 || sum > 102 || total < 1.05 * self }' profile.out ||
         fail "profile: the parts are not the whole"
+fi
+
+# ---- hooks: 2 x, 2 (x + 1), 3 (x + 1), and the gradient of x ----
+if one_c module_hooks && ran module_hooks ./module_hooks; then
+    says module_hooks 'no hook   y [[2. 4. 6.]], gradient of x [[2. 2. 2.]], of the weight'
+    says module_hooks 'input + 1 y [[4. 6. 8.]], gradient of x [[2. 2. 2.]], of the weight'
+    says module_hooks 'residual  y [[ 6.  9. 12.]], gradient of x [[3. 3. 3.]], of the weight'
+    says module_hooks '42        y [[ 6.  9. 12.]], gradient of x [[42. 42. 42.]], of the weight'
+    says module_hooks 'removed   y [[2. 4. 6.]], gradient of x [[2. 2. 2.]], of the weight'
+    test "$(grep -c '\[2. 3. 4.\]' module_hooks.out)" -eq 9 ||
+        fail "module_hooks: the gradient of the weight is wrong"
+fi
+
+# ---- a function with a gradient of its own ----
+if one_c own_function && ran own_function ./own_function; then
+    says own_function 'the gradients are right'
+    falls own_function 'step    0  loss' 'step 1500  loss' 10
+    # what PyTorch's tutorial ends with
+    awk '/^y = / { found = $5 < -2.1 && $5 > -2.3 && $8 > 0.24 && $8 < 0.27 }
+        END { exit !found }' own_function.out || fail "own_function: the sine is not fitted"
+fi
+
+# ---- averaged models ----
+if one_c averages && ran averages ./averages; then
+    falls averages 'epoch 0  rate 0.1000  loss' 'epoch 7  rate 0.0500  loss' 5
+    says averages 'updates: 360 and 3'
+    awk '/^accuracy / { found = $2 > 0.93 && $6 > 0.96 && $10 > 0.96 } END { exit !found }' \
+        averages.out || fail "averages: the averages are not good"
+    tenon inspect digits-swa.safetensors >log
+    grep -q '^8.weight  *float32  *\[10, 512\]' log || fail "averages saved no network"
+fi
+
+# ---- a GPT of characters: a short run; in two minutes it writes words ----
+text=$abs_srcdir/examples/data/alice.txt.gz
+if one_c char_gpt && ran char_gpt ./char_gpt "$text" 150; then
+    awk '/^step  150  loss / { found = $4 < 2.6 } END { exit !found }' char_gpt.out ||
+        fail "char_gpt does not learn"
+    sed '/^step /d' char_gpt.out >written
+    gzip -dc "$text" | fold -w 1 | sort -u >expected
+    fold -w 1 written | sort -u >got
+    comm -13 expected got >log
+    test ! -s log || fail "char_gpt writes characters that the text does not have"
+    test "$(wc -c <written)" -eq 501 || fail "char_gpt writes another number of characters"
+    # about as many spaces and letters e as English has
+    awk '{ n += length($0); e += gsub(/e/, "e"); b += gsub(/ /, " ") }
+        END { exit !(e > n * 0.05 && e < n * 0.25 && b > n * 0.1 && b < n * 0.3) }' written ||
+        fail "char_gpt writes no text"
+fi
+
+# ---- a U-Net, and pictures ----
+if one_c denoise && ran denoise ./denoise 2; then
+    awk '/^error with noise/ { found = $4 > 0.24 && $4 < 0.26 && $6 < 0.03 }
+        END { exit !found }' denoise.out || fail "denoise leaves the noise"
+    # the signature, and 342 x 104 pixels of 8 bits
+    head -c 25 denoise.png | od -A n -t x1 -v | tr -d ' \n' >log
+    test "$(cat log)" = 89504e470d0a1a0a0000000d49484452000001560000006808 ||
+        fail "denoise wrote another picture"
+    # the rows: noise that is cut off at black makes the second one brighter
+    if tenon predict 'AdaptiveAvgPool2d((3, 1))' denoise.png --transform 'ToFloat()' \
+        --output rows.npy 2>log; then
+        values rows.npy '*' | head -n 3 | tr '\n' ' ' >log
+        awk '{ exit !($2 > $1 + 0.03 && ($3 - $1) ^ 2 < 0.0004) }' log ||
+            fail "denoise.png does not have the three rows"
+    else
+        grep -q 'was built without' log || fail "denoise.png cannot be read"
+    fi
+fi
+
+# ---- an allocator and a log of the program ----
+# Its standard error stays empty; a failure to load a plugin would be in the journal.
+if one_c embedded && ran embedded ./embedded; then
+    test ! -s log || fail "embedded: the library printed something"
+    says embedded '100 rows: a result'
+    grep -q '^1000000 rows: TN_ERR_MEMORY: out of memory on cpu' embedded.out ||
+        fail "embedded: the limit does not hold"
+    says embedded '100 calls later: no failure, 0 KiB more'
+    says embedded '[journal 1] warning tenon: a message of the program, in the same log'
+    says embedded 'peak: below the limit'
+    says embedded 'after the end: below 4 MiB'
 fi
 
 # ---- C++ ----

@@ -6,8 +6,8 @@ EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
-TESTS += %D%/amp.sh %D%/kills.sh %D%/refusals.sh
-EXTRA_DIST += %D%/amp.sh %D%/kills.sh %D%/refusals.sh
+TESTS += %D%/amp.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
+EXTRA_DIST += %D%/amp.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
 .PHONY: kills
 kills: all
 	@abs_builddir='$(abs_builddir)' TENON_PLUGIN_PATH='$(abs_builddir)/plugins/.libs' \

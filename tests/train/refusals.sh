@@ -42,7 +42,15 @@ train 2 'twice.toml:2: epochs is given twice' --config twice.toml
 printf '{"model": "%s", "data": "%s", "epochs": 1, "out": "json"}' "$net" "$digits" >good.json
 train 0 'epoch 1/1' --config good.json
 
+printf 'lr = 0.1\n' >option.toml
+train 2 'option.toml:1: unknown setting "lr"; expected one of the options' --config option.toml
+
 # ---- specs ----
+mkdir folder
+train 1 'folder: it is a folder; expected the spec of a dataset, such as ImageFolder("folder")' \
+    --model "$net" --data folder --out a
+train 1 "option.toml: it is a file; expected the spec of a dataset, such as CSV" \
+    --model "$net" --data option.toml --out a
 train 1 'did you mean "Linear"' --model 'Linea(2, 2)' --data "$digits" --out a
 train 1 'did you mean "Digits"' --model "$net" --data 'Digts()' --out a
 printf '1,2.5\n2,3.5\n' >numbers.csv
@@ -60,6 +68,55 @@ train 1 'dataset CSV: cut.csv' --model 'Linear(2, 3)' --data "CSV('cut.csv')" --
 awk 'BEGIN { for (i = 0; i < 20; i++) print (i == 7 ? "nan" : i) ",1," i % 3 }' >nan.csv
 train 1 'the input of the batch has NaN' --model 'Linear(2, 3)' --data "CSV('nan.csv')" --out d \
     --batch-size 4
+
+# ---- pictures in folders: a damaged one is left out only if asked, and counted ----
+if "$tenon" predict 'Flatten()' "$abs_srcdir/tests/data/files/pictures/dog/rgb.png" >/dev/null 2>&1
+then
+    cp -R "$abs_srcdir/tests/data/files/pictures" . && chmod -R u+w pictures
+    head -c 60 pictures/dog/rgb.png >pictures/cat/bad.png
+    small='Sequential(AdaptiveAvgPool2d(2), Flatten(), Linear(12, 2))'
+    set -- --model "$small" --data "ImageFolder('pictures')" --transform 'ToFloat()' --epochs 2
+    train 1 'pictures/cat/bad.png: damaged' "$@" --out f
+    grep -q 'ImageFolder: sample [0-9]*: .*; --skip-damaged leaves such samples out' log || {
+        echo "damaged picture: no advice"; cat log; bad=1; }
+    mkdir sizes && mkdir sizes/a &&
+        cp pictures/dog/rgb.png sizes/a/1.png && "$tenon" predict 'Identity()' \
+        pictures/dog/rgb.png --transform 'Resize((4, 5))' --output sizes/a/2.png >log 2>&1 || bad=1
+    train 1 "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'" \
+        --model "$small" --data "ImageFolder('sizes')" --out f2
+    for workers in 0 2; do
+        train 0 'epoch 2/2' "$@" --skip-damaged --workers $workers --out g$workers
+        grep -q 'left out 2 damaged samples, counted in each epoch' log || {
+            echo "damaged picture: not counted"; cat log; bad=1; }
+    done
+    cmp g0/model.safetensors g2/model.safetensors || bad=1
+    # also if it is a batch by itself, the last one of an epoch
+    train 0 'left out 2 damaged samples' "$@" --skip-damaged --batch-size 1 --out h1
+    train 0 'left out 2 damaged samples' --model "$small" --data "ImageFolder('pictures')" \
+        --transform 'ToFloat()' --epochs 1 --skip-damaged --val "ImageFolder('pictures')" \
+        --batch-size 1 --out h2
+    "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" >log 2>&1 && {
+        echo "eval reads a damaged picture"; cat log; bad=1; }
+    # the file has the transform, which eval, predict and finetune use
+    "$tenon" eval g0/model.safetensors --data "ImageFolder('pictures')" --skip-damaged >log 2>&1
+    grep -q '^transform *ToFloat()$' log && grep -q '^skipped *1 damaged sample$' log || {
+        echo "eval does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" predict g0/model.safetensors pictures/dog/rgb.png >log 2>&1 || {
+        echo "predict does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" predict g0/model.safetensors pictures/dog/rgb.png --transform '[]' >log 2>&1 && {
+        echo "predict uses the transform of the file, though it has another one"; bad=1; }
+    grep -q 'uint8' log || { cat log; bad=1; }
+    "$tenon" finetune --model g0/model.safetensors --data "ImageFolder('pictures')" --epochs 1 \
+        --skip-damaged --out tuned0 >log 2>&1
+    grep -q '^transform: ToFloat(), from the file of the model$' log || {
+        echo "finetune does not use the transform of the file"; cat log; bad=1; }
+    "$tenon" inspect tuned0/model.safetensors --json | grep -q '"ToFloat()"' || {
+        echo "finetune does not save the transform"; bad=1; }
+    find pictures -type f -exec cp pictures/cat/bad.png {} ';' 2>/dev/null
+    train 1 'no sample of epoch' "$@" --skip-damaged --out h
+else
+    echo "note: this build reads no PNG; damaged pictures were not tried"
+fi
 
 # ---- a loss that is not finite names the module, and the checkpoints stay ----
 train 1 'is the first module' --model "$net" --data "$digits" --optim 'SGD(lr=1e30)' --out e

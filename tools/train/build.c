@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "work.h"
 
 /* The loss of datasets with classes. */
 static const char class_loss[] = "CrossEntropyLoss()";
@@ -61,7 +62,7 @@ static tn_status transform(const run *r, tn_dataset **data, setting which)
 
 static tn_dataset *open_data(const run *r, setting which)
 {
-    tn_dataset *data = tn_dataset_parse(setting_text(r->set, which));
+    tn_dataset *data = work_dataset(setting_text(r->set, which));
 
     if (data == NULL)
         tn_error_prefix("--%s: ", settings_row(which)->name);
@@ -92,8 +93,14 @@ static tn_status build_data(run *r)
                          "--val: another number of classes, got %lld; expected %lld, those of "
                          "--data",
                          (long long)tn_dataset_classes(r->val), (long long)r->classes);
-    if (status == TN_OK)
-        status = transform(r, &r->data, SET_AUGMENT);
+    return status;
+}
+
+/* After the model, whose file may say how its inputs are made. */
+static tn_status build_transforms(run *r)
+{
+    tn_status status = transform(r, &r->data, SET_AUGMENT);
+
     if (status == TN_OK)
         status = transform(r, &r->data, SET_TRANSFORM);
     return status == TN_OK ? transform(r, &r->val, SET_TRANSFORM) : status;
@@ -197,6 +204,10 @@ static tn_status new_model(run *r)
                          "--model: it has no weights, got \"%s\"; expected a file with weights, or "
                          "--init FILE",
                          setting_text(r->set, SET_MODEL));
+    if (status == TN_OK && setting_text(r->set, SET_TRANSFORM) == NULL &&
+        model_note(&notes, MODEL_TRANSFORM) != NULL)
+        status = settings_put(r->set, SET_TRANSFORM, model_note(&notes, MODEL_TRANSFORM),
+                              FROM_TABLE);
     model_notes_free(&notes);
     if (status == TN_OK && r->set->tune)
         status = head_replace(r);
@@ -336,6 +347,8 @@ tn_status build_all(run *r)
 
     if (status == TN_OK)
         status = build_model(r);
+    if (status == TN_OK)
+        status = build_transforms(r);
     if (status == TN_OK)
         status = build_loss(r);
     if (status == TN_OK)

@@ -163,27 +163,31 @@ static int64_t share_of(const run *r)
 static tn_status data_failed(run *r)
 {
     tn_error error = *tn_error_last();
+    const char *advice = "";
 
     if (r->pending == 0 && r->step > 0 && save_checkpoint(r) == TN_OK)
         progress_say(r->progress, "saved the checkpoint of step %lld; --resume continues there",
                      (long long)r->step);
     tn_error_clear();
-    return tn_fail(error.code, "%s%s", error.message,
-                   error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO
-                       ? "; --skip-damaged leaves such samples out"
-                       : "");
+    if (error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO)
+        advice = "; --skip-damaged leaves such samples out";
+    else if (strstr(error.message, "sizes differ") != NULL) /* the words of the loader */
+        advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";
+    return tn_fail(error.code, "%s%s", error.message, advice);
 }
 
 static tn_status one_batch(run *r, int64_t *share)
 {
-    uint64_t mark = tn_error_mark();
     int64_t next = r->pending == 0 ? share_of(r) : *share;
-    tn_pack *batch = tn_loader_next(r->loader);
     double loss = 0;
+    tn_pack *batch;
     tn_status status;
 
+    /* Not tn_error_mark, which also counts failures that the loader has recovered from. */
+    tn_error_clear();
+    batch = tn_loader_next(r->loader);
     if (batch == NULL)
-        return tn_error_mark() != mark ? data_failed(r) : end_epoch(r);
+        return tn_failed() ? data_failed(r) : end_epoch(r);
     *share = next;
     status = step_batch(r, batch, next, &loss);
     if (status == TN_OK && r->pending >= next) {

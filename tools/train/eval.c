@@ -119,6 +119,7 @@ static tn_status add_batch(evaluation *e, const tn_pack *batch)
                                     "number or a tensor");
     target = tn_pack_tensor(batch, last);
     output = target != NULL ? work_call(e->module, batch, last, e->dtype) : NULL;
+    output = output != NULL ? work_scores(output, target) : NULL;
     if (output == NULL)
         return tn_error_last_code();
     if (e->loss == NULL && choose_loss(e, output, target) != TN_OK)
@@ -269,8 +270,11 @@ static void answer_text(const evaluation *e)
     const metrics *m = &e->counts;
     print_line("samples", "%lld in %lld batches of %lld on %s", (long long)e->samples,
                (long long)e->batches, (long long)work_given.batch, e->device);
+    if (work_given.transform != NULL)
+        print_line("transform", "%s", work_given.transform);
     if (e->skipped > 0)
-        print_line("skipped", "%lld damaged samples", (long long)e->skipped);
+        print_line("skipped", "%lld damaged sample%s", (long long)e->skipped,
+                   e->skipped == 1 ? "" : "s");
     print_line("loss", "%.6g  %s", e->loss_sum / (double)e->samples, e->loss_text);
     if (e->classifies && m->counted > 0) {
         print_line("accuracy", "%.4f  (%lld of %lld)", (double)m->correct / (double)m->counted,
@@ -333,6 +337,8 @@ static void answer_json(const evaluation *e)
     json_int("samples", e->samples);
     json_int("batches", e->batches);
     json_int("skipped", e->skipped);
+    if (work_given.transform != NULL)
+        json_text("transform", work_given.transform);
     json_text("loss_spec", e->loss_text);
     json_float("loss", e->loss_sum / (double)e->samples);
     if (e->classifies) {
@@ -399,7 +405,7 @@ static int run_eval(int count, char **arguments, bool json)
     if (device != NULL)
         e.module = work_model(arguments[0], &notes);
     if (e.module != NULL)
-        dataset = work_transformed(tn_dataset_parse(work_given.data));
+        dataset = work_transformed(work_dataset(work_given.data));
     if (dataset != NULL)
         loader = work_loader(dataset, work_given.batch);
     if (loader != NULL)

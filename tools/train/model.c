@@ -207,7 +207,8 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
     if (state != NULL && spec == NULL)
         tn_fail(TN_ERR_FORMAT,
                 "%s: has tensors, but no metadata \"" MODEL_SPEC "\" with the spec of the model; "
-                "expected a spec, and this file after --weights",
+                "expected a spec in its place, and this file after --weights (train and finetune: "
+                "--init)",
                 path);
     if (spec != NULL)
         module = from_text(spec, path, notes);

@@ -7,9 +7,11 @@
 #include "../tool.h"
 
 /* Metadata of a file with weights. MODEL_SPEC is the text from which tn_module_parse makes the
- * module, MODEL_CLASSES a JSON list with the names of the classes. */
+ * module, MODEL_CLASSES a JSON list with the names of the classes, MODEL_TRANSFORM the transform of
+ * the inputs, which is used unless the command line has another one. */
 #define MODEL_SPEC "tenon.spec"
 #define MODEL_CLASSES "tenon.classes"
+#define MODEL_TRANSFORM "tenon.transform"
 
 /* What a model is, for the help of the commands. */
 #define MODEL_HELP                                                                                 \

@@ -226,7 +226,7 @@ tn_status save_weights(run *r, const char *name)
             status = tn_state_set_meta(state, MODEL_CLASSES, classes.bytes);
     }
     if (status == TN_OK && transform != NULL)
-        status = tn_state_set_meta(state, "tenon.transform", transform);
+        status = tn_state_set_meta(state, MODEL_TRANSFORM, transform);
     if (status == TN_OK)
         status = tn_state_save(state, path);
     tn_state_drop(state);

@@ -29,7 +29,8 @@ static const setting_row rows[SETTINGS] = {
                         "the part of the samples of --data that validates instead, such as 0.1, "
                         "chosen at random by the seed" },
     [SET_TRANSFORM] = { "transform", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
-                        "a transform, or a list of them, of all samples" },
+                        "a transform, or a list of them, of all samples; default: the one in the "
+                        "file of the model, if there is one" },
     [SET_AUGMENT] = { "augment", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
                       "the same for the samples of the training alone, before --transform" },
     [SET_LOSS] = { "loss", "SPEC", SETTING_TEXT, SETTING_SAME, NULL, 0,
@@ -138,9 +139,13 @@ setting settings_find(const settings *s, const char *name)
             nearest = rows[i].name;
         }
     }
-    tn_fail(TN_ERR_KEY, "unknown setting %q%s%s%s", name,
-            nearest != NULL ? "; did you mean \"" : "", nearest != NULL ? nearest : "",
-            nearest != NULL ? "\"?" : "");
+    if (nearest != NULL && 2 * least <= (int)strlen(plain))
+        tn_fail(TN_ERR_KEY, "unknown setting %q; did you mean \"%s\"?", name, nearest);
+    else
+        tn_fail(TN_ERR_KEY,
+                "unknown setting %q; expected one of the options of the command (those of an "
+                "optimizer or a dataset are in its spec: optim = \"Adam(lr=0.001)\")",
+                name);
     return SETTINGS;
 }
 

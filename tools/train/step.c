@@ -2,6 +2,7 @@
  *
  * One step of a training: forward, loss, backward, optimizer. */
 #include "train.h"
+#include "work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,6 +67,9 @@ static tn_status forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **
     status = tn_module_call_many(module, &input, 1, output, 1);
     if (status != TN_OK)
         return input_failed(input);
+    *output = work_scores(*output, target);
+    if (*output == NULL)
+        return tn_error_last_code();
     if (is_classified(r, target, *output) && tn_tensor_size(*output, 1) < r->classes)
         return tn_fail(TN_ERR_VALUE,
                        "model: too few outputs, got %lld; expected one for each of the %lld "

@@ -79,10 +79,13 @@ static void say_beginning(const run *r)
     tn_device_describe(device, &info);
     progress_say(r->progress, "%s on %s (%s)", tn_module_type(r->model), tn_device_name(device),
                  info.name);
-    progress_say(r->progress, "%lld samples, %lld for validation; %lld numbers learn",
+    progress_say(r->progress, "%lld samples, %lld for validation; %lld trainable parameters",
                  (long long)tn_dataset_count(r->data),
                  (long long)(r->val != NULL ? tn_dataset_count(r->val) : 0),
                  (long long)elements(r->learning, r->n_learning));
+    if (setting_text(r->set, SET_TRANSFORM) != NULL && r->set->origin[SET_TRANSFORM] == FROM_TABLE)
+        progress_say(r->progress, "transform: %s, from the file of the model",
+                     setting_text(r->set, SET_TRANSFORM));
     if (r->head != NULL)
         progress_say(r->progress, "head: %s",
                      r->head[0] != '\0' ? r->head : tn_module_type(r->model));
@@ -96,7 +99,8 @@ static void say_end(run *r)
     int64_t skipped = r->skipped + tn_loader_skipped(r->loader);
 
     if (skipped > 0)
-        progress_say(r->progress, "%lld damaged samples were left out", (long long)skipped);
+        progress_say(r->progress, "left out %lld damaged sample%s, counted in each epoch",
+                     (long long)skipped, skipped == 1 ? "" : "s");
     if (r->has_best && r->val != NULL)
         progress_say(r->progress, "best: epoch %lld, %s %.4f", (long long)r->best_epoch,
                      r->best < 0 ? "val_loss" : "val_accuracy", r->best < 0 ? -r->best : r->best);

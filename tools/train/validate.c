@@ -100,15 +100,15 @@ static tn_status one_batch(run *r, tn_module *module, tn_pack *batch, struct sum
 static tn_status all_batches(run *r, tn_module *module, tn_loader *loader, struct sums *s)
 {
     tn_pack *batch;
-    uint64_t mark = tn_error_mark();
     int64_t done = 0;
     tn_status status = TN_OK;
 
+    tn_error_clear();
     while (status == TN_OK && (batch = tn_loader_next(loader)) != NULL) {
         status = one_batch(r, module, batch, s);
         progress_step(r->progress, ++done, s->tally.samples, NULL, 0);
     }
-    if (status == TN_OK && tn_error_mark() != mark)
+    if (status == TN_OK && tn_failed())
         status = tn_error_last_code();
     r->skipped += tn_loader_skipped(loader);
     return status;

@@ -4,6 +4,7 @@
 #include "work.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -103,6 +104,8 @@ const tn_device *work_device(const char *name)
 tn_module *work_model(const char *text, model_notes *notes)
 {
     tn_module *module = model_open(text, work_given.weights, work_given.flags, notes);
+    if (module != NULL && work_given.transform == NULL)
+        work_given.transform = model_note(notes, MODEL_TRANSFORM);
     if (module == NULL || tn_module_train(module, false) == TN_OK)
         return module;
     tn_module_drop(module);
@@ -127,6 +130,20 @@ tn_dtype work_dtype(tn_module *module)
 
 /* ---- data and calls -------------------------------------------------------------------------- */
 
+tn_dataset *work_dataset(const char *text)
+{
+    tn_dataset *dataset = tn_dataset_parse(text);
+    struct stat is;
+
+    if (dataset == NULL && stat(text, &is) == 0) {
+        tn_error_clear();
+        tn_fail(TN_ERR_VALUE, "%s: it is a %s; expected the spec of a dataset, such as %s(%q)",
+                text, S_ISDIR(is.st_mode) ? "folder" : "file",
+                S_ISDIR(is.st_mode) ? "ImageFolder" : "CSV", text);
+    }
+    return dataset;
+}
+
 tn_dataset *work_transformed(tn_dataset *dataset)
 {
     if (dataset == NULL || work_given.transform == NULL)
@@ -140,6 +157,19 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch)
 {
     return tn_loader_new(dataset, "batch_size=%lld, workers=%lld, skip_damaged=%b, seed=0",
                          (long long)batch, (long long)work_given.workers, work_given.skip_damaged);
+}
+
+tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target)
+{
+    const uint64_t integer = TN_BIT(tn_tensor_dtype(target)) & TN_MASK_INT;
+
+    if (output == NULL || integer == 0 || tn_tensor_ndim(output) != 3 ||
+        tn_tensor_ndim(target) != 2)
+        return output;
+    const int64_t *is = tn_tensor_shape(output).at, *of = tn_tensor_shape(target).at;
+    if (is[0] != of[0] || is[1] != of[1] || is[2] == of[1])
+        return output;
+    return tn_transpose(output, 1, 2);
 }
 
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size)

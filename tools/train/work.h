@@ -40,7 +40,9 @@ bool work_take_skip(const char *value);
         "--device", "NAME", "the device; default: TENON_DEVICE, else cpu", work_take_device        \
     }
 #define WORK_DATA_OPTIONS                                                                          \
-    { "--transform", "SPEC", "a transform of each sample, or a list: '[Resize(224), ToFloat()]'",  \
+    { "--transform", "SPEC",                                                                       \
+      "a transform of each sample, or a list: '[Resize(224), ToFloat()]'; default: the one in "    \
+      "the file of the model, if there is one; '[]': none",                                        \
       work_take_transform },                                                                       \
         { "--workers", "N", "threads that read ahead; default: 0", work_take_workers },            \
     {                                                                                              \
@@ -63,6 +65,8 @@ tn_dtype work_dtype(tn_module *module);
 
 /* ---- data and calls -------------------------------------------------------------------------- */
 
+/* Opens the dataset of a spec. A path in place of a spec is an error that says what to write. */
+tn_dataset *work_dataset(const char *text);
 /* Applies the transform that is given. Takes `dataset` over, also on failure. [null-through] */
 tn_dataset *work_transformed(tn_dataset *dataset);
 /* Makes a loader in the order of the dataset, with batches of `batch` samples on the default
@@ -72,6 +76,10 @@ tn_loader *work_loader(tn_dataset *dataset, int64_t batch);
 /* Calls the module with the first `inputs` entries of a batch. Floating ones are converted to
  * `dtype`, unless that is TN_DTYPE_AUTO. Returns the first tensor of the results. */
 tn_tensor *work_call(tn_module *module, const tn_pack *batch, int64_t inputs, tn_dtype dtype);
+/* Returns the results [N, L, C] of a model of texts, whose targets are integers [N, L], as the
+ * scores [N, C, L] that losses expect. Other results stay, also those that have this order already.
+ * [scoped] [null-through] */
+tn_tensor *work_scores(tn_tensor *output, const tn_tensor *target);
 /* Writes a text such as "float32 [64, 10]". Returns `out`. */
 const char *work_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Returns the elements as numbers, row-major; the caller frees them with tn_free. */

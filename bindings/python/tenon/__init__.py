@@ -2,7 +2,8 @@
 """The neural-network runtime Tenon for Python. docs/guides/python.md shows how to use it.
 
 Operators are functions of this module and methods of tensors: tenon.relu(x), x.relu(). The layers
-are in nn, the optimizers and schedules in optim, datasets and loaders in data."""
+are in nn, the optimizers and schedules in optim, datasets and loaders in data; amp and checkpoint
+have the scaler of gradients and calls that need less memory."""
 
 from ._library import ERRORS as _ERRORS, TenonError
 from ._tensor import Hook, Tensor
@@ -18,7 +19,7 @@ from ._define import Layer, OptimizerRule, option
 from ._operator import Meta, Operator, View, kernel
 from ._observer import Event, ModuleEvent, Observer
 from ._values import DTYPES as _DTYPES
-from . import _ops, data, nn, optim
+from . import _ops, amp, checkpoint, data, nn, optim
 
 globals().update(_ERRORS)
 globals().update({name: name for name in _DTYPES.values()})  # tenon.float32 is "float32"
