@@ -10,7 +10,7 @@ nobase_dist_pages_DATA = %D%/README.md %D%/abi.md \
 	%D%/guides/conversion.md %D%/guides/gradients.md %D%/guides/tensors.md %D%/guides/errors.md %D%/guides/graphs.md %D%/guides/python.md %D%/guides/pytorch-names.md \
 	%D%/guides/recipes/from-pytorch.md %D%/guides/recipes/fine-tuning.md %D%/guides/recipes/threads.md \
 	%D%/guides/recipes/own-module.md %D%/guides/recipes/profiling.md %D%/guides/recipes/python-and-cpp.md \
-	%D%/reference/operators.md %D%/reference/api.md %D%/reference/behaviour-notes.md %D%/reference/behaviour-broken.md %D%/reference/datasets.md %D%/reference/models.md \
+	%D%/reference/operators.md %D%/reference/api.md %D%/reference/behaviour-notes.md %D%/reference/behaviour-broken.md %D%/reference/ported-tests.md %D%/reference/datasets.md %D%/reference/models.md \
 	%D%/plugins/writing.md %D%/plugins/backends.md %D%/plugins/conform.md %D%/plugins/graphs.md %D%/plugins/bindings.md \
 	%D%/plugins/backend-opencl.md %D%/plugins/backend-cuda.md %D%/plugins/kernels-onednn.md \
 	%D%/contributors/mutation.md
