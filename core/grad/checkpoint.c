@@ -7,6 +7,7 @@
 #include "core/base/vector.h"
 #include "core/grad/private.h"
 #include "core/tensor/autocast.h"
+#include "core/tensor/random.h"
 
 /* What one call of tn__node_save() saves. */
 struct slot {
@@ -26,10 +27,9 @@ struct tn__checkpoint {
     void (*release)(void *user);
     int64_t n_in, n_out;
     uint32_t flags;
-    uint64_t random[4]; /* the generator before the first run */
+    tn__random_record random; /* what the first run drew */
     tn__autocast_modes autocast;
-    _Atomic bool running;
-    pthread_t runner; /* the thread that runs the function, while `running` */
+    _Atomic(const void *) runner; /* self() of the thread that runs the function, or NULL */
     struct slot *slots;
     int64_t n_slots, capacity;
     tn__edge *edges; /* n_in: the histories of the inputs */
@@ -44,6 +44,17 @@ struct tn__checkpoint_run {
 };
 
 _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR;
+
+/* Returns an address that only this thread has. */
+static const void *self(void)
+{
+    return &tn__checkpoint_here;
+}
+
+static bool runs_here(tn__checkpoint *checkpoint)
+{
+    return atomic_load(&checkpoint->runner) == self();
+}
 
 tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint)
 {
@@ -67,6 +78,7 @@ void tn__checkpoint_drop(tn__checkpoint *checkpoint)
     if (checkpoint->release != NULL)
         checkpoint->release(checkpoint->user);
     pthread_mutex_destroy(&checkpoint->lock);
+    tn_free(checkpoint->random.taken);
     tn_free(checkpoint->slots);
     tn_free(checkpoint);
 }
@@ -131,8 +143,7 @@ tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps)
 
 void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot)
 {
-    bool mine = atomic_load(&checkpoint->running) &&
-                pthread_equal(checkpoint->runner, pthread_self());
+    bool mine = runs_here(checkpoint);
     tn_tensor *value;
 
     if (!mine)
@@ -212,10 +223,10 @@ static tn_status call_again(tn__checkpoint *checkpoint, struct tn__checkpoint_ru
 static tn_status compute(tn__checkpoint *checkpoint)
 {
     struct tn__checkpoint_run run = { .checkpoint = checkpoint, .again = true };
-    uint64_t scope = tn_scope_begin(), before[4];
+    uint64_t scope = tn_scope_begin();
     tn_tensor **tensors = tn_malloc((size_t)(checkpoint->n_in + checkpoint->n_out + 1) *
                                     sizeof(tn_tensor *));
-    bool random = (checkpoint->flags & TN_CHECKPOINT_NEW_RANDOM) == 0, restores = false;
+    bool random = (checkpoint->flags & TN_CHECKPOINT_NEW_RANDOM) == 0;
     tn_status status = tn_grad_begin(true);
     tn_status cast = tn__autocast_begin_with(&checkpoint->autocast);
 
@@ -223,22 +234,17 @@ static tn_status compute(tn__checkpoint *checkpoint)
         status = cast;
     if (tensors == NULL)
         status = TN_ERR_MEMORY;
-    if (status == TN_OK && random) {
-        status = tn_random_get_state(before);
-        restores = status == TN_OK;
-        if (status == TN_OK)
-            status = tn_random_set_state(checkpoint->random);
-    }
-    checkpoint->runner = pthread_self();
-    atomic_store(&checkpoint->running, true);
+    if (random)
+        tn__random_begin(&checkpoint->random, true);
+    atomic_store(&checkpoint->runner, self());
     if (status == TN_OK)
         status = call_again(checkpoint, &run, tensors);
-    if (restores && tn_random_set_state(before) != TN_OK && status == TN_OK)
-        status = tn_error_last_code();
+    if (random)
+        tn__random_end(&checkpoint->random);
     tn_autocast_end();
     tn_grad_end();
     tn_scope_end(scope); /* drops the graph of the second run */
-    atomic_store(&checkpoint->running, false);
+    atomic_store(&checkpoint->runner, NULL);
     tn_free(tensors);
     return status;
 }
@@ -248,7 +254,7 @@ tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tens
     tn_status status = TN_OK;
 
     *out = NULL;
-    if (atomic_load(&checkpoint->running) && pthread_equal(checkpoint->runner, pthread_self()))
+    if (runs_here(checkpoint))
         return tn_fail(TN_ERR_RUNTIME,
                        "checkpoint: backward reached a tensor of the function before the function "
                        "returned; expected gradients of it to be computed outside");
@@ -284,8 +290,6 @@ static tn__checkpoint *make(tn_checkpoint_function function, tn_tensor *const *i
     checkpoint->n_out = n_out;
     checkpoint->flags = flags;
     checkpoint->edges = (tn__edge *)(void *)((char *)checkpoint->in + saved);
-    if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
-        status = tn_random_get_state(checkpoint->random);
     tn__autocast_get(&checkpoint->autocast);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         if (tn__is_none(in[i]))
@@ -354,12 +358,15 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
     }
     run.checkpoint->user = user; /* from here on the checkpoint releases `user` */
     run.checkpoint->release = release;
-    run.checkpoint->runner = pthread_self();
-    atomic_store(&run.checkpoint->running, true);
+    atomic_store(&run.checkpoint->runner, self());
     tn__checkpoint_here = &run;
+    if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
+        tn__random_begin(&run.checkpoint->random, false);
     status = call_in_scope(function, user, in, out, n_out);
+    if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
+        tn__random_end(&run.checkpoint->random);
     tn__checkpoint_here = outer;
-    atomic_store(&run.checkpoint->running, false);
+    atomic_store(&run.checkpoint->runner, NULL);
     tn__checkpoint_drop(run.checkpoint);
     return status;
 }

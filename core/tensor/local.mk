@@ -28,6 +28,7 @@ libcore_la_SOURCES += \
 	%D%/print.c \
 	%D%/query.c \
 	%D%/random.c \
+	%D%/random.h \
 	%D%/scope.c \
 	%D%/segment.c \
 	%D%/shared.c \

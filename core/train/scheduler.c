@@ -308,12 +308,13 @@ tn_scheduler *tn_scheduler_lambda(tn_optimizer *optimizer, const char *text,
     return from_text(optimizer, text, function, user);
 }
 
-/* Warns if the rates change before the optimizer has used those of step 0. */
+/* Warns if the first step that this scheduler takes comes before any step of the optimizer, so that
+ * a rate is never used. One that continues from a state counts as new, as its optimizer does. */
 static void check_order(tn_scheduler *scheduler)
 {
     const tn_optimizer *optimizer = scheduler->optimizer;
 
-    if (scheduler->warned || scheduler->parent != NULL || scheduler->steps > 0)
+    if (scheduler->warned || scheduler->parent != NULL)
         return;
     scheduler->warned = true;
     for (int64_t i = 0; i < optimizer->count; i++)

@@ -361,6 +361,47 @@ static tn_status total_norm_decompose(const tn_decompose *call)
     return status;
 }
 
+/* ---- unscaling of gradients ------------------------------------------------------------------ */
+
+enum { UNSCALE_FOUND, UNSCALE_LIST };
+
+static tn_status unscale_infer(tn_infer *infer)
+{
+    const tn_view *const *list = infer->in + UNSCALE_LIST;
+    char text[TN__TEXT];
+
+    if (infer->in[UNSCALE_FOUND]->ndim != 0)
+        return tn_fail(TN_ERR_VALUE, "unscale: found: wrong shape, got %s; expected no dimensions",
+                       tn__common_text(text, tn__common_shape(infer->in[UNSCALE_FOUND])));
+    for (int64_t i = 1; i < infer->n_in - UNSCALE_LIST; i++)
+        if (tn_view_dtype(list[i]) != tn_view_dtype(list[0]))
+            return tn_fail(TN_ERR_TYPE,
+                           "unscale: tensor %lld: wrong dtype, got %s; expected that of tensor 0, "
+                           "%s",
+                           (long long)i, tn_dtype_name(tn_view_dtype(list[i])),
+                           tn_dtype_name(tn_view_dtype(list[0])));
+    return TN_OK;
+}
+
+static tn_status unscale_decompose(const tn_decompose *call)
+{
+    double factor = ((const tn_unscale_options *)call->options)->factor;
+    tn_tensor *found = call->in[UNSCALE_FOUND], *good = NULL;
+
+    for (int64_t i = UNSCALE_LIST; i < call->n_in; i++) {
+        tn_tensor *finite = tn_all(tn_isfinite(call->in[i]), NULL);
+
+        good = i == UNSCALE_LIST ? finite : tn_logical_and(good, finite);
+        if (good == NULL || tn_mul_scalar_(call->in[i], TN_SCALAR(factor)) == NULL)
+            return tn_error_last_code();
+    }
+    good = tn_cast(good, TN_F32);
+    /* 1 - good if an element was bad; else what it was */
+    found = tn_copy_(found, tn_maximum(found, tn_add_scalar(tn_neg(good), 1)));
+    return found != NULL ? TN_OK : tn_error_last_code();
+}
+
+TN__OP(unscale, .infer = unscale_infer, .decompose = unscale_decompose);
 TN__OP(total_norm, .infer = total_norm_infer, .decompose = total_norm_decompose);
 TN__OP(sgd_step, .infer = sgd_step_infer, .decompose = sgd_step_decompose);
 TN__OP(adam_step, .infer = adam_step_infer, .decompose = adam_step_decompose);

@@ -76,11 +76,12 @@ static const tn_option restarts_options[] = {
 };
 
 struct restarts_state {
-    int64_t T_cur, T_i;
+    double T_cur;
+    int64_t T_i;
 };
 
 static const tn_option restarts_state_options[] = {
-    TN_OPTION_INT(struct restarts_state, T_cur, "0", "steps since the last restart"),
+    TN_OPTION_FLOAT(struct restarts_state, T_cur, "0.0", "steps since the last restart"),
     TN_OPTION_INT(struct restarts_state, T_i, "1", "steps from the last restart to the next"),
     TN_OPTION_END
 };
@@ -99,33 +100,59 @@ static tn_status restarts_check(tn_scheduler *self)
     return TN_OK;
 }
 
+static int64_t longer(const struct restarts_lr *s, int64_t length)
+{
+    return length > INT64_MAX / s->T_mult ? INT64_MAX : length * s->T_mult;
+}
+
+/* Goes to a number of steps since the start, which may be a fraction. */
+static tn_status restarts_go(const struct restarts_lr *s, struct restarts_state *now, double to)
+{
+    if (!(to >= 0) || isinf(to))
+        return tn_fail(TN_ERR_VALUE,
+                       "CosineAnnealingWarmRestarts: Expected non-negative epoch, but got %g", to);
+    now->T_cur = to;
+    now->T_i = s->T_0;
+    if (s->T_mult == 1)
+        now->T_cur = fmod(to, (double)s->T_0);
+    while (now->T_cur >= (double)now->T_i && now->T_i < INT64_MAX) {
+        now->T_cur -= (double)now->T_i;
+        now->T_i = longer(s, now->T_i);
+    }
+    return TN_OK;
+}
+
 static tn_status restarts_step(tn_scheduler *self, tn_schedule_args *args)
 {
     const struct restarts_lr *s = tn_scheduler_data(self);
     struct restarts_state *now = tn_scheduler_state(self);
+    tn_status status = TN_OK;
 
     if (args->step == 0) {
         now->T_cur = 0;
         now->T_i = s->T_0;
-    } else if (now->T_cur < 0 || now->T_i < 1 || now->T_cur >= now->T_i) {
-        return tn_fail(TN_ERR_VALUE,
-                       "CosineAnnealingWarmRestarts: state: got T_cur=%lld, T_i=%lld; expected 0 "
-                       "<= T_cur < T_i",
-                       (long long)now->T_cur, (long long)now->T_i);
-    } else if (++now->T_cur == now->T_i) {
-        now->T_cur = 0;
-        now->T_i = now->T_i > INT64_MAX / s->T_mult ? INT64_MAX : now->T_i * s->T_mult;
+    } else if (!isnan(args->metric)) {
+        status = restarts_go(s, now, args->metric);
+    } else if (!(now->T_cur >= 0) || now->T_i < 1 || now->T_cur >= (double)now->T_i) {
+        status = tn_fail(TN_ERR_VALUE,
+                         "CosineAnnealingWarmRestarts: state: got T_cur=%g, T_i=%lld; expected 0 "
+                         "<= T_cur < T_i",
+                         now->T_cur, (long long)now->T_i);
+    } else if (++now->T_cur >= (double)now->T_i) {
+        now->T_cur -= (double)now->T_i;
+        now->T_i = longer(s, now->T_i);
     }
-    double turn = 1 + cos(SCHEDULE_PI * (double)now->T_cur / (double)now->T_i);
-    for (int64_t i = 0; i < args->groups; i++)
+    double turn = 1 + cos(SCHEDULE_PI * now->T_cur / (double)now->T_i);
+    for (int64_t i = 0; i < args->groups && status == TN_OK; i++)
         args->rates[i] = s->eta_min + (args->initial[i] - s->eta_min) * turn / 2;
-    return TN_OK;
+    return status;
 }
 
 const tn_scheduler_def schedule_restarts = {
     TN_HEAD(tn_scheduler_def),
     .name = "CosineAnnealingWarmRestarts",
-    .help = "changes the rate along half a cosine to eta_min, then starts again",
+    .help = "changes the rate along half a cosine to eta_min, then starts again; "
+            "tn_scheduler_step_with goes to a step, which may be a fraction",
     .options = restarts_options,
     .data_size = sizeof(struct restarts_lr),
     .check = restarts_check,

@@ -193,7 +193,13 @@ static tn_status cyclic_step(tn_scheduler *self, tn_schedule_args *args)
     const struct cyclic_lr *s = tn_scheduler_data(self);
     tn_status status = args->step == 0 ? cyclic_start(s, args) : TN_OK;
 
-    return status == TN_OK ? change(s, args, s->cycle_momentum, cyclic_compute) : status;
+    if (status == TN_OK)
+        status = change(s, args, s->cycle_momentum, cyclic_compute);
+    /* With another schedule before it, the rate waits for the first step, as in PyTorch. */
+    for (int64_t i = 0; i < args->groups && status == TN_OK && args->flags == TN_SCHEDULE_INITIAL;
+         i++)
+        args->rates[i] = args->initial[i];
+    return status;
 }
 
 const tn_scheduler_def schedule_cyclic = {

@@ -94,6 +94,13 @@ static tn_status plateau_step(tn_scheduler *self, tn_schedule_args *args)
     }
     if (now->num_bad_epochs <= s->patience)
         return TN_OK;
+    if (s->min_lr.count != 1 && s->min_lr.count != args->groups)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "ReduceLROnPlateau: min_lr: The number of param groups in the `optimizer` "
+                       "(%lld) differs from when `ReduceLROnPlateau` was initialized (%lld), "
+                       "usually due to a new param group being added to the optimizer; expected "
+                       "one min_lr, or one for each group",
+                       (long long)args->groups, (long long)s->min_lr.count);
     for (int64_t i = 0; i < args->groups; i++) {
         double least = schedule_of_group(&s->min_lr, i), rate = args->rates[i] * s->factor;
 

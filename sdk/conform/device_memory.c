@@ -55,7 +55,10 @@ void conform_device_own_memory(conform *c)
         else if (tn_device_is_host(device) &&
                  (uintptr_t)tn_tensor_data(x[i]) % (uint64_t)info.alignment != 0)
             conform_fail(c,
-                         "alloc: the memory is not aligned to %" PRId64 " bytes, which info says",
+                         "alloc: memory: wrong alignment, got an address that is a multiple of "
+                         "%" PRIu64 " bytes; expected %" PRId64 ", as info says",
+                         (uint64_t)(uintptr_t)tn_tensor_data(x[i]) &
+                             (0 - (uint64_t)(uintptr_t)tn_tensor_data(x[i])),
                          info.alignment);
     }
     for (int i = 0; i < COUNT && c->verdict == CONFORM_PASS; i++, c->checks++) {

@@ -44,6 +44,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_gradients.c \
 	sdk/conform/ops_kept.c \
 	sdk/conform/ops_long.c \
+	sdk/conform/ops_autocast.c \
 	sdk/conform/ops_flags.c \
 	sdk/conform/ops_own.c \
 	sdk/conform/reports.c \

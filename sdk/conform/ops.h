@@ -119,6 +119,7 @@ bool conform_draws(const conform_case *one, tn_dtype dtype);
 /* Check the flags of an operator of the plugin (ops_flags.c): with one case; when `changed` says
  * whether a call changed input `i`, which is declared as updated; and after all cases. */
 bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype);
+bool conform_autocast_case(subject *s, const conform_case *one, tn_dtype from);
 bool conform_updated(subject *s, const where_from *w, const attempt *a, int64_t i, bool changed);
 void conform_flags_end(subject *s, const tn_op_def *def);
 /* Passes on cases of some operators that are too long for a file (ops_long.c). Returns the number

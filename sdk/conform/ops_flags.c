@@ -316,7 +316,7 @@ bool conform_flags_case(subject *s, const conform_case *one, tn_dtype dtype)
     if (!conform_is_own(s->c, one->def->name))
         return true;
     s->flags.cases++;
-    well = check_random(s, one);
+    well = check_random(s, one) && conform_autocast_case(s, one, dtype);
     if (well && (one->def->flags & TN_OP_POINTWISE) &&
         conform_inputs(one, dtype, dtype, false, reference, CONFORM_AS_GIVEN, false, &a) == TN_OK &&
         conform_call(one, reference, 7, &a) == TN_OK)

@@ -50,6 +50,10 @@ static tn_status blend_decompose(const tn_decompose *call)
         tn_add_scalar_(x, 1);
     if (is("decompose-narrow"))
         square = tn_cast(tn_cast(square, TN_BF16), tn_tensor_dtype(z));
+    if (is("autocast-overflows")) { /* 400 squared is beyond float16 */
+        square = tn_mul_scalar(z, 400);
+        square = tn_mul_scalar(tn_mul(square, square), 1.0 / 160000);
+    }
     if (is("pointwise-sum"))
         square = tn_add(square, tn_sum(z, NULL), NULL);
     if (is("pointwise-place"))
@@ -113,8 +117,8 @@ static tn_status blend_derive(tn_derive *d)
     return d->gin[0] != NULL && d->gin[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
-static const tn_operand blend_in[] = { { "x", 0, TN_MASK_FLOAT }, { "z", 0, TN_MASK_FLOAT } },
-                        blend_out[] = { { "y", 0, 0 } };
+static tn_operand blend_in[] = { { "x", 0, TN_MASK_FLOAT }, { "z", 0, TN_MASK_FLOAT } };
+static const tn_operand blend_out[] = { { "y", 0, 0 } };
 static tn_op_def blend = { TN_HEAD(tn_op_def),
                            .name = "blend",
                            .math = "y = x + weight * z^2",
@@ -261,6 +265,10 @@ __attribute__((constructor)) static void changed(void)
         blend.save_in = 1;
     if (is("default-differs"))
         blend.options = other_default;
+    if (is("autocast-overflows") || is("autocast-unsupported"))
+        blend.flags |= TN_OP_AUTOCAST_LOW | TN_OP_AUTOCAST_HOST_LOW;
+    if (is("autocast-unsupported"))
+        blend_in[0].dtypes = blend_in[1].dtypes = TN_BIT(TN_F32) | TN_BIT(TN_F64);
     if (is("reads-needless"))
         both.flags = TN_OP_READS;
     if (is("updates-unsaid"))

@@ -379,3 +379,25 @@ lion("plain")
 lion("decay", weight_decay=0.25, beta1=0.5, beta2=0.75)
 lion("maximize", maximize=True)
 lion("lr-tensor", weight_decay=0.25, lr_tensor=F32)
+
+
+def unscale(name, d, bad=None, before=0.0):
+    def run(found, *tensors):
+        found, tensors = found.clone(), [t.clone() for t in tensors]
+        by = torch.tensor(0.375)
+        torch._amp_foreach_non_finite_check_and_unscale_(tensors, found, by)
+        return (found, *tensors)
+
+    tensors = [n(*s, dtype=d) for s in SHAPES]
+    if bad is not None:
+        tensors[1] = n(dtype=d, data=[1.0, bad, -2.0, 0.5, 3.0])
+    tensors += [n(0, dtype=d)]
+    given = [n(dtype=F32, data=before)] + tensors
+    Case("unscale/%s-%s" % (name, NAMES[d]), "unscale", run, given, cot=False, factor=0.375)
+
+
+for d in (F32, F64):
+    unscale("finite", d)
+    unscale("infinite", d, float("inf"))
+    unscale("nan", d, float("nan"))
+    unscale("found-before", d, before=1.0)

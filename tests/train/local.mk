@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules.py \
-	%D%/make_scaler.py %D%/scaler.h %D%/make_schedules.py %D%/make_states.py %D%/reference.h %D%/rules.h \
+	%D%/make_scaler.py %D%/scaler.h %D%/make_schedules.py %D%/make_ported_schedules.py %D%/make_curves.py %D%/curves.txt %D%/make_ported_inputs.py \
+	%D%/ported_inputs.h \
+	%D%/ported_schedules.txt %D%/schedules.h %D%/make_states.py %D%/reference.h %D%/rules.h \
 	%D%/schedules.txt %D%/states.h %D%/whole.h \
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
 TESTS += %D%/amp.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
 EXTRA_DIST += %D%/amp.sh %D%/kills.sh %D%/refusals.sh %D%/texts.sh
+# Trains four networks with PyTorch, and with Tenon, and compares the losses.
+.PHONY: curves
+curves: all %D%/test_curves
+	@TENON_PLUGIN_PATH='$(abs_builddir)/plugins/.libs' $${PYTHON-python3} \
+	    $(srcdir)/%D%/make_curves.py --against $(abs_builddir)/%D%/test_curves
 .PHONY: kills
 kills: all
 	@abs_builddir='$(abs_builddir)' TENON_PLUGIN_PATH='$(abs_builddir)/plugins/.libs' \
@@ -21,10 +28,10 @@ TESTS += %D%/test_checkpoint
 check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs \
 	%D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
-	%D%/test_step
+	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedules
 TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
 	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
-	%D%/test_step
+	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedules
 %C%_test_scaler_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_scaler_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
@@ -39,6 +46,15 @@ TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %
 %C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
 	-DSCHEDULES_FILE='"$(abs_srcdir)/%D%/schedules.txt"'
+%C%_test_ported_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
+	-DSCHEDULES_FILE='"$(abs_srcdir)/%D%/ported_schedules.txt"'
+%C%_test_ported_schedules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_curves_CPPFLAGS = $(TN_TEST_CPPFLAGS) -DCURVES_FILE='"$(abs_srcdir)/%D%/curves.txt"'
+%C%_test_curves_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_ported_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_ported_averaging_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_ported_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_ported_optim_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_schedules_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_rules_LDADD = $(TN_LINK_TEST_CORE)

@@ -19,6 +19,29 @@ SIZE = 15
 
 # Name, options of the first group, options of the second group that differ.
 RULES = [
+    ("SGD", dict(lr=0.05), {"lr": 0.01}),
+    (
+        "SGD",
+        dict(lr=0.05, momentum=0.9, dampening=0.2, weight_decay=0.1),
+        dict(momentum=0.5, maximize=True),
+    ),
+    (
+        "SGD",
+        dict(lr=0.02, momentum=0.8, nesterov=True),
+        dict(lr=0.05, nesterov=False, weight_decay=0.2),
+    ),
+    ("Adam", {}, {"lr": 0.01}),
+    (
+        "Adam",
+        dict(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1, amsgrad=True),
+        dict(betas=(0.7, 0.99), maximize=True),
+    ),
+    ("AdamW", {}, {"lr": 0.01}),
+    (
+        "AdamW",
+        dict(lr=0.05, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.3, amsgrad=True),
+        dict(amsgrad=False, maximize=True),
+    ),
     ("NAdam", {}, {"lr": 0.01}),
     (
         "NAdam",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * NAdam, RAdam, Adagrad, Adadelta, Adamax, RMSprop, Rprop, ASGD, Lion, Adafactor, Muon: 100 steps
+ * All optimizers but LBFGS: 100 steps
  * with two groups against PyTorch's numbers, on every device, capturable or not, and with a state
  * that is saved half way; their options and what they refuse. */
 #include "tests/base/suite.h"

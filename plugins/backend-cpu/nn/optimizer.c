@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers for all parameters of a group, and the norm of their gradients. Each element
- * is read and written once. The elements are divided into pieces, which depend on the sizes of the
- * parameters alone, and the pieces are distributed to the threads. */
+ * Steps of optimizers for all parameters of a group; the norm and the unscaling of their gradients.
+ * Each element is read and written once. The elements are divided into pieces, which depend on the
+ * sizes of the parameters alone, and the pieces are distributed to the threads. */
 #include <math.h>
 #include <string.h>
 
@@ -17,17 +17,19 @@ enum {
 };
 
 /* Positions of the inputs of each operator: optional numbers, then the list of tensors. */
-enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST };
+enum { SGD_LR, SGD_LIST, ADAM_STEP = 0, ADAM_LR, ADAM_LIST, UNSCALE_FOUND = 0, UNSCALE_LIST };
 
 struct work {
     const tn_call *call;
     const tn_view *const *list; /* n tensors, `group` for each parameter */
     int64_t n, group;
     enum tn__ct ct;
-    /* one of `step` and `fold` is not NULL */
+    /* one of `step`, `fold` and `scale` is not NULL */
     tn__step_run *const *step;
     const void *numbers;                                        /* of the step */
     void (*const *fold)(int64_t n, const void *x, double *out); /* for a norm */
+    void (*const *scale)(int64_t n, double by, void *x, double *out);
+    double by;
     int64_t *first; /* index of the first piece of each parameter; at the end, their number */
     double *parts;  /* norm: the result of each piece */
     double norm;    /* the combined results */
@@ -129,6 +131,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
         n = n < PIECE ? n : PIECE;
         if (w->step)
             w->step[w->ct](n, w->numbers, at);
+        else if (w->scale)
+            w->scale[w->ct](n, w->by, at[0], &w->parts[piece]);
         else
             w->fold[w->ct](n, at[0], &w->parts[piece]);
     }
@@ -232,6 +236,14 @@ static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
+static void put(const tn_call *call, double value)
+{
+    if (call->dtype == TN_F32)
+        *(float *)(void *)tn__view_at(call->out[0]) = (float)value;
+    else
+        *(double *)(void *)tn__view_at(call->out[0]) = value;
+}
+
 static tn_status run_total_norm(const tn_call *call)
 {
     double p = ((const tn_total_norm_options *)call->options)->p;
@@ -243,10 +255,26 @@ static tn_status run_total_norm(const tn_call *call)
     tn_status status = run(&w, 0, true);
     double norm = p == 2 ? sqrt(w.norm) : w.norm;
 
-    if (status == TN_OK && w.ct == TN__F32)
-        *(float *)(void *)tn__view_at(call->out[0]) = (float)norm;
-    else if (status == TN_OK)
-        *(double *)(void *)tn__view_at(call->out[0]) = norm;
+    if (status == TN_OK)
+        put(call, norm);
+    return status;
+}
+
+static bool supports_unscale(const tn_call *call, char *reason, size_t size)
+{
+    return tn__optimizer_takes(call, UNSCALE_LIST, 1, reason, size);
+}
+
+static tn_status run_unscale(const tn_call *call)
+{
+    struct work w = { .call = call,
+                      .group = 1,
+                      .scale = tn__simd.optimizer->unscale,
+                      .by = ((const tn_unscale_options *)call->options)->factor };
+    tn_status status = run(&w, UNSCALE_LIST, true);
+
+    if (status == TN_OK && isnan(w.norm))
+        *(float *)(void *)tn__view_at(call->in[UNSCALE_FOUND]) = 1;
     return status;
 }
 
@@ -254,5 +282,6 @@ static const tn_kernel_def kernels[] = {
     TN__KERNEL_SUPPORTS(sgd_step, TN__F32_F64, supports_sgd_step),
     TN__KERNEL_SUPPORTS(adam_step, TN__F32_F64, supports_adam_step),
     TN__KERNEL_SUPPORTS(total_norm, TN__F32_F64, supports_total_norm),
+    TN__KERNEL_SUPPORTS(unscale, TN__F32_F64, supports_unscale),
 };
 TN__KERNEL_TABLE(optimizer);

@@ -32,4 +32,5 @@ const struct tn__simd_optimizer TN__SIMD_TABLE(optimizer) = {
     .sum = { [TN__F32] = sum_f32, [TN__F64] = sum_f64 },
     .squares = { [TN__F32] = squares_f32, [TN__F64] = squares_f64 },
     .largest = { [TN__F32] = largest_f32, [TN__F64] = largest_f64 },
+    .unscale = { [TN__F32] = unscale_f32, [TN__F64] = unscale_f64 },
 };

@@ -109,3 +109,23 @@ static void NAME(largest)(int64_t n, const void *from, double *out)
     }
     *out = all;
 }
+
+/* Multiplies n elements by a number. *out is NaN if one of them was infinite or NaN, else 0: 0 * x
+ * is 0 for every other x. */
+static void NAME(unscale)(int64_t n, double by, void *elements, double *out)
+{
+    T *x = elements, lane[LANES] = { 0 }, all = 0, factor = (T)by;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            lane[j] += x[i + j] * 0;
+            x[i + j] *= factor;
+        }
+    for (int j = 0; j < LANES; j++)
+        all += lane[j];
+    for (; i < n; i++) {
+        all += x[i] * 0;
+        x[i] *= factor;
+    }
+    *out = (double)all;
+}

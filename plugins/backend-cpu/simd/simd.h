@@ -268,6 +268,9 @@ struct tn__simd_optimizer {
     void (*sum[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*squares[TN__F64 + 1])(int64_t n, const void *x, double *out);
     void (*largest[TN__F64 + 1])(int64_t n, const void *x, double *out);
+    /* Multiplies n contiguous elements by a number. Sets *out to NaN if one of them was infinite or
+     * NaN, else to 0. */
+    void (*unscale[TN__F64 + 1])(int64_t n, double by, void *x, double *out);
 };
 
 /* ---- random.c -------------------------------------------------------------------------------- */

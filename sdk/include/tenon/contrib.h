@@ -550,6 +550,8 @@ typedef struct tn_op_event {
     tn_head head;
     const struct tn_op_def *op;
     const void *options; /* option struct of the operator; NULL: all defaults */
+    /* The device of the tensor that is written, or of the first input. NULL: the call has neither,
+     * as an operator that creates a tensor. */
     const tn_device *device;
     tn_tensor *const *in;
     int64_t n_in;

@@ -225,8 +225,9 @@ TN_API void tn_set_autocast_cache(bool enabled);
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
 enum {
-    /* The second run of the function draws new random numbers. Without this flag it gets the same
-     * numbers as the first run, and the generator of the process is set back for that time. */
+    /* The second run of the function draws new random numbers. Without this flag each call of an
+     * operator gets the numbers of the first run. The generator of the process is not changed, so
+     * other threads may use it meanwhile. */
     TN_CHECKPOINT_NEW_RANDOM = 1
 };
 

@@ -135,58 +135,52 @@ static inline tn_grad_scaler_row *tn_grad_scaler_row_of(tn_grad_scaler *scaler,
     return rows;
 }
 
-/* Looks for an infinity or NaN in gradients on one device: one operator for all, and one read. */
+/* Returns the gradient of a parameter of an optimizer, NULL without one. */
 TN_ATTR(unused)
-static inline tn_status tn_grad_scaler_look(tn_tensor **list, int64_t count, bool *found_inf)
+static inline tn_tensor *tn_grad_scaler_gradient(const tn_optimizer *optimizer, int64_t i)
 {
-    tn_total_norm_options options = TN_TOTAL_NORM_OPTIONS;
-    tn_tensor *largest;
+    tn_tensor *gradient = tn_tensor_grad(tn_optimizer_parameter(optimizer, i));
 
-    if (count == 0)
-        return TN_OK;
-    options.p = INFINITY;
-    largest = tn_total_norm(list, count, &options);
-    if (largest == NULL)
-        return tn_error_last_code();
-    *found_inf |= !isfinite(tn_tensor_item(largest));
-    return tn_failed() ? tn_error_last_code() : TN_OK;
+    return gradient == TN_NONE ? NULL : gradient;
 }
 
-/* Looks at the gradients of an optimizer, device by device, and multiplies them by `factor`. */
+/* Multiplies the gradients of an optimizer by `factor` and looks for an infinity or NaN: one call
+ * for all gradients of a device and dtype, and one read for each. `list` has room for all. */
 TN_ATTR(unused)
 static inline tn_status tn_grad_scaler_pass(const tn_optimizer *optimizer, double factor,
                                             tn_tensor **list, bool *found_inf)
 {
-    int64_t count = tn_optimizer_count(optimizer);
-    const tn_device *device = NULL, *next;
+    int64_t count = tn_optimizer_count(optimizer), left = 0;
+    tn_unscale_options options = TN_UNSCALE_OPTIONS;
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < count && status == TN_OK; i++) {
-        tn_tensor *gradient = tn_tensor_grad(tn_optimizer_parameter(optimizer, i));
-        if (gradient != NULL && gradient != TN_NONE && tn_tensor_dtype(gradient) == TN_F16)
-            status = tn_fail(TN_ERR_VALUE, "Attempting to unscale FP16 gradients.");
+    options.factor = factor;
+    for (int64_t i = 0; i < count; i++) {
+        tn_tensor *gradient = tn_grad_scaler_gradient(optimizer, i);
+        if (gradient != NULL && tn_tensor_dtype(gradient) == TN_F16)
+            return tn_fail(TN_ERR_VALUE, "Attempting to unscale FP16 gradients.");
+        if (gradient != NULL)
+            list[left++] = gradient;
     }
-    for (int64_t first = 0; first < count && status == TN_OK;) {
-        int64_t found = 0, after = count;
-        device = NULL;
-        for (int64_t i = first; i < count; i++) {
-            tn_tensor *gradient = tn_tensor_grad(tn_optimizer_parameter(optimizer, i));
-            if (gradient == NULL || gradient == TN_NONE)
+    while (left > 0 && status == TN_OK) { /* those like the first come to the front */
+        const tn_device *device = tn_tensor_device(list[0]);
+        tn_tensor *found = tn_tensor_full(TN_SCALAR_SHAPE, 0.0, TN_F32, device);
+        int64_t same = 1;
+        for (int64_t i = 1; i < left; i++) {
+            tn_tensor *gradient = list[i];
+            if (tn_tensor_device(gradient) != device ||
+                tn_tensor_dtype(gradient) != tn_tensor_dtype(list[0]))
                 continue;
-            next = tn_tensor_device(gradient);
-            if (device == NULL)
-                device = next;
-            if (next != device) {
-                after = i;
-                break;
-            }
-            list[found++] = gradient;
+            list[i] = list[same];
+            list[same++] = gradient;
         }
-        status = tn_grad_scaler_look(list, found, found_inf);
-        for (int64_t i = 0; i < found && status == TN_OK; i++)
-            if (tn_mul_scalar_(list[i], TN_SCALAR(factor)) == NULL)
-                status = tn_error_last_code();
-        first = after;
+        status = tn_unscale(found, list, same, &options);
+        if (status == TN_OK)
+            *found_inf |= tn_tensor_item(found) != 0;
+        if (status == TN_OK && tn_failed())
+            status = tn_error_last_code();
+        left -= same;
+        list += same;
     }
     return status;
 }
