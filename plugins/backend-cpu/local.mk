@@ -7,7 +7,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
-	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
+	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
 	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
@@ -39,8 +39,8 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/nn/softmax.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
-	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
-	%D%/matmul/packed.c \
+	%D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
+	%D%/matmul/narrow.c %D%/matmul/packed.c \
 	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_weight.c %D%/conv/images.c \
 	%D%/conv/im2col.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu

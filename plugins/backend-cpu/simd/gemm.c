@@ -3,6 +3,7 @@
  * Sums of products: the innermost loops of products of matrices (tiles and strips), dot products,
  * and y += a x. Unlike most files of this folder, this file is compiled with fused
  * multiply-adds if the instruction set has them, for speed. */
+#include "math/exp_log.h"
 #include "simd/simd.h"
 
 #if defined(__AVX512F__)
@@ -47,6 +48,23 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 #define TEMPLATE "simd/gemm_template.h"
 #include "base/for_floats.h"
 
+static float dot_bf16(int64_t n, const float *a, const void *bp)
+{
+    enum { LANES = 64 };
+    const uint16_t *b = bp;
+    float acc[LANES] = { 0 }, rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            acc[j] += a[i + j] * tn__of_bits_f32((uint32_t)b[i + j] << 16);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            acc[j] += acc[j + half];
+    for (; i < n; i++)
+        rest += a[i] * tn__of_bits_f32((uint32_t)b[i] << 16);
+    return acc[0] + rest;
+}
+
 #if STRIP_VECTORS == 4
 #define WIDE(s)                                                                                    \
     { 6, strip_rows_3_##s, strip_columns_3_##s }, { 6, strip_rows_4_##s, strip_columns_4_##s },
@@ -64,6 +82,7 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 const struct tn__simd_gemm TN__SIMD_TABLE(gemm) = {
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
+    .dot_bf16 = dot_bf16,
     .axpy_f32 = axpy_f32,
     .axpy_f64 = axpy_f64,
     .axpy4_f32 = axpy4_f32,
