@@ -17,7 +17,7 @@ enum {
     DEEP = TN__BF16_DEEP,
     WIDE = TN__BF16_WIDE,
     LEAST = 8,       /* columns of a product that is computed here, and rows if b is packed */
-    AT_ONCE = 16,    /* steps of the depth */
+    AT_ONCE = 8,     /* steps of the depth */
     OFTEN = 8,       /* blocks of a row that pay for a copy of a */
     PIECES = 16,     /* pieces to aim for */
     NEAR = 1 << 20,  /* bytes of the panels that are used together: the second-level cache */
@@ -82,25 +82,27 @@ static inline void pair_rows(const char *first, const char *second, char *to)
     memcpy(to, pairs, sizeof pairs);
 }
 
-/* The same for a b with any strides. */
-static void pack_rows(const struct product *s, const char *from, int64_t count, char *to)
+/* Packs rows [begin, end) of columns of a b with any strides; `to` is the place of row `begin`, an
+ * even one, in the panel. */
+static void pack_rows(const struct product *s, const char *from, int64_t begin, int64_t end,
+                      int64_t count, char *to)
 {
-    const int64_t k = s->p->k;
-    int64_t i = 0;
+    int64_t i = begin;
 
     if (s->b.column == 2 && count == WIDE)
-        for (; i + 1 < k; i += 2)
-            pair_rows(from + i * s->b.row, from + (i + 1) * s->b.row, to + i * WIDE * 2);
-    for (; i < k; i++) {
-        char *pair = to + i / 2 * WIDE * 4 + i % 2 * 2;
+        for (; i + 1 < end; i += 2, to += WIDE * 4)
+            pair_rows(from + i * s->b.row, from + (i + 1) * s->b.row, to);
+    for (; i < end; i++) {
         const char *row = from + i * s->b.row;
         for (int64_t j = 0; j < count; j++)
-            memcpy(pair + j * 4, row + j * s->b.column, 2);
+            memcpy(to + j * 4 + i % 2 * 2, row + j * s->b.column, 2);
+        to += i % 2 ? WIDE * 4 : 0;
     }
 }
 
-/* Packs panels [begin, end), counted over all matrices b. */
-static tn_status pack(void *user, int64_t begin, int64_t end)
+/* Packs panels [begin, end), counted over all matrices b, whose columns are contiguous along the
+ * depth. */
+static tn_status pack_panels(void *user, int64_t begin, int64_t end)
 {
     const struct product *s = user;
     const int64_t bytes = s->steps * TN__BF16_PANEL, full = s->p->k / DEEP * TN__BF16_PANEL;
@@ -113,10 +115,30 @@ static tn_status pack(void *user, int64_t begin, int64_t end)
             memset(to, 0, (size_t)bytes);
         else
             memset(to + full, 0, (size_t)(bytes - full));
-        if (count > 0 && s->b.row == 2)
+        if (count > 0)
             pack_deep(s, from, count, to);
-        else if (count > 0)
-            pack_rows(s, from, count, to);
+    }
+    return TN_OK;
+}
+
+/* Packs steps [begin, end) of the depth, counted over all matrices b, into all panels, so that rows
+ * of b are read in the order of memory. */
+static tn_status pack_steps(void *user, int64_t begin, int64_t end)
+{
+    const struct product *s = user;
+
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t step = i % s->steps, which = i / s->steps, first = step * DEEP;
+        const int64_t last = first + DEEP < s->p->k ? first + DEEP : s->p->k;
+        for (int64_t panel = 0; panel < s->count; panel++) {
+            const int64_t j = panel * WIDE, count = s->n - j < WIDE ? s->n - j : WIDE;
+            char *to = s->panels + ((which * s->count + panel) * s->steps + step) * TN__BF16_PANEL;
+            if (count < WIDE || last - first < DEEP)
+                memset(to, 0, TN__BF16_PANEL);
+            if (count > 0)
+                pack_rows(s, s->b.at + which * s->batch_b + j * s->b.column, first, last, count,
+                          to);
+        }
     }
     return TN_OK;
 }
@@ -267,7 +289,10 @@ static tn_status run_group(struct product *s)
     const struct tn__product *p = s->p;
     const int64_t bytes = s->steps * TN__BF16_PANEL;
     const double piece = (double)s->rows * (double)s->columns * (double)p->k;
-    tn_status status = tn_parallel_for(s->matrices_b * s->count, 1 + 65536 / bytes, pack, s);
+    tn_status status = s->b.row == 2 ? tn_parallel_for(s->matrices_b * s->count, 1 + 65536 / bytes,
+                                                       pack_panels, s)
+                                     : tn_parallel_for(s->matrices_b * s->steps, 1 + 64 / s->count,
+                                                       pack_steps, s);
 
     if (status != TN_OK)
         return status;

@@ -65,11 +65,56 @@ static tn_status few_columns(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* Adds `count` <= 4 rows of b times elements of `a` to n sums. `line` is room for n numbers. */
+static void add_rows(const struct tn__product *p, const float *a, const char *row, int64_t count,
+                     int64_t n, float *sums, float *line)
+{
+    if (p->b.dtype == TN_BF16 && count == 4) {
+        tn__simd.gemm->axpy4_bf16(n, a, row, p->b.row / 2, sums);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        tn__dtype_load(p->b.dtype, TN__F32)(n, row + i * p->b.row, 2, line);
+        tn__simd.gemm->axpy_f32(n, a[i], line, sums);
+    }
+}
+
+/* Computes parts [begin, end) of TN__CHUNK columns of the results, counted over the batch, for a b
+ * whose rows are contiguous. */
+static tn_status few_parts(void *user, int64_t begin, int64_t end)
+{
+    const struct few *s = user;
+    const struct tn__product *p = s->p;
+    const int64_t parts = (p->n + TN__CHUNK - 1) / TN__CHUNK;
+    tn__store *store = tn__dtype_store(TN__F32, p->y.dtype);
+    float sums[FEW_ROWS][TN__CHUNK], line[TN__CHUNK];
+
+    for (int64_t at = begin; at < end; at++) {
+        const int64_t which = at / parts, j = at % parts * TN__CHUNK;
+        const int64_t n = p->n - j < TN__CHUNK ? p->n - j : TN__CHUNK;
+        const char *b = p->b.at + which * p->batch_b + j * p->b.column;
+        const float *a = s->a + (p->batch_a ? which : 0) * p->m * p->k;
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t c = 0; c < n; c++)
+                sums[i][c] = s->bias ? s->bias[j + c] : 0;
+        for (int64_t k = 0; k < p->k; k += 4)
+            for (int64_t i = 0; i < p->m; i++)
+                add_rows(p, a + i * p->k + k, b + k * p->b.row, p->k - k < 4 ? p->k - k : 4, n,
+                         sums[i], line);
+        for (int64_t i = 0; i < p->m; i++)
+            store(n, sums[i], p->y.at + which * p->batch_y + i * p->y.row + j * p->y.column,
+                  p->y.column);
+    }
+    return TN_OK;
+}
+
 static tn_status run_few(const struct tn__product *p)
 {
     const int64_t matrices = p->batch_a ? p->batch : 1, numbers = matrices * p->m * p->k;
+    const int64_t parts = (p->n + TN__CHUNK - 1) / TN__CHUNK, each = p->k * p->m;
     struct few s = { .p = p };
     tn__load *load = tn__dtype_load(p->a.dtype, TN__F32);
+    tn_status status;
 
     s.a = tn__scratch_take((size_t)(numbers + (p->bias ? p->n : 0)) * sizeof(float));
     if (!s.a)
@@ -81,7 +126,9 @@ static tn_status run_few(const struct tn__product *p)
         s.bias = s.a + numbers;
         tn__dtype_load(p->bias_dtype, TN__F32)(p->n, p->bias, p->bias_step, s.bias);
     }
-    tn_status status = tn_parallel_for(p->batch * p->n, 1 + PART / (p->k * p->m), few_columns, &s);
+    status = p->b.row == p->b.item
+                 ? tn_parallel_for(p->batch * p->n, 1 + PART / each, few_columns, &s)
+                 : tn_parallel_for(p->batch * parts, 1 + PART / (each * TN__CHUNK), few_parts, &s);
     tn__scratch_give(s.a);
     return status;
 }
@@ -173,7 +220,8 @@ static tn_status run_wide(const struct tn__product *p)
 
 static bool takes_few(const struct tn__product *p)
 {
-    return p->m <= FEW_ROWS && p->b.row == p->b.item && p->k > 1;
+    return p->m <= FEW_ROWS && p->k > 1 &&
+           (p->b.row == p->b.item || (p->b.column == p->b.item && p->b.row % 2 == 0));
 }
 
 static bool takes_wide(const struct tn__product *p)
