@@ -130,6 +130,23 @@ static tn_status pixels_part(void *user, int64_t begin, int64_t end)
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
+#define TYPED(s, T)                                                                                \
+    static void fill_##s(int64_t n, double value, void *to)                                        \
+    {                                                                                              \
+        T *y = to, x = (T)value;                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = x;                                                                              \
+    }                                                                                              \
+    static void pick_##s(int64_t n, int64_t step, const void *from, void *to)                      \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        T *y = to;                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = x[i * step];                                                                    \
+    }
+TYPED(f32, float)
+TYPED(f64, double)
+
 /* Copies a line of x with its padding, divided into phases: element i of phase f is element
  * i * stride + f of the padded line. */
 static void read_line(const struct tn__windows *w, const char *x, int64_t length, char *to)
@@ -146,8 +163,8 @@ static void read_line(const struct tn__windows *w, const char *x, int64_t length
         if (stride == 1 && count > 0)
             memcpy(to + first * item, x + from * item, (size_t)(count * item));
         else
-            for (int64_t i = 0; i < count; i++)
-                memcpy(to + (first + i) * item, x + (from + i * stride) * item, (size_t)item);
+            (w->ct == TN__F32 ? pick_f32 : pick_f64)(count, stride, x + from * item,
+                                                     to + first * item);
     }
 }
 
@@ -174,12 +191,10 @@ static void plane(const struct planes *p, int64_t channel, const char *lines, in
     const struct tn__windows *w = p->w;
     const int64_t stride = w->stride[2], line = length * stride * w->item;
     const double bias = bias_at(p, channel);
-    tn__store *store = tn__dtype_store(TN__F64, tn__dtype_of_ct(w->ct));
 
     for (int64_t i = 0; i < w->count[1]; i++, y += w->count[2] * w->item) {
         const char *weight = p->weight + channel * w->taps * w->item;
-        for (int64_t j = 0; j < w->count[2]; j++)
-            store(1, &bias, y + j * w->item, 0);
+        (w->ct == TN__F32 ? fill_f32 : fill_f64)(w->count[2], bias, y);
         for (int64_t k = 0; k < w->kernel[1]; k++) {
             const int64_t row = i * w->stride[1] - w->padding[1] + k * w->dilation[1];
             for (int64_t c = 0; c < w->kernel[2]; c++, weight += w->item) {
