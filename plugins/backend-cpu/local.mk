@@ -7,7 +7,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
-	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
+	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
 	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
 	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
@@ -22,7 +22,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
 	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
 	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
-	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/simd.h \
+	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
@@ -35,13 +35,14 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/op/where.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
-	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/softmax.c \
+	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \
+	%D%/nn/softmax.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
-	%D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
-	%D%/matmul/packed.c \
-	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_weight.c %D%/conv/images.c \
-	%D%/conv/im2col.c %D%/conv/winograd.c
+	%D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
+	%D%/matmul/narrow.c %D%/matmul/packed.c \
+	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/few_places.c %D%/conv/grad_weight.c %D%/conv/images.c \
+	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off
@@ -55,7 +56,7 @@ plugins_backend_cpu_la_LIBADD = libsimd-baseline.la $(LIBM)
 TN_SIMD_SOURCES = $(TN_CPU_SHARED) %D%/simd/convert.c %D%/simd/copy.c \
 	%D%/simd/elementwise.c %D%/simd/float16.c %D%/simd/functions.c %D%/simd/norm.c \
 	%D%/simd/optimizer.c %D%/simd/random.c \
-	%D%/simd/reduction.c %D%/simd/softmax.c %D%/simd/winograd.c
+	%D%/simd/reduction.c %D%/simd/rnn.c %D%/simd/softmax.c %D%/simd/winograd.c
 TN_SIMD_FUSED_SOURCES = $(TN_CPU_SHARED) %D%/simd/fft.c %D%/simd/gemm.c
 
 noinst_LTLIBRARIES += libsimd-baseline.la libsimd-fused-baseline.la

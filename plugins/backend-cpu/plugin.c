@@ -13,6 +13,7 @@
 #include "conv/winograd.h"
 #include "device.h"
 #include "linalg/lapack.h"
+#include "matmul/bfloat16.h"
 #include "matmul/blas.h"
 #include "simd/simd.h"
 
@@ -25,7 +26,8 @@ static const tn_option options[] = {
     TN_OPTION_STRING(struct options, blas, "'auto'",
                      "auto, none or the absolute path of a serial OpenBLAS"),
     TN_OPTION_STRING(struct options, isa, "'auto'",
-                     "instruction set of the inner loops: auto, baseline, avx2 or avx512"),
+                     "instruction set of the inner loops: auto, baseline, avx2, avx512, or "
+                     "avx512_bf16 or amx, which are avx512 with products of bfloat16"),
     TN_OPTION_END
 };
 
@@ -70,27 +72,50 @@ static bool runs_here(const char *name)
     return true;
 }
 
+/* The values of the option isa, the best one first: a set of loops, and what may compute products
+ * of bfloat16. */
+static const struct {
+    const char *name, *loops, *products;
+} choices[] = {
+    { "auto", NULL, NULL },
+    { "amx", "avx512", "amx" },
+    { "avx512_bf16", "avx512", "avx512_bf16" },
+    { "avx512", "avx512", NULL },
+    { "avx2", "avx2", NULL },
+    { "baseline", "baseline", NULL },
+};
+
+/* Chooses the set of loops `name`, or the best one if it is NULL. */
+static bool choose_loops(const char *name)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if ((!name || strcmp(name, variants[i].name) == 0) && runs_here(variants[i].name)) {
+            tn__simd = variants[i];
+            return true;
+        }
+    return false;
+}
+
 static tn_status choose_variant(const char *wanted)
 {
-    bool any = !wanted || strcmp(wanted, "auto") == 0, known = false;
-    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
-        const char *name = variants[i].name;
-        bool meant = any || strcmp(wanted, name) == 0;
-        known |= meant;
-        if (meant && runs_here(name)) {
-            tn__simd = variants[i];
-            return TN_OK;
-        }
-    }
-    if (known)
+    const size_t count = sizeof choices / sizeof *choices;
+    size_t i = 0;
+    while (i < count && strcmp(wanted ? wanted : "auto", choices[i].name) != 0)
+        i++;
+    if (i == count)
+        return tn_fail(TN_ERR_VALUE,
+                       "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2, "
+                       "avx512, avx512_bf16 or amx",
+                       wanted);
+    if (!choose_loops(choices[i].loops) || !tn__bf16_allow(choices[i].products, false))
         return tn_fail(
             TN_ERR_UNAVAILABLE,
             "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another "
             "instruction set",
             wanted);
-    return tn_fail(TN_ERR_VALUE,
-                   "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2 or avx512",
-                   wanted);
+    if (i == 0 && strcmp(tn__simd.name, "avx512") == 0)
+        tn__bf16_allow("amx", true);
+    return TN_OK;
 }
 
 static void deactivate(const tn_plugin *self)

@@ -68,7 +68,7 @@ plugins_ops_la_SOURCES = \
 	%D%/reduction_norm.c \
 	%D%/resample.c \
 	%D%/resample_grid.c \
-	%D%/rnn.c \
+	%D%/rnn.c %D%/rnn.h %D%/rnn_steps.c \
 	%D%/scalar.c \
 	%D%/scalar.h \
 	%D%/scan.c \

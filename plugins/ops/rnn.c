@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recurrent networks: single steps (cells), and sequences for one direction of one layer. */
-#include "common.h"
+#include "rnn.h"
 
 /* ---- cells ---- */
 
@@ -70,16 +70,6 @@ static tn_tensor *gates_of(tn_tensor *x, tn_tensor *h, tn_tensor *const *w)
     return tn_add(tn_linear(x, w[0], w[2]), tn_linear(h, w[1], w[3]), NULL);
 }
 
-static tn_tensor *part(tn_tensor *gates, int64_t index, int64_t count)
-{
-    int64_t each;
-
-    if (gates == NULL)
-        return NULL;
-    each = tn_tensor_size(gates, -1) / count;
-    return tn_narrow(gates, -1, index * each, each);
-}
-
 static tn_status rnn_infer(tn_infer *infer)
 {
     return cell_infer(infer, 1, false);
@@ -105,9 +95,10 @@ static tn_status lstm_infer(tn_infer *infer)
 static tn_status lstm_cell_decompose(const tn_decompose *call)
 {
     tn_tensor *gates = gates_of(call->in[0], call->in[1], call->in + 3);
-    call->out[1] = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), call->in[2]),
-                          tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
-    call->out[0] = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(call->out[1]));
+    call->out[1] = tn_add(
+        tn_mul(tn_sigmoid(tn__rnn_part(gates, 1, 4)), call->in[2]),
+        tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))), NULL);
+    call->out[0] = tn_mul(tn_sigmoid(tn__rnn_part(gates, 3, 4)), tn_tanh(call->out[1]));
     return call->out[0] != NULL && call->out[1] != NULL ? TN_OK : tn_error_last_code();
 }
 
@@ -120,9 +111,9 @@ static tn_status gru_cell_decompose(const tn_decompose *call)
 {
     tn_tensor *i = tn_linear(call->in[0], call->in[2], call->in[4]),
               *h = tn_linear(call->in[1], call->in[3], call->in[5]), *r, *z, *n;
-    r = tn_sigmoid(tn_add(part(i, 0, 3), part(h, 0, 3), NULL));
-    z = tn_sigmoid(tn_add(part(i, 1, 3), part(h, 1, 3), NULL));
-    n = tn_tanh(tn_add(part(i, 2, 3), tn_mul(r, part(h, 2, 3)), NULL));
+    r = tn_sigmoid(tn_add(tn__rnn_part(i, 0, 3), tn__rnn_part(h, 0, 3), NULL));
+    z = tn_sigmoid(tn_add(tn__rnn_part(i, 1, 3), tn__rnn_part(h, 1, 3), NULL));
+    n = tn_tanh(tn_add(tn__rnn_part(i, 2, 3), tn_mul(r, tn__rnn_part(h, 2, 3)), NULL));
     return tn__common_given(call->out, tn_add(n, tn_mul(z, tn_sub(call->in[1], n, NULL)), NULL));
 }
 
@@ -131,7 +122,7 @@ static tn_status gru_cell_decompose(const tn_decompose *call)
 struct weights {
     tn_tensor *w_ih, *w_hh, *b_ih, *b_hh, *w_hr, *lengths; /* TN_NONE if absent */
     bool reverse;
-    enum { TANH, RELU, LSTM, GRU } kind;
+    enum tn__rnn_kind kind;
 };
 
 /* Checks x [L, N, I], h [N, P] and c [N, H]; P equals H unless w_hr projects. `w` points to w_ih,
@@ -173,29 +164,18 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
                                                                        : tn__common_open(infer);
 }
 
-/* Computes one step and updates *h and *c. gx is the part of the gates that depends on x. */
-static tn_status step(const struct weights *w, tn_tensor *gx, tn_tensor **h, tn_tensor **c)
+/* Computes one step of an LSTM with a projection, and updates *h and *c. gx is the part of the
+ * gates that depends on x. */
+static tn_status projected_step(const struct weights *w, tn_tensor *gx, tn_tensor **h,
+                                tn_tensor **c)
 {
-    tn_tensor *gh = tn_linear(*h, w->w_hh, w->b_hh), *gates, *r, *z, *n;
+    tn_tensor *gates = tn_add(gx, tn_linear(*h, w->w_hh, w->b_hh), NULL);
 
-    if (w->kind == GRU) {
-        r = tn_sigmoid(tn_add(part(gx, 0, 3), part(gh, 0, 3), NULL));
-        z = tn_sigmoid(tn_add(part(gx, 1, 3), part(gh, 1, 3), NULL));
-        n = tn_tanh(tn_add(part(gx, 2, 3), tn_mul(r, part(gh, 2, 3)), NULL));
-        *h = tn_add(n, tn_mul(z, tn_sub(*h, n, NULL)), NULL);
-    } else {
-        gates = tn_add(gx, gh, NULL);
-        if (w->kind == LSTM) {
-            *c = tn_add(tn_mul(tn_sigmoid(part(gates, 1, 4)), *c),
-                        tn_mul(tn_sigmoid(part(gates, 0, 4)), tn_tanh(part(gates, 2, 4))), NULL);
-            *h = tn_mul(tn_sigmoid(part(gates, 3, 4)), tn_tanh(*c));
-            if (w->w_hr != TN_NONE)
-                *h = tn_linear(*h, w->w_hr, TN_NONE);
-        } else {
-            *h = w->kind == RELU ? tn_relu(gates) : tn_tanh(gates);
-        }
-    }
-    return *h != NULL && (c == NULL || *c != NULL) ? TN_OK : tn_error_last_code();
+    *c = tn_add(tn_mul(tn_sigmoid(tn__rnn_part(gates, 1, 4)), *c),
+                tn_mul(tn_sigmoid(tn__rnn_part(gates, 0, 4)), tn_tanh(tn__rnn_part(gates, 2, 4))),
+                NULL);
+    *h = tn_linear(tn_mul(tn_sigmoid(tn__rnn_part(gates, 3, 4)), tn_tanh(*c)), w->w_hr, TN_NONE);
+    return *h != NULL && *c != NULL ? TN_OK : tn_error_last_code();
 }
 
 /* Copies the lengths to the host and checks that each is from 1 to the length of x. A device
@@ -234,51 +214,107 @@ static tn_tensor *belongs(const struct weights *w, int64_t length)
         tn_reshape(tn_arange(w->lengths, 0, (double)length, &whole), TN_SHAPE(length, 1, 1)));
 }
 
-static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
-                       tn_tensor **out)
+/* Runs the steps of an LSTM with a projection one by one. */
+static tn_status along_projected(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
+                                 tn_tensor *there, tn_tensor **out)
 {
     int64_t length = tn_tensor_size(x, 0);
-    tn_status status = w->lengths != TN_NONE ? lengths_check(w, length) : TN_OK;
-    tn_tensor *gx, *there = NULL, **all;
+    tn_tensor *gx = tn_linear(x, w->w_ih, w->b_ih), **all;
+    tn_status status = TN_OK;
 
-    if (status != TN_OK)
-        return status;
-    gx = tn_linear(x, w->w_ih, w->b_ih);
     if (gx == NULL)
         return tn_error_last_code();
-    if (w->lengths != TN_NONE) {
-        there = belongs(w, length);
-        if (there == NULL)
-            return tn_error_last_code();
-    }
     all = tn_malloc((size_t)length * sizeof(tn_tensor *));
     if (all == NULL)
         return tn_error_last_code();
     for (int64_t i = 0; i < length && status == TN_OK; i++) {
         int64_t t = w->reverse ? length - 1 - i : i;
-        tn_tensor *old_h = h, *old_c = c, *now = there != NULL ? tn_select(there, 0, t) : NULL;
+        tn_tensor *old_h = h, *old_c = c;
 
-        status = step(w, tn_select(gx, 0, t), &h, w->kind == LSTM ? &c : NULL);
-        if (status == TN_OK && there != NULL) {
+        status = projected_step(w, tn_select(gx, 0, t), &h, &c);
+        if (status == TN_OK && there != TN_NONE) {
+            tn_tensor *now = tn_select(there, 0, t);
+
             h = tn_where(now, h, old_h);
-            if (w->kind == LSTM)
-                c = tn_where(now, c, old_c);
-            if (h == NULL || (w->kind == LSTM && c == NULL))
-                status = tn_error_last_code();
+            c = tn_where(now, c, old_c);
+            status = h != NULL && c != NULL ? TN_OK : tn_error_last_code();
         }
         all[t] = h;
     }
     if (status == TN_OK) {
         out[0] = tn_stack(all, length, 0);
-        if (there != NULL) /* zeros after the end of each sequence */
-            out[0] = tn_masked_fill(out[0], tn_logical_not(there), 0);
         out[1] = h;
-        if (w->kind == LSTM)
-            out[2] = c;
+        out[2] = c;
         status = out[0] != NULL ? TN_OK : tn_error_last_code();
     }
     tn_free(all);
     return status;
+}
+
+static bool requires_grad(tn_tensor *x)
+{
+    return x != TN_NONE && tn_tensor_requires_grad(x);
+}
+
+static tn_tensor *cast_to(tn_tensor *x, tn_dtype dtype)
+{
+    return x == TN_NONE || x == NULL ? x : tn_cast(x, dtype);
+}
+
+/* Computes the products with x for all steps at once, then the steps. float16 and bfloat16 are
+ * computed in float32 from there on. c is TN_NONE but for an LSTM. */
+static tn_status along_steps(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
+                             tn_tensor **out)
+{
+    tn_recurrent_steps_options how = TN_RECURRENT_STEPS_OPTIONS;
+    tn_dtype dtype = tn_tensor_dtype(x), wide = tn_dtype_size(dtype) < 4 ? TN_F32 : dtype;
+    tn_tensor *b_ih = w->b_ih, *b_hh = w->b_hh, *kept[3];
+    tn_tensor *const seen[] = { x, h, c, w->w_ih, w->w_hh, b_ih, b_hh };
+    tn_status status;
+
+    how.reverse = w->reverse;
+    how.keep = false;
+    for (size_t i = 0; i < sizeof seen / sizeof *seen && tn_grad_enabled(); i++)
+        how.keep |= requires_grad(seen[i]);
+    if (w->kind != TN__RNN_GRU && b_ih != TN_NONE && b_hh != TN_NONE) { /* one addition for both */
+        b_ih = tn_add(b_ih, b_hh, NULL);
+        b_hh = TN_NONE;
+    }
+    status = tn_recurrent_steps(cast_to(tn_linear(x, w->w_ih, b_ih), wide), cast_to(h, wide),
+                                cast_to(c, wide), cast_to(w->w_hh, wide), cast_to(b_hh, wide),
+                                w->lengths, tn__rnn_kind_name(w->kind), &how, &out[0], &out[1],
+                                &out[2], &kept[0], &kept[1], &kept[2]);
+    if (status != TN_OK)
+        return status;
+    for (int i = 0; i < (w->kind == TN__RNN_LSTM ? 3 : 2); i++) {
+        out[i] = tn_cast(out[i], dtype);
+        if (out[i] == NULL)
+            return tn_error_last_code();
+    }
+    return TN_OK;
+}
+
+static tn_status along(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
+                       tn_tensor **out)
+{
+    int64_t length = tn_tensor_size(x, 0);
+    tn_status status = w->lengths != TN_NONE ? lengths_check(w, length) : TN_OK;
+    tn_tensor *there = TN_NONE, *all[3];
+
+    if (status == TN_OK && w->lengths != TN_NONE) {
+        there = belongs(w, length);
+        status = there != NULL ? TN_OK : tn_error_last_code();
+    }
+    if (status == TN_OK)
+        status = w->w_hr != TN_NONE ? along_projected(w, x, h, c, there, all)
+                                    : along_steps(w, x, h, c, all);
+    if (status != TN_OK)
+        return status;
+    for (int i = 0; i < (w->kind == TN__RNN_LSTM ? 3 : 2); i++)
+        out[i] = all[i];
+    if (there != TN_NONE) /* zeros after the end of each sequence */
+        out[0] = tn_masked_fill(out[0], tn_logical_not(there), 0);
+    return out[0] != NULL ? TN_OK : tn_error_last_code();
 }
 
 static tn_status rnn_sequence_infer(tn_infer *infer)
@@ -295,11 +331,13 @@ static tn_status rnn_sequence_infer(tn_infer *infer)
 static tn_status rnn_sequence_decompose(const tn_decompose *call)
 {
     const tn_rnn_sequence_options *o = call->options;
-    struct weights w = { call->in[2], call->in[3],
-                         call->in[4], call->in[5],
-                         TN_NONE,     call->in[6],
-                         o->reverse,  strcmp(o->nonlinearity, "relu") == 0 ? RELU : TANH };
-    return along(&w, call->in[0], call->in[1], NULL, call->out);
+    struct weights w = {
+        call->in[2], call->in[3],
+        call->in[4], call->in[5],
+        TN_NONE,     call->in[6],
+        o->reverse,  strcmp(o->nonlinearity, "relu") == 0 ? TN__RNN_RELU : TN__RNN_TANH
+    };
+    return along(&w, call->in[0], call->in[1], TN_NONE, call->out);
 }
 
 static tn_status lstm_sequence_infer(tn_infer *infer)
@@ -311,7 +349,7 @@ static tn_status lstm_sequence_decompose(const tn_decompose *call)
 {
     const tn_lstm_sequence_options *o = call->options;
     struct weights w = { call->in[3], call->in[4], call->in[5], call->in[6],
-                         call->in[7], call->in[8], o->reverse,  LSTM };
+                         call->in[7], call->in[8], o->reverse,  TN__RNN_LSTM };
     return along(&w, call->in[0], call->in[1], call->in[2], call->out);
 }
 
@@ -324,8 +362,8 @@ static tn_status gru_sequence_decompose(const tn_decompose *call)
 {
     const tn_gru_sequence_options *o = call->options;
     struct weights w = { call->in[2], call->in[3], call->in[4], call->in[5],
-                         TN_NONE,     call->in[6], o->reverse,  GRU };
-    return along(&w, call->in[0], call->in[1], NULL, call->out);
+                         TN_NONE,     call->in[6], o->reverse,  TN__RNN_GRU };
+    return along(&w, call->in[0], call->in[1], TN_NONE, call->out);
 }
 
 TN__OP(rnn_tanh_cell, .infer = rnn_infer, .decompose = rnn_tanh_cell_decompose);

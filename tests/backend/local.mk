@@ -22,11 +22,11 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_conv %D%/test_copy %D%/test_decomposed \
+TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv %D%/test_copy %D%/test_decomposed \
 	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random \
-	%D%/test_reduction %D%/test_reduction_prod %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
+	%D%/test_reduction %D%/test_reduction_prod %D%/test_rnn %D%/test_scalar %D%/test_scan %D%/test_sequence_cost \
 	%D%/test_shape %D%/test_capture %D%/test_softmax %D%/test_sort %D%/test_strict %D%/test_training \
 	%D%/test_vector_tails
 if HAVE_ONEDNN
@@ -64,6 +64,16 @@ EXTRA_%C%_test_relu_sigmoid_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_linear_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_linear_LDADD = $(TN_LINK_TEST) $(LIBM)
 EXTRA_%C%_test_linear_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_bfloat16_SOURCES = %D%/test_bfloat16.c %D%/fused.h $(TN_BACKEND_SHARED)
+%C%_test_bfloat16_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_bfloat16_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_bfloat16_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+
+%C%_test_rnn_SOURCES = %D%/test_rnn.c %D%/fused.h $(TN_BACKEND_SHARED)
+%C%_test_rnn_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_rnn_LDADD = $(TN_LINK_TEST) $(LIBM)
+EXTRA_%C%_test_rnn_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 
 %C%_test_loss_SOURCES = %D%/test_loss.c %D%/loss_reference.h $(TN_BACKEND_SHARED)
 %C%_test_loss_CPPFLAGS = $(TN_TEST_CPPFLAGS)

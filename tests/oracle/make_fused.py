@@ -206,4 +206,166 @@ for d in (F32, F64):
     )
     derivative("plain", x(4, 3, 5, dtype=d)[1], [1, 2], (), residual=False)
     derivative("side", images(3, 4, 2, 3, dtype=d)[1], [0, 2, 3], (4, 1, 1), x(4, 1, 1, dtype=d))
+
+
+# ---- steps of recurrent networks ----
+GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
+LENGTH, BATCH, HIDDEN = 4, 3, 2
+WHERE = [3, 4, 1]
+
+
+def steps_forward(kind, reverse, keep):
+    def call(gx, h, c, w, b, lengths):
+        ys, kept, cells = [None] * LENGTH, [None] * LENGTH, [None] * LENGTH
+        for t in reversed(range(LENGTH)) if reverse else range(LENGTH):
+            gh, c0, h0 = F.linear(h, w, b), c, h
+            if kind == "lstm":
+                i, f, g, o = (gx[t] + gh).chunk(4, 1)
+                parts = [i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()]
+                c = parts[1] * c0 + parts[0] * parts[2]
+                h = parts[3] * c.tanh()
+            elif kind == "gru":
+                (a, z, u), (ha, hz, hu) = gx[t].chunk(3, 1), gh.chunk(3, 1)
+                r, z = (a + ha).sigmoid(), (z + hz).sigmoid()
+                m = (u + r * hu).tanh()
+                parts = [r, z, m, hu]
+                h = m + z * (h0 - m)
+            else:
+                parts = []
+                h = getattr(torch, kind)(gx[t] + gh)
+            if lengths is not None:
+                now = (lengths > t)[:, None]
+                h = torch.where(now, h, h0)
+                c = torch.where(now, c, c0) if c is not None else None
+                parts = [torch.where(now, p, torch.zeros_like(p)) for p in parts]
+            ys[t], cells[t] = h, c
+            kept[t] = torch.cat(parts, 1) if parts else None
+        none = torch.zeros(0, dtype=gx.dtype)
+        return (
+            torch.stack(ys),
+            h,
+            c if kind == "lstm" else none,
+            torch.stack(ys) if keep else none,
+            torch.stack(kept) if keep and kept[0] is not None else none,
+            torch.stack(cells) if keep and kind == "lstm" else none,
+        )
+
+    return call
+
+
+def steps_backward(kind, reverse):
+    def call(states, h0, w, gates, cells, c0, lengths, gy, gh, gc, ggates, gcells):
+        order = list(reversed(range(LENGTH)) if reverse else range(LENGTH))
+        gx, through = [None] * LENGTH, [None] * LENGTH
+        gh = torch.zeros_like(h0) if gh is None else gh
+        gc = torch.zeros_like(h0) if gc is None else gc
+        for at in reversed(range(LENGTH)):
+            t = order[at]
+            before = states[order[at - 1]] if at else h0
+            gh = gh + gy[t] if gy is not None else gh
+            gc = gc + gcells[t] if gcells is not None else gc
+            more = ggates[t].chunk(4, 1) if ggates is not None else [0] * 4
+            direct, past = torch.zeros_like(gh), gc
+            if kind == "lstm":
+                i, f, g, o = gates[t].chunk(4, 1)
+                c_before, bent = cells[order[at - 1]] if at else c0, cells[t].tanh()
+                past = gc + gh * o * (1 - bent * bent)
+                x = [
+                    (past * g + more[0]) * i * (1 - i),
+                    (past * c_before + more[1]) * f * (1 - f),
+                    (past * i + more[2]) * (1 - g * g),
+                    (gh * bent + more[3]) * o * (1 - o),
+                ]
+                past = past * f
+                u = x
+            elif kind == "gru":
+                r, z, m, hu = gates[t].chunk(4, 1)
+                gm = (gh * (1 - z) + more[2]) * (1 - m * m)
+                gr = (gm * hu + more[0]) * r * (1 - r)
+                gz = (gh * (before - m) + more[1]) * z * (1 - z)
+                x, u, direct = [gr, gz, gm], [gr, gz, gm * r + more[3]], gh * z
+            else:
+                y = states[t]
+                x = [gh * (1 - y * y) if kind == "tanh" else gh * (y > 0)]
+                u = x
+            x, u = torch.cat(x, 1), torch.cat(u, 1)
+            if lengths is not None:
+                now = (lengths > t)[:, None]
+                x, u = (torch.where(now, v, torch.zeros_like(v)) for v in (x, u))
+                direct, gc = torch.where(now, direct, gh), torch.where(now, past, gc)
+            else:
+                gc = past
+            gx[t], through[t] = x, u
+            gh = direct + u @ w
+        none = torch.zeros(0, dtype=states.dtype)
+        return (
+            torch.stack(gx),
+            torch.stack(through) if kind == "gru" else none,
+            gh,
+            gc if kind == "lstm" else none,
+        )
+
+    return call
+
+
+def steps(kind, d, reverse, ends, keep=True):
+    wide = (LENGTH, BATCH, GATES[kind] * HIDDEN)
+    cell = x(BATCH, HIDDEN, dtype=d) if kind == "lstm" else None
+    lengths = n(data=WHERE, dtype=I64) if ends else None
+    name = "%s-%s%s%s%s" % (
+        kind,
+        NAMES[d],
+        "-reverse" if reverse else "",
+        "-lengths" if ends else "",
+        "" if keep else "-plain",
+    )
+    Case(
+        "recurrent_steps/" + name,
+        "recurrent_steps",
+        steps_forward(kind, reverse, keep),
+        [
+            (x if keep else n)(*wide, dtype=d),
+            (x if keep else n)(BATCH, HIDDEN, dtype=d),
+            cell if keep or cell is None else n(BATCH, HIDDEN, dtype=d),
+            (x if keep else n)(wide[2], HIDDEN, dtype=d),
+            (x if keep else n)(wide[2], dtype=d) if reverse else None,
+            lengths,
+        ],
+        kind=kind,
+        reverse=reverse,
+        keep=keep,
+    )
+    if not keep or d != F64:  # gates that are not between 0 and 1 make errors of float32 large
+        return
+    four = (LENGTH, BATCH, 4 * HIDDEN)
+    gated, lstm, all_ = GATES[kind] > 1, kind == "lstm", (LENGTH, BATCH, HIDDEN)
+    for more in (False, True):
+        Case(
+            "recurrent_steps_grad/%s%s" % (name, "-more" if more else ""),
+            "recurrent_steps_grad",
+            steps_backward(kind, reverse),
+            [
+                (x if kind in ("tanh", "gru") else n)(*all_, dtype=d),
+                (x if kind == "gru" else n)(BATCH, HIDDEN, dtype=d),
+                x(wide[2], HIDDEN, dtype=d),
+                x(*four, dtype=d) if gated else None,
+                x(*all_, dtype=d) if lstm else None,
+                x(BATCH, HIDDEN, dtype=d) if lstm else None,
+                lengths,
+                x(*all_, dtype=d),
+                x(BATCH, HIDDEN, dtype=d) if more else None,
+                x(BATCH, HIDDEN, dtype=d) if more and lstm else None,
+                x(*four, dtype=d) if more and gated else None,
+                x(*all_, dtype=d) if more and lstm else None,
+            ],
+            kind=kind,
+            reverse=reverse,
+        )
+
+
+for d in (F32, F64):
+    for kind in GATES:
+        steps(kind, d, False, False)
+        steps(kind, d, True, True)
+        steps(kind, d, False, False, False)
 print("end")

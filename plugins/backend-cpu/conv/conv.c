@@ -259,6 +259,15 @@ static tn_status run_convolution(const tn_call *call)
     if (tn__span_view_count(y) == 0)
         return TN_OK;
     tn__im2col_windows(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
+    if (tn__planes_takes(&at.w, x, y)) {
+        const char *plain;
+        void *copy = NULL;
+        status = plain_weight(weight, &plain, &copy);
+        if (status == TN_OK)
+            status = tn__planes_forward(&at.w, x, y, plain, call->in[2]);
+        tn__scratch_give(copy);
+        return status;
+    }
     status = tn__images_take(&at.x, x, false);
     if (status != TN_OK)
         return status;
@@ -397,6 +406,11 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
 
     if (status != TN_OK)
         return status;
+    if (tn__few_places_takes(w)) {
+        status = tn__few_places_back(w, gy, gx, b.weight);
+        tn__scratch_give(copy);
+        return status;
+    }
     b.full = tn__up(w->channels, b.width);
     b.across = w->images >= 8 && w->channels < ACROSS ? b.full : 2 * b.width;
     b.blocks = (w->channels + b.across - 1) / b.across;

@@ -59,6 +59,20 @@ tn_status tn__depthwise_back(const struct tn__windows *w, const struct tn__image
 tn_status tn__depthwise_weight(const struct tn__windows *w, const struct tn__images *x,
                                const struct tn__images *gy, void *gw);
 
+/* planes.c: convolutions of images with the channels first, without a copy. Returns whether
+ * planes.c computes this convolution. */
+bool tn__planes_takes(const struct tn__windows *w, const tn_view *x, const tn_view *y);
+/* Computes y. The weight is [output][channel][tap]. */
+tn_status tn__planes_forward(const struct tn__windows *w, const tn_view *x, const tn_view *y,
+                             const char *weight, const tn_view *bias);
+
+/* few_places.c: the gradient of the input for few windows and a large weight. Returns whether
+ * few_places.c computes it. */
+bool tn__few_places_takes(const struct tn__windows *w);
+/* Computes gx. The weight is [output][channel][tap]. */
+tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__images *gy,
+                              const struct tn__images *gx, const char *weight);
+
 /* Rounds n up to a multiple of `step`. */
 static inline int64_t tn__up(int64_t n, int64_t step)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices. There are four methods: row by row, for a few rows of float32 and float64;
+ * Products of matrices. There are five methods: row by row, for a few rows of float32 and float64;
  * strips over one packed matrix, for most float32 and float64 (packed.c); BLAS, for other float32
- * and float64; packed tiles, for all the rest. Shape, layout and dtype choose the method. The
- * result is divided into pieces by its shape, never by the number of threads, and each piece is
- * computed by one thread. */
+ * and float64; those of narrow.c, for most float16 and bfloat16; packed tiles, for all the rest.
+ * Shape, layout and dtype choose the method. The result is divided into pieces by its shape, never
+ * by the number of threads, and each piece is computed by one thread. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -348,6 +348,8 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y)
     }
     if (tn__packed_take(p))
         return tn__packed_run(p);
+    if (tn__narrow_take(p))
+        return tn__narrow_run(p);
     double work = (double)p->m * (double)p->n * (double)p->k;
     p->tile_m = p->m;
     p->tile_n = p->n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of matrices, shared by three files: matmul.c chooses the method, packed.c is one of the
- * methods, linear.c sets up the products of linear layers. */
+ * Products of matrices, shared by several files: matmul.c chooses the method, packed.c and narrow.c
+ * are methods, linear.c sets up the products of linear layers. */
 #ifndef TN_BACKEND_CPU_MATMUL_MATMUL_H
 #define TN_BACKEND_CPU_MATMUL_MATMUL_H
 
@@ -60,5 +60,9 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 bool tn__packed_take(const struct tn__product *p);
 /* Computes the product, applies p->finish and sets p->finished. */
 tn_status tn__packed_run(struct tn__product *p);
+
+/* Returns whether narrow.c can compute this product, and computes it. */
+bool tn__narrow_take(const struct tn__product *p);
+tn_status tn__narrow_run(const struct tn__product *p);
 
 #endif

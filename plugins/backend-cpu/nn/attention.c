@@ -57,6 +57,7 @@ static void forward_block(const struct attention *a, struct attention_workspace 
                           int64_t head, int64_t q0, int64_t rows)
 {
     int64_t shared = head / (a->h / a->g);
+    const bool few = tn__attention_is_few(a, rows);
 
     tn__attention_load_rows(a, &a->q, n, head, q0, rows, a->e, d->q);
     tn__attention_times(a, rows * a->e, a->scale, d->q);
@@ -67,9 +68,14 @@ static void forward_block(const struct attention *a, struct attention_workspace 
     }
     for (int64_t k0 = 0; k0 < a->s && (!a->causal || k0 < q0 + rows); k0 += a->bk) {
         int64_t keys = a->s - k0 < a->bk ? a->s - k0 : a->bk;
-        tn__attention_pack(a, &a->k, n, shared, k0, keys, a->e, true, d->dense, d->kt_panels);
-        tn__attention_pack(a, &a->values, n, shared, k0, keys, a->v, false, d->dense, d->v_panels);
-        tn__attention_find_scores(a, d, n, head, q0, rows, k0, keys);
+        if (few) {
+            tn__attention_few_scores(a, d, n, head, q0, rows, k0, keys);
+        } else {
+            tn__attention_pack(a, &a->k, n, shared, k0, keys, a->e, true, d->dense, d->kt_panels);
+            tn__attention_pack(a, &a->values, n, shared, k0, keys, a->v, false, d->dense,
+                               d->v_panels);
+            tn__attention_find_scores(a, d, n, head, q0, rows, k0, keys);
+        }
         for (int64_t i = 0; i < rows; i++) {
             char *x = d->scores + i * a->pitch * a->size;
             forward_row(a, keys, x, d->sums + i * a->v * a->size, &d->top[i], &d->sum[i]);
@@ -78,8 +84,11 @@ static void forward_block(const struct attention *a, struct attention_workspace 
                 tn__attention_multiply_row(a, keys, d->line, x);
             }
         }
-        tn__attention_multiply(a, rows, a->v, keys, d->scores, a->pitch, false, d->v_panels,
-                               d->sums, a->v, true);
+        if (few)
+            tn__attention_few_sums(a, d, n, head, rows, k0, keys);
+        else
+            tn__attention_multiply(a, rows, a->v, keys, d->scores, a->pitch, false, d->v_panels,
+                                   d->sums, a->v, true);
     }
     for (int64_t i = 0; i < rows; i++) {
         char *x = d->sums + i * a->v * a->size;

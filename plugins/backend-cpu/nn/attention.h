@@ -101,6 +101,15 @@ void tn__attention_multiply(const struct attention *a, int64_t m, int64_t n, int
 /* Computes the scores of a block, q k^T with masks, into d->scores. */
 void tn__attention_find_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
                                int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys);
+/* For few queries, whose products do not pay for packing: returns whether there are few, and keys
+ * and values can be read in place. The other two compute the scores of a block, and add products
+ * with its values to d->sums. */
+enum { TN__ATTENTION_FEW = 4 };
+bool tn__attention_is_few(const struct attention *a, int64_t rows);
+void tn__attention_few_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
+                              int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys);
+void tn__attention_few_sums(const struct attention *a, struct attention_workspace *d, int64_t n,
+                            int64_t head, int64_t rows, int64_t k0, int64_t keys);
 /* Draws dropout for a row of scores: 0 or a->factor for each key. Each score has its own place in
  * the sequence of random numbers, so forward and backward draw the same. */
 void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int64_t row, int64_t k0,

@@ -167,6 +167,68 @@ void tn__attention_find_scores(const struct attention *a, struct attention_works
             mask_row(a, n, head, q0 + i, k0, keys, d->line, d->scores + i * a->pitch * a->size);
 }
 
+/* ---- few queries ----------------------------------------------------------------------------- */
+
+static bool is_plain(const struct attention *a, const struct attention_operand *o)
+{
+    return o->dtype == tn__dtype_of_ct(a->ct) && o->step[3] == a->size && o->step[2] % a->size == 0;
+}
+
+bool tn__attention_is_few(const struct attention *a, int64_t rows)
+{
+    return rows <= TN__ATTENTION_FEW && is_plain(a, &a->k) && is_plain(a, &a->values);
+}
+
+void tn__attention_few_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
+                              int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys)
+{
+    const char *k = tn__attention_place(&a->k, n, head / (a->h / a->g), k0);
+
+    for (int64_t j = 0; j < keys; j++, k += a->k.step[2])
+        for (int64_t i = 0; i < rows; i++) {
+            const char *q = d->q + i * a->e * a->size;
+            char *x = d->scores + (i * a->pitch + j) * a->size;
+            if (a->ct == TN__F32)
+                *(float *)(void *)x = tn__simd.gemm->dot_f32(a->e, (const float *)(const void *)q,
+                                                             (const float *)(const void *)k);
+            else
+                *(double *)(void *)x = tn__simd.gemm->dot_f64(a->e, (const double *)(const void *)q,
+                                                              (const double *)(const void *)k);
+        }
+    for (int64_t i = 0; i < rows && (a->causal || a->mask.at); i++)
+        mask_row(a, n, head, q0 + i, k0, keys, d->line, d->scores + i * a->pitch * a->size);
+}
+
+void tn__attention_few_sums(const struct attention *a, struct attention_workspace *d, int64_t n,
+                            int64_t head, int64_t rows, int64_t k0, int64_t keys)
+{
+    const char *v = tn__attention_place(&a->values, n, head / (a->h / a->g), k0);
+    const int64_t step = a->values.step[2];
+
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            const char *x = d->scores + (i * a->pitch + j) * a->size, *from = v + j * step;
+            char *sums = d->sums + i * a->v * a->size;
+            const bool four = j % 4 == 0 && keys - j >= 4;
+            if (j % 4 != 0 && keys - j / 4 * 4 >= 4)
+                continue; /* with the first of four */
+            if (a->ct == TN__F32 && four)
+                tn__simd.gemm->axpy4_f32(a->v, (const float *)(const void *)x,
+                                         (const float *)(const void *)from, step / a->size,
+                                         (float *)(void *)sums);
+            else if (a->ct == TN__F32)
+                tn__simd.gemm->axpy_f32(a->v, *(const float *)(const void *)x,
+                                        (const float *)(const void *)from, (float *)(void *)sums);
+            else if (four)
+                tn__simd.gemm->axpy4_f64(a->v, (const double *)(const void *)x,
+                                         (const double *)(const void *)from, step / a->size,
+                                         (double *)(void *)sums);
+            else
+                tn__simd.gemm->axpy_f64(a->v, *(const double *)(const void *)x,
+                                        (const double *)(const void *)from, (double *)(void *)sums);
+        }
+}
+
 void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int64_t row, int64_t k0,
                         int64_t keys, char *to)
 {

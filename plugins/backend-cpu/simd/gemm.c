@@ -3,6 +3,7 @@
  * Sums of products: the innermost loops of products of matrices (tiles and strips), dot products,
  * and y += a x. Unlike most files of this folder, this file is compiled with fused
  * multiply-adds if the instruction set has them, for speed. */
+#include "math/exp_log.h"
 #include "simd/simd.h"
 
 #if defined(__AVX512F__)
@@ -47,6 +48,34 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 #define TEMPLATE "simd/gemm_template.h"
 #include "base/for_floats.h"
 
+static float dot_bf16(int64_t n, const float *a, const void *bp)
+{
+    enum { LANES = 64 };
+    const uint16_t *b = bp;
+    float acc[LANES] = { 0 }, rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            acc[j] += a[i + j] * tn__of_bits_f32((uint32_t)b[i + j] << 16);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            acc[j] += acc[j + half];
+    for (; i < n; i++)
+        rest += a[i] * tn__of_bits_f32((uint32_t)b[i] << 16);
+    return acc[0] + rest;
+}
+
+static void axpy4_bf16(int64_t n, const float *a, const void *xp, int64_t step, float *y)
+{
+    const float a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    const uint16_t *x = xp, *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+    TN__IVDEP for (int64_t i = 0; i < n; i++)
+        y[i] = (y[i] + a0 * tn__of_bits_f32((uint32_t)x[i] << 16) +
+                a1 * tn__of_bits_f32((uint32_t)x1[i] << 16)) +
+               (a2 * tn__of_bits_f32((uint32_t)x2[i] << 16) +
+                a3 * tn__of_bits_f32((uint32_t)x3[i] << 16));
+}
+
 #if STRIP_VECTORS == 4
 #define WIDE(s)                                                                                    \
     { 6, strip_rows_3_##s, strip_columns_3_##s }, { 6, strip_rows_4_##s, strip_columns_4_##s },
@@ -64,6 +93,8 @@ typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), 
 const struct tn__simd_gemm TN__SIMD_TABLE(gemm) = {
     .dot_f32 = dot_f32,
     .dot_f64 = dot_f64,
+    .dot_bf16 = dot_bf16,
+    .axpy4_bf16 = axpy4_bf16,
     .axpy_f32 = axpy_f32,
     .axpy_f64 = axpy_f64,
     .axpy4_f32 = axpy4_f32,

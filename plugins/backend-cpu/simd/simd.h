@@ -17,7 +17,7 @@
 #define TN__SIMD_TABLES(X, set)                                                                    \
     X(convert, set) X(copy, set) X(elementwise, set) X(fft, set) X(float16, set) X(functions, set) \
     X(gemm, set) X(norm, set) X(optimizer, set) X(random, set) X(reduction, set)                   \
-    X(softmax, set) X(winograd, set)
+    X(rnn, set) X(softmax, set) X(winograd, set)
 /* clang-format on */
 
 #define TN__SIMD_MEMBER(table, set) const struct tn__simd_##table *table;
@@ -213,6 +213,10 @@ struct tn__simd_gemm {
     /* dot: returns the dot product of contiguous rows. axpy: y[j] += a * x[j]. */
     float (*dot_f32)(int64_t n, const float *a, const float *b);
     double (*dot_f64)(int64_t n, const double *a, const double *b);
+    /* The dot product of float32 and bfloat16. */
+    float (*dot_bf16)(int64_t n, const float *a, const void *b);
+    /* axpy4 of rows of bfloat16. */
+    void (*axpy4_bf16)(int64_t n, const float *a, const void *x, int64_t step, float *y);
     void (*axpy_f32)(int64_t n, float a, const float *x, float *y);
     void (*axpy_f64)(int64_t n, double a, const double *x, double *y);
     /* axpy of four rows of x, `step` apart: y[j] += a[0] x[j] + ... + a[3] x[3 step + j]. */
@@ -320,6 +324,33 @@ struct tn__simd_reduction {
                                      void *to, int64_t *at, int64_t first);
     void (*rows_argmin[TN__I64 + 1])(int64_t rows, int64_t n, const char *x, int64_t stride,
                                      void *to, int64_t *at, int64_t first);
+};
+
+/* ---- rnn.c: one row of one step of a recurrent network --------------------------------------- */
+
+/* The kinds of operator recurrent_steps, in the order of their names in nn/rnn.c. */
+enum tn__rnn_kind { TN__RNN_TANH, TN__RNN_RELU, TN__RNN_LSTM, TN__RNN_GRU, TN__RNN_KINDS };
+
+/* A step of n states, forward. gx and gh are the parts of the gates that depend on x and on the
+ * state before; gates, c and h are written. A kind uses some of the members. */
+struct tn__rnn_step {
+    const void *gx, *gh; /* gates of n numbers each */
+    const void *before;  /* LSTM: the cell before, which may be c; GRU: the state before */
+    void *gates;         /* LSTM: i, f, g, o; GRU: r, z, n, and the last part of gh */
+    void *c, *h;
+};
+/* A step backward. `gradient` is the gradient of h; it becomes that of the state before, but for
+ * the part through the product with w_hh. gx and `through` (GRU only) become the gradients of gx
+ * and gh. */
+struct tn__rnn_back {
+    const void *gates, *c, *before, *h;
+    void *gradient;
+    void *gradient_c; /* LSTM: the gradient of c; becomes that of the cell before */
+    void *gx, *through;
+};
+struct tn__simd_rnn {
+    void (*forward[TN__RNN_KINDS][TN__F64 + 1])(int64_t n, const struct tn__rnn_step *step);
+    void (*backward[TN__RNN_KINDS][TN__F64 + 1])(int64_t n, const struct tn__rnn_back *step);
 };
 
 /* ---- softmax.c ------------------------------------------------------------------------------- */
