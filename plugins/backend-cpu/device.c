@@ -67,7 +67,8 @@ static tn_status info(void *device, tn_device_info *out)
     (void)device;
     processor_name(out->name, sizeof out->name);
     tn_snprint(out->driver, sizeof out->driver, "%s loops, %s%s%s", tn__simd.name,
-               tn__bf16_name() ? tn__bf16_name() : "", tn__bf16_name() ? " products, " : "",
+               tn__bfloat16_name() ? tn__bfloat16_name() : "",
+               tn__bfloat16_name() ? " products, " : "",
                tn__blas.sgemm ? "OpenBLAS" : "own matrix code");
     out->memory_free = -1;
     if (sysinfo(&memory) == 0) {

@@ -107,14 +107,14 @@ static tn_status choose_variant(const char *wanted)
                        "TENON_CPU_ISA: unknown value, got %s; expected auto, baseline, avx2, "
                        "avx512, avx512_bf16 or amx",
                        wanted);
-    if (!choose_loops(choices[i].loops) || !tn__bf16_allow(choices[i].products, false))
+    if (!choose_loops(choices[i].loops) || !tn__bfloat16_allow(choices[i].products, false))
         return tn_fail(
             TN_ERR_UNAVAILABLE,
             "TENON_CPU_ISA: not supported by this processor, got %s; expected auto or another "
             "instruction set",
             wanted);
     if (i == 0 && strcmp(tn__simd.name, "avx512") == 0)
-        tn__bf16_allow("amx", true);
+        tn__bfloat16_allow("amx", true);
     return TN_OK;
 }
 

@@ -135,6 +135,14 @@ static tn_status sequence_infer(tn_infer *infer, int64_t gates, const tn_view *c
     char text[TN__TEXT], text_h[TN__TEXT];
     int64_t hidden, out, n;
 
+    if (tn__common_same_dtype(x, "x", h, "h") != TN_OK ||
+        tn__common_same_dtype(x, "x", c, "c") != TN_OK ||
+        tn__common_same_dtype(x, "x", w[0], "w_ih") != TN_OK ||
+        tn__common_same_dtype(x, "x", w[1], "w_hh") != TN_OK ||
+        tn__common_same_dtype(x, "x", w[2], "b_ih") != TN_OK ||
+        tn__common_same_dtype(x, "x", w[3], "b_hh") != TN_OK ||
+        tn__common_same_dtype(x, "x", w_hr, "w_hr") != TN_OK)
+        return tn_error_last_code();
     if (x->ndim != 3 || h->ndim != 2 || x->shape[1] != h->shape[0] || x->shape[0] < 1)
         return tn_fail(
             TN_ERR_RUNTIME,

@@ -57,6 +57,7 @@ static tn_status absent(const tn_view *x, const char *name, bool allowed)
 
 static tn_status recurrent_steps_infer(tn_infer *infer)
 {
+    static const char *const names[] = { "gx", "h", "c", "w_hh", "b_hh" };
     const tn_recurrent_steps_options *o = infer->options;
     const tn_view *gx = infer->in[0], *h = infer->in[1];
     tn_dtype dtype = tn_view_dtype(gx);
@@ -87,6 +88,8 @@ static tn_status recurrent_steps_infer(tn_infer *infer)
         status = check_shape(infer->in[4], "b_hh", false, TN_SHAPE(gx->shape[2]));
     if (status == TN_OK)
         status = check_shape(infer->in[5], "lengths", false, TN_SHAPE(n));
+    for (int i = 1; i < 5 && status == TN_OK; i++)
+        status = tn__common_same_dtype(gx, "gx", infer->in[i], names[i]);
     if (status != TN_OK)
         return status;
     for (int32_t i = 2; i < 6; i++)
@@ -149,6 +152,9 @@ static tn_status recurrent_steps_grad_infer(tn_infer *infer)
         if (status == TN_OK)
             status = check_shape(infer->in[i], names[i], rows[i].needed, rows[i].shape);
     }
+    for (size_t i = 1; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
+        if (i != 6) /* lengths */
+            status = tn__common_same_dtype(states, "states", infer->in[i], names[i]);
     if (status != TN_OK)
         return status;
     tn_dtype dtype = tn_view_dtype(states);

@@ -26,7 +26,7 @@ enum {
 
 struct product {
     const struct tn__product *p;
-    const struct tn__bf16_unit *unit;
+    const struct tn__bfloat16_unit *unit;
     bool turned;
     struct tn__matrix a, b; /* if turned, p->b and p->a transposed */
     int64_t m, n, batch_a, batch_b;
@@ -38,11 +38,11 @@ struct product {
     int64_t rows, columns; /* of a piece */
 };
 
-bool tn__bf16_take(const struct tn__product *p)
+bool tn__bfloat16_take(const struct tn__product *p)
 {
     return p->ct == TN__F32 && p->a.dtype == TN_BF16 && p->b.dtype == TN_BF16 &&
-           (p->m >= LEAST || p->b.row == 2) && p->n >= LEAST && p->k >= DEEP && tn__bf16_name() &&
-           (double)p->k * (double)p->n * (double)p->m >= 32768 &&
+           (p->m >= LEAST || p->b.row == 2) && p->n >= LEAST && p->k >= DEEP &&
+           tn__bfloat16_name() && (double)p->k * (double)p->n * (double)p->m >= 32768 &&
            (p->y.dtype == TN_BF16 || p->y.dtype == TN_F32);
 }
 
@@ -166,7 +166,7 @@ static void copy_rows(const struct product *s, const char *from, int64_t count, 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Stores a block whose result is not contiguous bfloat16. */
-static void store_apart(const struct product *s, const struct tn__bf16_store *block, int64_t i,
+static void store_apart(const struct product *s, const struct tn__bfloat16_store *block, int64_t i,
                         int64_t j, int64_t which)
 {
     const struct tn__matrix *y = &s->p->y;
@@ -191,12 +191,12 @@ static void store_block(const struct product *s, int64_t which, int64_t i, int64
 {
     const struct tn__matrix *y = &s->p->y;
     const int64_t first = s->turned ? j : i, column = s->turned ? i : j;
-    struct tn__bf16_store out = { .c = c,
-                                  .rows = s->m - i < SIDE ? s->m - i : SIDE,
-                                  .columns = s->n - j < SIDE ? s->n - j : SIDE,
-                                  .turned = s->turned,
-                                  .bias = s->bias ? s->bias + column : NULL,
-                                  .y_row = y->row };
+    struct tn__bfloat16_store out = { .c = c,
+                                      .rows = s->m - i < SIDE ? s->m - i : SIDE,
+                                      .columns = s->n - j < SIDE ? s->n - j : SIDE,
+                                      .turned = s->turned,
+                                      .bias = s->bias ? s->bias + column : NULL,
+                                      .y_row = y->row };
 
     if (y->dtype != TN_BF16 || y->column != 2) {
         store_apart(s, &out, i, j, which);
@@ -217,11 +217,12 @@ static void block_row(const struct product *s, int64_t which, int64_t i, int64_t
 
     for (int64_t step = 0; step < s->steps; step += AT_ONCE) {
         const int64_t depth = s->p->k - step * DEEP;
-        struct tn__bf16_block g = { .steps = s->steps - step < AT_ONCE ? s->steps - step : AT_ONCE,
-                                    .add = step > 0,
-                                    .a_row = s->a.row,
-                                    .a_step = DEEP * 2,
-                                    .b_panel = s->steps * TN__BF16_PANEL };
+        struct tn__bfloat16_block g = { .steps = s->steps - step < AT_ONCE ? s->steps - step
+                                                                           : AT_ONCE,
+                                        .add = step > 0,
+                                        .a_row = s->a.row,
+                                        .a_step = DEEP * 2,
+                                        .b_panel = s->steps * TN__BF16_PANEL };
         g.a = s->a.at + which * s->batch_a + i * s->a.row + step * DEEP * s->a.column;
         if (copies || depth < g.steps * DEEP) {
             copy_rows(s, g.a, rows, g.steps, depth, copy);
@@ -331,11 +332,11 @@ static tn_status run_batch(const struct tn__product *p, struct product *s)
     return status;
 }
 
-tn_status tn__bf16_run(const struct tn__product *p)
+tn_status tn__bfloat16_run(const struct tn__product *p)
 {
     const int64_t each = (p->m < p->n ? p->m : p->n) * p->k * 2;
     const int64_t group = PACKED / each > 1 ? PACKED / each : 1;
-    struct product s = { .unit = tn__bf16_unit() };
+    struct product s = { .unit = tn__bfloat16_unit() };
     tn_status status = TN_OK;
 
     if (p->bias) {

@@ -19,7 +19,7 @@ enum {
  * steps `a_step`. `panels` (1 or 2) panels of b are `b_panel` bytes apart; the columns of c without
  * a panel are not written.
  */
-struct tn__bf16_block {
+struct tn__bfloat16_block {
     int64_t steps, panels;
     bool add;
     const char *a;
@@ -33,7 +33,7 @@ struct tn__bf16_block {
  * transposed, c[i][j] is column i of row j. Rows of y, of bfloat16, are contiguous and `y_row`
  * bytes apart. `bias` has SIDE numbers of float32, one for each column of the result; NULL: none.
  */
-struct tn__bf16_store {
+struct tn__bfloat16_store {
     const float *c;
     int64_t rows, columns;
     bool turned;
@@ -42,26 +42,27 @@ struct tn__bf16_store {
     int64_t y_row;
 };
 
-struct tn__bf16_unit {
+struct tn__bfloat16_unit {
     const char *name;
     /* The thread that calls `run` calls `begin` before and `end` after some blocks. */
     void (*begin)(void);
-    void (*run)(const struct tn__bf16_block *block);
+    void (*run)(const struct tn__bfloat16_block *block);
     void (*end)(void);
-    void (*store)(const struct tn__bf16_store *store);
+    void (*store)(const struct tn__bfloat16_store *store);
 };
 
 /* Allows the unit of this name, "amx" or "avx512_bf16", and those below it; NULL: none. Fails if
  * the processor does not have it, unless `any` is true. */
-bool tn__bf16_allow(const char *name, bool any);
+bool tn__bfloat16_allow(const char *name, bool any);
 /* Returns the best unit that is allowed, NULL if there is none. The first call asks the kernel of
  * the system for the permission to use AMX. */
-const struct tn__bf16_unit *tn__bf16_unit(void);
-/* Returns the name of what tn__bf16_unit() would return, without asking the system; NULL: none. */
-const char *tn__bf16_name(void);
+const struct tn__bfloat16_unit *tn__bfloat16_unit(void);
+/* Returns the name of what tn__bfloat16_unit() would return, without asking the system; NULL: none.
+ */
+const char *tn__bfloat16_name(void);
 
 /* Returns whether bfloat16.c can compute this product, and computes it. */
-bool tn__bf16_take(const struct tn__product *p);
-tn_status tn__bf16_run(const struct tn__product *p);
+bool tn__bfloat16_take(const struct tn__product *p);
+tn_status tn__bfloat16_run(const struct tn__product *p);
 
 #endif

@@ -51,7 +51,7 @@ WITH_AMX static void amx_end(void)
     _tile_release();
 }
 
-WITH_AMX static void amx_one_panel(const struct tn__bf16_block *g)
+WITH_AMX static void amx_one_panel(const struct tn__bfloat16_block *g)
 {
     const char *a = g->a, *b = g->b;
 
@@ -73,7 +73,7 @@ WITH_AMX static void amx_one_panel(const struct tn__bf16_block *g)
     _tile_stored(1, g->c + 16 * TN__BF16_SIDE, TN__BF16_SIDE * 4);
 }
 
-WITH_AMX static void amx_run(const struct tn__bf16_block *g)
+WITH_AMX static void amx_run(const struct tn__bfloat16_block *g)
 {
     const char *a = g->a, *b = g->b;
 
@@ -111,7 +111,7 @@ WITH_AMX static void amx_run(const struct tn__bf16_block *g)
 /* ---- AVX512-BF16 ----------------------------------------------------------------------------- */
 
 /* c[16][16] = a b for one panel; the 16 sums of a row are in one register. */
-WITH_AVX512 static void part_run(const struct tn__bf16_block *g, const char *a, const char *b,
+WITH_AVX512 static void part_run(const struct tn__bfloat16_block *g, const char *a, const char *b,
                                  float *c)
 {
     __m512 sum[16];
@@ -132,7 +132,7 @@ WITH_AVX512 static void part_run(const struct tn__bf16_block *g, const char *a, 
         _mm512_storeu_ps(c + r * TN__BF16_SIDE, sum[r]);
 }
 
-static void avx512_run(const struct tn__bf16_block *g)
+static void avx512_run(const struct tn__bfloat16_block *g)
 {
     for (int64_t j = 0; j < g->panels; j++)
         for (int64_t i = 0; i < 2; i++)
@@ -178,7 +178,7 @@ WITH_AVX512 static inline void store_row(__m512 low, __m512 high, const float *b
                              (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-WITH_AVX512 static void store(const struct tn__bf16_store *s)
+WITH_AVX512 static void store(const struct tn__bfloat16_store *s)
 {
     __m512 low[16], high[16];
 
@@ -205,14 +205,14 @@ WITH_AVX512 static void store(const struct tn__bf16_store *s)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-static const struct tn__bf16_unit units[] = {
+static const struct tn__bfloat16_unit units[] = {
     { "amx", amx_begin, amx_run, amx_end, store },
     { "avx512_bf16", nothing, avx512_run, nothing, store },
 };
 enum { AMX, AVX512, UNITS };
 
 static int allowed = UNITS; /* the best unit that may be used; UNITS: none */
-static const struct tn__bf16_unit *chosen;
+static const struct tn__bfloat16_unit *chosen;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Returns whether processor and system have the unit. The system saves the registers of AMX if bits
@@ -231,7 +231,7 @@ static bool runs_here(int unit)
     return (low >> 17 & 3) == 3;
 }
 
-bool tn__bf16_allow(const char *name, bool any)
+bool tn__bfloat16_allow(const char *name, bool any)
 {
     allowed = UNITS;
     for (int i = 0; name && i < UNITS; i++) {
@@ -245,7 +245,7 @@ bool tn__bf16_allow(const char *name, bool any)
     return !name || any;
 }
 
-const char *tn__bf16_name(void)
+const char *tn__bfloat16_name(void)
 {
     return allowed < UNITS ? units[allowed].name : NULL;
 }
@@ -263,7 +263,7 @@ static void choose(void)
     chosen = unit < UNITS ? &units[unit] : NULL;
 }
 
-const struct tn__bf16_unit *tn__bf16_unit(void)
+const struct tn__bfloat16_unit *tn__bfloat16_unit(void)
 {
     if (allowed == UNITS)
         return NULL;
@@ -273,17 +273,17 @@ const struct tn__bf16_unit *tn__bf16_unit(void)
 
 #else
 
-bool tn__bf16_allow(const char *name, bool any)
+bool tn__bfloat16_allow(const char *name, bool any)
 {
     return !name || any;
 }
 
-const char *tn__bf16_name(void)
+const char *tn__bfloat16_name(void)
 {
     return NULL;
 }
 
-const struct tn__bf16_unit *tn__bf16_unit(void)
+const struct tn__bfloat16_unit *tn__bfloat16_unit(void)
 {
     return NULL;
 }

@@ -232,7 +232,7 @@ static bool takes_wide(const struct tn__product *p)
 /* The unit is asked for only if a product needs it, because that changes the process. */
 static bool takes_pairs(const struct tn__product *p)
 {
-    return tn__bf16_take(p) && tn__bf16_unit();
+    return tn__bfloat16_take(p) && tn__bfloat16_unit();
 }
 
 bool tn__narrow_take(const struct tn__product *p)
@@ -243,5 +243,5 @@ bool tn__narrow_take(const struct tn__product *p)
 
 tn_status tn__narrow_run(const struct tn__product *p)
 {
-    return takes_pairs(p) ? tn__bf16_run(p) : takes_few(p) ? run_few(p) : run_wide(p);
+    return takes_pairs(p) ? tn__bfloat16_run(p) : takes_few(p) ? run_few(p) : run_wide(p);
 }
