@@ -13,7 +13,9 @@
     X(add, "add", "gradients that add up")                                                         \
     X(sum_to, "sum_to", "gradients of broadcast operands")                                         \
     X(lerp, "lerp_scalar", "averaged models")                                                      \
-    X(mul, "mul_scalar", "averaged integers")
+    X(mul, "mul_scalar", "averaged integers")                                                      \
+    X(full, "full", "new tensors with a value, in a graph")                                        \
+    X(view, "view", "tensors without history, in a graph")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,
