@@ -2,6 +2,7 @@
  *
  * Checks whether a graph can run, and infers the outputs of its nodes. */
 #include "core/graph/private.h"
+#include "core/tensor/trace.h"
 
 /* Fails if a node has too many or too few inputs, or lacks a required one. Sets the same errors as
  * a call of the operator. */
@@ -47,6 +48,7 @@ static tn_status infer_known(tn_node *node, int64_t n_in)
     const tn_meta **in = tn_malloc(((size_t)n_in + 1) * sizeof(const tn_meta *));
     tn_meta *out = tn_calloc((size_t)node->n_out + 1, sizeof *out);
     tn_status status = in != NULL && out != NULL ? TN_OK : TN_ERR_MEMORY;
+    bool open = false;
 
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         in[i] = tn__graph_is_none(node->in[i]) ? NULL : node->in[i]->meta;
@@ -54,8 +56,12 @@ static tn_status infer_known(tn_node *node, int64_t n_in)
         status = tn__op_infer(node->op, in, n_in, node->options, out, &node->writes);
     if (status == TN_OK && node->kind == TN_NODE_INPLACE)
         status = infer_written(node, out);
-    if (status == TN_OK && node->n_out > 0)
-        memcpy(node->meta, out, (size_t)node->n_out * sizeof *out);
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++) {
+        node->meta[i] = out[i];
+        open |= out[i].ndim < 0;
+    }
+    if (status == TN_OK && open && node->op->def.decompose != NULL && tn__tracer_here == NULL)
+        status = tn__trace_infer(node);
     tn_free(in);
     tn_free(out);
     return status;

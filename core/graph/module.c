@@ -143,12 +143,10 @@ static tn_status add_tensor(tn_module *root, const tn_node *node)
     holder = holder_of(root, target, &name);
     if (holder == NULL)
         return tn_error_last_code();
-    if (node->slot == 0
-            ? node->kind == TN_NODE_SLOT && (tensor->parameter || tn__requires_grad(tensor))
-            : (node->slot & TN_SLOT_PARAMETER) != 0)
+    if (node->kind == TN_NODE_SLOT && tensor->parameter &&
+        (node->slot == 0 || (node->slot & TN_SLOT_PARAMETER) != 0))
         return tn_module_add_parameter(holder, name, tensor);
-    return tn_module_add_buffer(holder, name, tensor,
-                                (node->slot >> 16 & TN_SLOT_NOT_PERSISTENT) == 0);
+    return tn_module_add_buffer(holder, name, tensor, node->slot >> 16 & TN_SLOT_NOT_PERSISTENT);
 }
 
 static int by_length(const void *a, const void *b)

@@ -199,6 +199,11 @@ void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta);
 /* Infers the outputs of an OP node from its inputs. */
 tn_status tn__lint_infer(tn_node *node);
 
+/* ---- trace_graph.c ---- */
+/* Finds out what the operator of a node returns by running its decomposition for shapes only. The
+ * meta is not changed if only a run can tell. */
+tn_status tn__trace_infer(tn_node *node);
+
 /* ---- text.c ---- */
 /* Appends the value of a node as the text form has it: %name. */
 void tn__text_value(tn__text *text, const tn_node *node, bool code);

@@ -172,6 +172,7 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
 /* Reads the call of a module: after its name, arguments and the form of the results. */
 static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_node **node)
 {
+    uint64_t mark = tn_error_mark();
     tn_pack *in = NULL, *out = NULL;
     tn_module *module = r->root != NULL ? tn_module_find(r->root, path) : NULL;
     tn__callee *callee = NULL;
@@ -180,6 +181,8 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
     tn_node **nodes;
     tn_status status;
 
+    if (module == NULL)
+        tn_error_restore(mark);
     if (module == NULL) /* PyTorch's wording */
         return tn_fail(TN_ERR_KEY,
                        "tn_graph_parse: line %lld: module %q is not installed as a "

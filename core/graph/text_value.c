@@ -173,6 +173,7 @@ tn_status tn__read_type(tn__reader *r, tn__left *left)
 
 tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name)
 {
+    uint64_t mark = tn_error_mark();
     tn_tensor *tensor;
 
     for (tn_node *node = r->graph->first; name == NULL && node != NULL && tn__graph_is_leaf(node);
@@ -184,6 +185,7 @@ tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const
     else
         tensor = r->root != NULL ? tn_module_find_tensor(r->root, path) : NULL;
     if (!tn__tensor_ok(tensor)) {
+        tn_error_restore(mark);
         tn_fail(TN_ERR_KEY, "tn_graph_parse: line %lld: %s %q: not found in the %s",
                 (long long)r->number, kind == TN_NODE_CONSTANT ? "constant" : "tensor", path,
                 kind == TN_NODE_CONSTANT ? "constants" : "module");

@@ -31,6 +31,7 @@ static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *
 {
     tn__trace *trace = tn__trace_of(doors);
     const tn_node *node = node_near(trace, tensor);
+    const char *type = trace->root != NULL ? trace->root->type : "the graph";
     tn__text where = { 0 };
 
     tn__call_path(&where);
@@ -40,13 +41,13 @@ static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *
                 "the value of %%%s (%s) is asked for while tracing (%s); a graph cannot depend on "
                 "values",
                 node->name,
-                node->path != NULL && node->path[0] != '\0' ? node->path : trace->root->type,
+                node->path != NULL && node->path[0] != '\0' ? node->path : type,
                 function);
     else if (tensor != NULL)
         tn_fail(TN_ERR_RUNTIME,
                 "a value that %s has computed is asked for while tracing (%s); a graph cannot "
                 "depend on values",
-                where.at != NULL && where.at[0] != '\0' ? where.at : trace->root->type, function);
+                where.at != NULL && where.at[0] != '\0' ? where.at : type, function);
     else
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
                 "%s: cannot be recorded in a graph; trace the module that calls it as one node "

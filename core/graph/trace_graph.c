@@ -15,26 +15,46 @@ static const tn_device *device_of(tn_module *module)
     return device;
 }
 
-/* Makes tensors without memory for the inputs of a graph: like `like`, or as the graph declares
- * them. The scope owns them. */
-static tn_status make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
-                             tn_tensor **out)
+/* Returns the device on which a graph probably runs. */
+static const tn_device *device_for(const tn_graph *graph, tn_module *module)
 {
     const tn_device *device = NULL;
-    bool making = tn__making.is.traced;
-    tn_status status = TN_OK;
 
     for (const tn_node *node = graph->first; node != NULL && device == NULL; node = node->next)
         if (node->held.tensor != NULL)
             device = node->held.tensor->device;
     if (device == NULL && module != NULL)
         device = device_of(module);
-    if (device == NULL)
-        device = tn_default_device();
+    return device != NULL ? device : tn_default_device();
+}
+
+/* Makes a tensor without memory, which the scope owns. */
+static tn_tensor *make_like(const tn_meta *like, const tn_device *device)
+{
+    bool making = tn__making.is.traced;
+    tn_meta meta = *like;
+    tn_tensor *tensor;
+
+    meta.offset = 0;
+    tn__making.is.traced = true;
+    tensor = tn__tensor_make(&meta, device);
+    tn__making.is.traced = making;
+    if (tensor == NULL || tn__scope_push(tensor) == NULL)
+        return NULL;
+    tensor->storage->flags |= TN__STORAGE_PENDING;
+    return tensor;
+}
+
+/* Makes tensors without memory for the inputs of a graph: like `like`, or as the graph declares
+ * them. */
+static tn_status make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
+                             tn_tensor **out)
+{
+    const tn_device *device = device_for(graph, module);
+
     if (device == NULL)
         return tn_error_last_code();
-    tn__making.is.traced = true;
-    for (const tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next) {
+    for (const tn_node *node = graph->first; node != NULL; node = node->next) {
         tn_meta meta;
 
         if (node->kind != TN_NODE_INPUT)
@@ -42,16 +62,54 @@ static tn_status make_inputs(const tn_graph *graph, tn_module *module, tn_tensor
         meta = node->meta[0];
         if (like != NULL)
             tn__tensor_meta(*like, &meta);
-        meta.offset = 0;
-        *out = tn__tensor_make(&meta, like != NULL ? (*like++)->device : device);
-        if (*out == NULL || tn__scope_push(*out) == NULL) {
-            status = tn_error_last_code();
-        } else {
-            (*out)->storage->flags |= TN__STORAGE_PENDING;
-            out++;
-        }
+        *out = make_like(&meta, like != NULL ? (*like++)->device : device);
+        if (*out++ == NULL)
+            return tn_error_last_code();
     }
-    tn__making.is.traced = making;
+    return TN_OK;
+}
+
+/* Calls the operator for shapes. */
+static tn_status call_node(tn__trace *trace, const tn_node *node, tn_tensor *const *in,
+                           tn_tensor **out)
+{
+    tn_status status = tn__trace_silent_begin(trace);
+
+    tn__trace_open(trace);
+    if (status == TN_OK)
+        status = tn_op_call(node->op, in, node->n_in, node->options, out, node->n_out);
+    tn__trace_close(trace);
+    tn__trace_silent_end(trace);
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
+        tn__build_meta_of(out[i], &node->meta[i]);
+    return status;
+}
+
+tn_status tn__trace_infer(tn_node *node)
+{
+    tn__trace trace = { .doors = tn__trace_doors };
+    const tn_device *device = device_for(node->graph, NULL);
+    tn_tensor **all = tn_malloc((size_t)(node->n_in + node->n_out) * sizeof(tn_tensor *));
+    uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
+    tn_status status = device == NULL ? tn_error_last_code() : all == NULL ? TN_ERR_MEMORY : TN_OK;
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
+        const tn_node *in = node->in[i];
+
+        all[i] = tn__graph_is_none(in)       ? TN_NONE
+                 : in->held.tensor != NULL ? in->held.tensor
+                                             : make_like(in->meta, device);
+        if (all[i] == NULL)
+            status = tn_error_last_code();
+    }
+    if (status == TN_OK)
+        status = call_node(&trace, node, all, all + node->n_in);
+    tn_scope_end(scope);
+    tn_free(all);
+    if (status != TN_OK && (trace.failed || status == TN_ERR_NOT_IMPLEMENTED)) {
+        tn_error_restore(mark); /* only a run can tell the shape */
+        return TN_OK;
+    }
     return status;
 }
 

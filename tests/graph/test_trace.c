@@ -175,8 +175,9 @@ START_TEST(leaves_are_layers_unless_the_program_says_otherwise)
     tn_graph_drop(graph);
     graph = traced(net, images(), TN_TRACE_THROUGH);
     ck_assert_str_eq(names_of(graph),
-                     "input _0_weight _0_bias _1_running_mean _1_running_var _1_weight _1_bias "
-                     "_4_weight _4_bias conv2d batch_norm relu flatten linear output");
+                     "input _0_weight _0_bias _1_num_batches_tracked _1_running_mean _1_running_var "
+                     "_1_weight _1_bias _4_weight _4_bias conv2d add_scalar_ batch_norm relu "
+                     "flatten linear output");
     ck_assert_str_eq(tn_node_path(tn_graph_find(graph, "linear")), "4");
     tn_graph_drop(graph);
     how.is_leaf = only_norms;
@@ -360,7 +361,7 @@ START_TEST(values_and_foreign_modules_are_refused)
              "cannot depend on values");
     after = tn_module_state(module);
     for (int64_t i = 0; i < tn_state_count(before); i++)
-        ck_assert_ptr_eq(tn_state_tensor(before, i), tn_state_tensor(after, i));
+        ck_same(tn_state_tensor(before, i), tn_state_tensor(after, i));
     tn_state_drop(before);
     tn_state_drop(after);
     ck_made(tn_module_call(module, numbers(0))); /* works as before */
@@ -389,7 +390,7 @@ START_TEST(failures_of_the_module_are_failures_of_the_trace)
     tn_module *net = convolutional();
     tn_tracing_options how = TN_TRACING_OPTIONS;
     ck_assert_ptr_null(tn_module_trace(net, numbers(0), NULL));
-    ck_error(TN_ERR_VALUE, "module \"0\" (Conv2d)", "conv");
+    ck_error(TN_ERR_RUNTIME, "module \"0\" (Conv2d)", "conv");
     how.flags = 3;
     ck_assert_ptr_null(tn_module_trace(net, images(), &how));
     ck_error(TN_ERR_VALUE, "flags", "0x3");
@@ -438,7 +439,7 @@ START_TEST(patterns_are_replaced_without_overlap)
     ck_ok(tn_graph_run(graph, &x, 1, &a, 1));
     ck_assert_int_eq(tn_graph_replace(graph, "linear(x, w, b)", "add(linear(x, w, None), b)"), 2);
     ck_assert_str_eq(names_of(graph), "input _0_weight _0_bias _2_weight _2_bias linear_2 add relu "
-                                      "linear_3 add_1 output");
+                                      "linear add_1 output");
     ck_ok(tn_graph_run(graph, &x, 1, &b, 1));
     ck_assert_int_eq(tn_allclose(a, b, 1e-5, 1e-6), 1);
     ck_assert_int_eq(tn_graph_replace(graph, "add(linear(x, w, None), b)", "linear(x, w, b)"), 2);
@@ -452,7 +453,7 @@ START_TEST(patterns_are_replaced_without_overlap)
     ck_assert_int_eq(tn_graph_replace(graph, "relu(relu(y))", "relu(y)"), 1);
     /* an inner value that is used elsewhere stays */
     tn_node *out[2] = { tn_node_input(tn_graph_find(graph, "output"), 0),
-                        tn_node_input(tn_graph_find(graph, "relu"), 0) };
+                        tn_graph_find(graph, "linear_1") };
     ck_ok(tn_graph_output(graph, out, 2));
     ck_assert_int_eq(tn_graph_replace(graph, "relu(linear(x, w, b))", "linear(x, w, b)"), 0);
     ck_assert_int_eq(tn_graph_replace(graph, "x", "relu(x)"), -1);
