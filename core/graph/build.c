@@ -119,6 +119,36 @@ static tn_status fill_options(tn_node *node, const tn__spec *spec)
                             spec->names, spec->columns, spec->count, &node->keep);
 }
 
+/* Replaces the marks among the options by the values of their expressions, and keeps those. */
+static tn_status resolve_marks(tn_node *node, const tn__built *how)
+{
+    const tn_option *table = node->op->def.options;
+    int64_t found = 0;
+
+    for (int32_t r = 0; how->n_exprs > 0 && table != NULL && table[r].kind != TN_OPTION_KIND_END;
+         r++)
+        for (int64_t i = 0, *place;
+             (place = tn__symbols_place(&table[r], node->options, i)) != NULL; i++) {
+            if (*place >= TN__SYMBOL_MARK && *place < TN__SYMBOL_MARK + how->n_exprs) {
+                tn__expr expr = how->exprs[*place - TN__SYMBOL_MARK];
+
+                expr.row = r;
+                expr.item = (int32_t)i;
+                *place = tn__symbols_now(node->graph, &expr);
+                found++;
+                if (tn__symbols_add(node, &expr) != TN_OK)
+                    return TN_ERR_MEMORY;
+            }
+            if (table[r].kind != TN_OPTION_KIND_INTS)
+                break;
+        }
+    return found == how->n_exprs ? TN_OK
+                                 : tn_fail(TN_ERR_TYPE,
+                                           "%s: options: an expression of sizes is in a place that "
+                                           "is not an integer",
+                                           node->op->def.name);
+}
+
 static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
 {
     int64_t n_in = node->n_in - (node->kind == TN_NODE_INPLACE);
@@ -185,6 +215,8 @@ tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
     node->op = how->op;
     node->no_grad = how->no_grad;
     status = fill_options(node, how->spec);
+    if (status == TN_OK)
+        status = resolve_marks(node, how);
     if (status == TN_OK)
         status = use_inputs(node, inputs);
     if (status == TN_OK)

@@ -249,6 +249,8 @@ static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
 
     to->training = from->training;
     to->evaluates = from->evaluates;
+    memcpy(to->symbols, from->symbols, sizeof to->symbols);
+    to->n_symbols = from->n_symbols;
     if (status == TN_OK)
         status = tn__graph_set_text(&to->type, from->type);
     if (status == TN_OK && from->in != NULL && (to->in = tn__values_with(from->in, NULL)) == NULL)

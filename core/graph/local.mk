@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/region_replace.c \
 	%D%/region_run.c \
 	%D%/run.c \
+	%D%/symbols.c \
 	%D%/text.c \
 	%D%/text_forms.c \
 	%D%/text_read.c \

@@ -86,6 +86,7 @@ void tn__graph_node_free(tn_node *node)
     tn__graph_guard_drop(&node->held);
     tn__region_drop(node->region);
     tn__graph_callee_drop(node->callee);
+    tn_free(node->exprs);
     tn_free(node->target);
     tn_free(node->path);
     tn_free(node->type);
@@ -281,6 +282,13 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
     node->op = from->op;
     if (from->n_out > 0)
         memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
+    if (!tn__vector_room(&node->exprs, &node->exprs_capacity, from->n_exprs, sizeof *node->exprs)) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    if (from->n_exprs > 0)
+        memcpy(node->exprs, from->exprs, (size_t)from->n_exprs * sizeof *node->exprs);
+    node->n_exprs = from->n_exprs;
     node->writes = from->writes;
     node->no_grad = from->no_grad;
     node->slot = from->slot;

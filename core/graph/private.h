@@ -46,6 +46,19 @@ typedef struct tn__callee {
     bool fixed_out; /* the tensors of `out` are those of the text, not of a call */
 } tn__callee;
 
+/* A size that may vary, with its value in the trace and the least value that the graph is for. */
+enum { TN__SYMBOLS = 8 };
+typedef struct tn__symbol {
+    char name[24];
+    int64_t value, least;
+} tn__symbol;
+/* An integer of a node: times * a * b + plus, with symbols a and b (-1: none). Where it is: element
+ * `item` of option `row`, or dimension `item` of output -1 - row. */
+typedef struct tn__expr {
+    int32_t row, item, a, b;
+    int64_t times, plus;
+} tn__expr;
+
 struct tn_node {
     tn_graph *graph;
     tn_node *next, *prev; /* of an erased node: only `next`, in the list of erased nodes */
@@ -68,6 +81,8 @@ struct tn_node {
     tn__guard held;  /* the tensor of a SLOT or CONSTANT */
     tn__region *region;
     tn__callee *callee;
+    tn__expr *exprs; /* the integers that depend on symbols */
+    int64_t n_exprs, exprs_capacity;
     uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
     uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
     bool no_grad;    /* runs without recording gradients */
@@ -96,6 +111,8 @@ struct tn_graph {
     tn__guard *guards;     /* slots whose values passes have used */
     int64_t n_guards, guards_capacity;
     char *report;
+    tn__symbol symbols[TN__SYMBOLS];
+    int32_t n_symbols;
     char *type;        /* type of the module that was traced; NULL: built by hand */
     tn_pack *in, *out; /* form of the arguments and results, as in tn__callee */
     bool evaluates;    /* the module was in evaluation mode */
@@ -176,6 +193,9 @@ typedef struct tn__built {
     const char *name; /* NULL: the name of the operator */
     bool inplace;     /* the last input is the tensor that is written */
     bool no_grad;
+    /* Expressions for the integers TN__SYMBOL_MARK + i among the options. */
+    const tn__expr *exprs;
+    int64_t n_exprs;
 } tn__built;
 /* Adds an OP or INPLACE node. */
 tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
@@ -207,8 +227,8 @@ tn_status tn__trace_infer(tn_node *node);
 /* ---- text.c ---- */
 /* Appends the value of a node as the text form has it: %name. */
 void tn__text_value(tn__text *text, const tn_node *node, bool code);
-/* Appends the dtype and shape of a value, such as float32[2, 3]. */
-void tn__text_type(tn__text *text, const tn_meta *meta);
+/* Appends the dtype and shape of an output of a node, such as float32[2, 3]. */
+void tn__text_type(tn__text *text, const tn_node *node, int32_t output);
 /* Appends the options of an operator. Returns whether there are any. */
 bool tn__text_options(tn__text *text, const tn_node *node);
 /* Returns whether an INPLACE node writes into its first input. */
@@ -216,6 +236,36 @@ static inline bool tn__graph_writes_first(const tn_node *node)
 {
     return node->n_in > 1 && node->in[0] == node->in[node->n_in - 1];
 }
+/* ---- symbols.c ---- */
+/* Stands for expression i, as TN__SYMBOL_MARK + i, while options are printed and read. */
+#define TN__SYMBOL_MARK INT64_C(8070605040302010000)
+enum { TN__SYMBOL_MARKS = 4096 };
+/* Appends an expression, such as 4*N+1; reads one and returns its end, NULL if there is none. */
+void tn__symbols_text(tn__text *text, const tn_graph *graph, const tn__expr *expr);
+const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *out);
+tn_status tn__symbols_add(tn_node *node, const tn__expr *expr);
+/* Returns the expression at a place, NULL if the integer there is fixed. */
+const tn__expr *tn__symbols_find(const tn_node *node, int32_t row, int32_t item);
+/* Returns an integer of an option struct, NULL if the option is not an integer or has no such
+ * element. */
+int64_t *tn__symbols_place(const tn_option *row, void *options, int64_t item);
+/* Returns the value of an expression for the sizes of the trace. */
+int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr);
+/* Finds the values of the symbols from the inputs of a run, which must fit. */
+tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols);
+/* Sets *options to a copy of the options of a node for these values; NULL: they do not vary. */
+tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void **options);
+/* A trace that can be made for other inputs. */
+typedef struct tn__symbols_call {
+    tn_tensor *const *in;
+    int64_t count;
+    tn_graph *(*trace)(const struct tn__symbols_call *call, tn_tensor *const *in);
+} tn__symbols_call;
+/* Traces at several sizes, as the text of tn_tracing_options.dynamic says. */
+tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
+/* Makes a tensor without memory, which the scope owns. */
+tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
+
 /* ---- text_forms.c ---- */
 void tn__text_table(tn__text *text, const tn_graph *graph);
 void tn__text_json(tn__text *text, const tn_graph *graph);

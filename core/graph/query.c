@@ -40,6 +40,31 @@ const char *tn_node_path(const tn_node *node)
     return asked(node, "tn_node_path: node") ? node->path : NULL;
 }
 
+bool tn_node_is_no_grad(const tn_node *node)
+{
+    return asked(node, "tn_node_is_no_grad: node") && node->no_grad;
+}
+
+tn_status tn_node_set_module(tn_node *node, tn_module *module)
+{
+    tn_status status = tn__graph_node_check(NULL, node, "tn_node_set_module: node");
+    tn__callee *callee;
+
+    if (status != TN_OK)
+        return status;
+    if (!tn__not_null(module, "tn_node_set_module: module"))
+        return tn_error_last_code();
+    if (node->callee == NULL)
+        return tn_fail(TN_ERR_TYPE, "tn_node_set_module: node %s is not a call of a module",
+                       node->name);
+    callee = tn__graph_callee_new(module, node->callee->in, node->callee->out);
+    if (callee == NULL)
+        return tn_error_last_code();
+    tn__graph_callee_drop(node->callee);
+    node->callee = callee;
+    return TN_OK;
+}
+
 /* Returns whether a node only computes its values, so that it is not needed if they are not. */
 static bool is_pure(const tn_node *node)
 {

@@ -22,6 +22,8 @@ struct run {
     tn_tensor **operands; /* space for the inputs of any node */
     tn_tensor **results;
     int64_t taken; /* number of inputs used so far */
+    int64_t symbols[TN__SYMBOLS];
+    bool bound; /* `symbols` has the values of this run */
 };
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
@@ -124,12 +126,25 @@ static tn_status gather(const struct run *run, const tn_node *node)
     return TN_OK;
 }
 
-static tn_status run_op(tn_node *node, tn_tensor *const *in, tn_tensor **out)
+static tn_status run_op(const struct run *run, const tn_node *node, tn_tensor *const *in,
+                        tn_tensor **out)
 {
-    if (node->kind == TN_NODE_OP)
-        return tn_op_call(node->op, in, node->n_in, node->options, out, node->n_out);
-    out[0] = in[node->n_in - 1];
-    return tn_op_call_into(node->op, in, node->n_in - 1, node->options, out[0]);
+    const void *options = node->options;
+    void *own = NULL;
+    tn_status status = TN_OK;
+
+    if (node->n_exprs > 0 && run->bound) {
+        status = tn__symbols_options(node, run->symbols, &own);
+        options = own != NULL ? own : options;
+    }
+    if (status == TN_OK && node->kind == TN_NODE_OP) {
+        status = tn_op_call(node->op, in, node->n_in, options, out, node->n_out);
+    } else if (status == TN_OK) {
+        out[0] = in[node->n_in - 1];
+        status = tn_op_call_into(node->op, in, node->n_in - 1, options, out[0]);
+    }
+    tn_free(own);
+    return status;
 }
 
 /* Collects the results of a module. */
@@ -194,7 +209,7 @@ static tn_status run_kind(const struct run *run, tn_node *node, tn_tensor *const
     if (node->kind == TN_NODE_CALL)
         return run_module(run, node, in, out);
     if (node->kind != TN_NODE_REGION)
-        return run_op(node, in, out);
+        return run_op(run, node, in, out);
     status = tn__region_run(node, in, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
         if (tn__scope_push(out[i]) == NULL)
@@ -263,8 +278,11 @@ tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tens
     for (int64_t i = 0; i < n_in; i++)
         if (in[i] == NULL)
             return tn__tensor_bad(in[i], "tn_node_run: in");
-    if (handled != NULL && handled->graph == node->graph)
+    if (handled != NULL && handled->graph == node->graph) {
         run.self = handled->self;
+        run.bound = handled->bound;
+        memcpy(run.symbols, handled->symbols, sizeof run.symbols);
+    }
     status = run_plain(&run, node, in, out);
     for (int64_t i = 0; i < n_out && status != TN_OK; i++)
         out[i] = NULL;
@@ -396,6 +414,10 @@ static tn_status run_all(struct run *run, tn_tensor **out)
     run->results = tn_malloc((size_t)most_out * sizeof *run->results);
     if (run->values != NULL && run->operands != NULL && run->results != NULL)
         status = check_guards(run);
+    if (status == TN_OK && graph->n_symbols > 0) {
+        status = tn__symbols_bind(graph, run->in, run->symbols);
+        run->bound = true;
+    }
     for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next)
         status = run_node(run, node);
     if (status == TN_OK)

@@ -13,21 +13,80 @@ void tn__text_value(tn__text *text, const tn_node *node, bool code)
         tn__text_add(text, code ? "%s" : "%%%s", node->name);
 }
 
-void tn__text_type(tn__text *text, const tn_meta *meta)
+void tn__text_type(tn__text *text, const tn_node *node, int32_t output)
 {
+    const tn_meta *meta = &node->meta[output];
+
     if (meta->ndim < 0) {
         tn__text_add(text, "Tensor");
         return;
     }
-    tn__text_add(text, "%s", tn_dtype_name(meta->dtype));
-    tn__tensor_text_ints(text, (tn_ints){ meta->shape, meta->ndim });
+    tn__text_add(text, "%s[", tn_dtype_name(meta->dtype));
+    for (int32_t d = 0; d < meta->ndim; d++) {
+        const tn__expr *expr = tn__symbols_find(node, -1 - output, d);
+
+        tn__text_add(text, "%s", d > 0 ? ", " : "");
+        if (expr != NULL && tn__symbols_now(node->graph, expr) == meta->shape[d])
+            tn__symbols_text(text, node->graph, expr);
+        else
+            tn__text_add(text, "%lld", (long long)meta->shape[d]);
+    }
+    tn__text_put(text, "]", 1);
+}
+
+/* Appends a text in which marks stand for expressions. */
+static void put_marked(tn__text *text, const tn_node *node, const tn__text *marked)
+{
+    char mark[24];
+    size_t length, at = 0;
+
+    tn_snprint(mark, sizeof mark, "%lld", (long long)TN__SYMBOL_MARK);
+    length = strlen(mark);
+    while (at < marked->length) {
+        int64_t i = 0;
+
+        if (strncmp(marked->at + at, mark, length - 4) != 0) {
+            tn__text_put(text, marked->at + at++, 1);
+            continue;
+        }
+        for (size_t k = length - 4; k < length; k++)
+            i = 10 * i + (marked->at[at + k] - '0');
+        if (i < node->n_exprs)
+            tn__symbols_text(text, node->graph, &node->exprs[i]);
+        at += length;
+    }
+}
+
+/* Prints the options with expressions: with marks first, which are then replaced. */
+static void put_symbolic(tn__text *text, const tn_node *node)
+{
+    const tn_op_def *def = &node->op->def;
+    void *copy = tn_malloc(tn__options_copy_bytes(def->options, node->options, def->options_size));
+    tn__text marked = { 0 };
+
+    if (copy == NULL) {
+        text->failed = true;
+        return;
+    }
+    tn__options_copy(def->options, node->options, def->options_size, copy);
+    for (int64_t i = 0; i < node->n_exprs && i < TN__SYMBOL_MARKS; i++)
+        if (node->exprs[i].row >= 0)
+            *tn__symbols_place(&def->options[node->exprs[i].row], copy,
+                               node->exprs[i].item) = TN__SYMBOL_MARK + i;
+    tn__options_print(def->options, copy, true, &marked);
+    put_marked(text, node, &marked);
+    text->failed |= marked.failed;
+    tn__text_free(&marked);
+    tn_free(copy);
 }
 
 bool tn__text_options(tn__text *text, const tn_node *node)
 {
     size_t before = text->length;
 
-    if (node->options != NULL)
+    if (node->options != NULL && node->n_exprs > 0)
+        put_symbolic(text, node);
+    else if (node->options != NULL)
         tn__options_print(node->op->def.options, node->options, true, text);
     return text->length > before;
 }
@@ -75,7 +134,7 @@ static void put_form(struct writer *w, const tn_value *value, tn_node *const **n
         put_value(w, node);
         if (typed) {
             tn__text_put(w->text, " : ", 3);
-            tn__text_type(w->text, node->meta);
+            tn__text_type(w->text, node, 0);
         }
         return;
     }
@@ -128,7 +187,7 @@ static void put_left(struct writer *w, const tn_node *node, bool typed)
     tn__text_value(w->text, node, w->code);
     if (typed && (!w->code || node->callee != NULL)) {
         tn__text_put(w->text, " : ", 3);
-        tn__text_type(w->text, node->meta);
+        tn__text_type(w->text, node, 0);
     }
     tn__text_add(w->text, node->no_grad ? " = no_grad " : " = ");
 }
@@ -218,7 +277,7 @@ static void put_items(struct writer *w, const tn_node *node)
         tn__text_value(w->text, node->items[i], w->code);
         if (!w->code || node->callee != NULL) {
             tn__text_put(w->text, " : ", 3);
-            tn__text_type(w->text, node->items[i]->meta);
+            tn__text_type(w->text, node->items[i], 0);
         }
     }
     tn__text_add(w->text, w->code ? " = " : " = prim::TupleUnpack(");
@@ -271,10 +330,14 @@ static void put_head(struct writer *w)
             inputs[count++] = node;
     tn__text_add(w->text, w->code ? "def forward(self : %s" : "graph(%%self : %s", type);
     put_pack(w, graph->in, inputs, count, true, false);
-    tn__text_add(w->text, "):  # tenon.graph 1%s\n",
+    tn__text_add(w->text, "):  # tenon.graph 1%s",
                  graph->training < 0    ? ""
                  : graph->training == 0 ? ", eval"
                                         : ", train");
+    for (int32_t i = 0; i < graph->n_symbols; i++)
+        tn__text_add(w->text, ", %s = %lld >= %lld", graph->symbols[i].name,
+                     (long long)graph->symbols[i].value, (long long)graph->symbols[i].least);
+    tn__text_put(w->text, "\n", 1);
     tn_free(inputs);
 }
 

@@ -60,7 +60,7 @@ static void cell(tn__text *to, const tn_node *node, int column)
         break;
     default:
         if (node->n_out == 1)
-            tn__text_type(to, node->meta);
+            tn__text_type(to, node, 0);
         break;
     }
 }
@@ -204,7 +204,7 @@ void tn__text_dot(tn__text *text, const tn_graph *graph)
         put_target(&part, node);
         if (node->n_out == 1) {
             tn__text_add(&part, " ");
-            tn__text_type(&part, node->meta);
+            tn__text_type(&part, node, 0);
         }
         tn__text_put(&part, "", 1);
         tn__text_add(text, "  \"%s\" [label=", node->name);

@@ -44,7 +44,7 @@ static tn_status check_type(tn__reader *r, const tn__left *left, const tn_node *
         same = left->meta.shape[d] == meta->shape[d];
     if (same)
         return TN_OK;
-    tn__text_type(&got, meta);
+    tn__text_type(&got, node, 0);
     tn__text_put(&got, "", 1);
     status = tn_fail(TN_ERR_VALUE,
                      "tn_graph_parse: line %lld: %s: wrong type; the operators and tensors make %s",
@@ -110,14 +110,46 @@ static const tn_op *find_op(const char *name, bool *inplace, tn__arena *arena)
     return name != NULL ? tn_op_find(name, 0) : NULL;
 }
 
+/* Replaces the expressions among options by marks, and appends them to `exprs`. */
+static tn_status mark_symbols(tn__reader *r, const char *options, tn__text *out, tn__expr **exprs,
+                              int64_t *count)
+{
+    int64_t capacity = 0;
+    char quote = '\0', before = '(';
+
+    for (; *options != '\0'; before = *options++) {
+        const char *end = NULL;
+        tn__expr expr;
+
+        if (quote != '\0' || *options == '"' || *options == '\'')
+            quote = quote == '\0' ? *options : *options == quote && before != '\\' ? '\0' : quote;
+        else if (strchr("(,=[ ", before) != NULL)
+            end = tn__symbols_read(r->graph, options, &expr);
+        if (end == NULL || (*end != '\0' && strchr(",)] ", *end) == NULL)) {
+            tn__text_put(out, options, 1);
+            continue;
+        }
+        if (*count >= TN__SYMBOL_MARKS)
+            return tn__read_wrong(r, "fewer expressions");
+        if (!tn__vector_room(exprs, &capacity, *count + 1, sizeof **exprs))
+            return TN_ERR_MEMORY;
+        (*exprs)[*count] = expr;
+        tn__text_add(out, "%lld", (long long)(TN__SYMBOL_MARK + (*count)++));
+        options = end - 1;
+    }
+    return TN_OK;
+}
+
 static tn_node *build_op(tn__reader *r, const char *name, const char *options, tn_node *out,
                          bool no_grad)
 {
     tn__built how = { .name = r->left[0].name, .no_grad = no_grad };
     tn__text text = { 0 };
+    tn__expr *exprs = NULL;
     tn__spec *spec;
     tn_node *node = NULL;
     char *whole;
+    tn_status status;
 
     how.op = find_op(name, &how.inplace, r->arena);
     if (how.op == NULL)
@@ -137,14 +169,18 @@ static tn_node *build_op(tn__reader *r, const char *name, const char *options, t
         }
         how.inplace = true;
     }
-    tn__text_add(&text, "%s(%s)", how.op->def.name, options);
+    tn__text_add(&text, "%s(", how.op->def.name);
+    status = mark_symbols(r, options, &text, &exprs, &how.n_exprs);
+    tn__text_put(&text, ")", 1);
     whole = tn__text_take(&text);
-    spec = whole != NULL ? tn__spec_parse(whole) : NULL;
+    spec = status == TN_OK && whole != NULL ? tn__spec_parse(whole) : NULL;
     how.spec = spec;
+    how.exprs = exprs;
     if (spec != NULL)
         node = tn__build_op(r->graph, NULL, &how, r->nodes, r->n_nodes);
     tn__spec_free(spec);
     tn_free(whole);
+    tn_free(exprs);
     return node;
 }
 
@@ -246,6 +282,10 @@ static tn_status read_unpack(tn__reader *r, const char *name)
         }
         if (status == TN_OK)
             status = check_type(r, &r->left[i], item);
+        if (status == TN_OK)
+            status = tn__read_symbols(item, 0, &r->left[i]);
+        if (status == TN_OK)
+            status = tn__read_symbols(node, (int32_t)i, &r->left[i]);
     }
     return status == TN_OK ? TN_OK : tn__read_here(r);
 }
@@ -394,6 +434,8 @@ static tn_status read_statement(tn__reader *r, struct alias **aliases)
         status = read_right(r, aliases, &node);
     if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
         status = check_type(r, &r->left[0], node);
+    if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
+        status = tn__read_symbols(node, 0, &r->left[0]);
     if (status == TN_OK && node != NULL && r->n_left != 1)
         status = tn__read_wrong(r, "one name on the left");
     return status == TN_OK ? read_comment(r, node) : status;
@@ -417,6 +459,39 @@ static bool next_line(tn__reader *r)
     } while (true);
 }
 
+/* Reads the names of sizes at the end of the first line, such as ", N = 4 >= 1", which types use
+ * before. */
+static tn_status read_names(tn__reader *r)
+{
+    const tn__reader start = *r;
+    const char *end = r->at + strcspn(r->at, "\n");
+    tn_status status = TN_OK;
+
+    for (const char *at; (at = strstr(r->at, "# tenon.graph ")) != NULL && at < end;)
+        r->at = at + 14;
+    while (status == TN_OK && r->at > start.at && r->at < end) {
+        tn__symbol *symbol = &r->graph->symbols[r->graph->n_symbols];
+        const char *name, *value, *least;
+
+        r->at += strcspn(r->at, ",\n");
+        if (!tn__read_take(r, ",") || (name = tn__read_word(r, "", "a name")) == NULL ||
+            !tn__read_take(r, "="))
+            continue;
+        value = tn__read_word(r, "", "a size");
+        least = value != NULL && tn__read_take(r, ">=") ? tn__read_word(r, "", "a size") : NULL;
+        if (least == NULL || r->graph->n_symbols >= TN__SYMBOLS ||
+            strlen(name) >= sizeof symbol->name || !tn_read_int(value, &symbol->value) ||
+            !tn_read_int(least, &symbol->least) || symbol->value < 1 || symbol->least < 1)
+            status = tn__read_wrong(r, "at most 8 names, each with a size, as in N = 4 >= 1");
+        if (status == TN_OK)
+            tn_snprint(symbol->name, sizeof symbol->name, "%s", name);
+        r->graph->n_symbols += status == TN_OK;
+    }
+    if (status == TN_OK)
+        r->at = start.at;
+    return status;
+}
+
 static tn_status read_head(tn__reader *r)
 {
     int64_t version = 0;
@@ -433,6 +508,8 @@ static tn_status read_head(tn__reader *r)
     }
     tn__read_take(r, ",");
     if (status == TN_OK)
+        status = read_names(r);
+    if (status == TN_OK)
         status = tn__read_pack(r, TN__PLACE_HEAD, &r->graph->in);
     if (status == TN_OK && !tn__read_take(r, ":"))
         status = tn__read_wrong(r, ":");
@@ -448,7 +525,9 @@ static tn_status read_head(tn__reader *r)
         r->graph->training = 0;
     else if (status == TN_OK && tn__read_take(r, ", train"))
         r->graph->training = 1;
-    return status == TN_OK ? read_comment(r, NULL) : status;
+    if (status == TN_OK)
+        r->at += strcspn(r->at, "\n"); /* read_names has read the rest */
+    return status;
 }
 
 static tn_status read_return(tn__reader *r)

@@ -11,6 +11,8 @@ typedef struct tn__left {
     const char *name;
     bool typed, is_module;
     tn_meta meta;
+    tn__expr dims[TN_MAX_DIMS]; /* of the sizes that have a bit in `symbolic` */
+    uint32_t symbolic;
 } tn__left;
 
 typedef struct tn__reader {
@@ -63,6 +65,8 @@ tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const
 tn_status tn__read_add(tn__reader *r, tn_node *node);
 /* Reads ": float32[2, 3]", ": Tensor" or ": Linear", if there is a colon. */
 tn_status tn__read_type(tn__reader *r, tn__left *left);
+/* Gives the sizes of output `output` of a node the expressions that its type has. */
+tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left);
 /* Reads the values of a pack up to the closing parenthesis. *out is NULL if the pack has no form to
  * keep: tensors by position and, in a call, just one. */
 tn_status tn__read_pack(tn__reader *r, tn__place place, tn_pack **out);

@@ -116,28 +116,54 @@ const char *tn__read_raw(tn__reader *r, const char *ends)
 /* ---- types --------------------------------------------------------------------------------------
  */
 
-static tn_status read_shape(tn__reader *r, tn_meta *meta)
+static tn_status read_shape(tn__reader *r, tn__left *left)
 {
+    tn_meta *meta = &left->meta;
+
     meta->ndim = 0;
     while (!tn__read_take(r, "]")) {
-        const char *text;
+        const char *text, *end;
         int64_t size;
 
         if (meta->ndim > 0 && !tn__read_take(r, ","))
             return tn__read_wrong(r, "a comma or ]");
         if (meta->ndim >= TN_MAX_DIMS)
             return tn__read_wrong(r, "fewer dimensions");
-        text = tn__read_word(r, "", "a size");
-        if (text == NULL)
-            return tn_error_last_code();
-        if (!tn_read_int(text, &size) || size < 0)
+        tn__read_space(r);
+        end = tn__symbols_read(r->graph, r->at, &left->dims[meta->ndim]);
+        if (end != NULL) {
+            size = tn__symbols_now(r->graph, &left->dims[meta->ndim]);
+            left->symbolic |= 1u << meta->ndim;
+            r->at = end;
+        } else {
+            text = tn__read_word(r, "", "a size");
+            if (text == NULL)
+                return tn_error_last_code();
+            if (!tn_read_int(text, &size))
+                size = -1;
+        }
+        if (size < 0)
             return tn__read_wrong(r, "sizes of 0 or more");
         meta->shape[meta->ndim++] = size;
     }
     return TN_OK;
 }
 
-/* Reads ": float32[2, 3]", ": Tensor" or ": Linear", if there is a colon. */
+tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left)
+{
+    tn_status status = TN_OK;
+
+    for (int32_t d = 0; d < left->meta.ndim && left->typed && status == TN_OK; d++)
+        if ((left->symbolic >> d & 1) != 0) {
+            tn__expr expr = left->dims[d];
+
+            expr.row = -1 - output;
+            expr.item = d;
+            status = tn__symbols_add(node, &expr);
+        }
+    return status;
+}
+
 tn_status tn__read_type(tn__reader *r, tn__left *left)
 {
     const char *text;
@@ -163,7 +189,7 @@ tn_status tn__read_type(tn__reader *r, tn__left *left)
         tn_error_restore(mark);
         return tn__read_wrong(r, "the name of a dtype before the sizes");
     }
-    status = read_shape(r, &left->meta);
+    status = read_shape(r, left);
     if (status == TN_OK && tn__tensor_meta_bytes(&left->meta, &bytes) != TN_OK)
         status = tn__read_here(r);
     return status;
@@ -255,7 +281,7 @@ static tn_status read_input(tn__reader *r)
         return tn__read_wrong(r, "a type such as float32[2, 3]");
     tn__op_meta_strides(&left.meta);
     node = tn__build_input(r->graph, left.name, &left.meta);
-    return node != NULL ? TN_OK : tn__read_here(r);
+    return node != NULL && tn__read_symbols(node, 0, &left) == TN_OK ? TN_OK : tn__read_here(r);
 }
 
 /* Reads a value of a pack: a node, a list or a constant. */

@@ -40,8 +40,7 @@ static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *
         tn_fail(TN_ERR_RUNTIME,
                 "the value of %%%s (%s) is asked for while tracing (%s); a graph cannot depend on "
                 "values",
-                node->name,
-                node->path != NULL && node->path[0] != '\0' ? node->path : type,
+                node->name, node->path != NULL && node->path[0] != '\0' ? node->path : type,
                 function);
     else if (tensor != NULL)
         tn_fail(TN_ERR_RUNTIME,
@@ -103,7 +102,8 @@ static tn_node *empty_node(tn__trace *trace, tn_tensor *tensor)
     o.shape = tn__shape(tensor);
     o.value = tn_scalar_int(0);
     o.dtype = (tn_dtype)tensor->dtype;
-    return tn_graph_add_call(trace->graph, NULL, tn__op_needed(TN__NEED_full), &o, &like, 1);
+    return tn_graph_add_call(trace->graph, trace->before, tn__op_needed(TN__NEED_full), &o, &like,
+                             1);
 }
 
 /* Returns the node of a tensor, NULL and sets the error if it has none. */
@@ -141,6 +141,10 @@ tn_status tn__trace_where(tn__trace *trace, tn_node *node)
     void **path = module != NULL ? tn__map_value(&trace->modules, module) : NULL;
     tn_status status;
 
+    if (trace->where != NULL) {
+        status = tn__graph_set_text(&node->path, trace->where->path);
+        return status == TN_OK ? tn__graph_set_text(&node->type, trace->where->type) : status;
+    }
     if (path == NULL)
         return TN_OK;
     status = tn__graph_set_text(&node->path, *path);
@@ -185,7 +189,7 @@ static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t
                         const void *options, tn_tensor *const *out, bool inplace, bool no_grad)
 {
     bool autocast = tn__autocast_pause();
-    tn_node *node = tn__build_recorded(trace->graph, NULL, op, options, in, n_in, inplace);
+    tn_node *node = tn__build_recorded(trace->graph, trace->before, op, options, in, n_in, inplace);
     tn_status status = node != NULL ? tn__trace_where(trace, node) : tn_error_last_code();
 
     tn__autocast_resume(autocast);

@@ -28,8 +28,7 @@ static const tn_device *device_for(const tn_graph *graph, tn_module *module)
     return device != NULL ? device : tn_default_device();
 }
 
-/* Makes a tensor without memory, which the scope owns. */
-static tn_tensor *make_like(const tn_meta *like, const tn_device *device)
+tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device)
 {
     bool making = tn__making.is.traced;
     tn_meta meta = *like;
@@ -62,7 +61,7 @@ static tn_status make_inputs(const tn_graph *graph, tn_module *module, tn_tensor
         meta = node->meta[0];
         if (like != NULL)
             tn__tensor_meta(*like, &meta);
-        *out = make_like(&meta, like != NULL ? (*like++)->device : device);
+        *out = tn__trace_make_like(&meta, like != NULL ? (*like++)->device : device);
         if (*out++ == NULL)
             return tn_error_last_code();
     }
@@ -96,9 +95,9 @@ tn_status tn__trace_infer(tn_node *node)
     for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
         const tn_node *in = node->in[i];
 
-        all[i] = tn__graph_is_none(in)       ? TN_NONE
+        all[i] = tn__graph_is_none(in)     ? TN_NONE
                  : in->held.tensor != NULL ? in->held.tensor
-                                             : make_like(in->meta, device);
+                                           : tn__trace_make_like(in->meta, device);
         if (all[i] == NULL)
             status = tn_error_last_code();
     }
@@ -252,4 +251,71 @@ tn_status tn_graph_inline(tn_graph *graph)
     if (module != NULL)
         tn_module_drop(module);
     return status;
+}
+
+/* ---- decompositions -------------------------------------------------------------------------- */
+
+/* Records the decomposition before the node, and replaces the node by it. */
+static tn_status expand(tn__trace *trace, tn_node *node, tn_tensor **in, tn_tensor **out)
+{
+    const tn_device *device = device_for(node->graph, NULL);
+    tn_status status = device != NULL ? TN_OK : tn_error_last_code();
+
+    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
+        tn_node *value = node->in[i];
+
+        in[i] = TN_NONE;
+        if (tn__graph_is_none(value))
+            continue;
+        for (int64_t k = 0; k < i; k++)
+            if (node->in[k] == value)
+                in[i] = in[k];
+        if (tn__is_none(in[i]))
+            in[i] = value->held.tensor != NULL ? value->held.tensor
+                                               : tn__trace_make_like(value->meta, device);
+        status = in[i] != NULL ? tn__trace_map(trace, in[i], value) : tn_error_last_code();
+    }
+    if (status == TN_OK)
+        status = tn_grad_begin(!node->no_grad);
+    tn__trace_open(trace);
+    if (status == TN_OK)
+        status = tn__decompose_call(node->op, in, node->n_in, node->options, out);
+    tn__trace_close(trace);
+    tn_grad_end();
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++) {
+        tn_node *value = tn__trace_node(trace, out[i]);
+
+        tn__scope_push(out[i]);
+        if (value == NULL ||
+            tn_node_replace_uses(node->items != NULL ? node->items[i] : node, value) < 0)
+            status = tn_error_last_code();
+    }
+    return status == TN_OK ? tn_node_erase(node) : status;
+}
+
+tn_status tn_node_expand(tn_node *node)
+{
+    tn__trace trace = { .doors = tn__trace_doors };
+    tn_tensor **space;
+    uint64_t scope;
+    tn_status status = tn__graph_node_check(NULL, node, "tn_node_expand: node");
+
+    if (status != TN_OK)
+        return status;
+    if (node->kind != TN_NODE_OP)
+        return tn_fail(TN_ERR_TYPE, "tn_node_expand: node %s is not a call of an operator",
+                       node->name);
+    if (tn__tracer_here != NULL)
+        return tn_fail(TN_ERR_RUNTIME, "tn_node_expand: this thread traces a module");
+    space = tn_calloc((size_t)(node->n_in + node->n_out) + 1, sizeof(tn_tensor *));
+    if (space == NULL)
+        return TN_ERR_MEMORY;
+    trace.graph = node->graph;
+    trace.before = trace.where = node;
+    scope = tn_scope_begin();
+    status = expand(&trace, node, space, space + node->n_in);
+    tn_scope_end(scope);
+    tn__trace_free(&trace);
+    tn_free(space);
+    return status == TN_OK ? TN_OK : tn_error_prefix("tn_node_expand: node %s: ", node->name);
 }

@@ -392,16 +392,25 @@ static tn_status check(tn_module *module, const tn_tracing_options *options)
     return TN_OK;
 }
 
-static tn_graph *trace_with(tn_module *module, const tn_tracing_options *options,
+/* Whether an operator of the graph has integers among its options, which may come from sizes. */
+static bool has_sizes(const tn_graph *graph)
+{
+    for (const tn_node *node = graph->steps; node != NULL; node = node->next)
+        for (int32_t r = 0;
+             node->options != NULL && node->op->def.options[r].kind != TN_OPTION_KIND_END; r++)
+            if (node->op->def.options[r].kind == TN_OPTION_KIND_INT ||
+                node->op->def.options[r].kind == TN_OPTION_KIND_INTS)
+                return true;
+    return false;
+}
+
+static tn_graph *trace_once(tn_module *module, const tn_tracing_options *options,
                             const tn_pack *pack, tn_tensor *input)
 {
-    const tn_tracing_options all = TN_TRACING_OPTIONS;
-    tn__trace trace = { .doors = tn__trace_doors, .root = module };
+    tn__trace trace = { .doors = tn__trace_doors, .root = module, .options = options };
     struct tensors in = { .at = &in.few };
-    tn_status status;
+    tn_status status = check(module, options);
 
-    trace.options = options != NULL ? options : &all;
-    status = check(module, trace.options);
     if (status == TN_OK)
         status = tensors_take(&in, pack, input, "tn_module_trace: input");
     if (status == TN_OK)
@@ -414,12 +423,63 @@ static tn_graph *trace_with(tn_module *module, const tn_tracing_options *options
         trace.graph->evaluates = !module->training;
         status = run_trace(&trace, &in, pack);
     }
+    if (status == TN_OK && options->dynamic == NULL && has_sizes(trace.graph))
+        trace.graph->fixed = "the trace";
     tensors_free(&in);
     tn__trace_free(&trace);
     if (status == TN_OK)
         return trace.graph;
     tn_graph_drop(trace.graph);
     return NULL;
+}
+
+/* A trace with symbols is made several times, with other inputs. */
+struct again {
+    tn__symbols_call call; /* first: trace_again gets its address */
+    tn_module *module;
+    const tn_tracing_options *options;
+    const tn_pack *pack;
+};
+
+static tn_graph *trace_again(const tn__symbols_call *call, tn_tensor *const *in)
+{
+    const struct again *again = (const void *)call;
+    tn_pack *pack;
+    tn_graph *graph;
+
+    if (again->pack == NULL)
+        return trace_once(again->module, again->options, NULL, in[0]);
+    pack = tn__values_with(again->pack, in);
+    graph = pack != NULL ? trace_once(again->module, again->options, pack, NULL) : NULL;
+    tn_pack_drop(pack);
+    return graph;
+}
+
+static tn_graph *trace_with(tn_module *module, const tn_tracing_options *options,
+                            const tn_pack *pack, tn_tensor *input)
+{
+    const tn_tracing_options all = TN_TRACING_OPTIONS;
+    struct again again = { .call = { .trace = trace_again }, .module = module, .pack = pack };
+    struct tensors in = { .at = &in.few };
+    tn_graph *graph = NULL;
+
+    again.options = options != NULL ? options : &all;
+    if (again.options->dynamic == NULL)
+        return trace_once(module, again.options, pack, input);
+    if (check(module, again.options) != TN_OK ||
+        tensors_take(&in, pack, input, "tn_module_trace: input") != TN_OK)
+        return NULL;
+    for (int64_t i = 0; i < in.count; i++)
+        if (!tn__tensor_ok(in.at[i])) {
+            tn__tensor_bad(in.at[i], "tn_module_trace: input");
+            tensors_free(&in);
+            return NULL;
+        }
+    again.call.in = in.at;
+    again.call.count = in.count;
+    graph = tn__symbols_trace(&again.call, again.options->dynamic);
+    tensors_free(&in);
+    return graph;
 }
 
 tn_graph *tn_module_trace(tn_module *module, tn_tensor *input, const tn_tracing_options *options)

@@ -46,8 +46,8 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options);
 /* Computes what the operator would return for inputs of these dtypes, shapes and strides (NULL: an
  * absent input). Makes all checks of a call, without memory. `out` has n_outputs elements and gets
- * strides; ndim is -1 if only a kernel can tell the shape. *writes gets bit i if the call writes into
- * input i (bit 63: an input from 63 on). */
+ * strides; ndim is -1 if only a kernel can tell the shape. *writes gets bit i if the call writes
+ * into input i (bit 63: an input from 63 on). */
 tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, const void *options,
                        tn_meta *out, uint64_t *writes);
 /* Fills in row-major strides for a meta that has no strides. */
@@ -57,6 +57,10 @@ void tn__op_meta_strides(tn_meta *meta);
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor *const *out, int64_t n_out);
 
+/* Calls the decomposition of an operator; gradients are recorded through its inner operators. The
+ * caller owns the results. */
+tn_status tn__decompose_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor **out);
 /* Writes the dtype in which autocast passes each input to the operator, for a trace. */
 tn_status tn__autocast_dtypes(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                               const void *options, tn_dtype *out);

@@ -115,6 +115,7 @@ static tn_status cse(const tn_pass_def *self, const tn_pass_args *args)
     return status == TN_OK ? pass_report(args, merged, "nodes merged") : status;
 }
 
-const tn_pass_def pass_cse = { TN_HEAD(tn_pass_def), .name = "cse",
-                               .help = "computes equal values once", .flags = TN_PASS_EXACT,
-                               .after = "constants", .run = cse };
+const tn_pass_def pass_cse = {
+    TN_HEAD(tn_pass_def),   .name = "cse",        .help = "computes equal values once",
+    .flags = TN_PASS_EXACT, .after = "constants", .run = cse
+};

@@ -174,10 +174,11 @@ START_TEST(leaves_are_layers_unless_the_program_says_otherwise)
     ck_assert_str_eq(tn_node_target(tn_graph_find(graph, "_4")), "4");
     tn_graph_drop(graph);
     graph = traced(net, images(), TN_TRACE_THROUGH);
-    ck_assert_str_eq(names_of(graph),
-                     "input _0_weight _0_bias _1_num_batches_tracked _1_running_mean _1_running_var "
-                     "_1_weight _1_bias _4_weight _4_bias conv2d add_scalar_ batch_norm relu "
-                     "flatten linear output");
+    ck_assert_str_eq(
+        names_of(graph),
+        "input _0_weight _0_bias _1_num_batches_tracked _1_running_mean _1_running_var "
+        "_1_weight _1_bias _4_weight _4_bias conv2d add_scalar_ batch_norm relu "
+        "flatten linear output");
     ck_assert_str_eq(tn_node_path(tn_graph_find(graph, "linear")), "4");
     tn_graph_drop(graph);
     how.is_leaf = only_norms;

@@ -13,7 +13,7 @@ static char spec[LINE];
 static tn_tensor *in[MOST];
 static int64_t n_in;
 static bool only_eval;
-static int cases, traced, refused;
+static int cases, traced, refused, sized, unsized;
 
 /* Layers whose code asks for values, so that they can only be one node of a graph. */
 static const char *const by_values[] = { "EmbeddingBag", "CTCLoss", "AdaptiveLogSoftmax",
@@ -227,6 +227,83 @@ static void compare(tn_module *module, bool training, uint32_t flags)
     tn_module_drop(other);
 }
 
+/* Appends the first row to an input once more. */
+static tn_tensor *longer(tn_tensor *x)
+{
+    tn_tensor *parts[2] = { tn_detach(x), NULL };
+
+    parts[1] = tn_narrow(parts[0], 0, 0, 1);
+    return tn_copy(tn_cat(parts, 2, 0));
+}
+
+/* The same with a size that may vary: the first of all inputs that have it. */
+static void compare_sizes(tn_module *module, bool training)
+{
+    TN_SCOPE;
+    tn_module *eager = tn_module_copy(module), *other = tn_module_copy(module), *made;
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    tn_pack *given = packed();
+    tn_tensor *a[128], *b[128], *before[MOST];
+    char text[1024] = "";
+    tn_graph *graph;
+    int64_t count;
+
+    for (int64_t i = 0; i < n_in; i++) {
+        tn_ints shape = tn_tensor_shape(in[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), i > 0 ? ", [" : "[");
+        for (int64_t d = 0; d < shape.count; d++)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     d == 0 && shape.at[0] == tn_tensor_size(in[0], 0) ? "%sN" : "%s%lld",
+                     d > 0 ? ", " : "", (long long)shape.at[d]);
+        strcat(text, "]");
+    }
+    how.dynamic = text;
+    how.flags = TN_TRACE_THROUGH;
+    ck_ok(tn_module_train(eager, training));
+    ck_ok(tn_module_train(other, training));
+    graph = tn_tensor_ndim(in[0]) > 0 ? tn_module_trace_pack(other, given, &how) : NULL;
+    if (graph != NULL) {
+        char *form = printed(graph, "text");
+        ck_assert_msg(strstr(form, "[N") != NULL, "%s", form);
+        free(form);
+        same_text(graph, other);
+        made = tn_graph_module(graph);
+        ck_made(made);
+        for (int64_t i = 0; i < n_in; i++) {
+            before[i] = in[i];
+            if (tn_tensor_size(in[i], 0) == tn_tensor_size(before[0], 0)) {
+                in[i] = longer(in[i]);
+                ck_made(in[i]);
+                if (tn_tensor_requires_grad(before[i]))
+                    ck_ok(tn_tensor_set_requires_grad(in[i], true));
+            }
+        }
+        count = run(eager, a);
+        ck_assert_int_eq(run(made, b), count);
+        for (int64_t i = 0; i < count + n_in; i++)
+            same_bits(b[i], a[i], "result of another size");
+        same_gradients(eager, other);
+        same_states(eager, other, "state after another size");
+        for (int64_t i = 0; i < count + n_in; i++) {
+            tn_tensor_drop(a[i]);
+            tn_tensor_drop(b[i]);
+        }
+        for (int64_t i = 0; i < n_in; i++)
+            in[i] = before[i];
+        tn_module_drop(made);
+        tn_graph_drop(graph);
+        sized++;
+    } else {
+        if (getenv("TN_SHOW") != NULL)
+            printf("%s: %s: %s\n", spec, text, tn_error_last()->message);
+        unsized++;
+    }
+    tn_error_clear();
+    tn_pack_drop(given);
+    tn_module_drop(eager);
+    tn_module_drop(other);
+}
+
 static void check_case(void)
 {
     tn_module *module;
@@ -248,6 +325,8 @@ static void check_case(void)
     for (int training = only_eval ? 0 : 1; training >= 0; training--)
         for (int through = 0; through < 2; through++)
             compare(module, training, through ? TN_TRACE_THROUGH : 0);
+    for (int training = only_eval ? 0 : 1; training >= 0; training--)
+        compare_sizes(module, training);
     tn_module_drop(module);
     for (int64_t i = 0; i < n_in; i++)
         tn_tensor_drop(in[i]);
@@ -324,7 +403,8 @@ static void read_file(const char *name)
 START_TEST(every_layer_is_traced_and_computes_the_same_bits)
 {
     read_file("layers.txt");
-    printf("layers: %d cases, %d graphs, %d refused\n", cases, traced, refused);
+    printf("layers: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused\n", cases, traced,
+           refused, sized, unsized);
     ck_assert_int_gt(cases, 100);
 }
 END_TEST
@@ -332,7 +412,8 @@ END_TEST
 START_TEST(every_network_is_traced_and_computes_the_same_bits)
 {
     read_file("models.txt");
-    printf("models: %d cases, %d graphs, %d refused\n", cases, traced, refused);
+    printf("models: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused\n", cases, traced,
+           refused, sized, unsized);
     ck_assert_int_gt(cases, 15);
     ck_assert_int_eq(refused, 0);
     TN_PROVES("FX-004");

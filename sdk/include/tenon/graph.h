@@ -242,8 +242,8 @@ TN_API tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, 
 enum {
     /* What a call of a module becomes if neither `is_leaf` nor its layer decides (TN_LAYER_LEAF,
      * TN_LAYER_THROUGH): the operators and modules that its forward calls (THROUGH), or one node
-     * (LEAVES). With neither, layers of plugins that have no children become one node, and all
-     * other modules are traced through. */
+     * (LEAVES). With neither, layers of plugins become one node; containers such as Sequential, and
+     * modules of the program, are traced through. */
     TN_TRACE_THROUGH = 1,
     TN_TRACE_LEAVES = 2
 };
@@ -290,6 +290,15 @@ TN_API tn_status tn_graph_inline(tn_graph *graph);
 /* Writes the types and shapes that the graph computes for these inputs into its nodes.
  * [array: in n_in] [null-through] */
 TN_API tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in);
+/* Returns whether the node runs without recording gradients, because the traced code had switched
+ * them off; false if `node` is NULL. */
+TN_API bool tn_node_is_no_grad(const tn_node *node);
+/* Makes a node of kind TN_NODE_CALL call another module, which takes the place of the old one in
+ * modules made of the graph. Types and shapes of the results must stay the same. [null-through] */
+TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
+/* Replaces a call of an operator by the operators that its decomposition calls; the node is erased.
+ * Fails if the operator has no decomposition. [null-through] */
+TN_API tn_status tn_node_expand(tn_node *node);
 /* Replaces all places where the graph computes `pattern` by `replacement`, both in the form
  * "linear(x, w, b)": names that are not operators stand for any value. Matches do not overlap, and
  * a match whose inner values are used elsewhere is left out. Returns the number of replaced places,
