@@ -311,7 +311,8 @@ tn_status tn_node_expand(tn_node *node)
     if (space == NULL)
         return TN_ERR_MEMORY;
     trace.graph = node->graph;
-    trace.before = trace.where = node;
+    trace.before = node;
+    trace.where = node;
     scope = tn_scope_begin();
     status = expand(&trace, node, space, space + node->n_in);
     tn_scope_end(scope);

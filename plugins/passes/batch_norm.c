@@ -4,6 +4,8 @@
  * it, for inference. Both work on calls of operators and on calls of layers. */
 #include "passes.h"
 
+#include <tenon/fuse.h>
+
 #include <string.h>
 
 /* Layers and operators that end with the number of their dimensions. */
