@@ -181,11 +181,18 @@ static void put_comment(struct writer *w, const tn_node *node)
                  node->path != NULL && node->path[0] != '\0' ? " " : "", node->type);
 }
 
+/* Returns whether the text needs the type of a value: code has it where the operators do not tell.
+ */
+static bool has_types(const struct writer *w, const tn_node *node)
+{
+    return !w->code || node->callee != NULL || w->graph->n_symbols > 0;
+}
+
 static void put_left(struct writer *w, const tn_node *node, bool typed)
 {
     tn__text_add(w->text, w->code ? "    " : "  ");
     tn__text_value(w->text, node, w->code);
-    if (typed && (!w->code || node->callee != NULL)) {
+    if (typed && has_types(w, node)) {
         tn__text_put(w->text, " : ", 3);
         tn__text_type(w->text, node, 0);
     }
@@ -275,7 +282,7 @@ static void put_items(struct writer *w, const tn_node *node)
         if (i > 0)
             tn__text_put(w->text, ", ", 2);
         tn__text_value(w->text, node->items[i], w->code);
-        if (!w->code || node->callee != NULL) {
+        if (has_types(w, node)) {
             tn__text_put(w->text, " : ", 3);
             tn__text_type(w->text, node->items[i], 0);
         }

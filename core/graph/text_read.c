@@ -217,6 +217,8 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
     tn_node **nodes;
     tn_status status;
 
+    if (module == NULL && tn_error_mark() != mark && tn_error_last_code() == TN_ERR_MEMORY)
+        return TN_ERR_MEMORY;
     if (module == NULL)
         tn_error_restore(mark);
     if (module == NULL) /* PyTorch's wording */

@@ -211,6 +211,8 @@ tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const
     else
         tensor = r->root != NULL ? tn_module_find_tensor(r->root, path) : NULL;
     if (!tn__tensor_ok(tensor)) {
+        if (tn_error_mark() != mark && tn_error_last_code() == TN_ERR_MEMORY)
+            return NULL;
         tn_error_restore(mark);
         tn_fail(TN_ERR_KEY, "tn_graph_parse: line %lld: %s %q: not found in the %s",
                 (long long)r->number, kind == TN_NODE_CONSTANT ? "constant" : "tensor", path,

@@ -27,6 +27,34 @@ static const tn_node *node_near(const tn__trace *trace, const tn_tensor *tensor)
     return value != NULL ? *value : NULL;
 }
 
+static bool stale(tn__tracer *doors, const tn_tensor *tensor)
+{
+    const tn__trace *trace = tn__trace_of(doors);
+
+    for (int64_t i = 0; i < trace->n_written && doors->silent == 0; i++)
+        if (trace->written[i] == tensor->storage)
+            return true;
+    return false;
+}
+
+/* Notes which tensors with memory a recorded call writes. */
+static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *const *in,
+                              int64_t n_in, const tn_tensor *into)
+{
+    for (int64_t i = 0; i < node->n_in && i < 64; i++) {
+        const tn_tensor *tensor = i < n_in ? in[i] : into;
+
+        if ((node->writes >> i & 1) == 0 || !tn__tensor_ok(tensor) ||
+            (tensor->storage->flags & TN__STORAGE_TRACED) != 0)
+            continue;
+        if (!tn__vector_room(&trace->written, &trace->written_capacity, trace->n_written + 1,
+                             sizeof *trace->written))
+            return TN_ERR_MEMORY;
+        trace->written[trace->n_written++] = tensor->storage;
+    }
+    return TN_OK;
+}
+
 static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *function)
 {
     tn__trace *trace = tn__trace_of(doors);
@@ -186,7 +214,8 @@ tn_status tn__trace_make_own(tn_tensor **out, tn_tensor *const *in, int64_t n_in
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t n_in,
-                        const void *options, tn_tensor *const *out, bool inplace, bool no_grad)
+                        const void *options, tn_tensor *const *out, bool inplace, bool no_grad,
+                        tn_node **made)
 {
     bool autocast = tn__autocast_pause();
     tn_node *node = tn__build_recorded(trace->graph, trace->before, op, options, in, n_in, inplace);
@@ -202,6 +231,7 @@ static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t
     }
     if (node != NULL)
         node->no_grad = no_grad;
+    *made = node;
     return status;
 }
 
@@ -267,7 +297,7 @@ static tn_status call_recorded(tn__trace *trace, const tn_op *op, tn_tensor *con
                                tn_tensor *into)
 {
     bool no_grad = !tn__grad_on() && !tn__making.is.inference;
-    tn_node **nodes = tn_malloc(((size_t)n_in + 1) * sizeof(tn_node *));
+    tn_node **nodes = tn_malloc(((size_t)n_in + 1) * sizeof(tn_node *)), *node;
     tn_status status = nodes != NULL ? TN_OK : TN_ERR_MEMORY;
 
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
@@ -286,7 +316,9 @@ static tn_status call_recorded(tn__trace *trace, const tn_op *op, tn_tensor *con
         status = tn__trace_make_own(&out[i], in, n_in);
     if (status == TN_OK)
         status = record(trace, op, nodes, n_in + (into != NULL), options,
-                        into != NULL ? &into : out, into != NULL, no_grad);
+                        into != NULL ? &into : out, into != NULL, no_grad, &node);
+    if (status == TN_OK)
+        status = note_written(trace, node, in, n_in, into);
     tn_free(nodes);
     if (status == TN_OK)
         return TN_OK;
@@ -361,6 +393,7 @@ static void trace_training(tn__tracer *doors)
 }
 
 const tn__tracer tn__trace_doors = {
+    .stale = stale,
     .refuse = refuse,
     .full = trace_full,
     .detach = trace_detach,

@@ -370,6 +370,7 @@ void tn__trace_free(tn__trace *trace)
     for (int64_t i = 0; i < trace->n_kept; i++)
         tn_tensor_drop(trace->kept[i]);
     tn_free(trace->kept);
+    tn_free(trace->written);
     tn_free(trace->slots);
     tn__map_free(&trace->held);
     tn__map_free(&trace->modules);

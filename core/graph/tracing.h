@@ -28,6 +28,8 @@ typedef struct tn__trace {
     tn__map values;   /* from tensors to their nodes */
     tn_tensor **kept; /* the keys of `values`: owned, so that their addresses are not used again */
     int64_t n_kept, kept_capacity, n_constants;
+    const tn__storage **written; /* memory that recorded calls write into; its tensors are kept */
+    int64_t n_written, written_capacity;
     tn_node *before;      /* new nodes come before this one; NULL: at the end */
     const tn_node *where; /* the node whose path and type new nodes get; NULL: the module called */
     int64_t calls;        /* number of calls of modules so far */

@@ -24,7 +24,10 @@ tn_status tn__trace_need_slow(tn_tensor *tensor, const char *function)
     tn__storage *storage = tensor->storage, *real;
     bool making = tn__making.is.traced;
 
-    if ((storage->flags & TN__STORAGE_PENDING) != 0) {
+    if ((storage->flags & TN__STORAGE_TRACED) == 0 &&
+        (tn__tracer_here == NULL || !tn__tracer_here->stale(tn__tracer_here, tensor)))
+        return TN_OK;
+    if ((storage->flags & TN__STORAGE_TRACED) == 0 || (storage->flags & TN__STORAGE_PENDING) != 0) {
         if (tn__tracer_here != NULL)
             return tn__tracer_here->refuse(tn__tracer_here, tensor, function);
         return tn_fail(TN_ERR_RUNTIME,

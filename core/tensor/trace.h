@@ -17,6 +17,9 @@ typedef struct tn__tracer {
     /* > 0: the calls of this thread are inside of an operator or module that was recorded as one
      * node. They run for shapes and views only. */
     int32_t silent;
+    /* Returns whether a recorded call writes into a tensor that has memory, so that its values are
+     * not those that a run would see. */
+    bool (*stale)(struct tn__tracer *self, const tn_tensor *tensor);
     /* Fails because the values of a tensor were asked for. */
     tn_status (*refuse)(struct tn__tracer *self, const tn_tensor *tensor, const char *function);
     /* Record what is not an operator: a tensor of one value, a tensor without history. */
@@ -47,7 +50,7 @@ tn__storage *tn__trace_storage(const tn_device *device, uint64_t bytes);
 tn_status tn__trace_need_slow(tn_tensor *tensor, const char *function);
 static inline tn_status tn__trace_need(const tn_tensor *tensor, const char *function)
 {
-    return tn__likely((tensor->storage->flags & TN__STORAGE_TRACED) == 0)
+    return tn__likely((tensor->storage->flags & TN__STORAGE_TRACED) == 0 && tn__making.any == 0)
                ? TN_OK
                : tn__trace_need_slow((tn_tensor *)(uintptr_t)tensor, function);
 }

@@ -66,7 +66,7 @@ static tn_status fold_layers(tn_graph *graph, tn_node *layer, tn_node *norm, int
         tn_module_is_training(tn_node_module(layer)) || tn_node_meta(layer, &meta) != TN_OK ||
         (is_linear(layer) && meta.ndim != 2))
         return TN_OK;
-    mean = tn_module_get(of, "running_mean");
+    mean = tn_fuse_slot(of, "running_mean");
     if (mean == TN_NONE)
         return TN_OK;
     fused = tn_fuse_batch_norm(tn_node_module(layer), of);

@@ -237,7 +237,8 @@ START_TEST(random_and_written_values_are_not_merged)
     y[2] = tn_graph_add_inplace(graph, NULL, "relu()", y[2], (tn_node *[]){ y[2] }, 1);
     y[3] = step(graph, "exp()", x, NULL);
     y[3] = tn_graph_add_inplace(graph, NULL, "neg()", y[3], (tn_node *[]){ y[3] }, 1);
-    out = step(graph, "add()", step(graph, "add()", y[0], y[1]), step(graph, "mul()", y[2], y[3]));
+    y[0] = step(graph, "add()", y[0], y[1]);
+    out = step(graph, "add()", y[0], step(graph, "mul()", y[2], y[3]));
     ck_ok(tn_graph_output(graph, &out, 1));
     tn_random_seed(4);
     ck_ok(tn_graph_run(graph, &in, 1, &before, 1));

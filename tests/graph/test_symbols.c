@@ -57,7 +57,7 @@ END_TEST
 static tn_tensor *sized_forward(tn_module *self, tn_tensor *x)
 {
     int64_t n = tn_tensor_size(x, 0), l = tn_tensor_size(x, 1);
-    tn_tensor *at = tn_cast(tn_arange(TN_NONE, TN_SCALAR(0), TN_SCALAR((double)l), NULL), TN_F32);
+    tn_tensor *at = tn_cast(tn_arange(TN_NONE, 0, l, NULL), TN_F32);
     (void)self;
     x = tn_add(x, tn_add(at, tn_tensor_full(TN_SHAPE(l), 0.5, TN_F32, NULL), NULL), NULL);
     return tn_view_to(x, TN_SHAPE(n * l));

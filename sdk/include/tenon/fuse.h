@@ -59,6 +59,13 @@ static inline tn_status tn_fuse_store(tn_module *module, const char *name, tn_te
     return parameter != NULL ? tn_module_set(module, name, parameter) : tn_error_last_code();
 }
 
+/* Returns a parameter or buffer, TN_NONE if the module has no slot of this name. */
+TN_ATTR(unused)
+static inline tn_tensor *tn_fuse_slot(tn_module *module, const char *name)
+{
+    return tn_module_slot_kind(module, name) != 0 ? tn_module_get(module, name) : TN_NONE;
+}
+
 /* Returns a copy of a convolution or linear layer that also does what the batch norm after it does
  * in evaluation mode. Both must be in evaluation mode, and the norm must have running statistics;
  * its number of features must be that of the outputs of the layer (of a linear layer, it may be 1).
@@ -73,12 +80,12 @@ static inline tn_module *tn_fuse_batch_norm(tn_module *layer, tn_module *norm)
     tn_tensor *weight, *bias;
     bool good = eps != NULL && tn_grad_begin(false) == TN_OK;
 
-    f.weight = good ? tn_module_get(layer, "weight") : NULL;
-    f.bias = f.weight != NULL ? tn_module_get(layer, "bias") : NULL;
-    f.mean = f.bias != NULL ? tn_module_get(norm, "running_mean") : NULL;
-    f.variance = f.mean != NULL ? tn_module_get(norm, "running_var") : NULL;
-    f.gamma = f.variance != NULL ? tn_module_get(norm, "weight") : NULL;
-    f.beta = f.gamma != NULL ? tn_module_get(norm, "bias") : NULL;
+    f.weight = good ? tn_fuse_slot(layer, "weight") : NULL;
+    f.bias = f.weight != NULL ? tn_fuse_slot(layer, "bias") : NULL;
+    f.mean = f.bias != NULL ? tn_fuse_slot(norm, "running_mean") : NULL;
+    f.variance = f.mean != NULL ? tn_fuse_slot(norm, "running_var") : NULL;
+    f.gamma = f.variance != NULL ? tn_fuse_slot(norm, "weight") : NULL;
+    f.beta = f.gamma != NULL ? tn_fuse_slot(norm, "bias") : NULL;
     good = f.beta != NULL && tn_module_option_get(norm, "eps", eps) == TN_OK;
     if (good && (tn_module_is_training(layer) || tn_module_is_training(norm)))
         good = tn_fail(TN_ERR_ASSERT, "Fusion only for eval!") == TN_OK; /* PyTorch's wording */
