@@ -13,6 +13,7 @@ tools_tenon_SOURCES = \
 	%D%/env.c \
 	%D%/files.c \
 	%D%/files.h \
+	%D%/graph.c \
 	%D%/info.c \
 	%D%/input.c \
 	%D%/inspect.c \

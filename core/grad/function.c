@@ -3,6 +3,7 @@
  * A differentiable function of the program: two callbacks, which need no registration. */
 #include "core/base/vector.h"
 #include "core/grad/private.h"
+#include "core/tensor/trace.h"
 
 typedef enum kept_for { SAVED, DIRTY, FLAT } kept_for;
 
@@ -365,6 +366,8 @@ tn_status tn_function_call(const tn_function *function, void *user, tn_tensor *c
         } else if (!tn__is_none(in[i]))
             wanted |= tn__grad_on() && tn__requires_grad(in[i]);
     }
+    if (tn__unlikely(tn__making.is.traced) && status == TN_OK && tn__tracer_here->silent == 0)
+        status = tn__tracer_here->refuse(tn__tracer_here, NULL, ctx.name);
     if (status == TN_OK && (function->flags & ~(uint32_t)TN_FUNCTION_OPERATORS) != 0)
         status = tn_fail(
             TN_ERR_VALUE,

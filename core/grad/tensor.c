@@ -3,6 +3,7 @@
  * The gradients of a tensor: whether it requires one, where its gradient is accumulated, and which
  * node made the tensor. */
 #include "core/grad/private.h"
+#include "core/tensor/trace.h"
 
 /* ---- slots ---------------------------------------------------------------------- */
 
@@ -261,7 +262,8 @@ tn_status tn_tensor_set_requires_grad(tn_tensor *tensor, bool requires_grad)
             TN_ERR_RUNTIME,
             "only Tensors of floating point and complex dtype can require gradients, not %s",
             tn_dtype_name((tn_dtype)tensor->dtype));
-    if (requires_grad && (tensor->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
+    if (requires_grad && (tensor->storage->flags & TN__STORAGE_INFERENCE) &&
+        !tn__making.is.inference)
         /* PyTorch's wording */
         return tn_fail(
             TN_ERR_RUNTIME,
@@ -450,6 +452,8 @@ tn_tensor *tn_tensor_detach(tn_tensor *tensor)
         tn__tensor_bad(tensor, "tn_tensor_detach");
         return NULL;
     }
+    if (tn__unlikely(tn__making.is.traced) && tn__tracer_here->silent == 0)
+        return tn__tracer_here->detach(tn__tracer_here, tensor);
     out = tn__tensor_alias(tensor);
     return out != NULL ? tn__scope_push(out) : NULL;
 }

@@ -20,9 +20,20 @@ static tn_node *leaf(tn_graph *graph, tn_node_kind kind, const char *name, const
     return tn__graph_node_new(graph, kind, name, true, 0, 1);
 }
 
+tn_node *tn__build_input(tn_graph *graph, const char *name, const tn_meta *meta)
+{
+    tn_node *node = leaf(graph, TN_NODE_INPUT, name, "tn_graph_input");
+
+    if (node == NULL)
+        return NULL;
+    node->meta[0] = *meta;
+    graph->n_inputs++;
+    tn__graph_node_link(node, NULL);
+    return node;
+}
+
 tn_node *tn_graph_input(tn_graph *graph, const char *name, tn_ints shape, tn_dtype dtype)
 {
-    tn_node *node;
     uint64_t bytes;
     tn_meta meta = { 0 };
 
@@ -31,14 +42,37 @@ tn_node *tn_graph_input(tn_graph *graph, const char *name, tn_ints shape, tn_dty
         tn_error_prefix("tn_graph_input: ");
         return NULL;
     }
-    node = leaf(graph, TN_NODE_INPUT, name, "tn_graph_input");
-    if (node == NULL)
-        return NULL;
     tn__op_meta_strides(&meta);
-    node->meta[0] = meta;
-    graph->n_inputs++;
+    return tn__build_input(graph, name, &meta);
+}
+
+static tn_node *hold(tn_node *node, tn_tensor *tensor)
+{
+    if (node->kind == TN_NODE_CONSTANT)
+        tn__graph_guard_set(&node->held, tensor, node->name);
+    else
+        /* No guard: the program may exchange its memory. */
+        node->held.tensor = tn_tensor_keep(tensor);
+    tn__build_meta_of(tensor, &node->meta[0]);
     tn__graph_node_link(node, NULL);
     return node;
+}
+
+tn_node *tn__build_held(tn_graph *graph, tn_node_kind kind, const char *path, const char *name,
+                        tn_tensor *tensor)
+{
+    char base[3 * TN__NAME_LONGEST];
+    tn_node *node;
+
+    tn__graph_name_of(path, base, sizeof base);
+    node = tn__graph_node_new(graph, kind, name != NULL ? name : base, name != NULL, 0, 1);
+    if (node == NULL)
+        return NULL;
+    if (strcmp(node->name, path) != 0 && tn__graph_set_text(&node->target, path) != TN_OK) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    return hold(node, tensor);
 }
 
 static tn_node *held(tn_graph *graph, tn_node_kind kind, const char *name, tn_tensor *tensor,
@@ -51,16 +85,7 @@ static tn_node *held(tn_graph *graph, tn_node_kind kind, const char *name, tn_te
         return NULL;
     }
     node = leaf(graph, kind, name, who);
-    if (node == NULL)
-        return NULL;
-    if (kind == TN_NODE_CONSTANT)
-        tn__graph_guard_set(&node->held, tensor, node->name);
-    else
-        /* No guard: the program may exchange its memory. */
-        node->held.tensor = tn_tensor_keep(tensor);
-    tn__build_meta_of(tensor, &node->meta[0]);
-    tn__graph_node_link(node, NULL);
-    return node;
+    return node != NULL ? hold(node, tensor) : NULL;
 }
 
 tn_node *tn_graph_slot(tn_graph *graph, const char *name, tn_tensor *tensor)
@@ -94,14 +119,45 @@ static tn_status fill_options(tn_node *node, const tn__spec *spec)
                             spec->names, spec->columns, spec->count, &node->keep);
 }
 
+/* Replaces the marks among the options by the values of their expressions, and keeps those. */
+static tn_status resolve_marks(tn_node *node, const tn__built *how)
+{
+    const tn_option *table = node->op->def.options;
+    int64_t found = 0;
+
+    for (int32_t r = 0; how->n_exprs > 0 && table != NULL && table[r].kind != TN_OPTION_KIND_END;
+         r++)
+        for (int64_t i = 0, *place;
+             (place = tn__symbols_place(&table[r], node->options, i)) != NULL; i++) {
+            if (*place >= TN__SYMBOL_MARK && *place < TN__SYMBOL_MARK + how->n_exprs) {
+                tn__expr expr = how->exprs[*place - TN__SYMBOL_MARK];
+
+                expr.row = r;
+                expr.item = (int32_t)i;
+                *place = tn__symbols_now(node->graph, &expr);
+                found++;
+                if (tn__symbols_add(node, &expr) != TN_OK)
+                    return TN_ERR_MEMORY;
+            }
+            if (table[r].kind != TN_OPTION_KIND_INTS)
+                break;
+        }
+    return found == how->n_exprs ? TN_OK
+                                 : tn_fail(TN_ERR_TYPE,
+                                           "%s: options: an expression of sizes is in a place that "
+                                           "is not an integer",
+                                           node->op->def.name);
+}
+
 static tn_status use_inputs(tn_node *node, tn_node *const *inputs)
 {
+    int64_t n_in = node->n_in - (node->kind == TN_NODE_INPLACE);
     tn_status status = TN_OK;
     char what[128];
 
     for (int64_t i = 0; i < node->n_in && status == TN_OK; i++) {
         int64_t operand = i < node->op->def.n_inputs ? i : node->op->def.n_inputs - 1;
-        bool optional = operand >= 0 &&
+        bool optional = operand >= 0 && i < n_in &&
                         (node->op->def.inputs[operand].flags & TN_OPERAND_OPTIONAL) != 0;
 
         tn_snprint(what, sizeof what, "tn_graph_add_op: %s: input %lld", node->op->def.name,
@@ -129,32 +185,75 @@ static tn_status check_place(const tn_graph *graph, const tn_node *before)
     return status;
 }
 
-static tn_node *add(tn_graph *graph, tn_node *before, const tn_op *op, const tn__spec *spec,
-                    tn_node *const *inputs, int64_t n_inputs)
+/* Links a node that is complete, with its items. */
+static tn_node *link_step(tn_node *node, tn_node *before)
 {
+    if (tn__graph_node_items(node) != TN_OK) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    tn__graph_node_link(node, before != NULL ? before : node->graph->output);
+    tn__graph_node_link_items(node);
+    return node;
+}
+
+tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
+                      tn_node *const *inputs, int64_t n_inputs)
+{
+    tn_node_kind kind = how->inplace ? TN_NODE_INPLACE : TN_NODE_OP;
+    char base[TN__NAME_LONGEST + 2];
     tn_node *node;
     tn_status status;
 
     if (check_place(graph, before) != TN_OK)
         return NULL;
-    node = tn__graph_node_new(graph, TN_NODE_OP, op->def.name, false, n_inputs, op->def.n_outputs);
+    tn_snprint(base, sizeof base, how->inplace ? "%s_" : "%s", how->op->def.name);
+    node = tn__graph_node_new(graph, kind, how->name != NULL ? how->name : base, how->name != NULL,
+                              n_inputs, how->op->def.n_outputs);
     if (node == NULL)
         return NULL;
-    node->op = op;
-    status = fill_options(node, spec);
+    node->op = how->op;
+    node->no_grad = how->no_grad;
+    status = fill_options(node, how->spec);
+    if (status == TN_OK)
+        status = resolve_marks(node, how);
     if (status == TN_OK)
         status = use_inputs(node, inputs);
     if (status == TN_OK)
         status = tn__lint_infer(node);
-    if (status == TN_OK)
-        status = tn__graph_node_items(node);
     if (status != TN_OK) {
         tn__graph_node_undo(node);
         return NULL;
     }
-    tn__graph_node_link(node, before != NULL ? before : graph->output);
-    tn__graph_node_link_items(node);
-    return node;
+    return link_step(node, before);
+}
+
+tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, const char *target,
+                        const char *name, tn_node *const *inputs, int64_t n_inputs,
+                        const tn_meta *metas, int32_t n_out)
+{
+    char base[3 * TN__NAME_LONGEST];
+    tn_node *node;
+    tn_status status;
+
+    tn__graph_name_of(target, base, sizeof base);
+    node = tn__graph_node_new(graph, TN_NODE_CALL, name != NULL ? name : base, name != NULL,
+                              n_inputs, n_out);
+    if (node == NULL) {
+        tn__graph_callee_drop(callee);
+        return NULL;
+    }
+    node->callee = callee;
+    if (n_out > 0)
+        memcpy(node->meta, metas, (size_t)n_out * sizeof *metas);
+    status = tn__graph_set_text(&node->target, target);
+    for (int64_t i = 0; i < n_inputs && status == TN_OK; i++)
+        status = tn__graph_node_use(node, i, inputs[i]);
+    if (status != TN_OK) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    return link_step(node, before);
 }
 
 /* Checks that there is a graph, and a list of nodes unless the count is 0. */
@@ -191,7 +290,35 @@ tn_node *tn_graph_add_op(tn_graph *graph, tn_node *before, const char *spec, tn_
     else if (parsed != NULL)
         op = tn_op_find(parsed->type, 0);
     if (op != NULL)
-        node = add(graph, before, op, parsed, inputs, n_inputs);
+        node = tn__build_op(graph, before, &(tn__built){ .op = op, .spec = parsed }, inputs,
+                            n_inputs);
+    tn__spec_free(parsed);
+    return node;
+}
+
+tn_node *tn_graph_add_inplace(tn_graph *graph, tn_node *before, const char *spec, tn_node *into,
+                              tn_node *const *inputs, int64_t n_inputs)
+{
+    tn__spec *parsed;
+    const tn_op *op;
+    tn_node **all, *node = NULL;
+
+    if (!given(graph, inputs, n_inputs, "tn_graph_add_inplace") ||
+        !tn__given(spec != NULL, "tn_graph_add_inplace: spec") ||
+        tn__graph_value_check(graph, into, false, "tn_graph_add_inplace: into") != TN_OK)
+        return NULL;
+    parsed = tn__spec_parse(spec);
+    op = parsed != NULL ? tn_op_find(parsed->type, 0) : NULL;
+    all = op != NULL ? tn_malloc(((size_t)n_inputs + 1) * sizeof *all) : NULL;
+    if (all != NULL) {
+        if (n_inputs > 0)
+            memcpy(all, inputs, (size_t)n_inputs * sizeof *all);
+        all[n_inputs] = into;
+        node = tn__build_op(graph, before,
+                            &(tn__built){ .op = op, .spec = parsed, .inplace = true }, all,
+                            n_inputs + 1);
+    }
+    tn_free(all);
     tn__spec_free(parsed);
     return node;
 }
@@ -224,17 +351,14 @@ static tn_status print_options(const tn_op *op, const void *options, tn__text *t
     return TN_OK;
 }
 
-tn_node *tn_graph_add_call(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,
-                           tn_node *const *inputs, int64_t n_inputs)
+tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,
+                            tn_node *const *inputs, int64_t n_inputs, bool inplace)
 {
     tn__text text = { 0 };
     tn__spec *parsed = NULL;
     tn_node *node = NULL;
     char *spec;
 
-    if (!given(graph, inputs, n_inputs, "tn_graph_add_call") ||
-        !tn__not_null(op, "tn_graph_add_call: op"))
-        return NULL;
     tn__text_add(&text, "%s(", op->def.name);
     if (options != NULL && op->def.options != NULL && print_options(op, options, &text) != TN_OK) {
         tn__text_free(&text);
@@ -245,10 +369,21 @@ tn_node *tn_graph_add_call(tn_graph *graph, tn_node *before, const tn_op *op, co
     if (spec != NULL)
         parsed = tn__spec_parse(spec);
     if (parsed != NULL)
-        node = add(graph, before, op, parsed, inputs, n_inputs);
+        node = tn__build_op(graph, before,
+                            &(tn__built){ .op = op, .spec = parsed, .inplace = inplace }, inputs,
+                            n_inputs);
     tn__spec_free(parsed);
     tn_free(spec);
     return node;
+}
+
+tn_node *tn_graph_add_call(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,
+                           tn_node *const *inputs, int64_t n_inputs)
+{
+    if (!given(graph, inputs, n_inputs, "tn_graph_add_call") ||
+        !tn__not_null(op, "tn_graph_add_call: op"))
+        return NULL;
+    return tn__build_recorded(graph, before, op, options, inputs, n_inputs, false);
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ static bool is_known(const tn_node *value)
  * and its tensors are on the device. */
 static bool is_offered(const tn_node *node, const tn_device *device)
 {
-    bool offered = node->kind == TN_NODE_OP &&
+    bool offered = node->kind == TN_NODE_OP && !node->no_grad &&
                    (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0 && node->n_out > 0;
 
     for (int64_t i = 0; i < node->n_in && offered; i++)
@@ -54,7 +54,8 @@ static bool is_offered(const tn_node *node, const tn_device *device)
 static bool has_writes(const tn_graph *graph)
 {
     for (const tn_node *node = graph->steps; node != NULL; node = node->next)
-        if (node->op != NULL && (node->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0)
+        if (node->kind == TN_NODE_INPLACE || node->kind == TN_NODE_CALL ||
+            (node->op != NULL && (node->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0))
             return true;
     return false;
 }

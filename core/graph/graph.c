@@ -36,8 +36,10 @@ tn_graph *tn_graph_new(void)
 {
     tn_graph *graph = tn_calloc(1, sizeof *graph);
 
-    if (graph != NULL)
+    if (graph != NULL) {
         atomic_store_explicit(&graph->refs, 1, memory_order_relaxed);
+        graph->training = -1;
+    }
     return graph;
 }
 
@@ -76,6 +78,9 @@ void tn_graph_drop(tn_graph *graph)
     tn__name_table_free(&graph->names);
     tn_free(graph->named);
     tn_free(graph->report);
+    tn_free(graph->type);
+    tn_pack_drop(graph->in);
+    tn_pack_drop(graph->out);
     drop_guards(graph);
     tn_free(graph);
 }
@@ -116,6 +121,64 @@ void tn__graph_take(tn_graph *graph, tn_graph *from)
     }
     from->erased = NULL;
     tn_graph_drop(from);
+}
+
+/* ---- modules that are called ----------------------------------------------------------------- */
+
+tn__callee *tn__graph_callee_new(tn_module *module, const tn_pack *in, const tn_pack *out)
+{
+    tn__callee *callee = tn_calloc(1, sizeof *callee);
+
+    if (callee == NULL)
+        return NULL;
+    atomic_store_explicit(&callee->refs, 1, memory_order_relaxed);
+    callee->module = tn_module_keep(module);
+    if ((in != NULL && (callee->in = tn__values_with(in, NULL)) == NULL) ||
+        (out != NULL && (callee->out = tn__values_with(out, NULL)) == NULL)) {
+        tn__graph_callee_drop(callee);
+        return NULL;
+    }
+    return callee;
+}
+
+tn__callee *tn__graph_callee_keep(tn__callee *callee)
+{
+    atomic_fetch_add_explicit(&callee->refs, 1, memory_order_relaxed);
+    return callee;
+}
+
+void tn__graph_callee_drop(tn__callee *callee)
+{
+    if (callee == NULL || atomic_fetch_sub_explicit(&callee->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    tn_module_drop(callee->module);
+    tn_pack_drop(callee->in);
+    tn_pack_drop(callee->out);
+    tn_free(callee);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+tn_status tn__graph_set_text(char **to, const char *text)
+{
+    char *copy = text != NULL ? tn_strdup(text) : NULL;
+
+    if (text != NULL && copy == NULL)
+        return TN_ERR_MEMORY;
+    tn_free(*to);
+    *to = copy;
+    return TN_OK;
+}
+
+void tn__graph_name_of(const char *path, char *out, size_t size)
+{
+    bool digit = path[0] >= '0' && path[0] <= '9';
+
+    tn_snprint(out, size, "%s%s", digit || path[0] == '\0' ? "_" : "", path);
+    for (char *at = out; *at != '\0'; at++)
+        if (!((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
+              (*at >= 'A' && *at <= 'Z')))
+            *at = '_';
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -184,6 +247,17 @@ static tn_status copy_into(const tn_graph *from, tn_graph *to, tn_node **copies)
 {
     tn_status status = copy_guards(from, to);
 
+    to->training = from->training;
+    to->evaluates = from->evaluates;
+    memcpy(to->symbols, from->symbols, sizeof to->symbols);
+    to->n_symbols = from->n_symbols;
+    if (status == TN_OK)
+        status = tn__graph_set_text(&to->type, from->type);
+    if (status == TN_OK && from->in != NULL && (to->in = tn__values_with(from->in, NULL)) == NULL)
+        status = tn_error_last_code();
+    if (status == TN_OK && from->out != NULL &&
+        (to->out = tn__values_with(from->out, NULL)) == NULL)
+        status = tn_error_last_code();
     for (tn_node *node = from->first; node != NULL && status == TN_OK; node = node->next) {
         copies[node->id] = copy_node(to, node);
         if (copies[node->id] == NULL)

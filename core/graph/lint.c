@@ -2,18 +2,19 @@
  *
  * Checks whether a graph can run, and infers the outputs of its nodes. */
 #include "core/graph/private.h"
+#include "core/tensor/trace.h"
 
 /* Fails if a node has too many or too few inputs, or lacks a required one. Sets the same errors as
  * a call of the operator. */
-static tn_status check_operands(const tn_node *node)
+static tn_status check_operands(const tn_node *node, int64_t n_in)
 {
     const tn_op_def *def = &node->op->def;
     bool list = (node->op->flags & TN__OP_LIST) != 0;
 
-    if (node->n_in != def->n_inputs && !(list && node->n_in > def->n_inputs))
+    if (n_in != def->n_inputs && !(list && n_in > def->n_inputs))
         return tn_fail(TN_ERR_VALUE, "%s: inputs: wrong number, got %lld; expected %s%d", def->name,
-                       (long long)node->n_in, list ? "at least " : "", (int)def->n_inputs);
-    for (int64_t i = 0; i < node->n_in; i++)
+                       (long long)n_in, list ? "at least " : "", (int)def->n_inputs);
+    for (int64_t i = 0; i < n_in; i++)
         if (tn__graph_is_none(node->in[i]) &&
             (tn__operand(node->op, i)->flags & TN_OPERAND_OPTIONAL) == 0)
             return tn_fail(TN_ERR_VALUE, "%s: %s: no tensor, got TN_NODE_NONE; expected a tensor",
@@ -21,18 +22,46 @@ static tn_status check_operands(const tn_node *node)
     return TN_OK;
 }
 
-static tn_status infer_known(tn_node *node)
+/* Checks the result of an INPLACE node, and makes it the value that is written. */
+static tn_status infer_written(const tn_node *node, tn_meta *out)
 {
-    const tn_meta **in = tn_malloc(((size_t)node->n_in + 1) * sizeof(const tn_meta *));
+    const tn_meta *into = node->in[node->n_in - 1]->meta;
+    bool same = out->ndim == into->ndim;
+
+    for (int32_t d = 0; same && d < out->ndim; d++)
+        same = out->shape[d] == into->shape[d];
+    if (node->op->def.n_outputs != 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: no form that writes into a tensor, because it has %d outputs",
+                       node->op->def.name, (int)node->op->def.n_outputs);
+    if (!same && (node->op->def.flags & TN_OP_INTO) == 0 && out->ndim >= 0 && into->ndim >= 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: written-to tensor: wrong shape, got that of node %s; expected that of "
+                       "the result",
+                       node->op->def.name, node->in[node->n_in - 1]->name);
+    *out = *into;
+    return TN_OK;
+}
+
+static tn_status infer_known(tn_node *node, int64_t n_in)
+{
+    const tn_meta **in = tn_malloc(((size_t)n_in + 1) * sizeof(const tn_meta *));
     tn_meta *out = tn_calloc((size_t)node->n_out + 1, sizeof *out);
     tn_status status = in != NULL && out != NULL ? TN_OK : TN_ERR_MEMORY;
+    bool open = false;
 
-    for (int64_t i = 0; i < node->n_in && status == TN_OK; i++)
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         in[i] = tn__graph_is_none(node->in[i]) ? NULL : node->in[i]->meta;
     if (status == TN_OK)
-        status = tn__op_infer(node->op, in, node->n_in, node->options, out);
-    if (status == TN_OK && node->n_out > 0)
-        memcpy(node->meta, out, (size_t)node->n_out * sizeof *out);
+        status = tn__op_infer(node->op, in, n_in, node->options, out, &node->writes);
+    if (status == TN_OK && node->kind == TN_NODE_INPLACE)
+        status = infer_written(node, out);
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++) {
+        node->meta[i] = out[i];
+        open |= out[i].ndim < 0;
+    }
+    if (status == TN_OK && open && node->op->def.decompose != NULL && tn__tracer_here == NULL)
+        status = tn__trace_infer(node);
     tn_free(in);
     tn_free(out);
     return status;
@@ -40,7 +69,8 @@ static tn_status infer_known(tn_node *node)
 
 tn_status tn__lint_infer(tn_node *node)
 {
-    tn_status status = check_operands(node);
+    int64_t n_in = node->n_in - (node->kind == TN_NODE_INPLACE);
+    tn_status status = check_operands(node, n_in);
     bool known = true;
 
     for (int64_t i = 0; i < node->n_in && status == TN_OK; i++)
@@ -48,7 +78,11 @@ tn_status tn__lint_infer(tn_node *node)
     if (status != TN_OK)
         return status;
     if (known)
-        return infer_known(node);
+        status = infer_known(node, n_in);
+    if (node->kind == TN_NODE_INPLACE)
+        node->writes = (uint64_t)1 << (n_in < 63 ? n_in : 63);
+    if (known)
+        return status;
     for (int32_t i = 0; i < node->n_out; i++)
         node->meta[i] = (tn_meta){ .dtype = TN_DTYPE_AUTO, .ndim = -1 };
     return TN_OK;
@@ -83,7 +117,7 @@ static tn_status lint_node(tn_node *node, const bool *seen)
 
     if (status == TN_OK && node->kind == TN_NODE_SLOT) /* the program may have exchanged it */
         tn__build_meta_of(node->held.tensor, &node->meta[0]);
-    if (status != TN_OK || node->kind != TN_NODE_OP)
+    if (status != TN_OK || node->op == NULL)
         return status;
     status = tn__lint_infer(node);
     if (status != TN_OK)

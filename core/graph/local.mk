@@ -8,7 +8,21 @@ libcore_la_SOURCES += \
 	%D%/lint.c \
 	%D%/node.c \
 	%D%/pass.c \
+	%D%/query.c \
 	%D%/region.c \
 	%D%/region_replace.c \
 	%D%/region_run.c \
-	%D%/run.c
+	%D%/run.c \
+	%D%/symbols.c \
+	%D%/text.c \
+	%D%/text_forms.c \
+	%D%/text_read.c \
+	%D%/text_read.h \
+	%D%/text_value.c \
+	%D%/match.c \
+	%D%/module.c \
+	%D%/trace.c \
+	%D%/trace_graph.c \
+	%D%/trace_module.c \
+	%D%/tracing.h \
+	%D%/values.c

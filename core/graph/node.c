@@ -48,6 +48,28 @@ static void give_name_back(tn_node *node)
             (size_t)(graph->names.count - place) * sizeof *graph->named);
 }
 
+tn_status tn__graph_node_rename(tn_node *node, const char *name)
+{
+    char *before = node->name;
+    tn_status status;
+
+    if (strcmp(before, name) == 0)
+        return TN_OK;
+    node->name = NULL;
+    status = take_name(node->graph, node, name, true);
+    if (status != TN_OK) {
+        tn_free(node->name);
+        node->name = before;
+        return status;
+    }
+    name = node->name;
+    node->name = before;
+    give_name_back(node);
+    node->name = (char *)(uintptr_t)name;
+    tn_free(before);
+    return TN_OK;
+}
+
 /* ---- creating and freeing -------------------------------------------------------------------- */
 
 void tn__graph_node_free(tn_node *node)
@@ -63,6 +85,11 @@ void tn__graph_node_free(tn_node *node)
     tn_free(node->meta);
     tn__graph_guard_drop(&node->held);
     tn__region_drop(node->region);
+    tn__graph_callee_drop(node->callee);
+    tn_free(node->exprs);
+    tn_free(node->target);
+    tn_free(node->path);
+    tn_free(node->type);
     tn_free(node);
 }
 
@@ -109,13 +136,20 @@ static tn_status use_room(tn_node *value)
                : TN_ERR_MEMORY;
 }
 
-static void use_add(tn_node *value, tn_node *user)
+/* `fresh`: the user is a new node, so that it can only be the last of the users. A search through
+ * all of them would make the time to build a graph quadratic. */
+static void use_add(tn_node *value, tn_node *user, bool fresh)
 {
     tn__use *use;
 
     if (tn__graph_is_none(value))
         return;
-    use = use_of(value, user);
+    if (fresh)
+        use = value->n_users > 0 && value->users[value->n_users - 1].user == user
+                  ? &value->users[value->n_users - 1]
+                  : NULL;
+    else
+        use = use_of(value, user);
     if (use == NULL) {
         use = &value->users[value->n_users++];
         *use = (tn__use){ user, 0 };
@@ -143,7 +177,7 @@ tn_status tn__graph_node_use(tn_node *node, int64_t index, tn_node *value)
     if (use_room(value) != TN_OK)
         return TN_ERR_MEMORY;
     node->in[index] = value;
-    use_add(value, node);
+    use_add(value, node, true);
     return TN_OK;
 }
 
@@ -248,13 +282,29 @@ tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name)
     node->op = from->op;
     if (from->n_out > 0)
         memcpy(node->meta, from->meta, (size_t)from->n_out * sizeof *node->meta);
-    if (from->options == NULL)
-        return node;
-    node->options = tn_malloc(from->op->def.options_size);
-    if (node->options == NULL) {
+    if (!tn__vector_room(&node->exprs, &node->exprs_capacity, from->n_exprs, sizeof *node->exprs)) {
         tn__graph_node_undo(node);
         return NULL;
     }
+    if (from->n_exprs > 0)
+        memcpy(node->exprs, from->exprs, (size_t)from->n_exprs * sizeof *node->exprs);
+    node->n_exprs = from->n_exprs;
+    node->writes = from->writes;
+    node->no_grad = from->no_grad;
+    node->slot = from->slot;
+    if (from->callee != NULL)
+        node->callee = tn__graph_callee_keep(from->callee);
+    if (from->options != NULL)
+        node->options = tn_malloc(from->op->def.options_size);
+    if ((from->options != NULL && node->options == NULL) ||
+        tn__graph_set_text(&node->target, from->target) != TN_OK ||
+        tn__graph_set_text(&node->path, from->path) != TN_OK ||
+        tn__graph_set_text(&node->type, from->type) != TN_OK) {
+        tn__graph_node_undo(node);
+        return NULL;
+    }
+    if (from->options == NULL)
+        return node;
     memcpy(node->options, from->options, from->op->def.options_size);
     node->keep = tn__options_keep(from->keep);
     return node;
@@ -395,7 +445,7 @@ const tn_op *tn_node_op(const tn_node *node)
 {
     if (!asked(node, "tn_node_op: node"))
         return NULL;
-    if (node->kind == TN_NODE_OP)
+    if (node->op != NULL)
         return node->op;
     tn_fail(TN_ERR_TYPE, "tn_node_op: node %s is not a call of an operator", node->name);
     return NULL;
@@ -456,7 +506,7 @@ const char *tn_node_compiler(const tn_node *node)
 /* Returns whether an input may be TN_NODE_NONE. */
 static bool is_optional(const tn_node *node, int64_t index)
 {
-    return node->kind == TN_NODE_OP &&
+    return node->op != NULL && (node->kind == TN_NODE_OP || index < node->n_in - 1) &&
            (tn__operand(node->op, index)->flags & TN_OPERAND_OPTIONAL) != 0;
 }
 
@@ -477,7 +527,7 @@ tn_status tn_node_set_input(tn_node *node, int64_t index, tn_node *value)
         status = use_room(value);
     if (status != TN_OK)
         return status;
-    use_add(value, node);
+    use_add(value, node, false);
     use_remove(node->in[index], node);
     node->in[index] = value;
     return TN_OK;
@@ -505,7 +555,7 @@ int64_t tn_node_replace_uses(tn_node *node, tn_node *value)
         }
         for (int64_t i = 0; i < user->n_in; i++)
             if (user->in[i] == node) {
-                use_add(value, user);
+                use_add(value, user, false);
                 use_remove(node, user);
                 user->in[i] = value;
             }

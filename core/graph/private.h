@@ -4,6 +4,13 @@
 #ifndef TN_CORE_GRAPH_PRIVATE_H
 #define TN_CORE_GRAPH_PRIVATE_H
 
+/* Graphs are built and changed seldom, and a run calls operators that cost much more than this
+ * code: small code is better than fast code here. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("Os")
+#endif
+
+#include "core/module/internal.h"
 #include "core/module/name_table.h"
 #include "core/op/internal.h"
 
@@ -35,6 +42,29 @@ typedef struct tn__region {
     tn_graph *body;    /* the compiled nodes, as a graph of their own */
 } tn__region;
 
+/* The module that a CALL node calls, and the form of its arguments and results. Nodes share it. */
+typedef struct tn__callee {
+    _Atomic int32_t refs;
+    tn_module *module; /* owned */
+    /* Owned packs whose tensors only mark the places of the inputs and outputs of the node, in this
+     * order. NULL: one tensor. */
+    tn_pack *in, *out;
+    bool fixed_out; /* the tensors of `out` are those of the text, not of a call */
+} tn__callee;
+
+/* A size that may vary, with its value in the trace and the least value that the graph is for. */
+enum { TN__SYMBOLS = 8 };
+typedef struct tn__symbol {
+    char name[24];
+    int64_t value, least;
+} tn__symbol;
+/* An integer of a node: times * a * b + plus, with symbols a and b (-1: none). Where it is: element
+ * `item` of option `row`, or dimension `item` of output -1 - row. */
+typedef struct tn__expr {
+    int32_t row, item, a, b;
+    int64_t times, plus;
+} tn__expr;
+
 struct tn_node {
     tn_graph *graph;
     tn_node *next, *prev; /* of an erased node: only `next`, in the list of erased nodes */
@@ -56,6 +86,15 @@ struct tn_node {
     tn_meta *meta;   /* n_out entries */
     tn__guard held;  /* the tensor of a SLOT or CONSTANT */
     tn__region *region;
+    tn__callee *callee;
+    tn__expr *exprs; /* the integers that depend on symbols */
+    int64_t n_exprs, exprs_capacity;
+    uint32_t slot;   /* tn_slot_kind of a SLOT, with the flags of the slot << 16; 0: unknown */
+    uint64_t writes; /* bit i: the node writes into input i; bit 63: into an input from 63 on */
+    bool no_grad;    /* runs without recording gradients */
+    char *target;    /* path of a slot, constant or module in the root module; NULL: the name */
+    char *path;      /* the module that called the operator, relative to the root; NULL: unknown */
+    char *type;      /* type of that module; NULL: unknown */
 };
 
 typedef struct tn__named {
@@ -78,6 +117,12 @@ struct tn_graph {
     tn__guard *guards;     /* slots whose values passes have used */
     int64_t n_guards, guards_capacity;
     char *report;
+    tn__symbol symbols[TN__SYMBOLS];
+    int32_t n_symbols;
+    char *type;        /* type of the module that was traced; NULL: built by hand */
+    tn_pack *in, *out; /* form of the arguments and results, as in tn__callee */
+    bool evaluates;    /* the module was in evaluation mode */
+    int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
 };
 
 static inline bool tn__graph_is_leaf(const tn_node *node)
@@ -109,6 +154,8 @@ void tn__graph_node_free(tn_node *node);
 void tn__graph_node_undo(tn_node *node);
 /* Returns a copy of a node: its operator and options, but no inputs. The copy is in no list yet. */
 tn_node *tn__graph_node_copy(tn_graph *to, const tn_node *from, bool exact_name);
+/* Gives a node another name, which no node has yet. */
+tn_status tn__graph_node_rename(tn_node *node, const char *name);
 /* Inserts the node before `before`; NULL: at the end. Inputs, slots and constants always come
  * before all other nodes. */
 void tn__graph_node_link(tn_node *node, tn_node *before);
@@ -131,7 +178,46 @@ tn_status tn__graph_value_check(const tn_graph *graph, const tn_node *node, bool
  * graph. */
 tn_status tn__graph_node_check(const tn_graph *graph, const tn_node *node, const char *what);
 
+tn__callee *tn__graph_callee_new(tn_module *module, const tn_pack *in, const tn_pack *out);
+tn__callee *tn__graph_callee_keep(tn__callee *callee);
+void tn__graph_callee_drop(tn__callee *callee);
+/* Returns where the tensor or module of a node is in the root module. */
+static inline const char *tn__graph_target(const tn_node *node)
+{
+    return node->target != NULL ? node->target : node->name;
+}
+/* Sets a text of a node or graph to a copy of `text`, which may be NULL. */
+tn_status tn__graph_set_text(char **to, const char *text);
+/* Writes the name that a node for this path gets: letters, digits and `_`. */
+void tn__graph_name_of(const char *path, char *out, size_t size);
+
 /* ---- build.c ---- */
+/* Options that a node gets: a spec whose arguments fill the option table. */
+typedef struct tn__built {
+    const tn_op *op;
+    const tn__spec *spec;
+    const char *name; /* NULL: the name of the operator */
+    bool inplace;     /* the last input is the tensor that is written */
+    bool no_grad;
+    /* Expressions for the integers TN__SYMBOL_MARK + i among the options. */
+    const tn__expr *exprs;
+    int64_t n_exprs;
+} tn__built;
+/* Adds an OP or INPLACE node. */
+tn_node *tn__build_op(tn_graph *graph, tn_node *before, const tn__built *how,
+                      tn_node *const *inputs, int64_t n_inputs);
+/* Adds an OP or INPLACE node with a copy of an option struct, NULL: all defaults. */
+tn_node *tn__build_recorded(tn_graph *graph, tn_node *before, const tn_op *op, const void *options,
+                            tn_node *const *inputs, int64_t n_inputs, bool inplace);
+/* Adds a CALL node; `metas` has an element for each output. Takes over the reference to `callee`,
+ * even on failure. */
+tn_node *tn__build_call(tn_graph *graph, tn_node *before, tn__callee *callee, const char *target,
+                        const char *name, tn_node *const *inputs, int64_t n_inputs,
+                        const tn_meta *metas, int32_t n_out);
+/* Adds a SLOT or CONSTANT node named after its path. */
+tn_node *tn__build_held(tn_graph *graph, tn_node_kind kind, const char *path, const char *name,
+                        tn_tensor *tensor);
+tn_node *tn__build_input(tn_graph *graph, const char *name, const tn_meta *meta);
 /* Sets *meta to the dtype, shape and strides of a tensor. */
 void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta);
 
@@ -139,7 +225,74 @@ void tn__build_meta_of(const tn_tensor *tensor, tn_meta *meta);
 /* Infers the outputs of an OP node from its inputs. */
 tn_status tn__lint_infer(tn_node *node);
 
+/* ---- trace_graph.c ---- */
+/* Finds out what the operator of a node returns by running its decomposition for shapes only. The
+ * meta is not changed if only a run can tell. */
+tn_status tn__trace_infer(tn_node *node);
+
+/* ---- text.c ---- */
+/* Appends the value of a node as the text form has it: %name. */
+void tn__text_value(tn__text *text, const tn_node *node, bool code);
+/* Appends the dtype and shape of an output of a node, such as float32[2, 3]. */
+void tn__text_type(tn__text *text, const tn_node *node, int32_t output);
+/* Appends the options of an operator. Returns whether there are any. */
+bool tn__text_options(tn__text *text, const tn_node *node);
+/* Returns whether an INPLACE node writes into its first input. */
+static inline bool tn__graph_writes_first(const tn_node *node)
+{
+    return node->n_in > 1 && node->in[0] == node->in[node->n_in - 1];
+}
+/* ---- symbols.c ---- */
+/* Stands for expression i, as TN__SYMBOL_MARK + i, while options are printed and read. */
+#define TN__SYMBOL_MARK INT64_C(8070605040302010000)
+enum { TN__SYMBOL_MARKS = 4096 };
+/* Appends an expression, such as 4*N+1; reads one and returns its end, NULL if there is none. */
+void tn__symbols_text(tn__text *text, const tn_graph *graph, const tn__expr *expr);
+const char *tn__symbols_read(const tn_graph *graph, const char *at, tn__expr *out);
+tn_status tn__symbols_add(tn_node *node, const tn__expr *expr);
+/* Returns the expression at a place, NULL if the integer there is fixed. */
+const tn__expr *tn__symbols_find(const tn_node *node, int32_t row, int32_t item);
+/* Returns an integer of an option struct, NULL if the option is not an integer or has no such
+ * element. */
+int64_t *tn__symbols_place(const tn_option *row, void *options, int64_t item);
+/* Returns the value of an expression for the sizes of the trace. */
+int64_t tn__symbols_now(const tn_graph *graph, const tn__expr *expr);
+/* Finds the values of the symbols from the inputs of a run, which must fit. */
+tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t *symbols);
+/* Sets *options to a copy of the options of a node for these values; NULL: they do not vary. */
+tn_status tn__symbols_options(const tn_node *node, const int64_t *symbols, void **options);
+/* A trace that can be made for other inputs. */
+typedef struct tn__symbols_call {
+    tn_tensor *const *in;
+    int64_t count;
+    tn_graph *(*trace)(const struct tn__symbols_call *call, tn_tensor *const *in);
+} tn__symbols_call;
+/* Traces at several sizes, as the text of tn_tracing_options.dynamic says. */
+tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
+/* Makes a tensor without memory, which the scope owns. */
+tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
+
+/* ---- text_forms.c ---- */
+void tn__text_table(tn__text *text, const tn_graph *graph);
+void tn__text_json(tn__text *text, const tn_graph *graph);
+void tn__text_dot(tn__text *text, const tn_graph *graph);
+
+/* ---- values.c ---- */
+/* The number of tensors in a pack, at any depth; -1 and sets the error if the pack has a value that
+ * a graph cannot keep (a module, an opaque pointer). */
+int64_t tn__values_count(const tn_pack *pack, const char *what);
+/* Writes the tensors of a pack in order; there is space for all of them. */
+void tn__values_list(const tn_pack *pack, tn_tensor **out);
+/* Returns a copy of a pack whose tensors are replaced by others, in order. */
+tn_pack *tn__values_with(const tn_pack *form, tn_tensor *const *tensors);
+/* Fails unless a pack has the form of another: the same structure, and equal values that are not
+ * tensors. */
+tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char *what);
+
 /* ---- run.c ---- */
+/* Runs a graph. With `self`, slots and modules are those of this module, by their paths. */
+tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
+                        tn_tensor *const *in, tn_tensor **out);
 /* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
  * message. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,

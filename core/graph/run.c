@@ -12,11 +12,18 @@ struct value {
 
 struct run {
     tn_graph *graph;
+    tn_module
+        *self; /* where slots and modules are found by their paths; NULL: those of the graph */
+    tn_node_handler handler;
+    bool autocast; /* whether autocast was on when the run began */
+    void *user;
     tn_tensor *const *in;
     struct value *values; /* by the id of the node */
     tn_tensor **operands; /* space for the inputs of any node */
     tn_tensor **results;
     int64_t taken; /* number of inputs used so far */
+    int64_t symbols[TN__SYMBOLS];
+    bool bound; /* `symbols` has the values of this run */
 };
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
@@ -119,16 +126,166 @@ static tn_status gather(const struct run *run, const tn_node *node)
     return TN_OK;
 }
 
-/* Calls the operator. The run owns the results. */
-static tn_status call_op(const struct run *run, const tn_node *node)
+static tn_status run_op(const struct run *run, const tn_node *node, tn_tensor *const *in,
+                        tn_tensor **out)
 {
-    uint64_t scope = tn_scope_begin();
-    tn_status status = tn_op_call(node->op, run->operands, node->n_in, node->options, run->results,
-                                  node->n_out);
+    const void *options = node->options;
+    void *own = NULL;
+    tn_status status = TN_OK;
 
+    if (node->n_exprs > 0 && run->bound) {
+        status = tn__symbols_options(node, run->symbols, &own);
+        options = own != NULL ? own : options;
+    }
+    if (status == TN_OK && node->kind == TN_NODE_OP) {
+        status = tn_op_call(node->op, in, node->n_in, options, out, node->n_out);
+    } else if (status == TN_OK) {
+        out[0] = in[node->n_in - 1];
+        status = tn_op_call_into(node->op, in, node->n_in - 1, options, out[0]);
+    }
+    tn_free(own);
+    return status;
+}
+
+/* Collects the results of a module. */
+static tn_status take_results(const tn_node *node, const tn_pack *pack, tn_tensor **out)
+{
+    tn_status status = TN_OK;
+
+    if (node->callee->out != NULL)
+        status = tn__values_match(node->callee->out, pack, "results");
+    else if (tn_pack_count(pack) != 1 || tn_pack_at(pack, 0).kind != TN_VALUE_TENSOR)
+        status = tn_fail(TN_ERR_TYPE, "results: expected one tensor");
+    if (status == TN_OK)
+        tn__values_list(pack, out);
     for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
-        tn_tensor_keep(run->results[i]);
-    tn_scope_end(scope);
+        if (tn_tensor_to_scope(tn_tensor_keep(out[i])) == NULL)
+            status = tn_error_last_code();
+    return status;
+}
+
+static tn_status run_call(const struct run *run, const tn_node *node, tn_tensor *const *in,
+                          tn_tensor **out)
+{
+    tn_module *module = node->callee->module;
+    tn_pack *given, *results;
+    tn_status status = TN_ERR_MEMORY;
+
+    tn__autocast_resume(run->autocast); /* as if the program called the module */
+    if (run->self != NULL && (module = tn_module_find(run->self, node->target)) == NULL)
+        return tn_error_last_code();
+    if (node->callee->in == NULL && node->callee->out == NULL) {
+        out[0] = tn_module_call(module, in[0]);
+        return out[0] != NULL ? TN_OK : tn_error_last_code();
+    }
+    results = tn_pack_new();
+    given = node->callee->in != NULL ? tn__values_with(node->callee->in, in) : tn_pack_new();
+    if (results != NULL && given != NULL)
+        status = node->callee->in != NULL ? TN_OK
+                                          : tn_pack_add(given, NULL, tn_value_tensor(in[0]));
+    if (status == TN_OK)
+        status = tn_module_call_pack(module, given, results);
+    if (status == TN_OK)
+        status = take_results(node, results, out);
+    tn_pack_drop(given);
+    tn_pack_drop(results);
+    return status;
+}
+
+static tn_status run_module(const struct run *run, const tn_node *node, tn_tensor *const *in,
+                            tn_tensor **out)
+{
+    tn_status status = run_call(run, node, in, out);
+
+    tn__autocast_pause();
+    return status;
+}
+
+static tn_status run_kind(const struct run *run, tn_node *node, tn_tensor *const *in,
+                          tn_tensor **out)
+{
+    tn_status status;
+
+    if (node->kind == TN_NODE_CALL)
+        return run_module(run, node, in, out);
+    if (node->kind != TN_NODE_REGION)
+        return run_op(run, node, in, out);
+    status = tn__region_run(node, in, out);
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
+        if (tn__scope_push(out[i]) == NULL)
+            status = tn_error_last_code();
+    return status;
+}
+
+/* Runs a node. The scope owns the results. */
+static tn_status run_plain(const struct run *run, tn_node *node, tn_tensor *const *in,
+                           tn_tensor **out)
+{
+    tn_status status = node->no_grad ? tn_grad_begin(false) : TN_OK;
+
+    if (status == TN_OK)
+        status = run_kind(run, node, in, out);
+    if (node->no_grad)
+        tn_grad_end();
+    return status;
+}
+
+/* The run of this thread whose handler is called, for tn_node_run. */
+static _Thread_local const struct run *handled TN__TLS_NEAR;
+
+/* Lets the handler run the node, and checks what it returned. */
+static tn_status run_handled(const struct run *run, tn_node *node)
+{
+    const struct run *outer = handled;
+    tn_status status;
+
+    handled = run;
+    status = run->handler(run->user, node, run->operands, node->n_in, run->results, node->n_out);
+    handled = outer;
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
+        if (!tn__tensor_ok(run->results[i]))
+            status = tn__tensor_bad(run->results[i], "handler: result");
+    return status;
+}
+
+static tn_status wrong_node_count(const tn_node *node, const char *what, int64_t got,
+                                  int64_t expected)
+{
+    return tn_fail(TN_ERR_VALUE, "tn_node_run: %s: wrong count, got %lld; node %s has %lld", what,
+                   (long long)got, node->name, (long long)expected);
+}
+
+tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                      int64_t n_out)
+{
+    struct run run = { .graph = NULL };
+    tn_status status = tn__graph_node_check(NULL, node, "tn_node_run: node");
+
+    if (!tn__given(out != NULL || n_out <= 0, "tn_node_run: out"))
+        return TN_ERR_VALUE;
+    for (int64_t i = 0; i < n_out; i++)
+        out[i] = NULL;
+    if (status != TN_OK)
+        return status;
+    if (!tn__given(in != NULL || n_in <= 0, "tn_node_run: in"))
+        return TN_ERR_VALUE;
+    if (tn__graph_is_leaf(node) || node->kind == TN_NODE_ITEM || node->kind == TN_NODE_OUTPUT)
+        return tn_fail(TN_ERR_TYPE, "tn_node_run: node %s computes nothing", node->name);
+    if (n_in != node->n_in)
+        return wrong_node_count(node, "in", n_in, node->n_in);
+    if (n_out != node->n_out)
+        return wrong_node_count(node, "out", n_out, node->n_out);
+    for (int64_t i = 0; i < n_in; i++)
+        if (in[i] == NULL)
+            return tn__tensor_bad(in[i], "tn_node_run: in");
+    if (handled != NULL && handled->graph == node->graph) {
+        run.self = handled->self;
+        run.bound = handled->bound;
+        memcpy(run.symbols, handled->symbols, sizeof run.symbols);
+    }
+    status = run_plain(&run, node, in, out);
+    for (int64_t i = 0; i < n_out && status != TN_OK; i++)
+        out[i] = NULL;
     return status;
 }
 
@@ -163,11 +320,16 @@ static void release_inputs(struct run *run, const tn_node *node)
 static tn_status run_step(struct run *run, tn_node *node)
 {
     tn_status status = gather(run, node);
+    uint64_t scope;
 
     if (status != TN_OK)
         return status;
-    status = node->kind == TN_NODE_REGION ? tn__region_run(node, run->operands, run->results)
-                                          : call_op(run, node);
+    scope = tn_scope_begin();
+    status = run->handler != NULL ? run_handled(run, node)
+                                  : run_plain(run, node, run->operands, run->results);
+    for (int32_t i = 0; i < node->n_out && status == TN_OK; i++)
+        tn_tensor_keep(run->results[i]);
+    tn_scope_end(scope);
     if (status != TN_OK)
         return tn_error_prefix("node %s: ", node->name);
     release_inputs(run, node);
@@ -176,23 +338,43 @@ static tn_status run_step(struct run *run, tn_node *node)
     return TN_OK;
 }
 
+/* Returns the tensor of a slot or constant. */
+static tn_tensor *held_tensor(const struct run *run, const tn_node *node)
+{
+    tn_tensor *tensor;
+    char path[32 + 3 * TN__NAME_LONGEST];
+
+    if (run->self == NULL)
+        return node->held.tensor;
+    tn_snprint(path, sizeof path, node->kind == TN_NODE_CONSTANT ? "_constants.%s" : "%s",
+               tn__graph_target(node));
+    tensor = tn_module_find_tensor(run->self,
+                                   node->kind == TN_NODE_CONSTANT ? path : tn__graph_target(node));
+    if (tensor != NULL && tn__is_none(tensor))
+        tn_fail(TN_ERR_ATTR, "%s: no tensor, got None; expected the tensor of the trace",
+                tn__graph_target(node));
+    return tn__tensor_ok(tensor) ? tensor : NULL;
+}
+
 static tn_status run_node(struct run *run, tn_node *node)
 {
-    tn_tensor *tensor = node->held.tensor;
+    tn_tensor *tensor = NULL;
     tn_status status = TN_OK;
 
     switch (node->kind) {
     case TN_NODE_ITEM:
     case TN_NODE_OUTPUT: return TN_OK;
-    case TN_NODE_OP:
-    case TN_NODE_REGION: return run_step(run, node);
     case TN_NODE_INPUT: status = take_input(run, node, &tensor); break;
     case TN_NODE_CONSTANT:
-        status = check_guard(&node->held, node->name,
-                             "a constant must not change; for a tensor that changes, use "
-                             "tn_graph_slot");
+    case TN_NODE_SLOT:
+        if (node->kind == TN_NODE_CONSTANT && run->self == NULL)
+            status = check_guard(&node->held, node->name,
+                                 "a constant must not change; for a tensor that changes, use "
+                                 "tn_graph_slot");
+        if (status == TN_OK && (tensor = held_tensor(run, node)) == NULL)
+            status = tn_error_prefix("node %s: ", node->name);
         break;
-    default: break;
+    default: return run_step(run, node);
     }
     if (status == TN_OK)
         put(run, node, tn_tensor_keep(tensor));
@@ -232,6 +414,10 @@ static tn_status run_all(struct run *run, tn_tensor **out)
     run->results = tn_malloc((size_t)most_out * sizeof *run->results);
     if (run->values != NULL && run->operands != NULL && run->results != NULL)
         status = check_guards(run);
+    if (status == TN_OK && graph->n_symbols > 0) {
+        status = tn__symbols_bind(graph, run->in, run->symbols);
+        run->bound = true;
+    }
     for (tn_node *node = graph->first; node != NULL && status == TN_OK; node = node->next)
         status = run_node(run, node);
     if (status == TN_OK)
@@ -250,13 +436,21 @@ static tn_status wrong_count(const char *what, int64_t got, int64_t expected)
                    what, (long long)got, (long long)expected);
 }
 
-tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
-                       int64_t n_out)
+tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
+                        tn_tensor *const *in, tn_tensor **out)
 {
-    struct run run = { .graph = graph, .in = in };
-    bool autocast;
+    struct run run = { .graph = graph, .self = self, .handler = handler, .user = user, .in = in };
     tn_status status;
 
+    run.autocast = tn__autocast_pause(); /* the dtypes are those that the graph was built with */
+    status = run_all(&run, out);
+    tn__autocast_resume(run.autocast);
+    return status;
+}
+
+tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                            int64_t n_out, tn_node_handler handler, void *user)
+{
     if (!tn__given(out != NULL || n_out <= 0, "tn_graph_run: out"))
         return TN_ERR_VALUE;
     for (int64_t i = 0; i < n_out; i++)
@@ -274,8 +468,11 @@ tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_t
     for (int64_t i = 0; i < n_in; i++)
         if (!tn__tensor_ok(in[i]))
             return tn__tensor_bad(in[i], "tn_graph_run: in");
-    autocast = tn__autocast_pause(); /* a graph computes in the dtypes that it was built with */
-    status = run_all(&run, out);
-    tn__autocast_resume(autocast);
-    return status;
+    return tn__run_graph(graph, NULL, handler, user, in, out);
+}
+
+tn_status tn_graph_run(tn_graph *graph, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                       int64_t n_out)
+{
+    return tn_graph_run_with(graph, in, n_in, out, n_out, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * Calls of modules. Observers, scopes, error texts and hooks are put around a layer's forward here
  * and nowhere else. */
 #include "core/module/hooks.h"
+#include "core/tensor/trace.h"
 #include "core/plugin/check_thread.h"
 
 /* A call of a module that is in progress in this thread. Error texts get their paths from the list
@@ -546,10 +547,33 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     return status;
 }
 
+/* The path of the innermost call, for a trace. */
+void tn__call_path(tn__text *text)
+{
+    if (innermost != NULL)
+        put_path(innermost, text);
+}
+
+/* A trace records the call as one node, or what the module calls. */
+static tn_status call_traced(tn_module *module, struct exchange *x)
+{
+    tn__tracer *tracer = tn__tracer_here;
+    tn_status status = TN_OK;
+    bool leaf = tracer->module_begin(tracer, module, x->input, x->pack_in, &status);
+
+    if (status == TN_OK)
+        status = call_in_scope(module, x);
+    return leaf ? tracer->module_end(tracer, module, x->input, x->pack_in, &x->output, x->pack_out,
+                                     status)
+                : status;
+}
+
 static tn_status call(tn_module *module, struct exchange *x)
 {
     if (tn__likely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0))
         return call_in_scope(module, x);
+    if (tn__tracer_here != NULL)
+        return call_traced(module, x);
     struct watch watch;
     tn_module_keep(module); /* for the observers, which run before and after the call */
     watch_begin(&watch, module);

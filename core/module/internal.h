@@ -124,6 +124,8 @@ tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
 bool tn__call_holds(const tn_module *module);
 /* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
+/* Appends the path of that module, relative to the outermost one that is being called. */
+void tn__call_path(tn__text *text);
 /* Frees the module if it has no references. */
 void tn__module_destroy(tn_module *module);
 

@@ -2,6 +2,7 @@
  *
  * The module object: reference count, destruction, queries. */
 #include "core/module/internal.h"
+#include "core/tensor/trace.h"
 
 tn_module *tn_module_keep(tn_module *module)
 {
@@ -86,5 +87,7 @@ void *tn_module_user(const tn_module *module)
 
 bool tn_module_is_training(const tn_module *module)
 {
+    if (tn__unlikely(tn__making.is.traced))
+        tn__tracer_here->training(tn__tracer_here);
     return tn__not_null(module, "tn_module_is_training: module") && module->training;
 }

@@ -70,8 +70,8 @@ static tn_tensor *cast(tn_tensor *tensor, tn_dtype dtype, bool keeps)
     bool recorded = tn__grad_on();
     tn_tensor *out = NULL;
 
-    keeps = keeps && tensor->dtype == TN_F32 && tensor->requires_grad &&
-            tn__op_up.is_leaf(tensor) && !tn__inference_here;
+    keeps = keeps && !tn__making.is.traced && tensor->dtype == TN_F32 && tensor->requires_grad &&
+            tn__op_up.is_leaf(tensor) && !tn__making.is.inference;
     if (keeps)
         out = tn__autocast_kept(tensor, dtype, recorded);
     if (out != NULL)
@@ -126,4 +126,23 @@ tn_status tn__autocast_inputs(tn__work *work, const void *options)
     work->in = work->cast;
     work->promoted = true;
     return TN_OK;
+}
+
+tn_status tn__autocast_dtypes(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                              const void *options, tn_dtype *out)
+{
+    tn__work work = { .op = op, .in = in, .n_in = n_in };
+    tn_status status;
+
+    work.cast = tn_malloc(((size_t)n_in + 1) * sizeof(tn_tensor *));
+    if (work.cast == NULL)
+        return TN_ERR_MEMORY;
+    status = tn__autocast_inputs(&work, options);
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
+        out[i] = tn__tensor_ok(work.in[i]) ? (tn_dtype)work.in[i]->dtype : TN_DTYPE_AUTO;
+        if (work.promoted && tn__tensor_ok(work.cast[i]))
+            tn_tensor_drop(work.cast[i]);
+    }
+    tn_free(work.cast);
+    return status;
 }

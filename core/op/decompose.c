@@ -131,3 +131,20 @@ tn_status tn__decompose_into(tn__work *work, tn_tensor **out)
         out[0] = tn_tensor_keep(work->into);
     return status;
 }
+
+tn_status tn__decompose_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor **out)
+{
+    tn_meta metas[TN_MAX_OPERANDS];
+    tn__work work;
+    tn_status status;
+
+    if (op->def.decompose == NULL || op->def.n_outputs > TN_MAX_OPERANDS)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: it has no decomposition", op->def.name);
+    status = tn__call_begin(&work, op, in, n_in, options, metas, NULL);
+    if (status != TN_OK)
+        return status;
+    status = tn__decompose(&work, out, true);
+    tn__call_end(&work);
+    return status;
+}

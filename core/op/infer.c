@@ -55,13 +55,16 @@ void tn__op_meta_strides(tn_meta *meta)
 }
 
 static tn_status infer(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
-                       tn_meta *out)
+                       tn_meta *out, uint64_t *writes)
 {
     tn__work work;
     tn_status status = tn__call_begin(&work, op, in, n_in, options, out, NULL);
 
     if (status != TN_OK)
         return status;
+    if ((op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0)
+        for (int64_t i = 0; i < n_in; i++)
+            *writes |= (uint64_t)tn__write_into(&work, i) << (i < 63 ? i : 63);
     tn__call_end(&work);
     for (int32_t i = 0; i < op->def.n_outputs && status == TN_OK; i++) {
         uint64_t bytes;
@@ -76,7 +79,7 @@ static tn_status infer(const tn_op *op, tn_tensor *const *in, int64_t n_in, cons
 }
 
 tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, const void *options,
-                       tn_meta *out)
+                       tn_meta *out, uint64_t *writes)
 {
     tn_tensor *space = tn_malloc((size_t)(n_in > 0 ? n_in : 1) * sizeof *space);
     tn_tensor **list = tn_malloc((size_t)(n_in > 0 ? n_in : 1) * sizeof *list);
@@ -89,8 +92,9 @@ tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, 
             list[i] = &space[i];
         }
     }
+    *writes = 0;
     if (status == TN_OK)
-        status = infer(op, list, n_in, options, out);
+        status = infer(op, list, n_in, options, out, writes);
     tn_free(list);
     tn_free(space);
     return status;

@@ -10,7 +10,7 @@ static tn_status check_memory(const tn_op *op, tn_tensor *const *in, int64_t n_i
 
     if (status != TN_OK)
         return tn_error_prefix("%s: ", op->def.name);
-    if (tn__unlikely(into->storage->flags & TN__STORAGE_INFERENCE) && !tn__inference_here)
+    if (tn__unlikely(into->storage->flags & TN__STORAGE_INFERENCE) && !tn__making.is.inference)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s_: Inplace update to inference tensor outside InferenceMode is not "
                        "allowed: the tensor was made between tn_inference_begin and "

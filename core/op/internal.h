@@ -46,9 +46,10 @@ tn_status tn__op_run(const tn_op *op, tn_tensor *const *in, int64_t n_in, const 
 tn_status tn__op_takes(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options);
 /* Computes what the operator would return for inputs of these dtypes, shapes and strides (NULL: an
  * absent input). Makes all checks of a call, without memory. `out` has n_outputs elements and gets
- * strides; ndim is -1 if only a kernel can tell the shape. */
+ * strides; ndim is -1 if only a kernel can tell the shape. *writes gets bit i if the call writes
+ * into input i (bit 63: an input from 63 on). */
 tn_status tn__op_infer(const tn_op *op, const tn_meta *const *in, int64_t n_in, const void *options,
-                       tn_meta *out);
+                       tn_meta *out, uint64_t *writes);
 /* Fills in row-major strides for a meta that has no strides. */
 void tn__op_meta_strides(tn_meta *meta);
 /* Runs a kernel of an operator into existing tensors, without inference. Fails with
@@ -56,6 +57,13 @@ void tn__op_meta_strides(tn_meta *meta);
 tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
                             const void *options, tn_tensor *const *out, int64_t n_out);
 
+/* Calls the decomposition of an operator; gradients are recorded through its inner operators. The
+ * caller owns the results. */
+tn_status tn__decompose_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor **out);
+/* Writes the dtype in which autocast passes each input to the operator, for a trace. */
+tn_status tn__autocast_dtypes(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                              const void *options, tn_dtype *out);
 /* tn_op_call, or tn_op_call_into if `into` is not NULL, without observers. The caller owns the
  * results. */
 tn_status tn__call_plain(const tn_op *op, tn_tensor *const *in, int64_t n_in, const void *options,
@@ -79,6 +87,9 @@ extern _Atomic int32_t tn__observers_on;
  * Activates their plugins. */
 int64_t tn__observers(const tn_observer_def **out);
 void tn__observers_changed(void);
+/* A trace begins (1) or ends (-1): calls of operators and modules then ask whether it is that of
+ * their thread. */
+void tn__observers_traces(int32_t change);
 void tn__observers_shutdown(void);
 
 /* A range that observers see. tn__range_begin() and tn__range_end() do nothing without observers;

@@ -18,7 +18,9 @@
     X(masked_select, "masked_select", "entries that a mask leaves")                                \
     X(masked_scatter, "masked_scatter", "masks of such entries")                                   \
     X(index_select, "index_select", "slices that a mask leaves")                                   \
-    X(index_copy, "index_copy", "masks of such slices")
+    X(index_copy, "index_copy", "masks of such slices")                                            \
+    X(full, "full", "new tensors with a value, in a graph")                                        \
+    X(view, "view", "tensors without history, in a graph")
 
 struct tn_op;
 #define TN__NEEDED_FIELD(field, name, why) TN__NEED_##field,

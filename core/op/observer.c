@@ -3,8 +3,10 @@
  * Observers: callbacks around operators and, through the allocator's hook, around memory. If there
  * is no observer, a call only loads one variable for them. */
 #include "core/op/private.h"
+#include "core/tensor/trace.h"
 
 _Atomic int32_t tn__observers_on;
+static int32_t registered; /* number of observers that are counted in it; the rest are traces */
 
 /* Returns the observer of an entry, NULL if its plugin is not active. An observer is not called
  * before its plugin is activated (rule 1 of docs/abi.md); `activate` activates it. If that fails, a
@@ -82,7 +84,8 @@ void tn__observers_changed(void)
     }
     atomic_store_explicit(&tn__memory_hook, count > 0 ? memory_changed : NULL,
                           memory_order_release);
-    atomic_store_explicit(&tn__observers_on, (int32_t)count, memory_order_release);
+    atomic_fetch_add_explicit(&tn__observers_on, (int32_t)count - registered, memory_order_release);
+    registered = (int32_t)count;
     pthread_mutex_unlock(&switching);
 }
 
@@ -100,6 +103,11 @@ tn_status tn_observer_set_on(const char *name, bool on)
     return TN_OK;
 }
 
+void tn__observers_traces(int32_t change)
+{
+    atomic_fetch_add_explicit(&tn__observers_on, change, memory_order_release);
+}
+
 void tn__observers_shutdown(void)
 {
     const tn_observer_def *observers[TN__OBSERVERS];
@@ -109,6 +117,7 @@ void tn__observers_shutdown(void)
             observers[i]->finish(observers[i]->user);
     atomic_store_explicit(&tn__memory_hook, NULL, memory_order_release);
     atomic_store_explicit(&tn__observers_on, 0, memory_order_release);
+    registered = 0;
 }
 
 /* The event of the innermost operator that this thread is calling. */
@@ -165,6 +174,8 @@ tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
 {
     tn__observed seen;
 
+    if (tn__tracer_here != NULL)
+        return tn__tracer_here->op(tn__tracer_here, op, in, n_in, options, out, n_out, into);
     tn__observer_begin(&seen, op, in, n_in, options,
                        into != NULL && !tn__is_none(into) ? into->device : NULL);
     return tn__observer_end(&seen, out, n_out,

@@ -3,6 +3,7 @@
  * Runs of prepared calls. Inputs are compared with those that the call was prepared for, outputs
  * are made or checked, and the kernel is called. */
 #include "core/op/prepared.h"
+#include "core/tensor/trace.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
 
@@ -168,6 +169,13 @@ static tn_status run(tn_prepared *p, tn_tensor *const *in, int64_t n_in, tn_tens
     tn__work work;
     bool watched = atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0;
     tn_status status;
+
+    if (tn__unlikely(watched && tn__tracer_here != NULL)) {
+        if (!given)
+            return tn__tracer_here->op(tn__tracer_here, p->op, in, n_in, p->options, out, p->n_out,
+                                       NULL);
+        return tn__tracer_here->refuse(tn__tracer_here, NULL, "tn_prepared_run_into");
+    }
 
     if (tn__unlikely(n_in != p->n_in))
         return tn_fail(TN_ERR_VALUE,

@@ -5,6 +5,7 @@
 #include "core/op/private.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
+#include "core/tensor/trace.h"
 
 #include <string.h>
 
@@ -179,13 +180,32 @@ static tn_status run_failed(const tn__work *work, const tn__kernel_entry *entry,
     return stream->lock != NULL ? tn__capture_result(stream, status) : status;
 }
 
+/* For a trace: the kernel does not run, so the outputs have no values. */
+static tn_status skip(const tn__work *work, tn_call *call, tn_tensor *space)
+{
+    tn_tensor_drop(space);
+    call->workspace = NULL;
+    for (int32_t i = 0; i < work->n_out; i++) {
+        if (work->out[i] == NULL)
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                           "%s: the shape of %s depends on values, which a trace does not have",
+                           work->op->def.name, work->op->def.outputs[i].name);
+        if ((work->out[i]->storage->flags & TN__STORAGE_TRACED) != 0)
+            work->out[i]->storage->flags |= TN__STORAGE_PENDING;
+    }
+    return TN_OK;
+}
+
 static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                                      tn_stream *stream, tn_tensor *space)
 {
     tn_status status = TN_OK;
 
-    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0))
+    if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0)) {
+        if (tn__trace_skips(work->n_out > 0 ? work->out[0] : NULL))
+            return skip(work, call, space);
         tn__observer_kernel(work->op, call);
+    }
     if (stream->lock != NULL)
         status = lock_stream(entry, call, stream);
     if (tn__likely(status == TN_OK)) {

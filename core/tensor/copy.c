@@ -4,6 +4,7 @@
  * program. The operator `copy`, on one of the two devices, converts between dtypes and layouts. The
  * host changes layouts only in copies from and to memory of the program. */
 #include "core/base/dtype.h"
+#include "core/tensor/trace.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
@@ -347,7 +348,8 @@ static tn_status copy(tn_tensor *to, const tn_tensor *from, bool async)
     if (to->numel > 0 && tn_device_has_memory(to->device)) {
         if (!tn_device_has_memory(from->device))
             return no_values(from);
-        if (async)
+        status = tn__trace_need_copy(to, from, &done);
+        if (async && status == TN_OK && !done)
             status = copy_async(to, from, &done);
         if (status == TN_OK && !done)
             status = to->device == from->device ? copy_inside(to, from) : copy_between(to, from);
@@ -501,6 +503,8 @@ tn_status tn_tensor_copy_out(const tn_tensor *tensor, void *data, size_t bytes)
     if (status == TN_OK)
         status = tn__capture_refuse_on(tensor->device, "tn_tensor_copy_out",
                                        "it reads from the device");
+    if (status == TN_OK)
+        status = tn__trace_need(tensor, "tn_tensor_copy_out");
     if (status != TN_OK)
         return status;
     if (bytes == 0)
@@ -530,6 +534,8 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
     if (status == TN_OK)
         status = tn__capture_refuse_on(tensor->device, "tn_tensor_copy_in",
                                        "a graph cannot hold memory of the host");
+    if (status == TN_OK)
+        status = tn__trace_need(tensor, "tn_tensor_copy_in");
     if (status == TN_OK)
         status = tn__pinned_wait(tensor->storage);
     if (status != TN_OK)
@@ -601,6 +607,8 @@ tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, cons
 
     if (tensor == NULL)
         return NULL;
+    if (tn__unlikely(tn__making.is.traced) && tn__tracer_here->silent == 0)
+        return tn__tracer_here->full(tn__tracer_here, shape, value, dtype, device);
     if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
         return tensor;
     op = tn__tensor_up.fill_op();

@@ -5,6 +5,7 @@
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
+#include "core/tensor/trace.h"
 
 #define FLAG_READ_ONLY ((uint64_t)1)
 #define MAJOR 1
@@ -89,6 +90,8 @@ static struct exported *export(tn_tensor *tensor, void *stream)
         tn__tensor_bad(tensor, "tn_tensor_to_dlpack");
         return NULL;
     }
+    if (tn__trace_need(tensor, "tn_tensor_to_dlpack") != TN_OK)
+        return NULL;
     if (tensor->view.device.type >= TN_DEVICE_TYPE_FIRST || !tn_device_has_memory(tensor->device)) {
         tn_fail(
             TN_ERR_NOT_IMPLEMENTED,

@@ -97,10 +97,19 @@ enum {
     TN__STORAGE_SHARED = 8,    /* in memory shared with forked processes */
     TN__STORAGE_PINNED = 16,   /* pinned memory (pinned.c) */
     /* Made by tn_module_skip_init: loading may exchange the storage instead of copying into it. */
-    TN__STORAGE_UNSET = 32
+    TN__STORAGE_UNSET = 32,
+    TN__STORAGE_TRACED = 64,  /* without memory, made while a module is traced (trace.h) */
+    TN__STORAGE_PENDING = 128 /* and its values would come from a kernel that did not run */
 };
-/* Whether this thread is in inference mode. mode.c sets it. */
-extern __thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
+/* What is special about the tensors that this thread makes. */
+typedef union tn__making_now {
+    struct {
+        bool inference; /* the thread is in inference mode (mode.c) */
+        bool traced;    /* the thread traces a module (trace.h) */
+    } is;
+    uint16_t any; /* 0: nothing */
+} tn__making_now;
+extern __thread tn__making_now tn__making __attribute__((tls_model("initial-exec")));
 
 struct tn__autograd; /* core/grad */
 

@@ -38,4 +38,6 @@ libcore_la_SOURCES += \
 	%D%/tensor.c \
 	%D%/thread.c \
 	%D%/thread.h \
+	%D%/trace.c \
+	%D%/trace.h \
 	%D%/view.c

@@ -49,7 +49,7 @@ void tn__mode_end(tn__level_kind kind, int32_t *depth, bool *here, const char *w
 tn_status tn_grad_begin(bool enabled)
 {
     return tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here,
-                          !enabled || tn__inference_here, "tn_grad_begin");
+                          !enabled || tn__making.is.inference, "tn_grad_begin");
 }
 
 void tn_grad_end(void)
@@ -63,13 +63,13 @@ static _Thread_local int32_t inference_depth;
 
 bool tn_inference_enabled(void)
 {
-    return tn__inference_here;
+    return tn__making.is.inference;
 }
 
 tn_status tn_inference_begin(bool enabled)
 {
-    tn_status status = tn__mode_begin(TN__LEVEL_INFERENCE, &inference_depth, &tn__inference_here,
-                                      enabled, "tn_inference_begin");
+    tn_status status = tn__mode_begin(TN__LEVEL_INFERENCE, &inference_depth,
+                                      &tn__making.is.inference, enabled, "tn_inference_begin");
     tn_status gradients = tn__mode_begin(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, enabled,
                                          "tn_inference_begin");
 
@@ -80,7 +80,8 @@ void tn_inference_end(void)
 {
     if (inference_depth > 0)
         tn__mode_end(TN__LEVEL_GRAD, &grad_depth, &tn__grad_off_here, "tn_inference_end");
-    tn__mode_end(TN__LEVEL_INFERENCE, &inference_depth, &tn__inference_here, "tn_inference_end");
+    tn__mode_end(TN__LEVEL_INFERENCE, &inference_depth, &tn__making.is.inference,
+                 "tn_inference_end");
 }
 
 /* ---- all of them ---------------------------------------------------------------- */
@@ -91,7 +92,7 @@ void tn__modes_get(int32_t depth[3], bool now[3])
     depth[1] = inference_depth;
     depth[2] = tn__anomaly_depth;
     now[0] = tn__grad_off_here;
-    now[1] = tn__inference_here;
+    now[1] = tn__making.is.inference;
     now[2] = tn__anomaly_here;
 }
 
@@ -101,7 +102,7 @@ void tn__modes_set(const int32_t depth[3], const bool now[3])
     inference_depth = depth[1];
     tn__anomaly_depth = depth[2];
     tn__grad_off_here = now[0];
-    tn__inference_here = now[1];
+    tn__making.is.inference = now[1];
     tn__anomaly_here = now[2];
 }
 

@@ -5,6 +5,7 @@
 #include "core/tensor/convert.h"
 #include "core/tensor/device.h"
 #include "core/tensor/pinned.h"
+#include "core/tensor/trace.h"
 #include "core/base/dtype.h"
 
 #include <math.h>
@@ -123,7 +124,7 @@ void *tn_tensor_data(tn_tensor *tensor)
                 device->name);
         return NULL;
     }
-    if (tn__device_usable(device) != TN_OK ||
+    if (tn__device_usable(device) != TN_OK || tn__trace_need(tensor, "tn_tensor_data") != TN_OK ||
         tn__capture_refuse_on(device, "tn_tensor_data", "it waits for the device") != TN_OK)
         return NULL;
     if (device->flags & TN_BACKEND_ASYNC && tn__streams_sync(device) != TN_OK)
@@ -151,6 +152,8 @@ static tn_status element_of(tn_tensor *tensor, const char *function, tn_scalar *
         return status;
     }
     status = tn__capture_refuse_on(tensor->device, function, "it reads from the device");
+    if (status == TN_OK)
+        status = tn__trace_need(tensor, function);
     if (status != TN_OK)
         return status;
     status = tn_tensor_copy_out(tensor, element, tn_dtype_size((tn_dtype)tensor->dtype));

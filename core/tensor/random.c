@@ -6,6 +6,7 @@
 
 #include "core/base/vector.h"
 #include "core/tensor/capture.h"
+#include "core/tensor/trace.h"
 
 #include <sys/random.h>
 #include <time.h>
@@ -110,6 +111,15 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
         "tn_random_take",
         "each launch would repeat the same numbers; draw them before the capture");
 
+    if (status == TN_OK && tn__unlikely(tn__tracer_here != NULL)) { /* nothing is drawn */
+        if (seed != NULL)
+            *seed = 0;
+        if (block != NULL)
+            *block = 0;
+        return tn__tracer_here->silent > 0
+                   ? TN_OK
+                   : tn__tracer_here->refuse(tn__tracer_here, NULL, "tn_random_take");
+    }
     if (status == TN_OK)
         status = take(count / per_block + (count % per_block != 0), taken);
     if (status != TN_OK)

@@ -5,7 +5,7 @@
  * memory, and frees all kinds. */
 #include "core/tensor/allocator.h"
 
-__thread bool tn__inference_here __attribute__((tls_model("initial-exec")));
+__thread tn__making_now tn__making __attribute__((tls_model("initial-exec")));
 
 tn__storage *tn__storage_object(void)
 {
@@ -63,7 +63,7 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
     if (storage == NULL)
         return NULL;
     storage->flags = (uint16_t)(TN__STORAGE_FOREIGN |
-                                (tn__inference_here ? TN__STORAGE_INFERENCE : 0));
+                                (tn__making.is.inference ? TN__STORAGE_INFERENCE : 0));
     storage->device = device;
     storage->memory = memory;
     storage->offset = offset;

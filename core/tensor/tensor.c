@@ -4,6 +4,7 @@
 #include "core/tensor/device.h"
 #include "core/base/dtype.h"
 #include "core/tensor/thread.h"
+#include "core/tensor/trace.h"
 
 /* ---- objects ---- */
 
@@ -274,6 +275,17 @@ static TN__INLINE uint64_t plain_bytes(const tn_meta *meta)
     return odd || count > INT64_MAX >> 8 ? 0 : (uint64_t)count << tn__dtypes[meta->dtype].shift;
 }
 
+/* The storage of a tensor of a thread that is in inference mode, traces, or both. */
+static tn__storage *marked_storage(const tn_device *device, uint64_t bytes)
+{
+    tn__storage *storage = tn__making.is.traced ? tn__trace_storage(device, bytes)
+                                                : tn__allocator_storage(device, bytes);
+
+    if (storage != NULL && tn__making.is.inference)
+        storage->flags |= TN__STORAGE_INFERENCE;
+    return storage;
+}
+
 tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
 {
     uint64_t bytes = plain_bytes(meta);
@@ -282,11 +294,10 @@ tn_tensor *tn__tensor_make(const tn_meta *meta, const tn_device *device)
 
     if (tn__unlikely(bytes == 0) && tn__tensor_meta_bytes(meta, &bytes) != TN_OK)
         return NULL;
-    storage = tn__allocator_storage(device, bytes);
+    storage = tn__likely(tn__making.any == 0) ? tn__allocator_storage(device, bytes)
+                                              : marked_storage(device, bytes);
     if (tn__unlikely(storage == NULL))
         return NULL;
-    if (tn__unlikely(tn__inference_here))
-        storage->flags |= TN__STORAGE_INFERENCE;
     tensor = object_new(meta->ndim);
     if (tn__unlikely(tensor == NULL)) {
         tn__storage_drop(storage);

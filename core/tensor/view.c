@@ -95,6 +95,9 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
     if (a->numel == 0 || b->numel == 0 || a->device != b->device ||
         !tn_device_has_memory(a->device))
         return false;
+    if (tn__unlikely(((a->storage->flags | b->storage->flags) & TN__STORAGE_TRACED) != 0) &&
+        a->storage != b->storage) /* without memory: the addresses say nothing */
+        return false;
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
     if (tn_device_is_host(a->device)) {

@@ -6,6 +6,7 @@
 TN_FUZZERS = \
 	%D%/fuzz_checkpoint \
 	%D%/fuzz_format \
+	%D%/fuzz_graph \
 	%D%/fuzz_npy \
 	%D%/fuzz_npz \
 	%D%/fuzz_plugin \
@@ -62,6 +63,11 @@ endif
 %C%_fuzz_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_safetensors_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_safetensors_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_graph_SOURCES = %D%/fuzz_graph.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_graph_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_graph_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_spec_SOURCES = %D%/fuzz_spec.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)

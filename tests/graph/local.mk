@@ -3,10 +3,20 @@
 EXTRA_DIST += %D%/suite.h
 
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_graph %D%/test_passes %D%/test_compilers %D%/test_comm
-TESTS += %D%/test_graph %D%/test_passes %D%/test_compilers %D%/test_comm
+check_PROGRAMS += %D%/test_graph %D%/test_text %D%/test_trace %D%/test_traced_layers %D%/test_fusion %D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm
+TESTS += %D%/test_graph %D%/test_text %D%/test_trace %D%/test_traced_layers %D%/test_fusion %D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm
 %C%_test_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_graph_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_text_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_trace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_trace_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_fusion_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_fusion_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_symbols_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_symbols_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_passes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_passes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_compilers_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -10,6 +10,18 @@
 #define ck_ok(call) ck_assert_msg((call) == TN_OK, "%s", tn_error_last()->message)
 #define ck_made(object) ck_assert_msg((object) != NULL, "%s", tn_error_last()->message)
 
+/* The last error of this thread has this code, and its message has both parts. */
+static TN_ATTR(unused) void ck_error(tn_status code, const char *part, const char *more)
+{
+    const char *message = tn_error_last()->message;
+
+    ck_assert_msg(tn_error_last()->code == code, "%s: %s", tn_status_name(tn_error_last()->code),
+                  message);
+    ck_assert_msg(strstr(message, part) != NULL, "%s is not in %s", part, message);
+    ck_assert_msg(strstr(message, more) != NULL, "%s is not in %s", more, message);
+    tn_error_clear();
+}
+
 /* 2 x 3 numbers, the first of them `from`, one apart. */
 static TN_ATTR(unused) tn_tensor *numbers(float from)
 {

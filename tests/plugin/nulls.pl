@@ -67,6 +67,7 @@ my %sample = (
     'tn_pack *'                => 'given_pack()',
     'const tn_pack *'          => 'given_pack()',
     'const tn_walk_options *'  => '&given_walk',
+    'const tn_tracing_options *' => '&given_trace',
     'const tn_average_options *' => '&given_average',
     'const tn_computed *'      => '&given_computed',
     'tn_memo *'                => 'tn_memo_new()',

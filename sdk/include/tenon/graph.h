@@ -15,6 +15,7 @@
 #define TENON_GRAPH_H
 
 #include <tenon/op.h>
+#include <tenon/state.h>
 
 TN_BEGIN_DECLS
 
@@ -32,7 +33,11 @@ enum {
     TN_NODE_OP = 4,       /* a call of an operator */
     TN_NODE_ITEM = 5,     /* one output of an operator that has several outputs */
     TN_NODE_REGION = 6,   /* nodes that a compiler has replaced (tn_graph_compile) */
-    TN_NODE_OUTPUT = 7    /* the last node: its inputs are the outputs of the graph */
+    TN_NODE_OUTPUT = 7,   /* the last node: its inputs are the outputs of the graph */
+    /* A call of an operator that writes into an existing tensor, which is the last input. The value
+     * of the node is this tensor after the call. */
+    TN_NODE_INPLACE = 8,
+    TN_NODE_CALL = 9 /* a call of a module */
 };
 
 /* Stands for an absent optional input of a node. NULL, in contrast, always means an earlier
@@ -130,8 +135,8 @@ TN_API int64_t tn_node_user_count(const tn_node *node);
  * TN_NODE_ITEM. [borrowed] [null-through] */
 TN_API tn_node *tn_node_item(const tn_node *node, int64_t index);
 TN_API int64_t tn_node_item_count(const tn_node *node);
-/* tn_node_op returns the operator of a node of kind TN_NODE_OP, tn_node_options its option struct;
- * NULL, without an error, if the node has none. [borrowed] [null-through] */
+/* tn_node_op returns the operator of a node of kind TN_NODE_OP or TN_NODE_INPLACE, tn_node_options
+ * its option struct; NULL, without an error, if the node has none. [borrowed] [null-through] */
 TN_API const tn_op *tn_node_op(const tn_node *node);
 TN_API const void *tn_node_options(const tn_node *node);
 /* Writes a text from which tn_graph_add_op builds the same call. Writes at most `size` bytes
@@ -177,6 +182,128 @@ TN_API int64_t tn_graph_report(const tn_graph *graph, char *out, size_t size);
  * before. If a compiler fails, the graph is unchanged. Otherwise new nodes with the same names
  * replace the existing nodes, which count as erased. [null-through] [null-ok: compilers] */
 TN_API tn_status tn_graph_compile(tn_graph *graph, const tn_device *device, const char *compilers);
+
+/* ---- writes, modules, dead code -------------------------------------------------------------- */
+
+/* Adds a call of an operator that writes its result into the value `into`, as tn_op_call_into does.
+ * For x.add_(y), `into` is also the first of the inputs. Nodes that come later and use the new
+ * value use the node, not `into`. [borrowed] [array: inputs n_inputs] [null-ok: before]
+ * [null-through] */
+TN_API tn_node *tn_graph_add_inplace(tn_graph *graph, tn_node *before, const char *spec,
+                                     tn_node *into, tn_node *const *inputs, int64_t n_inputs);
+/* Returns which inputs the node writes into: bit i for input i, bit 63 for any input from 63 on; 0
+ * if `node` is NULL. [null-through] */
+TN_API uint64_t tn_node_writes(const tn_node *node);
+/* Returns what the node refers to: the path of a slot, a constant or a module, the name of an
+ * operator or compiler; for other kinds, the name of the node. [borrowed] [null-through] */
+TN_API const char *tn_node_target(const tn_node *node);
+/* tn_node_module returns the module that a node of kind TN_NODE_CALL calls. [borrowed]
+ * [null-through] */
+TN_API tn_module *tn_node_module(const tn_node *node);
+/* Returns the path of the module whose forward called the operator, relative to the module that was
+ * traced ("" for that module itself). NULL, without an error, if it is not known. [borrowed]
+ * [null-through] */
+TN_API const char *tn_node_path(const tn_node *node);
+/* Removes the nodes whose values nobody uses: slots, constants, and operators that write nothing,
+ * draw no random numbers and keep no order. Returns their number, -1 on error. */
+TN_API int64_t tn_graph_dead_code(tn_graph *graph);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* Writes a graph in one of these forms: "text" and "code", which tn_graph_parse reads, "table" (as
+ * PyTorch's print_tabular), "json", and "dot" (Graphviz). Writes at most `size` bytes including the
+ * final NUL; returns the length of the complete text, -1 on error. docs/guides/graphs.md describes
+ * the forms. [null-ok: out] */
+TN_API int64_t tn_graph_print(const tn_graph *graph, const char *form, char *out, size_t size);
+/* Reads a graph from the text or the code that tn_graph_print wrote. Slots and modules are found in
+ * `root` by their paths, constants in `constants` by their names. The error message has the line.
+ * [owned] [null-ok: root, constants] [null-through] */
+TN_API tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *constants);
+
+/* ---- interpreting ---------------------------------------------------------------------------- */
+
+/* Runs a node in place of the interpreter: computes out[i] from in[i], TN_NONE for an absent input.
+ * The results belong to the scope. [callback] */
+typedef tn_status (*tn_node_handler)(void *user, tn_node *node, tn_tensor *const *in, int64_t n_in,
+                                     tn_tensor **out, int64_t n_out);
+/* Runs the graph as tn_graph_run does, but calls `handler` for every node that computes something:
+ * it may call tn_node_run, measure, or compute something else. NULL: tn_graph_run. [scoped]
+ * [array: in n_in, out n_out] [null-ok: handler, user] [null-through] */
+TN_API tn_status tn_graph_run_with(tn_graph *graph, tn_tensor *const *in, int64_t n_in,
+                                   tn_tensor **out, int64_t n_out, tn_node_handler handler,
+                                   void *user);
+/* Runs one node as tn_graph_run does. On failure all elements of `out` are NULL. [scoped]
+ * [array: in n_in, out n_out] [null-through] */
+TN_API tn_status tn_node_run(tn_node *node, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                             int64_t n_out);
+
+/* ---- tracing --------------------------------------------------------------------------------- */
+
+enum {
+    /* What a call of a module becomes if neither `is_leaf` nor its layer decides (TN_LAYER_LEAF,
+     * TN_LAYER_THROUGH): the operators and modules that its forward calls (THROUGH), or one node
+     * (LEAVES). With neither, layers of plugins become one node; containers such as Sequential, and
+     * modules of the program, are traced through. */
+    TN_TRACE_THROUGH = 1,
+    TN_TRACE_LEAVES = 2
+};
+typedef struct tn_tracing_options {
+    uint32_t size;  /* sizeof(tn_tracing_options) */
+    uint32_t flags; /* TN_TRACE_* */
+    /* Shapes of the input tensors with names for sizes that may vary, such as "[N, 3, 32*H, 32*W]";
+     * those of several inputs with commas between. NULL: the graph is for the sizes of the trace.
+     */
+    const char *dynamic;
+    /* Returns whether a call of this module becomes one node. NULL: as `flags` says. */
+    bool (*is_leaf)(void *user, tn_module *module, const char *path);
+    void *user; /* for is_leaf */
+} tn_tracing_options;
+#define TN_TRACING_OPTIONS                                                                         \
+    {                                                                                              \
+        sizeof(tn_tracing_options), 0, NULL, NULL, NULL                                            \
+    }
+
+/* Calls the module with a tensor of the type, shape and device of `input` that has no memory, and
+ * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
+ * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow),
+ * or calls a module that is not below `module`; the message names the node and its module. The
+ * graph is for the mode of the module, training or evaluation, if any code asked for it.
+ * docs/guides/graphs.md describes what becomes a node. [owned] [null-ok: options] [null-through] */
+TN_API tn_graph *tn_module_trace(tn_module *module, tn_tensor *input,
+                                 const tn_tracing_options *options);
+/* Like tn_module_trace, for a module that is called with a pack: all tensors in it, at any depth,
+ * become inputs of the graph; all other values are kept, and calls with others are refused. [owned]
+ * [null-ok: options] [null-through] */
+TN_API tn_graph *tn_module_trace_pack(tn_module *module, const tn_pack *input,
+                                      const tn_tracing_options *options);
+/* Returns a module of type GraphModule whose forward runs the graph. It has the parameters, buffers
+ * and modules that the graph uses, under the same paths, and shares them with the module that was
+ * traced; constants become buffers. It can be trained, copied, saved and traced again. The graph is
+ * copied. [owned] [null-through] */
+TN_API tn_module *tn_graph_module(tn_graph *graph);
+/* Returns the graph that a GraphModule runs. [borrowed] [null-through] */
+TN_API const tn_graph *tn_module_graph(tn_module *module);
+/* Returns the constants of the graph, under the names that its text has. [owned] [null-through] */
+TN_API tn_state *tn_graph_constants(const tn_graph *graph);
+/* Replaces every call of a module by the operators that its forward calls. [null-through] */
+TN_API tn_status tn_graph_inline(tn_graph *graph);
+/* Writes the types and shapes that the graph computes for these inputs into its nodes.
+ * [array: in n_in] [null-through] */
+TN_API tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in);
+/* Returns whether the node runs without recording gradients, because the traced code had switched
+ * them off; false if `node` is NULL. */
+TN_API bool tn_node_is_no_grad(const tn_node *node);
+/* Makes a node of kind TN_NODE_CALL call another module, which takes the place of the old one in
+ * modules made of the graph. Types and shapes of the results must stay the same. [null-through] */
+TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
+/* Replaces a call of an operator by the operators that its decomposition calls; the node is erased.
+ * Fails if the operator has no decomposition. [null-through] */
+TN_API tn_status tn_node_expand(tn_node *node);
+/* Replaces all places where the graph computes `pattern` by `replacement`, both in the form
+ * "linear(x, w, b)": names that are not operators stand for any value. Matches do not overlap, and
+ * a match whose inner values are used elsewhere is left out. Returns the number of replaced places,
+ * -1 on error. [null-through] */
+TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char *replacement);
 
 TN_END_DECLS
 #endif

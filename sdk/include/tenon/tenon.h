@@ -31,5 +31,6 @@
 #include <tenon/pieces.h>
 #include <tenon/creation.h>
 #include <tenon/equality.h>
+#include <tenon/fuse.h>
 
 #endif

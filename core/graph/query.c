@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What nodes write, where they come from, and which nodes nobody needs. */
+#include "core/graph/private.h"
+
+static bool asked(const tn_node *node, const char *what)
+{
+    if (node != NULL && !tn__graph_is_none(node))
+        return true;
+    tn__graph_node_check(NULL, node, what);
+    return false;
+}
+
+uint64_t tn_node_writes(const tn_node *node)
+{
+    return asked(node, "tn_node_writes: node") ? node->writes : 0;
+}
+
+const char *tn_node_target(const tn_node *node)
+{
+    if (!asked(node, "tn_node_target: node"))
+        return NULL;
+    if (node->op != NULL)
+        return node->op->def.name;
+    return node->region != NULL ? node->region->def->name : tn__graph_target(node);
+}
+
+tn_module *tn_node_module(const tn_node *node)
+{
+    if (!asked(node, "tn_node_module: node"))
+        return NULL;
+    if (node->callee != NULL)
+        return node->callee->module;
+    tn_fail(TN_ERR_TYPE, "tn_node_module: node %s is not a call of a module", node->name);
+    return NULL;
+}
+
+const char *tn_node_path(const tn_node *node)
+{
+    return asked(node, "tn_node_path: node") ? node->path : NULL;
+}
+
+bool tn_node_is_no_grad(const tn_node *node)
+{
+    return asked(node, "tn_node_is_no_grad: node") && node->no_grad;
+}
+
+tn_status tn_node_set_module(tn_node *node, tn_module *module)
+{
+    tn_status status = tn__graph_node_check(NULL, node, "tn_node_set_module: node");
+    tn__callee *callee;
+
+    if (status != TN_OK)
+        return status;
+    if (!tn__not_null(module, "tn_node_set_module: module"))
+        return tn_error_last_code();
+    if (node->callee == NULL)
+        return tn_fail(TN_ERR_TYPE, "tn_node_set_module: node %s is not a call of a module",
+                       node->name);
+    callee = tn__graph_callee_new(module, node->callee->in, node->callee->out);
+    if (callee == NULL)
+        return tn_error_last_code();
+    tn__graph_callee_drop(node->callee);
+    node->callee = callee;
+    return TN_OK;
+}
+
+/* Returns whether a node only computes its values, so that it is not needed if they are not. */
+static bool is_pure(const tn_node *node)
+{
+    if (node->kind == TN_NODE_SLOT || node->kind == TN_NODE_CONSTANT ||
+        node->kind == TN_NODE_REGION)
+        return true;
+    return node->kind == TN_NODE_OP && node->writes == 0 && node->n_out > 0 &&
+           (node->op->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0;
+}
+
+int64_t tn_graph_dead_code(tn_graph *graph)
+{
+    int64_t removed = 0;
+    tn_node *node, *before;
+
+    if (!tn__not_null(graph, "tn_graph_dead_code: graph"))
+        return -1;
+    for (node = graph->last; node != NULL; node = before) { /* users come before what they use */
+        int64_t users = node->n_users;
+
+        before = node->prev;
+        for (int32_t i = 0; node->items != NULL && i < node->n_out; i++)
+            users += node->items[i]->n_users;
+        if (users > 0 || !is_pure(node))
+            continue;
+        /* The items of the node come after it, and so were passed already. */
+        tn__graph_node_remove(node);
+        removed++;
+    }
+    return removed;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files that read the text of a graph share. */
+#ifndef TN_CORE_GRAPH_TEXT_READ_H
+#define TN_CORE_GRAPH_TEXT_READ_H
+
+#include "core/graph/private.h"
+
+/* The left side of a statement: a name and, if there is one, a type. */
+typedef struct tn__left {
+    const char *name;
+    bool typed, is_module;
+    tn_meta meta;
+    tn__expr dims[TN_MAX_DIMS]; /* of the sizes that have a bit in `symbolic` */
+    uint32_t symbolic;
+} tn__left;
+
+typedef struct tn__reader {
+    const char *at, *line; /* the next byte, and the start of its line */
+    int64_t number;        /* of the line */
+    tn_graph *graph;
+    tn_module *root;
+    const tn_state *constants;
+    tn__arena *arena; /* names and texts of the whole graph */
+    tn_tensor *mark;  /* stands for the tensors of packs */
+    bool code;
+    int depth;
+    /* The nodes of the arguments that were read last. */
+    tn_node **nodes;
+    int64_t n_nodes, nodes_capacity;
+    tn__left *left;
+    int64_t n_left, left_capacity;
+} tn__reader;
+
+/* Where a pack is: the inputs of the graph, its outputs, the arguments of a call, its results. */
+typedef enum tn__place {
+    TN__PLACE_HEAD,
+    TN__PLACE_ENDS,
+    TN__PLACE_ARGUMENTS,
+    TN__PLACE_RESULTS
+} tn__place;
+
+/* Fails with line, column and the text there. */
+tn_status tn__read_wrong(tn__reader *r, const char *expected);
+/* Puts the line before the message of a failure, and returns its status. */
+tn_status tn__read_here(tn__reader *r);
+void tn__read_space(tn__reader *r);
+/* Skips white space, and `word` if it follows; returns whether it did. */
+bool tn__read_take(tn__reader *r, const char *word);
+/* Reads a name of letters, digits, `_` and the characters in `more`; NULL and sets the error if
+ * there is none. */
+const char *tn__read_word(tn__reader *r, const char *more, const char *expected);
+/* Returns whether `name =` comes next, which names an argument. */
+bool tn__read_named(const tn__reader *r);
+/* Reads up to one of the bytes of `ends` outside of quotes and brackets. */
+const char *tn__read_raw(tn__reader *r, const char *ends);
+/* Returns whether a value of the graph comes next, and not a number, a text or the like. */
+bool tn__read_at_value(const tn__reader *r);
+/* Reads the name of a value, and finds its node. */
+const char *tn__read_name(tn__reader *r);
+tn_node *tn__read_find(tn__reader *r, const char *name);
+/* Returns the node of a slot or constant; without `name`, an existing one if there is one. */
+tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name);
+/* Adds to the nodes of the arguments. */
+tn_status tn__read_add(tn__reader *r, tn_node *node);
+/* Reads ": float32[2, 3]", ": Tensor" or ": Linear", if there is a colon. */
+tn_status tn__read_type(tn__reader *r, tn__left *left);
+/* Gives the sizes of output `output` of a node the expressions that its type has. */
+tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left);
+/* Reads the values of a pack up to the closing parenthesis. *out is NULL if the pack has no form to
+ * keep: tensors by position and, in a call, just one. */
+tn_status tn__read_pack(tn__reader *r, tn__place place, tn_pack **out);
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records in a graph the operators that a traced module calls: nodes for tensors, and nodes for
+ * calls. core/tensor/trace.h has the doors through which calls come here. */
+#include "core/graph/tracing.h"
+#include "core/op/needed.h"
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* Keeps the first failure, because the traced code may ignore it. */
+tn_status tn__trace_keep_failure(tn__trace *trace)
+{
+    if (!trace->failed)
+        trace->failure = *tn_error_last();
+    trace->failed = true;
+    return tn_error_last_code();
+}
+
+/* Returns the node of a tensor or, if there is none, that of another view of its memory. */
+static const tn_node *node_near(const tn__trace *trace, const tn_tensor *tensor)
+{
+    void **value = tensor != NULL ? tn__map_value(&trace->values, tensor) : NULL;
+
+    for (int64_t i = trace->n_kept - 1; tensor != NULL && value == NULL && i >= 0; i--)
+        if (trace->kept[i]->storage == tensor->storage)
+            value = tn__map_value(&trace->values, trace->kept[i]);
+    return value != NULL ? *value : NULL;
+}
+
+static bool stale(tn__tracer *doors, const tn_tensor *tensor)
+{
+    const tn__trace *trace = tn__trace_of(doors);
+
+    for (int64_t i = 0; i < trace->n_written && doors->silent == 0; i++)
+        if (trace->written[i] == tensor->storage)
+            return true;
+    return false;
+}
+
+/* Notes which tensors with memory a recorded call writes. */
+static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *const *in,
+                              int64_t n_in, const tn_tensor *into)
+{
+    for (int64_t i = 0; i < node->n_in && i < 64; i++) {
+        const tn_tensor *tensor = i < n_in ? in[i] : into;
+
+        if ((node->writes >> i & 1) == 0 || !tn__tensor_ok(tensor) ||
+            (tensor->storage->flags & TN__STORAGE_TRACED) != 0)
+            continue;
+        if (!tn__vector_room(&trace->written, &trace->written_capacity, trace->n_written + 1,
+                             sizeof *trace->written))
+            return TN_ERR_MEMORY;
+        trace->written[trace->n_written++] = tensor->storage;
+    }
+    return TN_OK;
+}
+
+static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *function)
+{
+    tn__trace *trace = tn__trace_of(doors);
+    const tn_node *node = node_near(trace, tensor);
+    const char *type = trace->root != NULL ? trace->root->type : "the graph";
+    tn__text where = { 0 };
+
+    tn__call_path(&where);
+    tn__text_put(&where, "", 1);
+    if (node != NULL)
+        tn_fail(TN_ERR_RUNTIME,
+                "the value of %%%s (%s) is asked for while tracing (%s); a graph cannot depend on "
+                "values",
+                node->name, node->path != NULL && node->path[0] != '\0' ? node->path : type,
+                function);
+    else if (tensor != NULL)
+        tn_fail(TN_ERR_RUNTIME,
+                "a value that %s has computed is asked for while tracing (%s); a graph cannot "
+                "depend on values",
+                where.at != NULL && where.at[0] != '\0' ? where.at : type, function);
+    else
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "%s: cannot be recorded in a graph; trace the module that calls it as one node "
+                "(tn_tracing_options.is_leaf)",
+                function);
+    tn__text_free(&where);
+    return tn__trace_keep_failure(trace);
+}
+
+/* ---- tensors and their nodes ----------------------------------------------------------------- */
+
+tn_status tn__trace_map(tn__trace *trace, tn_tensor *tensor, tn_node *node)
+{
+    void **value = tn__map_value(&trace->values, tensor);
+
+    if (value == NULL) {
+        if (!tn__vector_room(&trace->kept, &trace->kept_capacity, trace->n_kept + 1,
+                             sizeof(tn_tensor *)) ||
+            tn__map_add(&trace->values, tensor) < 0)
+            return TN_ERR_MEMORY;
+        trace->kept[trace->n_kept++] = tn_tensor_keep(tensor);
+        value = tn__map_value(&trace->values, tensor);
+    }
+    *value = node;
+    return TN_OK;
+}
+
+/* Adds a node for a tensor that no operator of the trace has made: a slot, or a constant. */
+static tn_node *held_node(tn__trace *trace, tn_tensor *tensor)
+{
+    void **found = tn__map_value(&trace->held, tensor);
+    const tn__traced_slot *slot = found != NULL ? *found : NULL;
+    static const char folder[] = "_constants.";
+    char name[32];
+    tn_node *node;
+
+    if (slot != NULL && strncmp(slot->path, folder, sizeof folder - 1) != 0) {
+        node = tn__build_held(trace->graph, TN_NODE_SLOT, slot->path, NULL, tensor);
+        if (node != NULL)
+            node->slot = slot->kind;
+        return node;
+    }
+    tn_snprint(name, sizeof name, "c%lld", (long long)trace->n_constants++);
+    return tn__build_held(trace->graph, TN_NODE_CONSTANT, name, NULL, tensor);
+}
+
+/* Adds a node for a new tensor whose values were never set. */
+static tn_node *empty_node(tn__trace *trace, tn_tensor *tensor)
+{
+    tn_full_options o = TN_FULL_OPTIONS;
+    tn_node *like = TN_NODE_NONE;
+
+    o.shape = tn__shape(tensor);
+    o.value = tn_scalar_int(0);
+    o.dtype = (tn_dtype)tensor->dtype;
+    return tn_graph_add_call(trace->graph, trace->before, tn__op_needed(TN__NEED_full), &o, &like,
+                             1);
+}
+
+/* Returns the node of a tensor, NULL and sets the error if it has none. */
+tn_node *tn__trace_node(tn__trace *trace, tn_tensor *tensor)
+{
+    void **value;
+    tn_node *node;
+    uint16_t flags;
+
+    if (tn__is_none(tensor))
+        return TN_NODE_NONE;
+    value = tn__map_value(&trace->values, tensor);
+    if (value != NULL)
+        return *value;
+    flags = tensor->storage->flags;
+    if ((flags & TN__STORAGE_PENDING) != 0) {
+        tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                "a tensor that no operator has made (tn_tensor_as_strided, tn_parameter) cannot be "
+                "traced");
+        tn__trace_keep_failure(trace);
+        return NULL;
+    }
+    node = (flags & TN__STORAGE_TRACED) != 0 ? empty_node(trace, tensor) : held_node(trace, tensor);
+    if (node == NULL || tn__trace_map(trace, tensor, node) != TN_OK) {
+        tn__trace_keep_failure(trace);
+        return NULL;
+    }
+    return node;
+}
+
+/* Sets path and type of the module that is being called. */
+tn_status tn__trace_where(tn__trace *trace, tn_node *node)
+{
+    tn_module *module = tn__call_now();
+    void **path = module != NULL ? tn__map_value(&trace->modules, module) : NULL;
+    tn_status status;
+
+    if (trace->where != NULL) {
+        status = tn__graph_set_text(&node->path, trace->where->path);
+        return status == TN_OK ? tn__graph_set_text(&node->type, trace->where->type) : status;
+    }
+    if (path == NULL)
+        return TN_OK;
+    status = tn__graph_set_text(&node->path, *path);
+    return status == TN_OK ? tn__graph_set_text(&node->type, module->type) : status;
+}
+
+/* ---- silent calls ---------------------------------------------------------------------------- */
+
+/* Begins a call that becomes one node. */
+tn_status tn__trace_silent_begin(tn__trace *trace)
+{
+    trace->doors.silent++;
+    return tn_grad_begin(false);
+}
+
+void tn__trace_silent_end(tn__trace *trace)
+{
+    tn_grad_end();
+    trace->doors.silent--;
+}
+
+/* A result that is one of the inputs gets an object of its own, so that the input keeps its node.
+ */
+tn_status tn__trace_make_own(tn_tensor **out, tn_tensor *const *in, int64_t n_in)
+{
+    for (int64_t i = 0; i < n_in; i++)
+        if (*out == in[i]) {
+            tn_tensor *alias = tn__tensor_alias(*out);
+
+            if (alias == NULL)
+                return tn_error_last_code();
+            tn_tensor_drop(*out);
+            *out = alias;
+            return TN_OK;
+        }
+    return TN_OK;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t n_in,
+                        const void *options, tn_tensor *const *out, bool inplace, bool no_grad,
+                        tn_node **made)
+{
+    bool autocast = tn__autocast_pause();
+    tn_node *node = tn__build_recorded(trace->graph, trace->before, op, options, in, n_in, inplace);
+    tn_status status = node != NULL ? tn__trace_where(trace, node) : tn_error_last_code();
+
+    tn__autocast_resume(autocast);
+    for (int32_t i = 0; i < op->def.n_outputs && status == TN_OK; i++) {
+        tn_node *value = node->items != NULL ? node->items[i] : node;
+
+        tn__build_meta_of(out[i], &node->meta[i]);
+        value->meta[0] = node->meta[i];
+        status = tn__trace_map(trace, out[i], value);
+    }
+    if (node != NULL)
+        node->no_grad = no_grad;
+    *made = node;
+    return status;
+}
+
+/* Calls the operator for shapes and views only. Nothing is written, so the versions of the inputs
+ * stay. */
+static tn_status call_silent(tn__trace *trace, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
+{
+    uint64_t few[8], *versions = n_in < 8 ? few : tn_malloc(((size_t)n_in + 1) * sizeof *versions);
+    tn_status status;
+
+    if (versions == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i <= n_in; i++) {
+        const tn_tensor *tensor = i < n_in ? in[i] : into;
+
+        versions[i] = tn__tensor_ok(tensor) ? atomic_load(&tensor->storage->version) : 0;
+    }
+    status = tn__trace_silent_begin(trace);
+    if (status == TN_OK)
+        status = tn__call_plain(op, in, n_in, options, out, n_out, into);
+    tn__trace_silent_end(trace);
+    for (int64_t i = 0; i <= n_in; i++) {
+        const tn_tensor *tensor = i < n_in ? in[i] : into;
+
+        if (tn__tensor_ok(tensor))
+            atomic_store(&tensor->storage->version, versions[i]);
+    }
+    if (versions != few)
+        tn_free(versions);
+    return status;
+}
+
+/* In a region of autocast: makes the casts nodes of their own. *cast is NULL if there are none. */
+static tn_status cast_inputs(const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                             const void *options, tn_tensor ***cast)
+{
+    tn_dtype *dtypes = tn_malloc(((size_t)n_in + 1) * sizeof *dtypes);
+    tn_tensor **made = tn_malloc(((size_t)n_in + 1) * sizeof(tn_tensor *));
+    tn_status status = dtypes != NULL && made != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    if (status == TN_OK)
+        status = tn__autocast_dtypes(op, in, n_in, options, dtypes);
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
+        made[i] = in[i];
+        if (tn__tensor_ok(in[i]) && (tn_dtype)in[i]->dtype != dtypes[i]) {
+            tn_cast_options o = TN_CAST_OPTIONS;
+
+            o.dtype = dtypes[i];
+            status = tn_op_call(tn__op_needed(TN__NEED_cast), &in[i], 1, &o, &made[i], 1);
+        }
+    }
+    tn_free(dtypes);
+    if (status == TN_OK)
+        *cast = made;
+    else
+        tn_free(made);
+    return status;
+}
+
+static tn_status call_recorded(tn__trace *trace, const tn_op *op, tn_tensor *const *in,
+                               int64_t n_in, const void *options, tn_tensor **out, int64_t n_out,
+                               tn_tensor *into)
+{
+    bool no_grad = !tn__grad_on() && !tn__making.is.inference;
+    tn_node **nodes = tn_malloc(((size_t)n_in + 1) * sizeof(tn_node *)), *node;
+    tn_status status = nodes != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < n_in && status == TN_OK; i++)
+        if (in[i] != NULL && (nodes[i] = tn__trace_node(trace, in[i])) == NULL)
+            status = tn_error_last_code();
+    if (status == TN_OK && tn__tensor_ok(into) &&
+        (nodes[n_in] = tn__trace_node(trace, into)) == NULL)
+        status = tn_error_last_code();
+    if (status == TN_OK)
+        status = call_silent(trace, op, in, n_in, options, out, n_out, into);
+    if (status != TN_OK) {
+        tn_free(nodes);
+        return status;
+    }
+    for (int64_t i = 0; i < n_out && into == NULL && status == TN_OK; i++)
+        status = tn__trace_make_own(&out[i], in, n_in);
+    if (status == TN_OK)
+        status = record(trace, op, nodes, n_in + (into != NULL), options,
+                        into != NULL ? &into : out, into != NULL, no_grad, &node);
+    if (status == TN_OK)
+        status = note_written(trace, node, in, n_in, into);
+    tn_free(nodes);
+    if (status == TN_OK)
+        return TN_OK;
+    for (int64_t i = 0; i < n_out && into == NULL; i++) {
+        tn_tensor_drop(out[i]);
+        out[i] = NULL;
+    }
+    return tn__trace_keep_failure(trace);
+}
+
+static tn_status trace_op(tn__tracer *doors, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+                          const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
+{
+    tn__trace *trace = tn__trace_of(doors);
+    tn_tensor **cast = NULL;
+    bool autocast;
+    tn_status status;
+
+    if (doors->silent > 0)
+        return tn__call_plain(op, in, n_in, options, out, n_out, into);
+    if (tn__autocast_on() && into == NULL) {
+        status = cast_inputs(op, in, n_in, options, &cast);
+        if (status != TN_OK)
+            return status;
+    }
+    autocast = tn__autocast_pause();
+    status = call_recorded(trace, op, cast != NULL ? cast : in, n_in, options, out, n_out, into);
+    tn__autocast_resume(autocast);
+    tn_free(cast);
+    return status;
+}
+
+static tn_tensor *trace_full(tn__tracer *doors, tn_ints shape, tn_scalar value, tn_dtype dtype,
+                             const tn_device *device)
+{
+    tn__trace *trace = tn__trace_of(doors);
+    tn_tensor *like = TN_NONE, *out = NULL;
+    tn_full_options o = TN_FULL_OPTIONS;
+
+    for (int64_t i = 0; device != NULL && tn__is_none(like) && i < trace->n_kept; i++)
+        if (trace->kept[i]->device == device)
+            like = trace->kept[i];
+    if (device == NULL || device == tn_default_device())
+        like = TN_NONE;
+    o.shape = shape;
+    o.value = value;
+    o.dtype = dtype;
+    return tn_op_call(tn__op_needed(TN__NEED_full), &like, 1, &o, &out, 1) == TN_OK ? out : NULL;
+}
+
+/* A view of the whole tensor, made without gradients. */
+static tn_tensor *trace_detach(tn__tracer *doors, tn_tensor *tensor)
+{
+    tn_view_options o = TN_VIEW_OPTIONS;
+    tn_tensor *out = NULL;
+    tn_status status = tn_grad_begin(false);
+
+    (void)doors;
+    o.shape = tn__shape(tensor);
+    if (status == TN_OK)
+        status = tn_op_call(tn__op_needed(TN__NEED_view), &tensor, 1, &o, &out, 1);
+    tn_grad_end();
+    return status == TN_OK ? out : NULL;
+}
+
+static void trace_training(tn__tracer *doors)
+{
+    tn__trace *trace = tn__trace_of(doors);
+
+    if (doors->silent == 0)
+        trace->graph->training = trace->root->training;
+}
+
+const tn__tracer tn__trace_doors = {
+    .stale = stale,
+    .refuse = refuse,
+    .full = trace_full,
+    .detach = trace_detach,
+    .op = trace_op,
+    .module_begin = tn__trace_module_begin,
+    .module_end = tn__trace_module_end,
+    .training = trace_training,
+};

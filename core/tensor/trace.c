@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors without memory, which a trace gives to operators. */
+#include "core/tensor/allocator.h"
+#include "core/tensor/trace.h"
+
+_Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
+
+tn__storage *tn__trace_storage(const tn_device *device, uint64_t bytes)
+{
+    tn__storage *storage = tn__device_usable(device) == TN_OK ? tn__storage_object() : NULL;
+
+    if (storage == NULL)
+        return NULL;
+    storage->flags = TN__STORAGE_TRACED;
+    storage->device = device;
+    storage->size = (size_t)bytes;
+    storage->stream = tn__stream_current(device);
+    return storage;
+}
+
+tn_status tn__trace_need_slow(tn_tensor *tensor, const char *function)
+{
+    tn__storage *storage = tensor->storage, *real;
+    bool making = tn__making.is.traced;
+
+    if ((storage->flags & TN__STORAGE_TRACED) == 0 &&
+        (tn__tracer_here == NULL || !tn__tracer_here->stale(tn__tracer_here, tensor)))
+        return TN_OK;
+    if ((storage->flags & TN__STORAGE_TRACED) == 0 || (storage->flags & TN__STORAGE_PENDING) != 0) {
+        if (tn__tracer_here != NULL)
+            return tn__tracer_here->refuse(tn__tracer_here, tensor, function);
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: the tensor was made while a module was traced, and has no values",
+                       function);
+    }
+    tn__making.is.traced = false;
+    real = tn__allocator_storage(tensor->device, storage->size);
+    tn__making.is.traced = making;
+    if (real == NULL)
+        return tn_error_last_code();
+    if (atomic_load_explicit(&storage->refs, memory_order_relaxed) > 1) {
+        tn__storage_drop(real);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "%s: a new tensor without values has views already, which cannot be traced; "
+                       "write its values first",
+                       function);
+    }
+    tensor->view.byte_offset += real->offset - storage->offset;
+    tensor->view.data = real->memory;
+    tensor->storage = real;
+    tn__storage_drop(storage);
+    return TN_OK;
+}
+
+tn_status tn__trace_need_copy(tn_tensor *to, const tn_tensor *from, bool *done)
+{
+    tn_status status;
+
+    if (tn__unlikely(tn__tracer_here != NULL && tn__tracer_here->silent > 0)) {
+        if ((to->storage->flags & TN__STORAGE_TRACED) != 0)
+            to->storage->flags |= TN__STORAGE_PENDING;
+        *done = true;
+        return TN_OK;
+    }
+    status = tn__trace_need(from, "copy");
+    return status == TN_OK ? tn__trace_need(to, "copy") : status;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+
+TN_PLUGINS += plugins/passes.la
+plugins_passes_la_SOURCES = \
+	%D%/passes.h \
+	%D%/batch_norm.c \
+	%D%/constants.c \
+	%D%/cse.c \
+	%D%/decompose.c \
+	%D%/dropout.c \
+	%D%/plugin.c
+plugins_passes_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+plugins_passes_la_LDFLAGS = $(TN_PLUGIN_LINK)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plugin with passes over graphs. */
+#include "passes.h"
+
+#include <string.h>
+
+tn_status pass_report(const tn_pass_args *args, int64_t count, const char *what)
+{
+    char words[96];
+
+    tn_snprint(words, sizeof words, "%lld %s", (long long)count, what);
+    return args->report(args, words);
+}
+
+bool pass_is_pure(const tn_node *node)
+{
+    return tn_node_kind_of(node) == TN_NODE_OP && tn_node_writes(node) == 0 &&
+           tn_node_item_count(node) > 0 &&
+           (tn_op_definition(tn_node_op(node))->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0;
+}
+
+bool pass_writes_from(const tn_node *from)
+{
+    for (; from != NULL; from = tn_node_next(from))
+        if (tn_node_writes(from) != 0 || tn_node_kind_of(from) == TN_NODE_CALL)
+            return true;
+    return false;
+}
+
+bool pass_is_op(const tn_node *node, const char *name)
+{
+    return tn_node_kind_of(node) == TN_NODE_OP && strcmp(tn_node_target(node), name) == 0;
+}
+
+/* ---- dead ------------------------------------------------------------------------------------ */
+
+static tn_status dead(const tn_pass_def *self, const tn_pass_args *args)
+{
+    int64_t removed = tn_graph_dead_code(args->graph);
+
+    (void)self;
+    return removed < 0 ? tn_error_last_code() : pass_report(args, removed, "nodes removed");
+}
+
+const tn_pass_def pass_dead = { TN_HEAD(tn_pass_def), .name = "dead",
+                                .help = "removes nodes whose values nobody uses",
+                                .flags = TN_PASS_EXACT, .run = dead };
+
+/* ---- the plugin ------------------------------------------------------------------------------ */
+
+static const void *const contributions[] = {
+    &pass_constants, &pass_conv_bn, &pass_cse,       &pass_dead,
+    &pass_decompose, &pass_dropout, &pass_linear_bn,
+};
+
+static const tn_plugin passes = {
+    TN_HEAD(tn_plugin),
+    .id = "tenon.passes",
+    .version = "0.1.0",
+    .help = "passes over graphs",
+    .license = "MIT",
+    .contributions = contributions,
+    .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),
+};
+
+TN_PLUGIN_EXPORT(passes);
