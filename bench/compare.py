@@ -60,7 +60,7 @@ class Training:
         if places["optimizer"] == "AdamW":
             self.optimizer = torch.optim.AdamW(parameters, lr=0.0003, **how)
         else:
-            self.optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=0.9, **how)
+            self.optimizer = torch.optim.SGD(parameters, lr=0.001, momentum=0.9, **how)
         self.call = compiled(self.module)
 
     def step(self):

@@ -166,9 +166,9 @@ static tn_tensor *next_token(tn_module *module, tn_tensor *x, tn_tensor *const *
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define GPT2 "gpt2_small(dropout=0.0)"
-#define UP(in, out, more)                                                                          \
-    "ConvTranspose2d(" #in ", " #out ", 4, " more ", bias=False), BatchNorm2d(" #out               \
-    "), ReLU(inplace=True), "
+#define UP(in, out, stride, padding)                                                               \
+    "ConvTranspose2d(" #in ", " #out ", 4, stride=" #stride ", padding=" #padding                  \
+    ", bias=False), BatchNorm2d(" #out "), ReLU(inplace=True), "
 #define SOUND(in, out, size)                                                                       \
     "Conv1d(" #in ", " #out ", " size "), BatchNorm1d(" #out "), ReLU(), MaxPool1d(4), "
 
@@ -265,10 +265,8 @@ const bench_network bench_networks[] = {
       .optimizer = "SGD" },
     { .name = "dcgan",
       .title = "DCGAN, generator of 3x64x64",
-      .spec = "Sequential(" UP(100, 512, "stride=1, padding=0") UP(
-          512, 256, "stride=2, padding=1") UP(256, 128, "stride=2, padding=1")
-          UP(128, 64,
-             "stride=2, padding=1") "ConvTranspose2d(64, 3, 4, stride=2, padding=1, bias=False), Tanh())",
+      .spec = "Sequential(" UP(100, 512, 1, 0) UP(512, 256, 2, 1) UP(256, 128, 2, 1)
+          UP(128, 64, 2, 1) "ConvTranspose2d(64, 3, 4, stride=2, padding=1, bias=False), Tanh())",
       .input = { 100, 1, 1 },
       .n_input = 3,
       .batch = 16,

@@ -9,7 +9,7 @@
 
 static tn_status prepare(bench_task *task)
 {
-    const char *spec = strcmp(task->network->optimizer, "SGD") == 0 ? "SGD(lr=0.01, momentum=0.9)"
+    const char *spec = strcmp(task->network->optimizer, "SGD") == 0 ? "SGD(lr=0.001, momentum=0.9)"
                                                                     : "AdamW(lr=0.0003)";
 
     task->optimizer = tn_optimizer_new(task->module, "%s", spec);
