@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Max pooling and its gradient on the CPU compared with plain loops: images, and gradients that
- * come in, with the channels first and last. */
+ * come in, with the channels first and last. Average pooling in both layouts. */
 #include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
@@ -91,6 +91,43 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
 }
 END_TEST
 
+/* The order of the sums is that of the windows' elements in both layouts. */
+START_TEST(averages_have_the_same_bits_in_every_layout)
+{
+    tn_avg_pool_options o = TN_AVG_POOL_OPTIONS;
+    tn_avg_pool_grad_options g = TN_AVG_POOL_GRAD_OPTIONS;
+
+    plain();
+    o.stride = g.stride = TN_INTS(STEP, STEP);
+    o.padding = g.padding = TN_INTS(PAD, PAD);
+    for (int counts = 0; counts < 2; counts++) {
+        TN_SCOPE;
+        tn_tensor *image = tn_tensor_from(x, TN_F32, TN_SHAPE(N, C, H, W));
+        tn_tensor *gradient = tn_tensor_from(gy, TN_F32, TN_SHAPE(N, C, DOWN, ACROSS));
+        tn_tensor *first, *last, *back, *back_last;
+
+        o.count_include_pad = g.count_include_pad = counts;
+        first = tn_avg_pool(image, TN_INTS(K, K), &o);
+        last = tn_avg_pool(laid(image, true), TN_INTS(K, K), &o);
+        ck_assert_int_eq(tn_tensor_strides(first).at[1], DOWN * ACROSS);
+        ck_assert_int_eq(tn_tensor_strides(last).at[1], 1);
+        ck_assert_int_eq(tn_tensor_copy_out(first, y, sizeof y), TN_OK);
+        equal(last, y, sizeof y);
+        /* the window in the corner: 2 x 2 elements and, with padding, 9 */
+        ck_assert_float_eq(y[0][0][0][0],
+                           (x[0][0][0][0] + x[0][0][0][1] + x[0][0][1][0] + x[0][0][1][1]) /
+                               (counts ? 9 : 4));
+        back = tn_avg_pool_grad(gradient, TN_INTS(H, W), TN_INTS(K, K), &g);
+        back_last = tn_avg_pool_grad(laid(gradient, true), TN_INTS(H, W), TN_INTS(K, K), &g);
+        ck_assert_int_eq(tn_tensor_strides(back_last).at[1], 1);
+        ck_assert_int_eq(tn_tensor_copy_out(back, gx, sizeof gx), TN_OK);
+        equal(back_last, gx, sizeof gx);
+        /* the corner is only in the first window */
+        ck_assert_float_eq(gx[0][0][0][0], gy[0][0][0][0] / (counts ? 9 : 4));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pooling");
@@ -99,6 +136,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, every_layout_of_image_and_gradient_gives_the_same);
+    tcase_add_test(tests, averages_have_the_same_bits_in_every_layout);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -66,8 +66,13 @@ static void lay_out(struct pool *p, const tn_view *image, const tn_view *result,
 static void inside(const struct pool *p, int32_t d, int64_t i, int64_t *from, int64_t *to)
 {
     int64_t first = i * p->stride[d] - p->padding[d], step = p->dilation[d];
-    *from = first >= 0 ? 0 : (-first + step - 1) / step;
-    *to = first >= p->size[d] ? 0 : (p->size[d] - 1 - first) / step + 1;
+    if (step == 1) { /* without divisions, which would cost more than a window of few channels */
+        *from = first >= 0 ? 0 : -first;
+        *to = p->size[d] - first;
+    } else {
+        *from = first >= 0 ? 0 : (-first + step - 1) / step;
+        *to = first >= p->size[d] ? 0 : (p->size[d] - 1 - first) / step + 1;
+    }
     if (*to > p->kernel[d])
         *to = p->kernel[d];
 }
@@ -167,10 +172,18 @@ static tn_status planes(struct pool *p, plane_function *f32, plane_function *f64
     return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, planes_part, p);
 }
 
-static tn_status side_grad(struct pool *p)
+typedef tn_status pieces_function(void *user, int64_t begin, int64_t end);
+
+/* Calls a function for blocks of channels of each image. */
+static tn_status in_blocks(struct pool *p, pieces_function *f32, pieces_function *f64)
 {
     return tn_parallel_for(p->image->shape[0] * ((p->image->shape[1] + WIDE - 1) / WIDE), 1,
-                           p->ct == TN__F32 ? side_grad_f32 : side_grad_f64, p);
+                           p->ct == TN__F32 ? f32 : f64, p);
+}
+
+static tn_status side_grad(struct pool *p)
+{
+    return in_blocks(p, side_grad_f32, side_grad_f64);
 }
 
 static tn_status run_max_pool(const tn_call *call)
@@ -234,6 +247,10 @@ static tn_status run_avg_pool(const tn_call *call)
     const tn_avg_pool_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     lay_out(&p, call->in[0], call->out[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
+    if (channels_last(&p))
+        return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
+                               1 + 4096 / (p.count[2] * p.image->shape[1]),
+                               p.ct == TN__F32 ? side_avg_rows_f32 : side_avg_rows_f64, &p);
     return planes(&p, avg_f32, avg_f64);
 }
 
@@ -243,7 +260,10 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     tn_status status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
-    return status == TN_OK ? planes(&p, avg_grad_f32, avg_grad_f64) : status;
+    if (status != TN_OK)
+        return status;
+    return channels_last(&p) ? in_blocks(&p, side_avg_grad_f32, side_avg_grad_f64)
+                             : planes(&p, avg_grad_f32, avg_grad_f64);
 }
 
 static const tn_kernel_def kernels[] = {

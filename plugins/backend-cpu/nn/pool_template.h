@@ -166,3 +166,64 @@ static tn_status NAME(side_grad)(void *user, int64_t begin, int64_t end)
     }
     return TN_OK;
 }
+
+/* The averages of rows of windows, as side_max_rows. */
+static tn_status NAME(side_avg_rows)(void *user, int64_t begin, int64_t end)
+{
+    const struct pool *p = user;
+    int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1];
+    for (int64_t line = begin; line < end; line++) {
+        int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };
+        const T *x = (const T *)(const void *)tn__view_at(p->image) +
+                     line / lines * p->image->strides[0];
+        T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];
+        for (; at[2] < p->count[2]; at[2]++) {
+            const T share = (T)share_of(p, at);
+            for (int64_t c = 0; c < channels; c += WIDE) {
+                int64_t n = channels - c < WIDE ? channels - c : WIDE;
+                T sum[WIDE], *to = y + PLACE(p->result_step) + c;
+                memset(sum, 0, (size_t)n * sizeof(T));
+                EACH_MEMBER
+                {
+                    const T *from = x + IN_IMAGE + c;
+                    TN__IVDEP
+                    for (int64_t k = 0; k < n; k++)
+                        sum[k] += from[k];
+                }
+                TN__IVDEP
+                for (int64_t k = 0; k < n; k++)
+                    to[k] = sum[k] / share;
+            }
+        }
+    }
+    return TN_OK;
+}
+
+/* Adds the shares of gy to gx. A piece is WIDE channels of one image. */
+static tn_status NAME(side_avg_grad)(void *user, int64_t begin, int64_t end)
+{
+    const struct pool *p = user;
+    int64_t channels = p->image->shape[1], blocks = (channels + WIDE - 1) / WIDE;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t c = i % blocks * WIDE, n = channels - c < WIDE ? channels - c : WIDE;
+        T *gx = (T *)(void *)tn__view_at(p->image) + i / blocks * p->image->strides[0] + c;
+        const T *gy = (const T *)(const void *)tn__view_at(p->result) +
+                      i / blocks * p->result->strides[0] + c;
+        EACH_WINDOW
+        {
+            const T share = (T)share_of(p, at), *from = gy + PLACE(p->result_step);
+            T each[WIDE];
+            TN__IVDEP
+            for (int64_t k = 0; k < n; k++)
+                each[k] = from[k] / share;
+            EACH_MEMBER
+            {
+                T *to = gx + IN_IMAGE;
+                TN__IVDEP
+                for (int64_t k = 0; k < n; k++)
+                    to[k] += each[k];
+            }
+        }
+    }
+    return TN_OK;
+}

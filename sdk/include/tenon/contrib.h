@@ -68,6 +68,8 @@ typedef struct tn_infer {
      * TN_OPERAND_UPDATED, bit i of `only_read` says that this call does not write it. */
     int64_t group;
     uint64_t only_read;
+    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer). */
+    uint64_t device_flags;
 } tn_infer;
 
 /* The arguments of `derive`, which computes gradients with operators: it must write gin[i] for
