@@ -91,6 +91,46 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
 }
 END_TEST
 
+/* Equal elements and NaN: the first one in row-major order is the maximum, for few channels and
+ * many, in both layouts. */
+START_TEST(the_first_of_equal_maxima_is_the_one_in_every_layout)
+{
+    const int64_t channels[] = { 3, 31, 40 };
+
+    for (int i = 0; i < 24; i++) {
+        TN_SCOPE;
+        const int64_t c = channels[i % 3], count = 2 * c * 11 * 10, step = 1 + i / 3 % 2;
+        const bool two = i / 6 % 2, nan = i >= 12;
+        const tn_ints kernel = two ? TN_INTS(2, 2) : TN_INTS(3, 3);
+        tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
+        float *values = malloc((size_t)count * sizeof *values);
+        tn_tensor *image, *pooled[2], *where[2];
+
+        ck_assert_ptr_nonnull(values);
+        for (int64_t k = 0; k < count; k++)
+            values[k] = nan && k * 31 % 17 < 2 ? NAN : (float)(k * 7919 % 5);
+        image = tn_tensor_from(values, TN_F32, TN_SHAPE(2, c, 11, 10));
+        if (i % 2)
+            image = tn_cast(image, TN_F64);
+        free(values);
+        o.stride = TN_INTS(step, step);
+        o.padding = two ? TN_INTS(0, 1) : TN_INTS(1, 1);
+        for (int last = 0; last < 2; last++)
+            ck_assert_int_eq(
+                tn_max_pool(laid(image, last), kernel, &o, &pooled[last], &where[last]), TN_OK);
+        ck_assert_int_eq(tn_tensor_strides(pooled[1]).at[1], 1);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(where[0], where[1]), NULL)), 0);
+        ck_assert_double_eq(
+            tn_item(tn_sum(tn_ne(tn_nan_to_num(pooled[0], NULL), tn_nan_to_num(pooled[1], NULL)),
+                           NULL)),
+            0);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(tn_isnan(pooled[0]), tn_isnan(pooled[1])), NULL)),
+                            0);
+        ck_assert_int_eq(tn_item(tn_any(tn_isnan(pooled[0]), NULL)) > 0, nan);
+    }
+}
+END_TEST
+
 /* The order of the sums is that of the windows' elements in both layouts. */
 START_TEST(averages_have_the_same_bits_in_every_layout)
 {
@@ -136,6 +176,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, every_layout_of_image_and_gradient_gives_the_same);
+    tcase_add_test(tests, the_first_of_equal_maxima_is_the_one_in_every_layout);
     tcase_add_test(tests, averages_have_the_same_bits_in_every_layout);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);

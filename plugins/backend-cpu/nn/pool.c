@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/scratch.h"
 #include "base/span.h"
 #include "conv/images.h"
 #include "op/copy.h"
@@ -131,7 +132,11 @@ static tn_status out_of_range(int64_t place, int64_t most)
 
 /* ---- channels last --------------------------------------------------------------------------- */
 
-enum { WIDE = 256 /* channels at a time */ };
+enum {
+    WIDE = 256, /* channels at a time */
+    FEW = 32,   /* fewer channels: lines of the image at a time */
+    LINE = 8192 /* most elements of such a line */
+};
 
 static bool channels_last(const struct pool *p)
 {
@@ -192,10 +197,17 @@ static tn_status run_max_pool(const tn_call *call)
     struct pool p = { 0 };
     lay_out(&p, call->in[0], call->out[0], call->out[1], o->kernel, o->stride, o->padding,
             o->dilation);
-    if (channels_last(&p))
+    if (channels_last(&p)) {
+        int64_t channels = p.image->shape[1];
+        bool few = channels < FEW && p.size[2] * channels <= LINE &&
+                   (p.size[2] == 1 || p.image_step[2] == channels);
+
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
-                               1 + 4096 / (p.count[2] * p.image->shape[1]),
-                               p.ct == TN__F32 ? side_max_rows_f32 : side_max_rows_f64, &p);
+                               1 + 4096 / (p.count[2] * channels),
+                               p.ct == TN__F32 ? (few ? side_max_few_f32 : side_max_rows_f32)
+                                               : (few ? side_max_few_f64 : side_max_rows_f64),
+                               &p);
+    }
     return planes(&p, max_f32, max_f64);
 }
 

@@ -137,6 +137,82 @@ static tn_status NAME(side_max_rows)(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* As side_max_rows, for few channels: first the maxima over the lines of the image that a line of
+ * windows reads, for all columns and channels at once, then those over the columns of a window. The
+ * first of equal elements, or of NaN, is the one with the smaller index. */
+static tn_status NAME(side_max_few)(void *user, int64_t begin, int64_t end)
+{
+    const struct pool *p = user;
+    const int64_t channels = p->image->shape[1], lines = p->count[0] * p->count[1],
+                  width = p->size[2] * channels;
+    T *best = tn__scratch_take((size_t)width * (sizeof(T) + sizeof(NAME(index))));
+    if (!best)
+        return TN_ERR_MEMORY;
+    NAME(index) *row = (NAME(index) *)(void *)(best + width);
+    for (int64_t line = begin; line < end; line++) {
+        int64_t at[DIMS] = { line % lines / p->count[1], line % p->count[1], 0 };
+        int64_t low[DIMS], high[DIMS], first[DIMS];
+        const T *x = (const T *)(const void *)tn__view_at(p->image) +
+                     line / lines * p->image->strides[0];
+        T *y = (T *)(void *)tn__view_at(p->result) + line / lines * p->result->strides[0];
+        int64_t *where = (int64_t *)(void *)tn__view_at(p->places) +
+                         line / lines * p->places->strides[0];
+        bool any = false;
+        for (int32_t d = 0; d < 2; d++) {
+            inside(p, d, at[d], &low[d], &high[d]);
+            first[d] = at[d] * p->stride[d] - p->padding[d];
+        }
+        for (int64_t k0 = low[0]; k0 < high[0]; k0++)
+            for (int64_t k1 = low[1]; k1 < high[1]; k1++) {
+                int64_t here = MEMBER(0, k0) * p->size[1] + MEMBER(1, k1);
+                const T *from = x + MEMBER(0, k0) * p->image_step[0] +
+                                MEMBER(1, k1) * p->image_step[1];
+                if (any) {
+                    NAME(side_max)(width, from, here, best, row);
+                    continue;
+                }
+                any = true;
+                memcpy(best, from, (size_t)width * sizeof(T));
+                for (int64_t k = 0; k < width; k++)
+                    row[k] = (NAME(index))here;
+            }
+        for (; at[2] < p->count[2]; at[2]++) {
+            T *to = y + PLACE(p->result_step);
+            int64_t *place = where + PLACE(p->places_step), near = 0;
+            inside(p, 2, at[2], &low[2], &high[2]);
+            first[2] = at[2] * p->stride[2] - p->padding[2];
+            if (!any || low[2] >= high[2]) {
+                for (int32_t d = 0; d < DIMS; d++)
+                    near = near * p->size[d] + nearest(p, at, d);
+                for (int64_t c = 0; c < channels; c++) {
+                    to[c] = -(T)INFINITY;
+                    place[c] = near;
+                }
+                continue;
+            }
+            for (int64_t c = 0; c < channels; c++) {
+                int64_t i = MEMBER(2, low[2]) * channels + c;
+                to[c] = best[i];
+                place[c] = row[i] * p->size[2] + MEMBER(2, low[2]);
+            }
+            for (int64_t k = low[2] + 1; k < high[2]; k++) {
+                const T *from = best + MEMBER(2, k) * channels;
+                const NAME(index) *from_row = row + MEMBER(2, k) * channels;
+                for (int64_t c = 0; c < channels; c++) {
+                    T v = from[c], b = to[c];
+                    int64_t here = from_row[c] * p->size[2] + MEMBER(2, k), old = place[c];
+                    bool same = (v == b) | ((v != v) & (b != b));
+                    bool more = same ? here < old : !(v <= b) & (b == b);
+                    to[c] = more ? v : b;
+                    place[c] = more ? here : old;
+                }
+            }
+        }
+    }
+    tn__scratch_give(best);
+    return TN_OK;
+}
+
 /* Adds gy to gx at the indices of the maxima. A piece is WIDE channels of one image. */
 static tn_status NAME(side_grad)(void *user, int64_t begin, int64_t end)
 {
