@@ -133,9 +133,9 @@ static tn_status out_of_range(int64_t place, int64_t most)
 /* ---- channels last --------------------------------------------------------------------------- */
 
 enum {
-    WIDE = 256, /* channels at a time */
-    FEW = 32,   /* fewer channels: lines of the image at a time */
-    LINE = 8192 /* most elements of such a line */
+    WIDE = 256,  /* channels at a time */
+    FEW = 128,   /* fewer channels: lines of the image at a time */
+    LINE = 16384 /* most elements of such a line */
 };
 
 static bool channels_last(const struct pool *p)
@@ -199,7 +199,7 @@ static tn_status run_max_pool(const tn_call *call)
             o->dilation);
     if (channels_last(&p)) {
         int64_t channels = p.image->shape[1];
-        bool few = channels < FEW && p.size[2] * channels <= LINE &&
+        bool few = channels <= FEW && p.size[2] * channels <= LINE &&
                    (p.size[2] == 1 || p.image_step[2] == channels);
 
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],

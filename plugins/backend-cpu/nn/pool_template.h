@@ -190,23 +190,30 @@ static tn_status NAME(side_max_few)(void *user, int64_t begin, int64_t end)
                 }
                 continue;
             }
+            T most[FEW];
+            NAME(index) index[FEW], column = (NAME(index))MEMBER(2, low[2]);
+            const NAME(index) wide = (NAME(index))p->size[2];
             for (int64_t c = 0; c < channels; c++) {
-                int64_t i = MEMBER(2, low[2]) * channels + c;
-                to[c] = best[i];
-                place[c] = row[i] * p->size[2] + MEMBER(2, low[2]);
+                most[c] = best[column * channels + c];
+                index[c] = row[column * channels + c] * wide + column;
             }
             for (int64_t k = low[2] + 1; k < high[2]; k++) {
-                const T *from = best + MEMBER(2, k) * channels;
-                const NAME(index) *from_row = row + MEMBER(2, k) * channels;
+                column = (NAME(index))MEMBER(2, k);
+                const T *from = best + column * channels;
+                const NAME(index) *from_row = row + column * channels;
+                TN__IVDEP
                 for (int64_t c = 0; c < channels; c++) {
-                    T v = from[c], b = to[c];
-                    int64_t here = from_row[c] * p->size[2] + MEMBER(2, k), old = place[c];
+                    T v = from[c], b = most[c];
+                    NAME(index) here = from_row[c] * wide + column, old = index[c];
                     bool same = (v == b) | ((v != v) & (b != b));
-                    bool more = same ? here < old : !(v <= b) & (b == b);
-                    to[c] = more ? v : b;
-                    place[c] = more ? here : old;
+                    bool more = (same & (here < old)) | (!same & !(v <= b) & (b == b));
+                    most[c] = more ? v : b;
+                    index[c] = more ? here : old;
                 }
             }
+            memcpy(to, most, (size_t)channels * sizeof(T));
+            for (int64_t c = 0; c < channels; c++)
+                place[c] = index[c];
         }
     }
     tn__scratch_give(best);
