@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-check_PROGRAMS += bench/convolutions bench/data bench/dispatch bench/ops bench/state bench/train
+check_PROGRAMS += bench/convolutions bench/data bench/dispatch bench/infer bench/ops bench/state bench/train
 bench_data_SOURCES = %D%/data.c
 bench_data_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_data_LDADD = $(TN_LINK)
@@ -14,13 +14,17 @@ bench_ops_LDADD = $(TN_LINK) $(LIBM)
 bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
 bench_convolutions_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_convolutions_LDADD = $(TN_LINK) $(LIBM)
-bench_train_SOURCES = %D%/train.c %D%/peer.c %D%/peer.h %D%/nets.c %D%/nets.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
+TN_BENCH_COMPARE = %D%/compare.c %D%/compare.h %D%/networks.c %D%/networks.h %D%/peer.c %D%/peer.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
+bench_infer_SOURCES = %D%/infer.c $(TN_BENCH_COMPARE)
+bench_infer_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+bench_infer_LDADD = $(TN_LINK) $(LIBM)
+bench_train_SOURCES = %D%/train.c $(TN_BENCH_COMPARE)
 bench_train_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_train_LDADD = $(TN_LINK) $(LIBM)
 bench_state_SOURCES = %D%/state.c
 bench_state_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_state_LDADD = $(TN_LINK)
-EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/train.py %D%/data.py
+EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/compare.py %D%/networks.py %D%/data.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)

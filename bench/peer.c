@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "peer.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +11,8 @@ bool bench_peer_start(bench_peer *peer, const char *python, const char *script, 
 {
     int to[2], from[2];
 
-    if (pipe(to) != 0 || pipe(from) != 0)
+    /* a second peer must not hold the first one's input open */
+    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
         return false;
     peer->process = fork();
     if (peer->process == 0) {

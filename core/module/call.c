@@ -26,6 +26,9 @@ struct exchange {
     tn_tensor *output; /* owned */
     const tn_pack *pack_in;
     tn_pack *pack_out;
+    /* What the layer may compute in the same operator, and how much of it it has; usually none. */
+    const tn_follower *followers;
+    int64_t n_followers, done;
 };
 
 /* Calls do not take a reference to their module, because that would cost more than the rest of a
@@ -232,10 +235,32 @@ static tn_status run_packs(tn_module *module, const tn_pack *in, tn_pack *out)
     return code.forward != NULL ? forward_with_packs(module, code, in, out) : no_forward(module);
 }
 
+/* Lets the layer compute forward and followers in one operator. x->done is 0 if it cannot. */
+static tn_status run_fused(tn_module *module, struct exchange *x)
+{
+    uint64_t failures = tn_error_mark();
+    tn__check_thread thread;
+    tn__check_enter(&thread);
+    tn_tensor *result = module->layer->fuse(module, x->input, x->followers, x->n_followers,
+                                            &x->done);
+    bool failed = result == NULL && tn_error_mark() != failures;
+    if (result == NULL)
+        x->done = 0;
+    else
+        x->output = tn_tensor_keep(result);
+    return tn__check_leave(&thread, plugin_of(module), module->type,
+                           failed ? TN_ERR_RUNTIME : TN_OK);
+}
+
 static tn_status run_code(tn_module *module, struct exchange *x)
 {
     struct code code = code_of(module);
 
+    if (tn__unlikely(x->n_followers > 0)) {
+        tn_status status = run_fused(module, x);
+        if (status != TN_OK || x->done > 0)
+            return status;
+    }
     if (x->pack_in != NULL)
         return run_packs(module, x->pack_in, x->pack_out);
     if (tn__likely(code.forward != NULL))
@@ -256,17 +281,6 @@ struct hooked {
     int64_t ran; /* number of forward hooks that were started */
 };
 
-/* Adds the positional values, the named values, or both, of `from` to `to`. */
-static tn_status add_values(tn_pack *to, const tn_pack *from, bool positional, bool named)
-{
-    int64_t first_named = tn_pack_positional(from);
-    int64_t end = named ? tn_pack_count(from) : first_named;
-    tn_status status = TN_OK;
-    for (int64_t i = positional ? 0 : first_named; i < end && status == TN_OK; i++)
-        status = tn_pack_add(to, tn_pack_name(from, i), tn_pack_at(from, i));
-    return status;
-}
-
 /* Returns the input as the hook gets it: without named values unless the hook has TN_HOOK_NAMED.
  * The caller must drop *own, which may be NULL. Returns NULL and sets the error on failure. */
 static const tn_pack *seen_by(const tn__hook *hook, const tn_pack *input, tn_pack **own)
@@ -275,7 +289,7 @@ static const tn_pack *seen_by(const tn__hook *hook, const tn_pack *input, tn_pac
     if ((hook->flags & TN_HOOK_NAMED) != 0 || tn_pack_positional(input) == tn_pack_count(input))
         return input;
     *own = tn_pack_new();
-    if (*own == NULL || add_values(*own, input, true, false) != TN_OK) {
+    if (*own == NULL || tn__hook_add_values(*own, input, true, false) != TN_OK) {
         tn_pack_drop(*own);
         *own = NULL;
     }
@@ -306,7 +320,7 @@ static tn_status run_pre_hook(struct hooked *h, const tn__hook *hook)
                              "%q by name: only hooks with TN_HOOK_NAMED replace named arguments",
                              tn_pack_name(replaced, tn_pack_positional(replaced)));
         else
-            status = add_values(replaced, h->input, false, true);
+            status = tn__hook_add_values(replaced, h->input, false, true);
     }
     if (status != TN_OK) {
         tn_pack_drop(replaced);
@@ -356,16 +370,6 @@ static tn_status run_forward_hooks(struct hooked *h)
     return status;
 }
 
-/* Returns whether the last error is still `e`. Members are compared one by one, because the bytes
- * after the end of a message are arbitrary. */
-static bool last_failure_is(const tn_error *e)
-{
-    const tn_error *last = tn_error_last();
-
-    return last->code == e->code && last->native == e->native &&
-           strcmp(last->plugin, e->plugin) == 0 && strcmp(last->message, e->message) == 0;
-}
-
 /* Runs the hooks with TN_HOOK_ALWAYS that have not been started, after the call failed. The error
  * of the call stays the last error. */
 static void run_always(struct hooked *h)
@@ -389,7 +393,7 @@ static void run_always(struct hooked *h)
                     tn_error_last()->message);
         tn_error_restore(mark);
     }
-    if (!last_failure_is(&failure))
+    if (!tn__hook_failure_is(&failure))
         tn__error_put(&failure);
     if (is_described)
         described = tn_error_mark();
@@ -436,13 +440,13 @@ static tn_status run_hooked(tn_module *module, struct exchange *x)
     struct hooked h = { .module = module, .input = tn_pack_new() };
     uint64_t failures = tn_error_mark();
     tn_status status = h.input == NULL      ? TN_ERR_MEMORY
-                       : x->pack_in != NULL ? add_values(h.input, x->pack_in, true, true)
+                       : x->pack_in != NULL ? tn__hook_add_values(h.input, x->pack_in, true, true)
                                             : tn_pack_add(h.input, NULL, tn_value_tensor(x->input));
     h.after.at = h.after.few;
     if (status == TN_OK) {
         status = run_hooks(&h);
         if (status == TN_OK)
-            status = x->pack_out != NULL ? add_values(x->pack_out, h.output, true, true)
+            status = x->pack_out != NULL ? tn__hook_add_values(x->pack_out, h.output, true, true)
                                          : one_tensor(h.output, &x->output);
         if (status != TN_OK) {
             if (tn_error_mark() == failures)
@@ -595,19 +599,15 @@ tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
     return tn_tensor_to_scope(x.output);
 }
 
-tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)
+tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower *followers,
+                          int64_t count, int64_t *done)
 {
-    if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
-        tn__error_null_input("tn_module_call_child: argument");
+    struct exchange x = { .input = input, .followers = followers, .n_followers = count };
+    *done = 0;
+    if (call_in_scope(module, &x) != TN_OK)
         return NULL;
-    }
-    uint64_t failures = tn_error_mark();
-    tn_module *child = tn_module_child(module, name);
-    if (child != NULL)
-        return tn_module_call(child, input);
-    if (tn_error_mark() == failures)
-        tn_fail(TN_ERR_TYPE, "%s: child slot '%s': empty; expected a module", module->type, name);
-    return NULL;
+    *done = x.done;
+    return tn_tensor_to_scope(x.output);
 }
 
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)

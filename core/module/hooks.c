@@ -505,3 +505,23 @@ tn_status tn__hooks_registering_child(tn_module *module, const char *name, tn_mo
     }
     return status;
 }
+
+/* Members are compared one by one, because the bytes
+ * after the end of a message are arbitrary. */
+bool tn__hook_failure_is(const tn_error *e)
+{
+    const tn_error *last = tn_error_last();
+
+    return last->code == e->code && last->native == e->native &&
+           strcmp(last->plugin, e->plugin) == 0 && strcmp(last->message, e->message) == 0;
+}
+
+tn_status tn__hook_add_values(tn_pack *to, const tn_pack *from, bool positional, bool named)
+{
+    int64_t first_named = tn_pack_positional(from);
+    int64_t end = named ? tn_pack_count(from) : first_named;
+    tn_status status = TN_OK;
+    for (int64_t i = positional ? 0 : first_named; i < end && status == TN_OK; i++)
+        status = tn_pack_add(to, tn_pack_name(from, i), tn_pack_at(from, i));
+    return status;
+}

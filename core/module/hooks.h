@@ -112,6 +112,11 @@ tn_status tn__hook_turn_begin(tn__hook_turn *turn);
 tn_status tn__hook_turn_end(tn__hook_turn *turn, tn_status status, const char *what,
                             const char *may, tn_pack **replaced);
 
+/* Adds the positional values, the named values, or both, of `from` to `to`. */
+tn_status tn__hook_add_values(tn_pack *to, const tn_pack *from, bool positional, bool named);
+/* Returns whether the last error is still `e`. */
+bool tn__hook_failure_is(const tn_error *e);
+
 /* ---- backward hooks: identity nodes on the inputs and outputs of a call ---------------------- */
 
 /* The data that the two nodes of one call share; reference counted. */

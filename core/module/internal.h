@@ -122,6 +122,10 @@ tn_status tn__module_add_printed(tn_module *module, const tn_value *values,
 /* Must be called when the last reference to the module was dropped. Returns whether this thread is
  * inside a call of the module. If so, the module is destroyed when its outermost call ends. */
 bool tn__call_holds(const tn_module *module);
+/* Calls a module without hooks and lets its layer compute the first *done of the `count` followers
+ * with it (tn_layer_def.fuse), maybe none. Returns a tensor of the scope. */
+tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower *followers,
+                          int64_t count, int64_t *done);
 /* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
 /* Appends the path of that module, relative to the outermost one that is being called. */

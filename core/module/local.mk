@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/backward.c \
 	%D%/build_limit.c \
 	%D%/call.c \
+	%D%/chain.c \
 	%D%/call_many.c \
 	%D%/checkpoint.c \
 	%D%/compile.c \

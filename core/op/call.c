@@ -308,6 +308,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     ask.in0_offset = 0;
     ask.group = 0;
     ask.only_read = 0;
+    ask.device_flags = work->device != NULL ? work->device->flags : 0;
     if ((op->flags & TN_OP_VIEW) && !tn__is_none(work->in[0]))
         ask.in0_offset = tn_tensor_offset(work->in[0]);
     for (int32_t i = 0; i < work->n_out; i++) {

@@ -155,7 +155,7 @@ const tn_backend_def tn__backend_cpu = {
     TN_HEAD(tn_backend_def),
     .type = "cpu",
     .help = "the processor, with the host's memory",
-    .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK,
+    .flags = TN_BACKEND_HOST_MEMORY | TN_BACKEND_AFTER_FORK | TN_BACKEND_CHANNELS_LAST,
     .dlpack_type = 1,
     .enumerate = enumerate,
     .open = device_open,

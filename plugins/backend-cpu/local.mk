@@ -34,7 +34,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/ternary.c \
 	%D%/op/where.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
-	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c \
+	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
 	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \
 	%D%/nn/softmax.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \

@@ -23,6 +23,12 @@ static tn_tensor *relu_forward(tn_module *self, tn_tensor *input)
     return s->inplace ? tn_relu_(input) : tn_relu(input);
 }
 
+static const char *relu_pointwise(tn_module *self)
+{
+    (void)self;
+    return "relu";
+}
+
 static int64_t relu_repr(tn_module *self, char *out, size_t size)
 {
     const struct relu *s = tn_module_data(self);
@@ -38,6 +44,7 @@ const tn_layer_def layer_relu = {
     .version = 1,
     .forward = relu_forward,
     .repr = relu_repr,
+    .pointwise = relu_pointwise,
 };
 
 /* ---- layers that use struct activation ------------------------------------------------------- */
@@ -204,8 +211,18 @@ static tn_tensor *gelu_forward(tn_module *self, tn_tensor *x)
     return tn_gelu(x, &o);
 }
 
+static const char *gelu_pointwise(tn_module *self)
+{
+    const struct activation *s = tn_module_data(self);
+
+    return strcmp(s->approximate, "none") == 0   ? "gelu"
+           : strcmp(s->approximate, "tanh") == 0 ? "gelu_tanh"
+                                                 : NULL;
+}
+
 LAYER(gelu, "GELU", .help = "y = x times the probability that a standard normal number is below x",
-      .options = gelu_table, .data_size = sizeof(struct activation), .forward = gelu_forward);
+      .options = gelu_table, .data_size = sizeof(struct activation), .forward = gelu_forward,
+      .pointwise = gelu_pointwise);
 
 struct prelu {
     int64_t num_parameters;

@@ -99,10 +99,7 @@ static tn_status dict_build(tn_module *self)
 
 static tn_tensor *sequential_forward(tn_module *self, tn_tensor *input)
 {
-    int64_t count = tn_module_child_count(self);
-    for (int64_t i = 0; i < count && input != NULL; i++)
-        input = tn_module_call(tn_module_child_at(self, i), input);
-    return input;
+    return tn_module_call_children(self, input);
 }
 
 /* Adds the values of `from` to `to` as one value: a tuple if there are several. `all` has space for
@@ -205,19 +202,47 @@ static bool is_other(const char *name)
     return strcmp(name, "shortcut") == 0 || strcmp(name, "activation") == 0;
 }
 
+/* Adds a name to the chain that residual_forward() calls. */
+static bool append(char *chain, size_t size, size_t *length, const char *sign, const char *name)
+{
+    int64_t more = tn_snprint(chain + *length, size - *length, " %s%s", sign, name);
+    bool fits = more < (int64_t)(size - *length) && strpbrk(name, " .*+") == NULL;
+
+    *length += (size_t)more;
+    return fits;
+}
+
 /* Calls the child `name` with x. Returns x itself if there is no such child. */
 static tn_tensor *through(tn_module *self, const char *name, tn_tensor *x)
 {
     return x != NULL && has_child(self, name) ? tn_module_call(tn_module_child(self, name), x) : x;
 }
 
-static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)
+/* The forward for names that a chain cannot have. */
+static tn_tensor *residual_by_child(tn_module *self, tn_tensor *x)
 {
     tn_tensor *y = x;
     for (int64_t i = 0; i < tn_module_child_count(self) && y != NULL; i++)
         if (!is_other(tn_module_child_name(self, i)))
             y = tn_module_call(tn_module_child_at(self, i), y);
     return through(self, "activation", tn_add(y, through(self, "shortcut", x), NULL));
+}
+
+static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)
+{
+    char chain[512] = "";
+    size_t length = 0;
+    bool fits = true;
+    for (int64_t i = 0; i < tn_module_child_count(self) && fits; i++) {
+        const char *name = tn_module_child_name(self, i);
+        if (!is_other(name))
+            fits = append(chain, sizeof chain, &length, "", name);
+    }
+    fits = fits &&
+           append(chain, sizeof chain, &length, "+", has_child(self, "shortcut") ? "shortcut" : "");
+    if (fits && has_child(self, "activation"))
+        fits = append(chain, sizeof chain, &length, "", "activation");
+    return fits ? tn_module_call_chain(self, chain, x) : residual_by_child(self, x);
 }
 
 const tn_layer_def layer_residual = {

@@ -47,9 +47,15 @@ DROPOUT(feature_dropout)
 DROPOUT(alpha_dropout)
 DROPOUT(feature_alpha_dropout)
 
+/* In evaluation the result is the input. */
+static const char *pointwise(tn_module *self)
+{
+    return tn_module_is_training(self) ? NULL : "";
+}
+
 #define DROPOUT_LAYER(forward_, help_)                                                             \
     .help = help_, .options = options, .data_size = sizeof(struct dropout), .build = check,        \
-    .forward = forward_
+    .forward = forward_, .pointwise = pointwise
 LAYER(dropout, "Dropout",
       DROPOUT_LAYER(dropout_forward, "zeroes elements with probability p and scales the others"));
 LAYER(dropout1d, "Dropout1d",

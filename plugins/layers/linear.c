@@ -64,6 +64,39 @@ static tn_status linear_channels(tn_module *self, tn_channels *out)
     return TN_OK;
 }
 
+/* Linear, then an activation, a sum, or both in this order. */
+static tn_tensor *linear_fuse(tn_module *self, tn_tensor *input, const tn_follower *followers,
+                              int64_t count, int64_t *done)
+{
+    static const char *const known[] = { "relu", "gelu", "gelu_tanh", "silu" };
+    tn_tensor *weight, *more = TN_NONE, *y, *before;
+    const char *activation = "none";
+    int64_t n = layers_skip(followers, count, 0), used = 0;
+
+    *done = 0;
+    if (tn_tensor_ndim(input) < 1)
+        return NULL;
+    weight = layers_plain_weight(self, input, TN_SHAPE(-1, tn_tensor_size(input, -1)));
+    if (weight == NULL)
+        return NULL;
+    for (size_t i = 0; n < count && i < sizeof known / sizeof *known; i++)
+        if (followers[n].pointwise != NULL && strcmp(followers[n].pointwise, known[i]) == 0) {
+            activation = known[i];
+            used = n = layers_skip(followers, count, n + 1);
+            break;
+        }
+    if (n < count && followers[n].add != NULL &&
+        layers_has_shape(followers[n].add, input, tn_tensor_size(weight, 0))) {
+        more = followers[n].add;
+        used = n + 1;
+    }
+    if (used == 0 || tn_linear_activation(input, weight, tn_module_get(self, "bias"), more,
+                                          activation, &y, &before) != TN_OK)
+        return NULL;
+    *done = used;
+    return y;
+}
+
 const tn_layer_def layer_linear = {
     TN_HEAD(tn_layer_def),
     .name = "Linear",
@@ -75,6 +108,7 @@ const tn_layer_def layer_linear = {
     .reset = linear_reset,
     .forward = linear_forward,
     .channels = linear_channels,
+    .fuse = linear_fuse,
 };
 
 /* Linear under the name that PyTorch gives to the output projection of MultiheadAttention. */
@@ -89,6 +123,7 @@ const tn_layer_def layer_plain_linear = {
     .reset = linear_reset,
     .forward = linear_forward,
     .channels = linear_channels,
+    .fuse = linear_fuse,
 };
 
 /* ---- LazyLinear: the first input determines in_features -------------------------------------- */
@@ -247,6 +282,12 @@ static tn_tensor *identity_forward(tn_module *self, tn_tensor *input)
     return input;
 }
 
+static const char *identity_pointwise(tn_module *self)
+{
+    (void)self;
+    return "";
+}
+
 const tn_layer_def layer_identity = {
     TN_HEAD(tn_layer_def),
     .name = "Identity",
@@ -255,4 +296,5 @@ const tn_layer_def layer_identity = {
     .data_size = sizeof(struct identity),
     .version = 1,
     .forward = identity_forward,
+    .pointwise = identity_pointwise,
 };

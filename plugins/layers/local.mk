@@ -10,7 +10,7 @@ plugins_layers_la_SOURCES = \
 	%D%/distance.c \
 	%D%/dropout.c \
 	%D%/embedding.c \
-	%D%/fold.c \
+	%D%/fold.c %D%/fuse.c \
 	%D%/init.c \
 	%D%/init_matrix.c \
 	%D%/layer_list.h \

@@ -249,31 +249,72 @@ static tn_status count_batch(tn_module *self, double *momentum)
     return TN_OK;
 }
 
-static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
+/* Counts the batch in training and describes the call of the operator in *o. Changes and records
+ * nothing if the input does not fit (TN_ERR_VALUE without `tell`). */
+static tn_status batch_begin(tn_module *self, tn_tensor *x, int32_t least, int32_t most, bool tell,
+                             tn_batch_norm_options *o)
 {
     const struct running *s = tn_module_data(self);
+
+    if (!tell && (tn_tensor_ndim(x) < least || tn_tensor_ndim(x) > most))
+        return TN_ERR_VALUE;
+    if (check_dims(self, x, least, most) != TN_OK)
+        return tn_error_last_code();
+    o->eps = s->eps;
+    o->momentum = isnan(momentum_of(s)) ? 0 : s->momentum;
+    o->training = tn_module_is_training(self) || !has_moments(self, s);
+    if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
+        tn_tensor_numel(x) == tn_tensor_size(x, 1))
+        return !tell ? TN_ERR_VALUE
+                     : tn_fail(TN_ERR_VALUE,
+                               /* PyTorch's wording */
+                               "Expected more than 1 value per channel when training, got input of "
+                               "%d dimensions with %lld values in %lld channels",
+                               (int)tn_tensor_ndim(x), (long long)tn_tensor_numel(x),
+                               (long long)tn_tensor_size(x, 1));
+    if (tn_module_is_training(self) && s->track_running_stats)
+        return count_batch(self, &o->momentum);
+    return TN_OK;
+}
+
+static tn_tensor *batch_forward(tn_module *self, tn_tensor *x, int32_t least, int32_t most)
+{
     tn_batch_norm_options o = TN_BATCH_NORM_OPTIONS;
 
-    if (check_dims(self, x, least, most) != TN_OK)
-        return NULL;
-    o.eps = s->eps;
-    o.momentum = isnan(momentum_of(s)) ? 0 : s->momentum;
-    o.training = tn_module_is_training(self) || !has_moments(self, s);
-    if (tn_module_is_training(self) && tn_tensor_size(x, 1) > 0 &&
-        tn_tensor_numel(x) == tn_tensor_size(x, 1)) {
-        tn_fail(TN_ERR_VALUE,
-                /* PyTorch's wording */
-                "Expected more than 1 value per channel when training, got input of %d dimensions "
-                "with %lld values in %lld channels",
-                (int)tn_tensor_ndim(x), (long long)tn_tensor_numel(x),
-                (long long)tn_tensor_size(x, 1));
-        return NULL;
-    }
-    if (tn_module_is_training(self) && s->track_running_stats &&
-        count_batch(self, &o.momentum) != TN_OK)
+    if (batch_begin(self, x, least, most, true, &o) != TN_OK)
         return NULL;
     return tn_batch_norm(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
                          tn_module_get(self, "weight"), tn_module_get(self, "bias"), &o);
+}
+
+/* BatchNorm, then maybe a sum, then ReLU. */
+static tn_tensor *batch_fuse(tn_module *self, tn_tensor *x, const tn_follower *followers,
+                             int64_t count, int64_t *done)
+{
+    tn_batch_norm_options plain = TN_BATCH_NORM_OPTIONS;
+    tn_batch_norm_relu_options o = TN_BATCH_NORM_RELU_OPTIONS;
+    int32_t dims = layers_dims(self);
+    int64_t n = layers_skip(followers, count, 0);
+    tn_tensor *weight, *more = TN_NONE;
+
+    *done = 0;
+    if (tn_tensor_ndim(x) < 2)
+        return NULL;
+    weight = layers_plain_weight(self, x, TN_SHAPE(tn_tensor_size(x, 1)));
+    if (n < count && followers[n].add != NULL && layers_has_shape(followers[n].add, x, -1)) {
+        more = followers[n].add;
+        n = layers_skip(followers, count, n + 1);
+    }
+    if (n >= count || followers[n].pointwise == NULL ||
+        strcmp(followers[n].pointwise, "relu") != 0 || weight == NULL ||
+        batch_begin(self, x, dims == 1 ? 2 : dims + 2, dims + 2, false, &plain) != TN_OK)
+        return NULL;
+    o.eps = plain.eps;
+    o.momentum = plain.momentum;
+    o.training = plain.training;
+    *done = n + 1;
+    return tn_batch_norm_relu(x, moment_of(self, "running_mean"), moment_of(self, "running_var"),
+                              weight, tn_module_get(self, "bias"), more, &o);
 }
 
 static tn_tensor *instance_forward(tn_module *self, tn_tensor *x)
@@ -351,7 +392,7 @@ static tn_status running_channels(tn_module *self, tn_channels *out)
                                       __VA_ARGS__ }
 #define BATCH                                                                                      \
     .help = "normalizes each channel: (x - mean) / std * weight + bias", .options = batch_options, \
-    .collect = batch_collect, RUNNING_LAYER
+    .collect = batch_collect, .fuse = batch_fuse, RUNNING_LAYER
 #define INSTANCE                                                                                   \
     .help = "normalizes each channel of each image: (x - mean) / std",                             \
     .options = instance_options, .forward = instance_forward, RUNNING_LAYER

@@ -99,21 +99,26 @@ static tn_status bottleneck_build(tn_module *self)
     return status == TN_OK ? add_shortcut(self, outplanes) : status;
 }
 
-static tn_tensor *sum(tn_module *self, tn_tensor *x, tn_tensor *y)
+static bool has_shortcut(const tn_module *self)
 {
-    if (tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD)
-        x = tn_module_call_child(self, "downsample", x);
-    return tn_module_call_child(self, "relu", tn_add(y, x, NULL));
+    return tn_module_slot_kind(self, "downsample") == TN_SLOT_CHILD;
 }
 
 static tn_tensor *basic_forward(tn_module *self, tn_tensor *x)
 {
-    return sum(self, x, tn_module_call_chain(self, "conv1 bn1 relu conv2 bn2", x));
+    return tn_module_call_chain(self,
+                                has_shortcut(self) ? "conv1 bn1 relu conv2 bn2 +downsample relu"
+                                                   : "conv1 bn1 relu conv2 bn2 + relu",
+                                x);
 }
 
 static tn_tensor *bottleneck_forward(tn_module *self, tn_tensor *x)
 {
-    return sum(self, x, tn_module_call_chain(self, "conv1 bn1 relu conv2 bn2 relu conv3 bn3", x));
+    return tn_module_call_chain(self,
+                                has_shortcut(self)
+                                    ? "conv1 bn1 relu conv2 bn2 relu conv3 bn3 +downsample relu"
+                                    : "conv1 bn1 relu conv2 bn2 relu conv3 bn3 + relu",
+                                x);
 }
 
 #define BLOCK .data_size = sizeof(struct block), .repr = models_no_words

@@ -86,7 +86,7 @@ static tn_status convolution_infer(tn_infer *infer)
                        tn__common_text(text, tn__common_shape(bias)), (long long)l.outputs);
     tn__window_meta(&infer->out[0], tn_view_dtype(x), l.images, l.outputs, l.slide.count,
                     l.slide.dims);
-    tn__window_keep_order(&infer->out[0], x);
+    tn__window_choose_order(&infer->out[0], infer);
     return TN_OK;
 }
 
@@ -235,7 +235,7 @@ static tn_status convolution_grad_input_infer(tn_infer *infer)
         return status;
     tn__window_meta(&infer->out[0], tn_view_dtype(gy), l.images, l.channels, l.slide.size,
                     l.slide.dims);
-    tn__window_keep_order(&infer->out[0], gy);
+    tn__window_choose_order(&infer->out[0], infer);
     return TN_OK;
 }
 

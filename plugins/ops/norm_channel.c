@@ -149,12 +149,20 @@ static tn_status check_eps(double eps)
                       : TN_OK;
 }
 
+/* The result is like x, so that a device may have a kernel. */
+static tn_status like_x(tn_infer *infer, tn_status status)
+{
+    if (status == TN_OK)
+        tn__common_like(infer, 0, 0, tn_view_dtype(infer->in[0]));
+    return status;
+}
+
 static tn_status batch_norm_infer(tn_infer *infer)
 {
     const tn_batch_norm_options *o = infer->options;
     tn_status status = check_eps(o->eps);
 
-    return status == TN_OK ? running_infer(infer, o->training) : status;
+    return like_x(infer, status == TN_OK ? running_infer(infer, o->training) : status);
 }
 
 static tn_status batch_norm_relu_infer(tn_infer *infer)
@@ -173,7 +181,7 @@ static tn_status batch_norm_relu_infer(tn_infer *infer)
     plain.n_in = 5;
     for (int32_t d = 0; fits && residual != NULL && d < x->ndim; d++)
         fits = residual->shape[d] == x->shape[d];
-    return fits ? image_infer(&plain)
+    return fits ? like_x(infer, image_infer(&plain))
                 : tn_fail(TN_ERR_RUNTIME,
                           "residual: wrong shape, got %s; expected the shape of x, %s",
                           tn__common_text(text, tn__common_shape(residual)),

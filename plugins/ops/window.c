@@ -134,7 +134,7 @@ static bool channels_last(const tn_view *x)
 {
     int64_t expect = 1;
 
-    if (x->ndim < 4 || x->strides[1] != 1)
+    if (x->ndim < 3 || x->strides[1] != 1)
         return false;
     expect = x->shape[1];
     for (int32_t d = x->ndim - 1; d >= 2; d--) {
@@ -145,12 +145,10 @@ static bool channels_last(const tn_view *x)
     return x->shape[0] == 1 || x->strides[0] == expect;
 }
 
-void tn__window_keep_order(tn_meta *meta, const tn_view *x)
+static void set_channels_last(tn_meta *meta)
 {
     int64_t next = meta->shape[1];
 
-    if (!channels_last(x))
-        return;
     meta->flags |= TN_META_STRIDED;
     meta->strides[1] = 1;
     for (int32_t d = meta->ndim - 1; d >= 2; d--) {
@@ -158,6 +156,18 @@ void tn__window_keep_order(tn_meta *meta, const tn_view *x)
         next *= meta->shape[d];
     }
     meta->strides[0] = next;
+}
+
+void tn__window_keep_order(tn_meta *meta, const tn_view *x)
+{
+    if (channels_last(x))
+        set_channels_last(meta);
+}
+
+void tn__window_choose_order(tn_meta *meta, const tn_infer *infer)
+{
+    if ((infer->device_flags & TN_BACKEND_CHANNELS_LAST) != 0 || channels_last(infer->in[0]))
+        set_channels_last(meta);
 }
 
 tn_tensor *tn__window_per_channel(tn_tensor *bias, int32_t dims)

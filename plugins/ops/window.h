@@ -54,6 +54,8 @@ void tn__window_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const 
 
 /* If x is channels-last, makes the output channels-last, too. */
 void tn__window_keep_order(tn_meta *meta, const tn_view *x);
+/* For an output of a convolution: channels-last where the device works so, or if in[0] is. */
+void tn__window_choose_order(tn_meta *meta, const tn_infer *infer);
 
 /* [C] to [1, C, 1, ...] with `dims` dimensions after C. */
 tn_tensor *tn__window_per_channel(tn_tensor *bias, int32_t dims);

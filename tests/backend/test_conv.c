@@ -597,6 +597,42 @@ START_TEST(images_that_are_expanded_have_steps_of_zero)
 }
 END_TEST
 
+/* Whatever comes in, the results of convolutions have the channels last on this device, what
+ * follows keeps that, and flattening gives the usual order. */
+START_TEST(results_have_the_channels_last)
+{
+    TN_SCOPE;
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *x = tn_philox_normal(tn_tensor_empty(TN_SHAPE(2, 3, 8, 6), TN_F32, cpu), TN_NONE, 0,
+                                    1, 1, 0);
+    tn_tensor *w = tn_philox_normal(tn_tensor_empty(TN_SHAPE(5, 3, 3, 3), TN_F32, cpu), TN_NONE, 0,
+                                    1, 2, 0);
+    tn_tensor *turned = tn_transpose(tn_copy(tn_transpose(x, 1, 3)), 1, 3), *y, *z;
+
+    y = tn_conv2d(x, w, TN_NONE, NULL);
+    z = tn_conv2d(turned, w, TN_NONE, NULL);
+    ck_assert_msg(y != NULL && z != NULL, "%s", tn_error_text());
+    for (int d = 0; d < 4; d++) {
+        const int64_t strides[] = { 5 * 6 * 4, 1, 5 * 4, 5 };
+
+        ck_assert_int_eq(tn_tensor_strides(y).at[d], strides[d]);
+        ck_assert_int_eq(tn_tensor_strides(z).at[d], strides[d]);
+    }
+    ck_assert_double_eq(tn_item(tn_sum(tn_abs(tn_sub(y, z, NULL)), NULL)), 0);
+    y = tn_max_pool2d(tn_relu(y), TN_INTS(2, 2), NULL);
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
+    z = tn_flatten(y, 1, -1);
+    ck_assert_int_eq(tn_tensor_strides(z).at[1], 1);
+    ck_assert_double_eq(
+        tn_item(tn_select(tn_select(z, 0, 1), 0, 7)),
+        tn_item(tn_select(tn_select(tn_select(tn_select(y, 0, 1), 0, 1), 0, 0), 0, 1)));
+    y = tn_conv1d(tn_select(x, 3, 0), tn_select(w, 3, 0), TN_NONE, NULL);
+    ck_assert_msg(y != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convolution");
@@ -609,6 +645,7 @@ int main(void)
     tcase_add_test(tcase, convolutions_are_plain_sums_within_2e_5);
     tcase_add_test(tcase, with_math_exact_convolutions_are_plain_sums_within_1e_6);
     tcase_add_test(tcase, images_that_are_expanded_have_steps_of_zero);
+    tcase_add_test(tcase, results_have_the_channels_last);
     tcase_add_loop_test(tcase, loops_of_every_instruction_set_agree, 0, 3);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

@@ -85,5 +85,42 @@ START_TEST(running_moments_move_as_with_batch_norm)
 }
 END_TEST
 
+/* A call that records gradients is decomposed; one that does not has a kernel. */
+START_TEST(evaluation_has_the_same_bits_with_and_without_gradients)
+{
+    for (int i = 0; i < 32; i++) {
+        TN_SCOPE;
+        const tn_dtype dtype = i & 1 ? TN_F64 : TN_F32;
+        const bool last = i & 2, relu = i & 4, more = i & 8, affine = i & 16;
+        tn_batch_norm_options o = TN_BATCH_NORM_OPTIONS;
+        tn_batch_norm_relu_options r = TN_BATCH_NORM_RELU_OPTIONS;
+        tn_tensor *x = drawn(TN_SHAPE(3, 21, 7, 9), dtype, 1), *way[2], *part[4];
+        tn_tensor *residual = relu && more ? drawn(TN_SHAPE(3, 21, 7, 9), dtype, 2) : TN_NONE;
+
+        for (uint64_t k = 0; k < 4; k++)
+            part[k] = drawn(TN_SHAPE(21), dtype, 3 + k);
+        part[1] = tn_square(part[1]);
+        if (!affine)
+            part[2] = part[3] = TN_NONE;
+        if (last)
+            x = tn_transpose(tn_copy(tn_transpose(x, 1, 3)), 1, 3);
+        if (last && residual != TN_NONE)
+            residual = tn_transpose(tn_copy(tn_transpose(residual, 1, 3)), 1, 3);
+        for (int k = 0; k < 2; k++) {
+            tn_tensor *at = k == 0 ? x : leaf(tn_detach(x));
+
+            way[k] = relu ? tn_batch_norm_relu(at, part[0], part[1], part[2], part[3], residual, &r)
+                          : tn_batch_norm(at, part[0], part[1], part[2], part[3], &o);
+            ck_assert_msg(way[k] != NULL, "%s", tn_error_text());
+            ck_assert_int_eq(tn_tensor_requires_grad(way[k]), k);
+            for (int d = 0; d < 4; d++)
+                ck_assert_int_eq(tn_tensor_strides(way[k]).at[d], tn_tensor_strides(x).at[d]);
+        }
+        same_bits(way[0], way[1], "evaluation");
+    }
+}
+END_TEST
+
 RUN_SUITE("norm", normalization_with_relu_has_the_bits_of_its_parts,
-          running_moments_move_as_with_batch_norm)
+          running_moments_move_as_with_batch_norm,
+          evaluation_has_the_same_bits_with_and_without_gradients)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Max pooling and its gradient on the CPU compared with plain loops: images, and gradients that
- * come in, with the channels first and last. */
+ * come in, with the channels first and last. Average pooling in both layouts. */
 #include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
@@ -91,6 +91,83 @@ START_TEST(every_layout_of_image_and_gradient_gives_the_same)
 }
 END_TEST
 
+/* Equal elements and NaN: the first one in row-major order is the maximum, for few channels and
+ * many, in both layouts. */
+START_TEST(the_first_of_equal_maxima_is_the_one_in_every_layout)
+{
+    const int64_t channels[] = { 3, 40, 130 };
+
+    for (int i = 0; i < 24; i++) {
+        TN_SCOPE;
+        const int64_t c = channels[i % 3], count = 2 * c * 11 * 10, step = 1 + i / 3 % 2;
+        const bool two = i / 6 % 2, nan = i >= 12;
+        const tn_ints kernel = two ? TN_INTS(2, 2) : TN_INTS(3, 3);
+        tn_max_pool_options o = TN_MAX_POOL_OPTIONS;
+        float *values = malloc((size_t)count * sizeof *values);
+        tn_tensor *image, *pooled[2], *where[2];
+
+        ck_assert_ptr_nonnull(values);
+        for (int64_t k = 0; k < count; k++)
+            values[k] = nan && k * 31 % 17 < 2 ? NAN : (float)(k * 7919 % 5);
+        image = tn_tensor_from(values, TN_F32, TN_SHAPE(2, c, 11, 10));
+        if (i % 2)
+            image = tn_cast(image, TN_F64);
+        free(values);
+        o.stride = TN_INTS(step, step);
+        o.padding = two ? TN_INTS(0, 1) : TN_INTS(1, 1);
+        for (int last = 0; last < 2; last++)
+            ck_assert_int_eq(
+                tn_max_pool(laid(image, last), kernel, &o, &pooled[last], &where[last]), TN_OK);
+        ck_assert_int_eq(tn_tensor_strides(pooled[1]).at[1], 1);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(where[0], where[1]), NULL)), 0);
+        ck_assert_double_eq(
+            tn_item(tn_sum(tn_ne(tn_nan_to_num(pooled[0], NULL), tn_nan_to_num(pooled[1], NULL)),
+                           NULL)),
+            0);
+        ck_assert_double_eq(tn_item(tn_sum(tn_ne(tn_isnan(pooled[0]), tn_isnan(pooled[1])), NULL)),
+                            0);
+        ck_assert_int_eq(tn_item(tn_any(tn_isnan(pooled[0]), NULL)) > 0, nan);
+    }
+}
+END_TEST
+
+/* The order of the sums is that of the windows' elements in both layouts. */
+START_TEST(averages_have_the_same_bits_in_every_layout)
+{
+    tn_avg_pool_options o = TN_AVG_POOL_OPTIONS;
+    tn_avg_pool_grad_options g = TN_AVG_POOL_GRAD_OPTIONS;
+
+    plain();
+    o.stride = g.stride = TN_INTS(STEP, STEP);
+    o.padding = g.padding = TN_INTS(PAD, PAD);
+    for (int counts = 0; counts < 2; counts++) {
+        TN_SCOPE;
+        tn_tensor *image = tn_tensor_from(x, TN_F32, TN_SHAPE(N, C, H, W));
+        tn_tensor *gradient = tn_tensor_from(gy, TN_F32, TN_SHAPE(N, C, DOWN, ACROSS));
+        tn_tensor *first, *last, *back, *back_last;
+
+        o.count_include_pad = g.count_include_pad = counts;
+        first = tn_avg_pool(image, TN_INTS(K, K), &o);
+        last = tn_avg_pool(laid(image, true), TN_INTS(K, K), &o);
+        ck_assert_int_eq(tn_tensor_strides(first).at[1], DOWN * ACROSS);
+        ck_assert_int_eq(tn_tensor_strides(last).at[1], 1);
+        ck_assert_int_eq(tn_tensor_copy_out(first, y, sizeof y), TN_OK);
+        equal(last, y, sizeof y);
+        /* the window in the corner: 2 x 2 elements and, with padding, 9 */
+        ck_assert_float_eq(y[0][0][0][0],
+                           (x[0][0][0][0] + x[0][0][0][1] + x[0][0][1][0] + x[0][0][1][1]) /
+                               (counts ? 9 : 4));
+        back = tn_avg_pool_grad(gradient, TN_INTS(H, W), TN_INTS(K, K), &g);
+        back_last = tn_avg_pool_grad(laid(gradient, true), TN_INTS(H, W), TN_INTS(K, K), &g);
+        ck_assert_int_eq(tn_tensor_strides(back_last).at[1], 1);
+        ck_assert_int_eq(tn_tensor_copy_out(back, gx, sizeof gx), TN_OK);
+        equal(back_last, gx, sizeof gx);
+        /* the corner is only in the first window */
+        ck_assert_float_eq(gx[0][0][0][0], gy[0][0][0][0] / (counts ? 9 : 4));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("pooling");
@@ -99,6 +176,8 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, every_layout_of_image_and_gradient_gives_the_same);
+    tcase_add_test(tests, the_first_of_equal_maxima_is_the_one_in_every_layout);
+    tcase_add_test(tests, averages_have_the_same_bits_in_every_layout);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -9,6 +9,7 @@ TN_MODULE_TESTS = \
 	%D%/test_backward_hooks \
 	%D%/test_building \
 	%D%/test_call \
+	%D%/test_chain \
 	%D%/test_convert \
 	%D%/test_copy \
 	%D%/test_every_layer \
@@ -70,6 +71,8 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_hooks_registration_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_init_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_init_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_chain_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_chain_LDADD = $(TN_LINK_TEST)
 %C%_test_container_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_container_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)

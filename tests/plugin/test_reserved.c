@@ -155,7 +155,7 @@ START_TEST(every_unknown_bit_of_flags_and_dtypes_is_refused)
     spoiled.prune = prune;
     bits_refused(&spoiled, &spoiled.prune.reserved, sizeof spoiled.prune.reserved, 0, "reserved");
     spoiled.backend = backend;
-    bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 63, "flags");
+    bits_refused(&spoiled, &spoiled.backend.flags, sizeof spoiled.backend.flags, 127, "flags");
     bits_refused(&spoiled, &spoiled.backend.reserved, sizeof spoiled.backend.reserved, 0,
                  "reserved");
 }

@@ -4,10 +4,10 @@
  * of elements that share mean and variance: a row (the last dimensions of x) or a channel (all
  * dimensions but dimension 1). Tensors are contiguous, or have the channels last. float16 and
  * bfloat16 are converted to float32 first. */
-#include "base/kernel.h"
+#include "nn/norm.h"
+
 #include "base/scratch.h"
 #include "base/span.h"
-#include "simd/norm.h"
 #include "simd/simd.h"
 
 static bool channels_last(const tn_view *view)
@@ -22,7 +22,7 @@ static bool channels_last(const tn_view *view)
     return view->shape[0] == 1 || view->strides[0] == next;
 }
 
-static bool has_layout(const struct tn__norm_layout *layout, const tn_view *view)
+bool tn__norm_has_layout(const struct tn__norm_layout *layout, const tn_view *view)
 {
     return view == NULL ||
            (layout->channels_last ? channels_last(view) : tn__span_view_dense(view));
@@ -148,7 +148,7 @@ static bool takes(const tn_call *call, tn_ints dims, struct tn__norm_layout *lay
            find_layout(call->in[0], dims, layout) &&
            find_affine(call->in[0], call->in[1], layout) &&
            find_affine(call->in[0], call->in[2], layout) &&
-           (call->out == NULL || has_layout(layout, call->out[0]));
+           (call->out == NULL || tn__norm_has_layout(layout, call->out[0]));
 }
 
 static bool supports_standardize(const tn_call *call, char *reason, size_t size)
@@ -166,7 +166,7 @@ static bool supports_standardize_relu(const tn_call *call, char *reason, size_t 
 
     return (takes(call, o->dims, &layout) && layout.affine != TN__PER_ELEMENT &&
             (!call->in[3] || same_type(call->in[0], call->in[3])) &&
-            has_layout(&layout, call->in[3])) ||
+            tn__norm_has_layout(&layout, call->in[3])) ||
            no(reason, size);
 }
 
@@ -181,7 +181,7 @@ static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine
     int64_t strides[TN_MAX_DIMS], next = 1;
     bool fits = same_type(x, call->in[0]) && reads(x, in[1]) && reads(x, in[2]) &&
                 reads(x, in[3]) && find_layout(x, dims, layout) && find_affine(x, in[3], layout) &&
-                has_layout(layout, call->in[0]) && tn__span_view_dense(in[1]) &&
+                tn__norm_has_layout(layout, call->in[0]) && tn__span_view_dense(in[1]) &&
                 tn__span_view_dense(in[2]);
 
     for (int32_t d = shape.ndim; d-- > 0; next *= shape.shape[d])
@@ -189,7 +189,7 @@ static bool back_takes(const tn_call *call, int at, tn_ints dims, tn_ints affine
     shape.strides = strides;
     if (fits && shape.ndim > 0)
         fits = find_affine(x, &shape, layout);
-    return fits && (call->out == NULL || has_layout(layout, call->out[0]));
+    return fits && (call->out == NULL || tn__norm_has_layout(layout, call->out[0]));
 }
 
 static bool supports_standardize_grad(const tn_call *call, char *reason, size_t size)
@@ -207,8 +207,8 @@ static bool supports_standardize_relu_grad(const tn_call *call, char *reason, si
 
     return (back_takes(call, 2, o->dims, o->affine_shape, &layout) &&
             layout.affine != TN__PER_ELEMENT && same_type(call->in[2], call->in[1]) &&
-            has_layout(&layout, call->in[1]) &&
-            (call->out == NULL || !o->residual || has_layout(&layout, call->out[3]))) ||
+            tn__norm_has_layout(&layout, call->in[1]) &&
+            (call->out == NULL || !o->residual || tn__norm_has_layout(&layout, call->out[3]))) ||
            no(reason, size);
 }
 
@@ -458,7 +458,19 @@ static tn_status run_standardize_relu_grad(const tn_call *call)
     return as_float32(call, standardize_relu_grad);
 }
 
+static tn_status run_batch_norm(const tn_call *call)
+{
+    return tn__norm_batch(call);
+}
+
+static tn_status run_batch_norm_relu(const tn_call *call)
+{
+    return tn__norm_batch_relu(call);
+}
+
 static const tn_kernel_def kernels[] = {
+    TN__KERNEL_SUPPORTS(batch_norm, TN__F32_F64, tn__norm_supports_running),
+    TN__KERNEL_SUPPORTS(batch_norm_relu, TN__F32_F64, tn__norm_supports_running),
     TN__KERNEL_SUPPORTS(standardize, TN__FLOATS, supports_standardize),
     TN__KERNEL_SUPPORTS(standardize_grad, TN__FLOATS, supports_standardize_grad),
     TN__KERNEL_SUPPORTS(standardize_relu, TN__FLOATS, supports_standardize_relu),

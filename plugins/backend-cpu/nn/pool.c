@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/scratch.h"
 #include "base/span.h"
 #include "conv/images.h"
 #include "op/copy.h"
@@ -66,8 +67,13 @@ static void lay_out(struct pool *p, const tn_view *image, const tn_view *result,
 static void inside(const struct pool *p, int32_t d, int64_t i, int64_t *from, int64_t *to)
 {
     int64_t first = i * p->stride[d] - p->padding[d], step = p->dilation[d];
-    *from = first >= 0 ? 0 : (-first + step - 1) / step;
-    *to = first >= p->size[d] ? 0 : (p->size[d] - 1 - first) / step + 1;
+    if (step == 1) { /* without divisions, which would cost more than a window of few channels */
+        *from = first >= 0 ? 0 : -first;
+        *to = p->size[d] - first;
+    } else {
+        *from = first >= 0 ? 0 : (-first + step - 1) / step;
+        *to = first >= p->size[d] ? 0 : (p->size[d] - 1 - first) / step + 1;
+    }
     if (*to > p->kernel[d])
         *to = p->kernel[d];
 }
@@ -126,7 +132,11 @@ static tn_status out_of_range(int64_t place, int64_t most)
 
 /* ---- channels last --------------------------------------------------------------------------- */
 
-enum { WIDE = 256 /* channels at a time */ };
+enum {
+    WIDE = 256,  /* channels at a time */
+    FEW = 128,   /* fewer channels: lines of the image at a time */
+    LINE = 16384 /* most elements of such a line */
+};
 
 static bool channels_last(const struct pool *p)
 {
@@ -167,10 +177,18 @@ static tn_status planes(struct pool *p, plane_function *f32, plane_function *f64
     return tn_parallel_for(p->image->shape[0] * p->image->shape[1], PLANES, planes_part, p);
 }
 
-static tn_status side_grad(struct pool *p)
+typedef tn_status pieces_function(void *user, int64_t begin, int64_t end);
+
+/* Calls a function for blocks of channels of each image. */
+static tn_status in_blocks(struct pool *p, pieces_function *f32, pieces_function *f64)
 {
     return tn_parallel_for(p->image->shape[0] * ((p->image->shape[1] + WIDE - 1) / WIDE), 1,
-                           p->ct == TN__F32 ? side_grad_f32 : side_grad_f64, p);
+                           p->ct == TN__F32 ? f32 : f64, p);
+}
+
+static tn_status side_grad(struct pool *p)
+{
+    return in_blocks(p, side_grad_f32, side_grad_f64);
 }
 
 static tn_status run_max_pool(const tn_call *call)
@@ -179,10 +197,17 @@ static tn_status run_max_pool(const tn_call *call)
     struct pool p = { 0 };
     lay_out(&p, call->in[0], call->out[0], call->out[1], o->kernel, o->stride, o->padding,
             o->dilation);
-    if (channels_last(&p))
+    if (channels_last(&p)) {
+        int64_t channels = p.image->shape[1];
+        bool few = channels <= FEW && p.size[2] * channels <= LINE &&
+                   (p.size[2] == 1 || p.image_step[2] == channels);
+
         return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
-                               1 + 4096 / (p.count[2] * p.image->shape[1]),
-                               p.ct == TN__F32 ? side_max_rows_f32 : side_max_rows_f64, &p);
+                               1 + 4096 / (p.count[2] * channels),
+                               p.ct == TN__F32 ? (few ? side_max_few_f32 : side_max_rows_f32)
+                                               : (few ? side_max_few_f64 : side_max_rows_f64),
+                               &p);
+    }
     return planes(&p, max_f32, max_f64);
 }
 
@@ -234,6 +259,10 @@ static tn_status run_avg_pool(const tn_call *call)
     const tn_avg_pool_options *o = call->options;
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     lay_out(&p, call->in[0], call->out[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
+    if (channels_last(&p))
+        return tn_parallel_for(p.image->shape[0] * p.count[0] * p.count[1],
+                               1 + 4096 / (p.count[2] * p.image->shape[1]),
+                               p.ct == TN__F32 ? side_avg_rows_f32 : side_avg_rows_f64, &p);
     return planes(&p, avg_f32, avg_f64);
 }
 
@@ -243,7 +272,10 @@ static tn_status run_avg_pool_grad(const tn_call *call)
     struct pool p = { .with_pad = o->count_include_pad, .divisor = o->divisor_override };
     tn_status status = tn__copy_zero(call->out[0]);
     lay_out(&p, call->out[0], call->in[0], NULL, o->kernel, o->stride, o->padding, tn_no_ints());
-    return status == TN_OK ? planes(&p, avg_grad_f32, avg_grad_f64) : status;
+    if (status != TN_OK)
+        return status;
+    return channels_last(&p) ? in_blocks(&p, side_avg_grad_f32, side_avg_grad_f64)
+                             : planes(&p, avg_grad_f32, avg_grad_f64);
 }
 
 static const tn_kernel_def kernels[] = {

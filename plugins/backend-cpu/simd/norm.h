@@ -50,6 +50,9 @@ struct tn__simd_norm {
      * populations. The third computes the results, for blocks of rows. */
     tn__norm_part *last_sums[2], *last_moments[2], *last_forward[2];
     tn__norm_part *last_back_sums[2], *last_back_moments[2], *last_back[2];
+    /* y = x * scale + shift of each channel, which are in `mean` and `var`: planes (an image's
+     * channel) or, with the channels last, blocks of rows. */
+    tn__norm_part *running[2];
 };
 
 #endif

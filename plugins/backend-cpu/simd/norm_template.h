@@ -446,3 +446,33 @@ static tn_status NAME(last_back)(void *user, int64_t begin, int64_t end)
         NAME(back_lines)(w, begin, end, false);
     return TN_OK;
 }
+
+/* ---- with running statistics ----------------------------------------------------------------- */
+
+static tn_status NAME(running)(void *user, int64_t begin, int64_t end)
+{
+    const struct tn__norm_work *w = user;
+    const struct tn__norm_layout *e = &w->layout;
+    const T *scale = w->mean, *shift = w->var;
+    const int64_t c = e->populations;
+    for (int64_t p = begin; p < end && !e->channels_last; p++) {
+        const T *x = (const T *)w->x + p * e->length, a = scale[p % c], b = shift[p % c];
+        T *y = (T *)w->y + p * e->length;
+        TN__IVDEP
+        for (int64_t k = 0; k < e->length; k++)
+            y[k] = x[k] * a + b;
+        if (w->relu)
+            NAME(follow)(w, e->length, p * e->length);
+    }
+    for (int64_t r = begin * TN__NORM_ROWS;
+         e->channels_last && r < end * TN__NORM_ROWS && r < e->segments; r++) {
+        const T *x = (const T *)w->x + r * c;
+        T *y = (T *)w->y + r * c;
+        TN__IVDEP
+        for (int64_t k = 0; k < c; k++)
+            y[k] = x[k] * scale[k] + shift[k];
+        if (w->relu)
+            NAME(follow)(w, c, r * c);
+    }
+    return TN_OK;
+}

@@ -23,7 +23,10 @@ enum {
      * events of another device. */
     TN_BACKEND_PEER = 16,
     /* Memory from `alloc` is ready only for work on the stream in tn_memory.stream. */
-    TN_BACKEND_STREAM_ORDERED = 32
+    TN_BACKEND_STREAM_ORDERED = 32,
+    /* The kernels for windows (convolutions) work on images whose channels have stride 1. Inference
+     * gives the results of convolutions this order of strides, whatever the order of the input. */
+    TN_BACKEND_CHANNELS_LAST = 64
 };
 
 /* DLPack defines numbers for some device types. A backend whose type has none sets dlpack_type to

@@ -70,6 +70,8 @@ typedef struct tn_infer {
      * TN_OPERAND_UPDATED, bit i of `only_read` says that this call does not write it. */
     int64_t group;
     uint64_t only_read;
+    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer). */
+    uint64_t device_flags;
 } tn_infer;
 
 /* The arguments of `derive`, which computes gradients with operators: it must write gin[i] for
@@ -347,6 +349,14 @@ enum {
 
 /* A layer. Any thread may call its functions, but only one thread at a time for a module that is
  * being built or is in training mode. */
+/* What a chain of modules does to a result: adds a tensor to it (`add`, of any shape), or applies
+ * `pointwise`, the name that a module's `pointwise` returned; exactly one of them is not NULL. The
+ * layout never changes. */
+typedef struct tn_follower {
+    const char *pointwise;
+    tn_tensor *add;
+} tn_follower;
+
 typedef struct tn_layer_def {
     tn_head head;
     const char *name; /* "Linear" */
@@ -427,6 +437,19 @@ typedef struct tn_layer_def {
      * parametrizations.weight.original0, in loading->state. May be NULL. */
     tn_status (*load_owner)(tn_module *self, tn_module *owner, const char *name,
                             tn_loading *loading);
+    /* The next two members let modules that are called one after the other (in Sequential, or by
+     * tn_module_call_chain) compute several of them in one operator. The core asks only if no hook,
+     * observer or mode could see the difference: docs/plugins/writing.md has the rules.
+     * `pointwise` returns what forward would do now to each element of its input: the name of an
+     * operator with its default options ("relu"), "gelu_tanh", or "" if it returns its input.
+     * NULL: something else. It has no effect. */
+    const char *(*pointwise)(tn_module *self);
+    /* `fuse` computes forward and as many of the `count` followers as it can, from the first on,
+     * and sets *done to their number. The bits of the result and of all gradients must be those of
+     * separate operators. If it can compute none of them, it returns NULL, sets *done to 0, and
+     * records and changes nothing. */
+    tn_tensor *(*fuse)(tn_module *self, tn_tensor *input, const tn_follower *followers,
+                       int64_t count, int64_t *done);
 } tn_layer_def;
 
 /* ==== optimizer, scheduler, init ============================================================== */

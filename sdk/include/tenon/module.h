@@ -344,9 +344,10 @@ TN_API tn_status tn_module_set_forwards(tn_module *root, const char *type,
 TN_API tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input);
 /* Calls the children whose names or dotted paths are given, separated by spaces, each with the
  * result of the one before it: "conv1 bn1 relu body.fc relu". `*` stands for all children, as
- * tn_module_call_children calls them: "embed blocks.* norm". Fails as tn_module_call_child and
- * tn_module_find do, and with TN_ERR_VALUE if there is no name. For the forward function of a
- * module with children. [scoped] [null-through] */
+ * tn_module_call_children calls them: "embed blocks.* norm". `+` adds the input of the chain to the
+ * result so far, `+name` what the child `name` returns for that input: "conv1 bn1 +shortcut relu".
+ * Fails as tn_module_call_child and tn_module_find do, and with TN_ERR_VALUE if there is no name.
+ * For the forward function of a module with children. [scoped] [null-through] */
 TN_API tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor *input);
 
 /* Like tn_module_call_many, but keeps no intermediate tensors for backward, which calls the module

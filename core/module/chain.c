@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Modules that are called one after the other: all children, or a chain of names. Where the layer
+ * of a module can compute what follows in the same operator (tn_layer_def.fuse) and nobody could
+ * see the difference, it does. */
+#include "core/module/hooks.h"
+#include "core/op/needed.h"
+#include "core/tensor/autocast.h"
+
+enum { NAME = 256, AHEAD = 4 /* modules after one that `fuse` is told about */ };
+
+/* ---- fusing ---------------------------------------------------------------------------------- */
+
+/* Whether a call of the module runs its layer's forward and nothing else. */
+static bool is_plain(tn_module *module)
+{
+    return module != NULL && module->layer != NULL && module->layer->infer == NULL &&
+           (tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) == 0;
+}
+
+/* Whether a call of the module may be computed together with what follows. */
+static bool may_fuse(tn_module *module)
+{
+    return module != NULL && module->layer != NULL && module->layer->fuse != NULL &&
+           is_plain(module) && atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0 &&
+           !tn__anomaly_on() && !tn__autocast_on();
+}
+
+/* Describes the module as a follower; false if it is none. */
+static bool follower_of(tn_module *module, tn_follower *follower)
+{
+    *follower = (tn_follower){ NULL, NULL };
+    if (is_plain(module) && module->layer->pointwise != NULL)
+        follower->pointwise = module->layer->pointwise(module);
+    return follower->pointwise != NULL;
+}
+
+/* ---- all children ---------------------------------------------------------------------------- */
+
+tn_tensor *tn_module_call_children(tn_module *module, tn_tensor *input)
+{
+    int64_t count;
+
+    if (module == NULL || input == NULL) {
+        tn__error_null_input("tn_module_call_children: argument");
+        return NULL;
+    }
+    count = tn_module_child_count(module);
+    for (int64_t i = 0; i < count && input != NULL; i++) {
+        tn_module *child = tn_module_child_at(module, i);
+        tn_follower after[AHEAD];
+        int64_t n = 0, done = 0;
+
+        if (child == NULL)
+            continue;
+        if (may_fuse(child))
+            while (n < AHEAD && i + 1 + n < count &&
+                   follower_of(tn_module_child_at(module, i + 1 + n), &after[n]))
+                n++;
+        input = n > 0 ? tn__call_fused(child, input, after, n, &done)
+                      : tn_module_call(child, input);
+        i += done;
+    }
+    return input;
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+typedef struct chain {
+    tn_module *module;
+    tn_tensor *input; /* of the whole chain */
+    const char *rest; /* the names that are left */
+    /* The tensor that the next name, which is a sum, adds; NULL if it has not been computed. */
+    tn_tensor *addend;
+} chain;
+
+/* Copies the next name to name[NAME] and returns where the following one begins; NULL and an error
+ * if the name is too long. */
+static const char *next_name(const char *names, char *name)
+{
+    size_t length = strcspn(names, " ");
+
+    if (length >= NAME) {
+        tn_fail(TN_ERR_VALUE,
+                "tn_module_call_chain: names: a name is too long, got %llu bytes; expected at "
+                "most %d",
+                (unsigned long long)length, NAME - 1);
+        return NULL;
+    }
+    memcpy(name, names, length);
+    name[length] = '\0';
+    names += length;
+    return names + strspn(names, " ");
+}
+
+/* Returns the child with this name; NULL and an error. */
+static tn_module *child_at(tn_module *module, const char *name)
+{
+    uint64_t failures = tn_error_mark();
+    tn_module *child = tn_module_child(module, name);
+
+    if (child == NULL && tn_error_mark() == failures)
+        tn_fail(TN_ERR_TYPE, "%s: child slot '%s': empty; expected a module", module->type, name);
+    return child;
+}
+
+static tn_module *module_at(tn_module *module, const char *name)
+{
+    return strchr(name, '.') != NULL ? tn_module_find(module, name) : child_at(module, name);
+}
+
+/* Returns what the sum "+name" adds. */
+static tn_tensor *addend_of(const chain *c, const char *name)
+{
+    tn_module *child;
+
+    if (name[1] == '\0')
+        return c->input;
+    child = module_at(c->module, name + 1);
+    return child != NULL ? tn_module_call(child, c->input) : NULL;
+}
+
+/* Whether no module of the tree has hooks, so that nothing sees when it is called. */
+static bool is_quiet(tn_module *module)
+{
+    bool quiet = module == NULL || (tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) == 0;
+
+    for (int64_t i = 0; quiet && module != NULL && i < module->children.count; i++)
+        quiet = is_quiet(module->children.at[i].child);
+    return quiet;
+}
+
+/* Collects the followers of a module from the names that are left. A sum is computed now, before
+ * the module is called, if nothing sees that. False after a failure. */
+static bool look_ahead(chain *c, tn_follower *after, int64_t *count)
+{
+    const char *names = c->rest;
+    char name[NAME];
+
+    for (*count = 0; *count < AHEAD && *names != '\0'; (*count)++) {
+        tn_follower *here = &after[*count];
+
+        if (strcspn(names, " ") >= NAME)
+            return true; /* fails at its turn */
+        names = next_name(names, name);
+        if (name[0] != '+') {
+            if (strpbrk(name, ".*") != NULL ||
+                tn_module_slot_kind(c->module, name) != TN_SLOT_CHILD ||
+                !follower_of(tn_module_child(c->module, name), here))
+                return true;
+            continue;
+        }
+        if (c->addend != NULL || strchr(name, '.') != NULL)
+            return true;
+        if (name[1] != '\0' && (tn_module_slot_kind(c->module, name + 1) != TN_SLOT_CHILD ||
+                                !is_quiet(tn_module_child(c->module, name + 1))))
+            return true;
+        c->addend = addend_of(c, name);
+        if (c->addend == NULL)
+            return false;
+        *here = (tn_follower){ NULL, c->addend };
+    }
+    return true;
+}
+
+/* Goes on after the first `count` names that are left. */
+static void skip(chain *c, int64_t count, const tn_follower *after)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (after[i].add != NULL)
+            c->addend = NULL;
+        c->rest += strcspn(c->rest, " ");
+        c->rest += strspn(c->rest, " ");
+    }
+}
+
+static tn_tensor *call_one(chain *c, tn_module *child, tn_tensor *x)
+{
+    tn_follower after[AHEAD];
+    int64_t count = 0, done = 0;
+
+    if (!may_fuse(child))
+        return tn_module_call(child, x);
+    if (!look_ahead(c, after, &count))
+        return NULL;
+    if (count == 0)
+        return tn_module_call(child, x);
+    x = tn__call_fused(child, x, after, count, &done);
+    skip(c, done, after);
+    return x;
+}
+
+static tn_tensor *add(chain *c, const char *name, tn_tensor *x)
+{
+    const tn_op *op = tn__op_needed(TN__NEED_add);
+    tn_tensor *in[2] = { x, c->addend != NULL ? c->addend : addend_of(c, name) }, *sum = NULL;
+
+    c->addend = NULL;
+    if (op == NULL || in[1] == NULL || tn_op_call(op, in, 2, NULL, &sum, 1) != TN_OK)
+        return NULL;
+    return sum;
+}
+
+static tn_tensor *take(chain *c, char *name, tn_tensor *x)
+{
+    size_t length = strlen(name);
+    bool all = length > 2 && strcmp(name + length - 2, ".*") == 0;
+    tn_module *child;
+
+    if (strcmp(name, "*") == 0)
+        return tn_module_call_children(c->module, x);
+    if (name[0] == '+')
+        return add(c, name, x);
+    if (all) {
+        name[length - 2] = '\0';
+        child = tn_module_find(c->module, name);
+        return child != NULL ? tn_module_call_children(child, x) : NULL;
+    }
+    child = module_at(c->module, name);
+    return child != NULL ? call_one(c, child, x) : NULL;
+}
+
+tn_tensor *tn_module_call_child(tn_module *module, const char *name, tn_tensor *input)
+{
+    tn_module *child;
+
+    if (tn__unlikely(module == NULL || name == NULL || input == NULL)) {
+        tn__error_null_input("tn_module_call_child: argument");
+        return NULL;
+    }
+    child = child_at(module, name);
+    return child != NULL ? tn_module_call(child, input) : NULL;
+}
+
+tn_tensor *tn_module_call_chain(tn_module *module, const char *names, tn_tensor *input)
+{
+    chain c = { module, input, names, NULL };
+    char name[NAME];
+
+    if (module == NULL || names == NULL || input == NULL) {
+        tn__error_null_input("tn_module_call_chain: argument");
+        return NULL;
+    }
+    c.rest += strspn(names, " ");
+    if (*c.rest == '\0') {
+        tn_fail(TN_ERR_VALUE,
+                "tn_module_call_chain: names: none given; expected names of children, separated by "
+                "spaces");
+        return NULL;
+    }
+    while (*c.rest != '\0' && input != NULL) {
+        c.rest = next_name(c.rest, name);
+        input = c.rest != NULL ? take(&c, name, input) : NULL;
+        if (c.rest == NULL)
+            return NULL;
+    }
+    return input;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Normalization: what norm.c and norm_running.c share. */
+#ifndef TN_BACKEND_CPU_NN_NORM_H
+#define TN_BACKEND_CPU_NN_NORM_H
+
+#include "base/kernel.h"
+#include "simd/norm.h"
+
+/* Whether the view has the layout that `layout` describes: channels last, or contiguous. True for
+ * NULL. */
+bool tn__norm_has_layout(const struct tn__norm_layout *layout, const tn_view *view);
+
+/* batch_norm and batch_norm_relu with running statistics, in one pass over x. The kernels take no
+ * other calls. */
+bool tn__norm_supports_running(const tn_call *call, char *reason, size_t size);
+tn_status tn__norm_batch(const tn_call *call);
+tn_status tn__norm_batch_relu(const tn_call *call);
+
+#endif
