@@ -43,7 +43,8 @@ tn_tensor *bench_tensor(const char *kind, int64_t limit, tn_ints shape, tn_dtype
     if (values == NULL)
         return NULL;
     for (int64_t i = 0; i < count; i++)
-        values[i] = (float)bench_number(kind, state, limit);
+        values[i] = strcmp(kind, "rising") == 0 ? (float)(5.0 * (double)i / (double)count - 2.5)
+                                                : (float)bench_number(kind, state, limit);
     result = tn_tensor_from(values, TN_F32, shape);
     free(values);
     return dtype == TN_F32 ? result : tn_cast(result, dtype);

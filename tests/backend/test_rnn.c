@@ -300,6 +300,77 @@ START_TEST(a_gradient_needs_what_the_steps_keep)
 }
 END_TEST
 
-RUN_SUITE("rnn", sequences_are_their_steps, gradients_are_finite_differences,
-          gradients_of_float32_are_those_of_float64, threads_do_not_change_a_bit,
-          results_may_be_changed_in_place, a_gradient_needs_what_the_steps_keep)
+/* ---- memory runs out ------------------------------------------------------------------------- */
+
+static int64_t left = INT64_MAX; /* allocations until one fails */
+
+static void *limited_alloc(void *user, size_t size, size_t alignment)
+{
+    void *block = NULL;
+
+    (void)user;
+    if (left-- == 0)
+        return NULL;
+    return posix_memalign(&block, alignment < sizeof block ? sizeof block : alignment, size) == 0
+               ? block
+               : NULL;
+}
+
+static void *limited_resize(void *user, void *block, size_t old_size, size_t size, size_t alignment)
+{
+    void *moved = limited_alloc(user, size, alignment);
+
+    if (moved != NULL) {
+        memcpy(moved, block, old_size < size ? old_size : size);
+        free(block);
+    }
+    return moved;
+}
+
+static void limited_free(void *user, void *block, size_t size, size_t alignment)
+{
+    (void)user, (void)size, (void)alignment;
+    free(block);
+}
+
+/* Training with sequences of float32, and products of bfloat16: a failure is an error with its
+ * code, and afterwards all is as before. */
+START_TEST(memory_that_runs_out_is_an_error)
+{
+    static const int64_t size[] = { 300, 60, 8, 160 };
+    const tn_allocator own = { limited_alloc, limited_resize, limited_free, NULL, { NULL } };
+    int failures = 0;
+
+    ok(tn_set_allocator(&own));
+    for (int64_t at = -1; at < 60; at++) {
+        TN_SCOPE;
+        enum kind kind = (enum kind)(at % KINDS >= 0 ? at % KINDS : GRU);
+        struct inputs in = inputs_of(size, kind, TN_F32, true);
+        tn_tensor *out[3], *x = drawn(TN_SHAPE(40, 64), TN_BF16, 1);
+        tn_status status;
+
+        leaf(in.w_hh);
+        left = at < 0 ? INT64_MAX : at;
+        status = call(kind, &in, false, out);
+        if (status == TN_OK)
+            status = tn_backward(tn_sum(out[0], NULL));
+        if (status == TN_OK && tn_matmul(x, tn_transpose(x, 0, 1)) == NULL)
+            status = tn_error_last_code();
+        if (left < 0) {
+            ck_assert_msg(status == TN_ERR_MEMORY || status == TN_OK, "allocation %lld: %s",
+                          (long long)at, tn_error_text());
+            failures += status == TN_ERR_MEMORY;
+        } else {
+            ok(status);
+        }
+        left = INT64_MAX;
+        tn_error_clear();
+    }
+    ck_assert_int_gt(failures, 5);
+}
+END_TEST
+
+RUN_SUITE("rnn", memory_that_runs_out_is_an_error, sequences_are_their_steps,
+          gradients_are_finite_differences, gradients_of_float32_are_those_of_float64,
+          threads_do_not_change_a_bit, results_may_be_changed_in_place,
+          a_gradient_needs_what_the_steps_keep)
