@@ -18,7 +18,6 @@ enum {
     WIDE = TN__BF16_WIDE,
     LEAST = 8,       /* columns of a product that is computed here, and rows if b is packed */
     AT_ONCE = 8,     /* steps of the depth */
-    OFTEN = 8,       /* blocks of a row that pay for a copy of a */
     PIECES = 16,     /* pieces to aim for */
     NEAR = 1 << 20,  /* bytes of the panels that are used together: the second-level cache */
     PACKED = 1 << 26 /* approximate bytes of all panels */
@@ -207,12 +206,12 @@ static void store_block(const struct product *s, int64_t which, int64_t i, int64
 }
 
 /* Rows [i, i + SIDE) and columns [j, j_end) of result `which`. `space` is room for all blocks c and
- * a copy of a. A part of the depth of a at a time is in the first-level cache. */
+ * a copy of a. A part of the depth at a time: that of a stays in the first-level cache. */
 static void block_row(const struct product *s, int64_t which, int64_t i, int64_t j, int64_t j_end,
                       char *space)
 {
     const int64_t rows = s->m - i < SIDE ? s->m - i : SIDE, blocks = (j_end - j + SIDE - 1) / SIDE;
-    const bool copies = s->a.column != 2 || rows < SIDE || blocks >= OFTEN;
+    const bool copies = s->a.column != 2 || rows < SIDE;
     char *copy = space + blocks * SIDE * SIDE * 4;
 
     for (int64_t step = 0; step < s->steps; step += AT_ONCE) {
