@@ -153,11 +153,13 @@ START_TEST(threads_do_not_change_a_bit)
             const tn_dtype dtype = d ? TN_F16 : TN_BF16;
             tn_tensor *x = drawn(TN_SHAPE(shapes[s][0], shapes[s][2]), dtype, 1),
                       *w = drawn(TN_SHAPE(shapes[s][1], shapes[s][2]), dtype, 2),
-                      *first = tn_linear(x, w, TN_NONE);
+                      *rows = drawn(TN_SHAPE(shapes[s][2], shapes[s][1]), dtype, 3),
+                      *first = tn_linear(x, w, TN_NONE), *second = tn_matmul(x, rows);
 
             for (int threads = 2; threads <= 4; threads *= 2) {
                 ok(tn_set_num_threads(threads));
                 same_bits(tn_linear(x, w, TN_NONE), first, sets[_i]);
+                same_bits(tn_matmul(x, rows), second, sets[_i]);
             }
             ok(tn_set_num_threads(1));
         }

@@ -18,7 +18,7 @@ enum {
     WIDE = TN__BF16_WIDE,
     LEAST = 8,       /* columns of a product that is computed here, and rows if b is packed */
     AT_ONCE = 8,     /* steps of the depth */
-    OFTEN = 8,       /* blocks of a row that pay for a copy of a */
+    APART = 256,     /* rows that one piece has with all its panels, at most */
     PIECES = 16,     /* pieces to aim for */
     NEAR = 1 << 20,  /* bytes of the panels that are used together: the second-level cache */
     PACKED = 1 << 26 /* approximate bytes of all panels */
@@ -30,9 +30,10 @@ struct product {
     bool turned;
     struct tn__matrix a, b; /* if turned, p->b and p->a transposed */
     int64_t m, n, batch_a, batch_b;
-    int64_t matrices_b;   /* different b in the batch */
-    int64_t steps, count; /* of the depth; panels of one b */
-    char *panels;
+    int64_t matrices_b;    /* different b in the batch */
+    int64_t steps, count;  /* of the depth; panels of one b */
+    bool apart;            /* each piece packs its panels, because no other piece needs them */
+    char *panels;          /* NULL if apart */
     float *bias;           /* of the columns of the result; NULL: none */
     int64_t down, across;  /* pieces of a result */
     int64_t rows, columns; /* of a piece */
@@ -121,25 +122,31 @@ static tn_status pack_panels(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Packs steps [begin, end) of the depth, counted over all matrices b, into all panels, so that rows
- * of b are read in the order of memory. */
+/* Packs one step of panels [first, last) of matrix `which`, so that rows of b are read in the order
+ * of memory. `to` is the first panel. */
+static void pack_step(const struct product *s, int64_t which, int64_t step, int64_t first,
+                      int64_t last, char *to)
+{
+    const int64_t k = step * DEEP, end = k + DEEP < s->p->k ? k + DEEP : s->p->k;
+
+    to += step * TN__BF16_PANEL;
+    for (int64_t panel = first; panel < last; panel++, to += s->steps * TN__BF16_PANEL) {
+        const int64_t j = panel * WIDE, count = s->n - j < WIDE ? s->n - j : WIDE;
+        if (count < WIDE || end - k < DEEP)
+            memset(to, 0, TN__BF16_PANEL);
+        if (count > 0)
+            pack_rows(s, s->b.at + which * s->batch_b + j * s->b.column, k, end, count, to);
+    }
+}
+
+/* Packs steps [begin, end) of the depth, counted over all matrices b, into all panels. */
 static tn_status pack_steps(void *user, int64_t begin, int64_t end)
 {
     const struct product *s = user;
 
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t step = i % s->steps, which = i / s->steps, first = step * DEEP;
-        const int64_t last = first + DEEP < s->p->k ? first + DEEP : s->p->k;
-        for (int64_t panel = 0; panel < s->count; panel++) {
-            const int64_t j = panel * WIDE, count = s->n - j < WIDE ? s->n - j : WIDE;
-            char *to = s->panels + ((which * s->count + panel) * s->steps + step) * TN__BF16_PANEL;
-            if (count < WIDE || last - first < DEEP)
-                memset(to, 0, TN__BF16_PANEL);
-            if (count > 0)
-                pack_rows(s, s->b.at + which * s->batch_b + j * s->b.column, first, last, count,
-                          to);
-        }
-    }
+    for (int64_t i = begin; i < end; i++)
+        pack_step(s, i / s->steps, i % s->steps, 0, s->count,
+                  s->panels + i / s->steps * s->count * s->steps * TN__BF16_PANEL);
     return TN_OK;
 }
 
@@ -207,12 +214,13 @@ static void store_block(const struct product *s, int64_t which, int64_t i, int64
 }
 
 /* Rows [i, i + SIDE) and columns [j, j_end) of result `which`. `space` is room for all blocks c and
- * a copy of a. A part of the depth of a at a time is in the first-level cache. */
+ * a copy of a, `panels` the panel of column j. A part of the depth at a time: that of a stays in
+ * the first-level cache. */
 static void block_row(const struct product *s, int64_t which, int64_t i, int64_t j, int64_t j_end,
-                      char *space)
+                      const char *panels, char *space)
 {
     const int64_t rows = s->m - i < SIDE ? s->m - i : SIDE, blocks = (j_end - j + SIDE - 1) / SIDE;
-    const bool copies = s->a.column != 2 || rows < SIDE || blocks >= OFTEN;
+    const bool copies = s->a.column != 2 || rows < SIDE;
     char *copy = space + blocks * SIDE * SIDE * 4;
 
     for (int64_t step = 0; step < s->steps; step += AT_ONCE) {
@@ -233,8 +241,7 @@ static void block_row(const struct product *s, int64_t which, int64_t i, int64_t
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t at = j + b * SIDE;
             g.panels = s->n - at > WIDE ? 2 : 1;
-            g.b = s->panels + ((s->batch_b ? which : 0) * s->count + at / WIDE) * g.b_panel +
-                  step * TN__BF16_PANEL;
+            g.b = panels + b * (SIDE / WIDE) * g.b_panel + step * TN__BF16_PANEL;
             g.c = (float *)(void *)space + b * SIDE * SIDE;
             s->unit->run(&g);
             if (step + g.steps == s->steps)
@@ -243,13 +250,29 @@ static void block_row(const struct product *s, int64_t which, int64_t i, int64_t
     }
 }
 
+/* Returns the panel of column j, packed in `own` if the panels are not packed before. */
+static const char *panels_of(const struct product *s, int64_t which, int64_t j, int64_t j_end,
+                             char *own)
+{
+    const int64_t bytes = s->steps * TN__BF16_PANEL, first = j / WIDE;
+
+    if (s->panels)
+        return s->panels + ((s->batch_b ? which : 0) * s->count + first) * bytes;
+    for (int64_t step = 0; step < s->steps; step++)
+        pack_step(s, s->batch_b ? which : 0, step, first, (j_end + SIDE - 1) / SIDE * (SIDE / WIDE),
+                  own);
+    return own;
+}
+
 static tn_status part(void *user, int64_t begin, int64_t end)
 {
     const struct product *s = user;
-    int64_t group = NEAR / (s->steps * TN__BF16_PANEL) * WIDE / SIDE * SIDE;
+    const int64_t bytes = s->steps * TN__BF16_PANEL;
+    int64_t group = NEAR / bytes * WIDE / SIDE * SIDE;
 
     group = group < SIDE ? SIDE : group < s->columns ? group : s->columns;
-    char *space = tn__scratch_take((size_t)(group * SIDE * 4 + AT_ONCE * SIDE * DEEP * 2));
+    const int64_t room = group * SIDE * 4 + AT_ONCE * SIDE * DEEP * 2;
+    char *space = tn__scratch_take((size_t)(room + (s->panels ? 0 : group / WIDE * bytes)));
     if (!space)
         return TN_ERR_MEMORY;
     s->unit->begin();
@@ -259,9 +282,12 @@ static tn_status part(void *user, int64_t begin, int64_t end)
                       which = index / s->across / s->down;
         const int64_t j1 = j0 + s->columns < s->n ? j0 + s->columns : s->n,
                       i1 = i0 + s->rows < s->m ? i0 + s->rows : s->m;
-        for (int64_t j = j0; j < j1; j += group)
+        for (int64_t j = j0; j < j1; j += group) {
+            const int64_t j_end = j + group < j1 ? j + group : j1;
+            const char *panels = panels_of(s, which, j, j_end, space + room);
             for (int64_t i = i0; i < i1; i += SIDE)
-                block_row(s, which, i, j, j + group < j1 ? j + group : j1, space);
+                block_row(s, which, i, j, j_end, panels, space);
+        }
     }
     s->unit->end();
     tn__scratch_give(space);
@@ -274,7 +300,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
 static void lay_out(struct product *s)
 {
     const int64_t blocks_m = (s->m + SIDE - 1) / SIDE, blocks_n = (s->n + SIDE - 1) / SIDE;
-    int64_t down = PIECES / s->p->batch, across;
+    int64_t down = s->apart ? 1 : PIECES / s->p->batch, across;
 
     down = down < 1 ? 1 : down < blocks_m ? down : blocks_m;
     across = PIECES / s->p->batch / down;
@@ -290,10 +316,11 @@ static tn_status run_group(struct product *s)
     const struct tn__product *p = s->p;
     const int64_t bytes = s->steps * TN__BF16_PANEL;
     const double piece = (double)s->rows * (double)s->columns * (double)p->k;
-    tn_status status = s->b.row == 2 ? tn_parallel_for(s->matrices_b * s->count, 1 + 65536 / bytes,
-                                                       pack_panels, s)
-                                     : tn_parallel_for(s->matrices_b * s->steps, 1 + 64 / s->count,
-                                                       pack_steps, s);
+    tn_status status = s->apart        ? TN_OK
+                       : s->b.row == 2 ? tn_parallel_for(s->matrices_b * s->count,
+                                                         1 + 65536 / bytes, pack_panels, s)
+                                       : tn_parallel_for(s->matrices_b * s->steps,
+                                                         1 + 64 / s->count, pack_steps, s);
 
     if (status != TN_OK)
         return status;
@@ -325,9 +352,13 @@ static tn_status run_batch(const struct tn__product *p, struct product *s)
     s->matrices_b = s->batch_b ? p->batch : 1;
     s->steps = (p->k + DEEP - 1) / DEEP;
     s->count = (s->n + SIDE - 1) / SIDE * (SIDE / WIDE);
+    s->apart = s->b.row != 2 && s->m <= APART && (s->batch_b || p->batch == 1);
     lay_out(s);
-    s->panels = tn__scratch_take((size_t)(s->matrices_b * s->count * s->steps * TN__BF16_PANEL));
-    status = s->panels ? run_group(s) : TN_ERR_MEMORY;
+    s->panels = NULL;
+    if (!s->apart)
+        s->panels = tn__scratch_take(
+            (size_t)(s->matrices_b * s->count * s->steps * TN__BF16_PANEL));
+    status = s->panels || s->apart ? run_group(s) : TN_ERR_MEMORY;
     tn__scratch_give(s->panels);
     return status;
 }
