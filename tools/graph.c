@@ -132,7 +132,7 @@ static bool take_passes(const char *value)
 
 static bool take_format(const char *value)
 {
-    static const char *const forms[] = { "text", "code", "table", "json", "dot" };
+    static const char *const forms[] = { "text", "code", "table", "json", "graphviz" };
 
     wanted.format = value;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -178,8 +178,7 @@ static const tool_option options[] = {
       take_input },
     { "--dtype", "DTYPE", "dtype of inputs given without one; default: float32", take_dtype },
     { "--passes", "PASSES", "passes to run, such as \"conv_bn, dropout, dead\"", take_passes },
-    { "--format", "FORMAT", "text, code, table, json or dot (Graphviz); default: text",
-      take_format },
+    { "--format", "FORMAT", "text, code, table, json or graphviz; default: text", take_format },
     { "--weights", "FILE", "weights for the model, which passes may need", take_weights },
     { "--layers", NULL, "layers are nodes, in place of operators", take_layers },
     { "--train", NULL, "in training mode; default: evaluation", take_train },

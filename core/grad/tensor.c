@@ -390,6 +390,9 @@ tn_status tn_tensor_swap(tn_tensor *a, tn_tensor *b)
 {
     if (!tn__tensor_ok(a) || !tn__tensor_ok(b))
         return tn__tensor_bad(!tn__tensor_ok(a) ? a : b, "tn_tensor_swap");
+    if (tn__unlikely(tn__making.is.traced) && (tn__trace_need(a, "tn_tensor_swap") != TN_OK ||
+                                               tn__trace_need(b, "tn_tensor_swap") != TN_OK))
+        return tn_error_last_code();
     if (a != b && (!gradient_fits(a, b) || !gradient_fits(b, a)))
         return tn_error_last_code();
     return tn__tensor_exchange(a, b);

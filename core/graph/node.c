@@ -543,7 +543,8 @@ int64_t tn_node_replace_uses(tn_node *node, tn_node *value)
     if (node == value)
         return 0;
     if (!tn__vector_room(&value->users, &value->users_capacity, value->n_users + node->n_users,
-                         sizeof *value->users))
+                         sizeof *value->users) ||
+        tn__graph_inherit(value, node) != TN_OK)
         return -1;
     while (node->n_users > kept) {
         tn_node *user = node->users[kept].user;

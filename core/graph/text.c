@@ -398,7 +398,7 @@ int64_t tn_graph_print(const tn_graph *graph, const char *form, char *out, size_
         void (*print)(tn__text *text, const tn_graph *graph);
     } others[] = { { "table", tn__text_table },
                    { "json", tn__text_json },
-                   { "dot", tn__text_dot } };
+                   { "graphviz", tn__text_dot } };
     tn__text text = { 0 };
 
     if (!tn__not_null(graph, "tn_graph_print: graph") ||
@@ -414,6 +414,7 @@ int64_t tn_graph_print(const tn_graph *graph, const char *form, char *out, size_
             return tn__text_give(&text, out, size);
         }
     tn_fail(TN_ERR_VALUE,
-            "tn_graph_print: form: unknown, got %q; expected text, code, table, json or dot", form);
+            "tn_graph_print: form: unknown, got %q; expected text, code, table, json or graphviz",
+            form);
     return -1;
 }

@@ -18,16 +18,16 @@ static tn_status read_left(tn__reader *r)
         tn__left *left;
 
         if (r->n_left >= MOST_NAMES)
-            return tn__read_wrong(r, "fewer names");
+            return tn__graph_read_wrong(r, "fewer names");
         if (!tn__vector_room(&r->left, &r->left_capacity, r->n_left + 1, sizeof *r->left))
             return TN_ERR_MEMORY;
         left = &r->left[r->n_left];
-        *left = (tn__left){ .name = tn__read_name(r) };
+        *left = (tn__left){ .name = tn__graph_read_name(r) };
         r->n_left++;
-        status = left->name != NULL ? tn__read_type(r, left) : tn_error_last_code();
-    } while (status == TN_OK && tn__read_take(r, ","));
-    if (status == TN_OK && !tn__read_take(r, "="))
-        status = tn__read_wrong(r, "=");
+        status = left->name != NULL ? tn__graph_read_type(r, left) : tn_error_last_code();
+    } while (status == TN_OK && tn__graph_read_take(r, ","));
+    if (status == TN_OK && !tn__graph_read_take(r, "="))
+        status = tn__graph_read_wrong(r, "=");
     return status;
 }
 
@@ -62,35 +62,36 @@ static tn_status read_arguments(tn__reader *r, tn__text *options, tn_node **out)
     bool first = true;
     tn_status status = TN_OK;
 
-    while (status == TN_OK && !tn__read_take(r, ")")) {
+    while (status == TN_OK && !tn__graph_read_take(r, ")")) {
         const char *text;
 
-        if (!first && !tn__read_take(r, ","))
-            return tn__read_wrong(r, "a comma or )");
+        if (!first && !tn__graph_read_take(r, ","))
+            return tn__graph_read_wrong(r, "a comma or )");
         first = false;
-        tn__read_space(r);
-        if (tn__read_named(r) && tn__read_take(r, "out=")) {
-            text = tn__read_name(r);
-            *out = text != NULL ? tn__read_find(r, text) : NULL;
+        tn__graph_read_space(r);
+        if (tn__graph_read_named(r) && tn__graph_read_take(r, "out=")) {
+            text = tn__graph_read_name(r);
+            *out = text != NULL ? tn__graph_read_find(r, text) : NULL;
             if (*out == NULL)
                 return tn_error_last_code();
-        } else if (tn__read_named(r)) {
-            text = tn__read_raw(r, ",)");
+        } else if (tn__graph_read_named(r)) {
+            text = tn__graph_read_raw(r, ",)");
             if (text == NULL)
                 return tn_error_last_code();
             tn__text_add(options, "%s%s", options->length > 0 ? ", " : "", text);
-        } else if (tn__read_at_value(r)) {
-            text = tn__read_name(r);
-            status = text != NULL ? tn__read_add(r, tn__read_find(r, text)) : tn_error_last_code();
+        } else if (tn__graph_read_at_value(r)) {
+            text = tn__graph_read_name(r);
+            status = text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
+                                  : tn_error_last_code();
         } else {
-            text = tn__read_word(r, "", r->code ? "a value or None" : "%name or none");
+            text = tn__graph_read_word(r, "", r->code ? "a value or None" : "%name or none");
             if (text == NULL)
                 return tn_error_last_code();
             if (strcmp(text, r->code ? "None" : "none") != 0)
-                return tn__read_wrong(r, "none before this place");
-            status = tn__read_add(r, TN_NODE_NONE);
+                return tn__graph_read_wrong(r, "none before this place");
+            status = tn__graph_read_add(r, TN_NODE_NONE);
         }
-        tn__read_take(r, "!");
+        tn__graph_read_take(r, "!");
     }
     return status;
 }
@@ -130,7 +131,7 @@ static tn_status mark_symbols(tn__reader *r, const char *options, tn__text *out,
             continue;
         }
         if (*count >= TN__SYMBOL_MARKS)
-            return tn__read_wrong(r, "fewer expressions");
+            return tn__graph_read_wrong(r, "fewer expressions");
         if (!tn__vector_room(exprs, &capacity, *count + 1, sizeof **exprs))
             return TN_ERR_MEMORY;
         (*exprs)[*count] = expr;
@@ -155,13 +156,13 @@ static tn_node *build_op(tn__reader *r, const char *name, const char *options, t
     if (how.op == NULL)
         return NULL;
     if (how.inplace && r->n_nodes == 0) {
-        tn__read_wrong(r, "the value that is written");
+        tn__graph_read_wrong(r, "the value that is written");
         return NULL;
     }
     if (how.inplace || out != NULL) {
         bool into = how.inplace && (how.op->def.flags & TN_OP_INTO) != 0;
 
-        if (tn__read_add(r, out != NULL ? out : r->nodes[0]) != TN_OK)
+        if (tn__graph_read_add(r, out != NULL ? out : r->nodes[0]) != TN_OK)
             return NULL;
         if (into) {
             memmove(r->nodes, r->nodes + 1, (size_t)(r->n_nodes - 1) * sizeof *r->nodes);
@@ -202,7 +203,7 @@ static tn_status read_op(tn__reader *r, const char *name, const char *options, b
     all = tn__text_take(&more);
     *node = all != NULL ? build_op(r, name, all, out, no_grad) : NULL;
     tn_free(all);
-    return *node != NULL ? TN_OK : tn__read_here(r);
+    return *node != NULL ? TN_OK : tn__graph_read_here(r);
 }
 
 /* Reads the call of a module: after its name, arguments and the form of the results. */
@@ -227,7 +228,7 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
                        "submodule",
                        (long long)r->number, path);
     r->n_nodes = 0;
-    status = tn__read_pack(r, TN__PLACE_ARGUMENTS, &in);
+    status = tn__graph_read_pack(r, TN__PLACE_ARGUMENTS, &in);
     n_in = r->n_nodes;
     nodes = tn__arena_alloc(r->arena, ((size_t)n_in + 1) * sizeof *nodes);
     if (status == TN_OK && nodes == NULL)
@@ -236,9 +237,9 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
         memcpy(nodes, r->nodes, (size_t)n_in * sizeof *nodes);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++)
         status = tn__graph_value_check(r->graph, nodes[i], false, "tn_graph_parse: argument");
-    if (status == TN_OK && tn__read_take(r, "->")) {
-        status = tn__read_take(r, "(") ? tn__read_pack(r, TN__PLACE_RESULTS, &out)
-                                       : tn__read_wrong(r, "(");
+    if (status == TN_OK && tn__graph_read_take(r, "->")) {
+        status = tn__graph_read_take(r, "(") ? tn__graph_read_pack(r, TN__PLACE_RESULTS, &out)
+                                             : tn__graph_read_wrong(r, "(");
     }
     if (status == TN_OK && out != NULL) {
         n_out = tn__values_count(out, "tn_graph_parse: results");
@@ -253,7 +254,7 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
         *node = callee != NULL ? tn__build_call(r->graph, NULL, callee, path, r->left[0].name,
                                                 nodes, n_in, metas, (int32_t)n_out)
                                : NULL;
-        status = *node != NULL ? TN_OK : tn__read_here(r);
+        status = *node != NULL ? TN_OK : tn__graph_read_here(r);
     }
     if (status == TN_OK)
         (*node)->no_grad = no_grad;
@@ -265,7 +266,7 @@ static tn_status read_call(tn__reader *r, const char *path, bool no_grad, tn_nod
 /* Reads "a, b = op" or "%a, %b = prim::TupleUnpack(%op)": names and types for the outputs. */
 static tn_status read_unpack(tn__reader *r, const char *name)
 {
-    tn_node *node = tn__read_find(r, name);
+    tn_node *node = tn__graph_read_find(r, name);
     tn_status status = TN_OK;
 
     if (node == NULL)
@@ -285,11 +286,11 @@ static tn_status read_unpack(tn__reader *r, const char *name)
         if (status == TN_OK)
             status = check_type(r, &r->left[i], item);
         if (status == TN_OK)
-            status = tn__read_symbols(item, 0, &r->left[i]);
+            status = tn__graph_read_symbols(item, 0, &r->left[i]);
         if (status == TN_OK)
-            status = tn__read_symbols(node, (int32_t)i, &r->left[i]);
+            status = tn__graph_read_symbols(node, (int32_t)i, &r->left[i]);
     }
-    return status == TN_OK ? TN_OK : tn__read_here(r);
+    return status == TN_OK ? TN_OK : tn__graph_read_here(r);
 }
 
 /* Reads [name="..."]. */
@@ -298,14 +299,14 @@ static const char *read_target(tn__reader *r)
     tn_value value;
     const char *text = NULL;
 
-    if (tn__read_take(r, "[name="))
-        text = tn__read_raw(r, "]");
+    if (tn__graph_read_take(r, "[name="))
+        text = tn__graph_read_raw(r, "]");
     else
-        tn__read_wrong(r, "[name=\"...\"]");
+        tn__graph_read_wrong(r, "[name=\"...\"]");
     if (text == NULL || tn__spec_parse_value(text, r->arena, &value) != TN_OK)
         return NULL;
-    if (value.kind != TN_VALUE_STRING || !tn__read_take(r, "](")) {
-        tn__read_wrong(r, "a text in quotes, and then ](");
+    if (value.kind != TN_VALUE_STRING || !tn__graph_read_take(r, "](")) {
+        tn__graph_read_wrong(r, "a text in quotes, and then ](");
         return NULL;
     }
     return value.as.s;
@@ -323,15 +324,16 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
     bool attribute = strcmp(name, "prim::GetAttr") == 0;
 
     if (strcmp(name, "prim::TupleUnpack") == 0) {
-        if (!tn__read_take(r, "(") || (name = tn__read_name(r)) == NULL || !tn__read_take(r, ")"))
-            return tn__read_wrong(r, "(%name)");
+        if (!tn__graph_read_take(r, "(") || (name = tn__graph_read_name(r)) == NULL ||
+            !tn__graph_read_take(r, ")"))
+            return tn__graph_read_wrong(r, "(%name)");
         return read_unpack(r, name);
     }
     if (attribute || strcmp(name, "prim::Constant") == 0) {
         const char *path = read_target(r);
 
-        if (path == NULL || !tn__read_take(r, attribute ? "%self)" : ")"))
-            return path == NULL ? tn_error_last_code() : tn__read_wrong(r, "(%self)");
+        if (path == NULL || !tn__graph_read_take(r, attribute ? "%self)" : ")"))
+            return path == NULL ? tn_error_last_code() : tn__graph_read_wrong(r, "(%self)");
         if (attribute && r->left[0].is_module) {
             struct alias *alias = tn__arena_alloc(r->arena, sizeof *alias);
 
@@ -341,20 +343,20 @@ static tn_status read_prim(tn__reader *r, const char *name, bool no_grad, struct
             *aliases = alias;
             return TN_OK;
         }
-        *node = tn__read_leaf(r, attribute ? TN_NODE_SLOT : TN_NODE_CONSTANT, path,
-                              r->left[0].name);
+        *node = tn__graph_read_leaf(r, attribute ? TN_NODE_SLOT : TN_NODE_CONSTANT, path,
+                                    r->left[0].name);
         return *node != NULL ? TN_OK : tn_error_last_code();
     }
     if (strcmp(name, "prim::CallMethod") == 0) {
-        const char *self = read_target(r) != NULL ? tn__read_name(r) : NULL;
+        const char *self = read_target(r) != NULL ? tn__graph_read_name(r) : NULL;
         const struct alias *alias = *aliases;
 
         while (self != NULL && alias != NULL && strcmp(alias->name, self) != 0)
             alias = alias->next;
         if (self == NULL || alias == NULL)
             return self == NULL ? tn_error_last_code()
-                                : tn__read_wrong(r, "a module that prim::GetAttr has found");
-        tn__read_take(r, ",");
+                                : tn__graph_read_wrong(r, "a module that prim::GetAttr has found");
+        tn__graph_read_take(r, ",");
         return read_call(r, alias->path, no_grad, node);
     }
     return tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -369,10 +371,10 @@ static tn_status read_right(tn__reader *r, struct alias **aliases, tn_node **nod
     const char *name, *options = "";
     bool no_grad = false;
 
-    name = tn__read_word(r, "._:", "an operator");
+    name = tn__graph_read_word(r, "._:", "an operator");
     if (name != NULL && strcmp(name, "no_grad") == 0) {
         no_grad = true;
-        name = tn__read_word(r, "._:", "an operator");
+        name = tn__graph_read_word(r, "._:", "an operator");
     }
     if (name == NULL)
         return tn_error_last_code();
@@ -383,21 +385,21 @@ static tn_status read_right(tn__reader *r, struct alias **aliases, tn_node **nod
 
         if (!slot && strncmp(name, "CONSTANTS.", 10) != 0)
             return read_unpack(r, name);
-        *node = tn__read_leaf(r, slot ? TN_NODE_SLOT : TN_NODE_CONSTANT, name + (slot ? 5 : 10),
-                              r->left[0].name);
+        *node = tn__graph_read_leaf(r, slot ? TN_NODE_SLOT : TN_NODE_CONSTANT,
+                                    name + (slot ? 5 : 10), r->left[0].name);
         return *node != NULL ? TN_OK : tn_error_last_code();
     }
     if (r->code && strncmp(name, "self.", 5) == 0)
-        return tn__read_take(r, "(") ? read_call(r, name + 5, no_grad, node)
-                                     : tn__read_wrong(r, "(");
+        return tn__graph_read_take(r, "(") ? read_call(r, name + 5, no_grad, node)
+                                           : tn__graph_read_wrong(r, "(");
     if (!r->code && *r->at == '[') {
         r->at++;
-        options = tn__read_raw(r, "]");
-        if (options == NULL || !tn__read_take(r, "]"))
+        options = tn__graph_read_raw(r, "]");
+        if (options == NULL || !tn__graph_read_take(r, "]"))
             return tn_error_last_code();
     }
-    if (!tn__read_take(r, "("))
-        return tn__read_wrong(r, "(");
+    if (!tn__graph_read_take(r, "("))
+        return tn__graph_read_wrong(r, "(");
     return read_op(r, name, options, no_grad, node);
 }
 
@@ -407,9 +409,9 @@ static tn_status read_comment(tn__reader *r, tn_node *node)
     const char *open, *end, *path;
     tn_status status = TN_OK;
 
-    tn__read_space(r);
+    tn__graph_read_space(r);
     if (*r->at != '#' && *r->at != '\n' && *r->at != '\0')
-        return tn__read_wrong(r, "the end of the line");
+        return tn__graph_read_wrong(r, "the end of the line");
     end = r->at + strcspn(r->at, "\n");
     open = memchr(r->at, '(', (size_t)(end - r->at));
     if (node != NULL && open != NULL && end[-1] == ')' && end - open > 2 &&
@@ -437,9 +439,9 @@ static tn_status read_statement(tn__reader *r, struct alias **aliases)
     if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
         status = check_type(r, &r->left[0], node);
     if (status == TN_OK && node != NULL && r->n_left == 1 && node->n_out == 1)
-        status = tn__read_symbols(node, 0, &r->left[0]);
+        status = tn__graph_read_symbols(node, 0, &r->left[0]);
     if (status == TN_OK && node != NULL && r->n_left != 1)
-        status = tn__read_wrong(r, "one name on the left");
+        status = tn__graph_read_wrong(r, "one name on the left");
     return status == TN_OK ? read_comment(r, node) : status;
 }
 
@@ -449,7 +451,7 @@ static tn_status read_statement(tn__reader *r, struct alias **aliases)
 static bool next_line(tn__reader *r)
 {
     do {
-        tn__read_space(r);
+        tn__graph_read_space(r);
         if (*r->at == '#')
             r->at += strcspn(r->at, "\n");
         if (*r->at == '\r')
@@ -476,15 +478,16 @@ static tn_status read_names(tn__reader *r)
         const char *name, *value, *least;
 
         r->at += strcspn(r->at, ",\n");
-        if (!tn__read_take(r, ",") || (name = tn__read_word(r, "", "a name")) == NULL ||
-            !tn__read_take(r, "="))
+        if (!tn__graph_read_take(r, ",") || (name = tn__graph_read_word(r, "", "a name")) == NULL ||
+            !tn__graph_read_take(r, "="))
             continue;
-        value = tn__read_word(r, "", "a size");
-        least = value != NULL && tn__read_take(r, ">=") ? tn__read_word(r, "", "a size") : NULL;
+        value = tn__graph_read_word(r, "", "a size");
+        least = value != NULL && tn__graph_read_take(r, ">=") ? tn__graph_read_word(r, "", "a size")
+                                                              : NULL;
         if (least == NULL || r->graph->n_symbols >= TN__SYMBOLS ||
             strlen(name) >= sizeof symbol->name || !tn_read_int(value, &symbol->value) ||
             !tn_read_int(least, &symbol->least) || symbol->value < 1 || symbol->least < 1)
-            status = tn__read_wrong(r, "at most 8 names, each with a size, as in N = 4 >= 1");
+            status = tn__graph_read_wrong(r, "at most 8 names, each with a size, as in N = 4 >= 1");
         if (status == TN_OK)
             tn_snprint(symbol->name, sizeof symbol->name, "%s", name);
         r->graph->n_symbols += status == TN_OK;
@@ -501,31 +504,32 @@ static tn_status read_head(tn__reader *r)
     tn_status status = TN_OK;
 
     next_line(r);
-    r->code = tn__read_take(r, "def ");
-    if (r->code ? !tn__read_take(r, "forward(self") : !tn__read_take(r, "graph(%self"))
-        return tn__read_wrong(r, "graph(%self : Type, ...): or def forward(self : Type, ...):");
-    if (tn__read_take(r, ":")) {
-        type = tn__read_word(r, ".", "a type");
+    r->code = tn__graph_read_take(r, "def ");
+    if (r->code ? !tn__graph_read_take(r, "forward(self") : !tn__graph_read_take(r, "graph(%self"))
+        return tn__graph_read_wrong(r,
+                                    "graph(%self : Type, ...): or def forward(self : Type, ...):");
+    if (tn__graph_read_take(r, ":")) {
+        type = tn__graph_read_word(r, ".", "a type");
         status = type != NULL ? tn__graph_set_text(&r->graph->type, type) : tn_error_last_code();
     }
-    tn__read_take(r, ",");
+    tn__graph_read_take(r, ",");
     if (status == TN_OK)
         status = read_names(r);
     if (status == TN_OK)
-        status = tn__read_pack(r, TN__PLACE_HEAD, &r->graph->in);
-    if (status == TN_OK && !tn__read_take(r, ":"))
-        status = tn__read_wrong(r, ":");
+        status = tn__graph_read_pack(r, TN__PLACE_HEAD, &r->graph->in);
+    if (status == TN_OK && !tn__graph_read_take(r, ":"))
+        status = tn__graph_read_wrong(r, ":");
     if (status == TN_OK &&
-        (!tn__read_take(r, "# tenon.graph ") ||
-         (text = tn__read_word(r, "", "a version")) == NULL || !tn_read_int(text, &version)))
-        status = tn__read_wrong(r, "# tenon.graph 1");
+        (!tn__graph_read_take(r, "# tenon.graph ") ||
+         (text = tn__graph_read_word(r, "", "a version")) == NULL || !tn_read_int(text, &version)))
+        status = tn__graph_read_wrong(r, "# tenon.graph 1");
     if (status == TN_OK && version != 1)
         status = tn_fail(TN_ERR_VERSION,
                          "tn_graph_parse: version: newer than Tenon %s knows, got %lld; expected 1",
                          tn_version(), (long long)version);
-    if (status == TN_OK && tn__read_take(r, ", eval"))
+    if (status == TN_OK && tn__graph_read_take(r, ", eval"))
         r->graph->training = 0;
-    else if (status == TN_OK && tn__read_take(r, ", train"))
+    else if (status == TN_OK && tn__graph_read_take(r, ", train"))
         r->graph->training = 1;
     if (status == TN_OK)
         r->at += strcspn(r->at, "\n"); /* read_names has read the rest */
@@ -537,15 +541,15 @@ static tn_status read_return(tn__reader *r)
     tn_status status;
 
     r->n_nodes = 0;
-    if (!tn__read_take(r, "("))
-        return tn__read_wrong(r, "(");
-    status = tn__read_pack(r, TN__PLACE_ENDS, &r->graph->out);
+    if (!tn__graph_read_take(r, "("))
+        return tn__graph_read_wrong(r, "(");
+    status = tn__graph_read_pack(r, TN__PLACE_ENDS, &r->graph->out);
     if (status == TN_OK)
         status = read_comment(r, NULL);
     if (status == TN_OK && tn_graph_output(r->graph, r->nodes, r->n_nodes) != TN_OK)
-        status = tn__read_here(r);
+        status = tn__graph_read_here(r);
     if (status == TN_OK && next_line(r))
-        status = tn__read_wrong(r, "the end of the text");
+        status = tn__graph_read_wrong(r, "the end of the text");
     return status;
 }
 
@@ -556,8 +560,8 @@ static tn_status read_graph(tn__reader *r)
 
     while (status == TN_OK) {
         if (!next_line(r))
-            return tn__read_wrong(r, "return (...)");
-        if (tn__read_take(r, "return "))
+            return tn__graph_read_wrong(r, "return (...)");
+        if (tn__graph_read_take(r, "return "))
             return read_return(r);
         status = read_statement(r, &aliases);
     }

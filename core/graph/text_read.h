@@ -41,34 +41,34 @@ typedef enum tn__place {
 } tn__place;
 
 /* Fails with line, column and the text there. */
-tn_status tn__read_wrong(tn__reader *r, const char *expected);
+tn_status tn__graph_read_wrong(tn__reader *r, const char *expected);
 /* Puts the line before the message of a failure, and returns its status. */
-tn_status tn__read_here(tn__reader *r);
-void tn__read_space(tn__reader *r);
+tn_status tn__graph_read_here(tn__reader *r);
+void tn__graph_read_space(tn__reader *r);
 /* Skips white space, and `word` if it follows; returns whether it did. */
-bool tn__read_take(tn__reader *r, const char *word);
+bool tn__graph_read_take(tn__reader *r, const char *word);
 /* Reads a name of letters, digits, `_` and the characters in `more`; NULL and sets the error if
  * there is none. */
-const char *tn__read_word(tn__reader *r, const char *more, const char *expected);
+const char *tn__graph_read_word(tn__reader *r, const char *more, const char *expected);
 /* Returns whether `name =` comes next, which names an argument. */
-bool tn__read_named(const tn__reader *r);
+bool tn__graph_read_named(const tn__reader *r);
 /* Reads up to one of the bytes of `ends` outside of quotes and brackets. */
-const char *tn__read_raw(tn__reader *r, const char *ends);
+const char *tn__graph_read_raw(tn__reader *r, const char *ends);
 /* Returns whether a value of the graph comes next, and not a number, a text or the like. */
-bool tn__read_at_value(const tn__reader *r);
+bool tn__graph_read_at_value(const tn__reader *r);
 /* Reads the name of a value, and finds its node. */
-const char *tn__read_name(tn__reader *r);
-tn_node *tn__read_find(tn__reader *r, const char *name);
+const char *tn__graph_read_name(tn__reader *r);
+tn_node *tn__graph_read_find(tn__reader *r, const char *name);
 /* Returns the node of a slot or constant; without `name`, an existing one if there is one. */
-tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name);
+tn_node *tn__graph_read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name);
 /* Adds to the nodes of the arguments. */
-tn_status tn__read_add(tn__reader *r, tn_node *node);
+tn_status tn__graph_read_add(tn__reader *r, tn_node *node);
 /* Reads ": float32[2, 3]", ": Tensor" or ": Linear", if there is a colon. */
-tn_status tn__read_type(tn__reader *r, tn__left *left);
+tn_status tn__graph_read_type(tn__reader *r, tn__left *left);
 /* Gives the sizes of output `output` of a node the expressions that its type has. */
-tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left);
+tn_status tn__graph_read_symbols(tn_node *node, int32_t output, const tn__left *left);
 /* Reads the values of a pack up to the closing parenthesis. *out is NULL if the pack has no form to
  * keep: tensors by position and, in a call, just one. */
-tn_status tn__read_pack(tn__reader *r, tn__place place, tn_pack **out);
+tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out);
 
 #endif

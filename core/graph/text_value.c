@@ -9,7 +9,7 @@ enum { DEEPEST = 32, MOST_ARGUMENTS = 1 << 16 };
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-tn_status tn__read_wrong(tn__reader *r, const char *expected)
+tn_status tn__graph_read_wrong(tn__reader *r, const char *expected)
 {
     char shown[64];
     size_t length = strcspn(r->at, "\n");
@@ -19,22 +19,22 @@ tn_status tn__read_wrong(tn__reader *r, const char *expected)
                    (long long)r->number, (long long)(r->at - r->line + 1), shown, expected);
 }
 
-tn_status tn__read_here(tn__reader *r)
+tn_status tn__graph_read_here(tn__reader *r)
 {
     return tn_error_prefix("tn_graph_parse: line %lld: ", (long long)r->number);
 }
 
-void tn__read_space(tn__reader *r)
+void tn__graph_read_space(tn__reader *r)
 {
     while (*r->at == ' ' || *r->at == '\t')
         r->at++;
 }
 
-bool tn__read_take(tn__reader *r, const char *word)
+bool tn__graph_read_take(tn__reader *r, const char *word)
 {
     size_t length = strlen(word);
 
-    tn__read_space(r);
+    tn__graph_read_space(r);
     if (strncmp(r->at, word, length) != 0)
         return false;
     r->at += length;
@@ -48,22 +48,22 @@ static bool is_letter(char c)
 
 /* Reads a name of letters, digits, `_` and the characters in `more`; NULL and sets the error if
  * there is none. */
-const char *tn__read_word(tn__reader *r, const char *more, const char *expected)
+const char *tn__graph_read_word(tn__reader *r, const char *more, const char *expected)
 {
     const char *from;
 
-    tn__read_space(r);
+    tn__graph_read_space(r);
     from = r->at;
     while (is_letter(*r->at) || (*r->at != '\0' && strchr(more, *r->at) != NULL))
         r->at++;
     if (r->at > from)
         return tn__arena_text(r->arena, from, (size_t)(r->at - from));
-    tn__read_wrong(r, expected);
+    tn__graph_read_wrong(r, expected);
     return NULL;
 }
 
 /* Whether `name =` comes next, which names an argument. */
-bool tn__read_named(const tn__reader *r)
+bool tn__graph_read_named(const tn__reader *r)
 {
     const char *at = r->at;
 
@@ -100,12 +100,12 @@ static const char *text_end(const tn__reader *r, const char *ends)
     return NULL;
 }
 
-const char *tn__read_raw(tn__reader *r, const char *ends)
+const char *tn__graph_read_raw(tn__reader *r, const char *ends)
 {
     const char *end = text_end(r, ends), *text;
 
     if (end == NULL) {
-        tn__read_wrong(r, "a value that ends on this line");
+        tn__graph_read_wrong(r, "a value that ends on this line");
         return NULL;
     }
     text = tn__arena_text(r->arena, r->at, (size_t)(end - r->at));
@@ -121,35 +121,35 @@ static tn_status read_shape(tn__reader *r, tn__left *left)
     tn_meta *meta = &left->meta;
 
     meta->ndim = 0;
-    while (!tn__read_take(r, "]")) {
+    while (!tn__graph_read_take(r, "]")) {
         const char *text, *end;
         int64_t size;
 
-        if (meta->ndim > 0 && !tn__read_take(r, ","))
-            return tn__read_wrong(r, "a comma or ]");
+        if (meta->ndim > 0 && !tn__graph_read_take(r, ","))
+            return tn__graph_read_wrong(r, "a comma or ]");
         if (meta->ndim >= TN_MAX_DIMS)
-            return tn__read_wrong(r, "fewer dimensions");
-        tn__read_space(r);
+            return tn__graph_read_wrong(r, "fewer dimensions");
+        tn__graph_read_space(r);
         end = tn__symbols_read(r->graph, r->at, &left->dims[meta->ndim]);
         if (end != NULL) {
             size = tn__symbols_now(r->graph, &left->dims[meta->ndim]);
             left->symbolic |= 1u << meta->ndim;
             r->at = end;
         } else {
-            text = tn__read_word(r, "", "a size");
+            text = tn__graph_read_word(r, "", "a size");
             if (text == NULL)
                 return tn_error_last_code();
             if (!tn_read_int(text, &size))
                 size = -1;
         }
         if (size < 0)
-            return tn__read_wrong(r, "sizes of 0 or more");
+            return tn__graph_read_wrong(r, "sizes of 0 or more");
         meta->shape[meta->ndim++] = size;
     }
     return TN_OK;
 }
 
-tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left)
+tn_status tn__graph_read_symbols(tn_node *node, int32_t output, const tn__left *left)
 {
     tn_status status = TN_OK;
 
@@ -164,15 +164,15 @@ tn_status tn__read_symbols(tn_node *node, int32_t output, const tn__left *left)
     return status;
 }
 
-tn_status tn__read_type(tn__reader *r, tn__left *left)
+tn_status tn__graph_read_type(tn__reader *r, tn__left *left)
 {
     const char *text;
     uint64_t bytes, mark;
     tn_status status;
 
-    if (!tn__read_take(r, ":"))
+    if (!tn__graph_read_take(r, ":"))
         return TN_OK;
-    text = tn__read_word(r, ".", "a type");
+    text = tn__graph_read_word(r, ".", "a type");
     if (text == NULL)
         return tn_error_last_code();
     left->typed = true;
@@ -187,17 +187,17 @@ tn_status tn__read_type(tn__reader *r, tn__left *left)
     mark = tn_error_mark();
     if (tn_dtype_parse(text, &left->meta.dtype) != TN_OK) {
         tn_error_restore(mark);
-        return tn__read_wrong(r, "the name of a dtype before the sizes");
+        return tn__graph_read_wrong(r, "the name of a dtype before the sizes");
     }
     status = read_shape(r, left);
     if (status == TN_OK && tn__tensor_meta_bytes(&left->meta, &bytes) != TN_OK)
-        status = tn__read_here(r);
+        status = tn__graph_read_here(r);
     return status;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name)
+tn_node *tn__graph_read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const char *name)
 {
     uint64_t mark = tn_error_mark();
     tn_tensor *tensor;
@@ -214,34 +214,34 @@ tn_node *tn__read_leaf(tn__reader *r, tn_node_kind kind, const char *path, const
         if (tn_error_mark() != mark && tn_error_last_code() == TN_ERR_MEMORY)
             return NULL;
         tn_error_restore(mark);
-        tn_fail(TN_ERR_KEY, "tn_graph_parse: line %lld: %s %q: not found in the %s",
-                (long long)r->number, kind == TN_NODE_CONSTANT ? "constant" : "tensor", path,
-                kind == TN_NODE_CONSTANT ? "constants" : "module");
+        tn_fail(TN_ERR_KEY, "tn_graph_parse: line %lld: %q: not found among the %s",
+                (long long)r->number, path,
+                kind == TN_NODE_CONSTANT ? "given constants" : "tensors of the module");
         return NULL;
     }
     return tn__build_held(r->graph, kind, path, name, tensor);
 }
 
-tn_node *tn__read_find(tn__reader *r, const char *name)
+tn_node *tn__graph_read_find(tn__reader *r, const char *name)
 {
     tn_node *node;
 
     if (r->code && strncmp(name, "self.", 5) == 0)
-        return tn__read_leaf(r, TN_NODE_SLOT, name + 5, NULL);
+        return tn__graph_read_leaf(r, TN_NODE_SLOT, name + 5, NULL);
     if (r->code && strncmp(name, "CONSTANTS.", 10) == 0)
-        return tn__read_leaf(r, TN_NODE_CONSTANT, name + 10, NULL);
+        return tn__graph_read_leaf(r, TN_NODE_CONSTANT, name + 10, NULL);
     node = tn_graph_find(r->graph, name);
     if (node == NULL)
-        tn__read_here(r);
+        tn__graph_read_here(r);
     return node;
 }
 
-tn_status tn__read_add(tn__reader *r, tn_node *node)
+tn_status tn__graph_read_add(tn__reader *r, tn_node *node)
 {
     if (node == NULL)
         return tn_error_last_code();
     if (r->n_nodes >= MOST_ARGUMENTS)
-        return tn__read_wrong(r, "fewer arguments");
+        return tn__graph_read_wrong(r, "fewer arguments");
     if (!tn__vector_room(&r->nodes, &r->nodes_capacity, r->n_nodes + 1, sizeof(tn_node *)))
         return TN_ERR_MEMORY;
     r->nodes[r->n_nodes++] = node;
@@ -249,7 +249,7 @@ tn_status tn__read_add(tn__reader *r, tn_node *node)
 }
 
 /* Whether a value of the graph comes next, and not a number, a text or the like. */
-bool tn__read_at_value(const tn__reader *r)
+bool tn__graph_read_at_value(const tn__reader *r)
 {
     static const char *const words[] = { "True", "False", "None", "none", "inf", "nan" };
 
@@ -261,29 +261,30 @@ bool tn__read_at_value(const tn__reader *r)
     return tn__spec_starts_word(*r->at);
 }
 
-const char *tn__read_name(tn__reader *r)
+const char *tn__graph_read_name(tn__reader *r)
 {
-    if (!r->code && !tn__read_take(r, "%")) {
-        tn__read_wrong(r, "%name");
+    if (!r->code && !tn__graph_read_take(r, "%")) {
+        tn__graph_read_wrong(r, "%name");
         return NULL;
     }
-    return tn__read_word(r, ".", "a name");
+    return tn__graph_read_word(r, ".", "a name");
 }
 
 /* Reads an input in the head of the text: its name and type. */
 static tn_status read_input(tn__reader *r)
 {
-    tn__left left = { .name = tn__read_name(r) };
-    tn_status status = left.name != NULL ? tn__read_type(r, &left) : tn_error_last_code();
+    tn__left left = { .name = tn__graph_read_name(r) };
+    tn_status status = left.name != NULL ? tn__graph_read_type(r, &left) : tn_error_last_code();
     tn_node *node;
 
     if (status != TN_OK)
         return status;
     if (!left.typed || left.is_module)
-        return tn__read_wrong(r, "a type such as float32[2, 3]");
+        return tn__graph_read_wrong(r, "a type such as float32[2, 3]");
     tn__op_meta_strides(&left.meta);
     node = tn__build_input(r->graph, left.name, &left.meta);
-    return node != NULL && tn__read_symbols(node, 0, &left) == TN_OK ? TN_OK : tn__read_here(r);
+    return node != NULL && tn__graph_read_symbols(node, 0, &left) == TN_OK ? TN_OK
+                                                                           : tn__graph_read_here(r);
 }
 
 /* Reads a value of a pack: a node, a list or a constant. */
@@ -296,35 +297,37 @@ static tn_status read_form(tn__reader *r, tn__place place, tn_value *out)
     tn_value *items = NULL;
     int64_t count = 0, capacity = 0;
 
-    tn__read_space(r);
-    if (tn__read_at_value(r)) {
+    tn__graph_read_space(r);
+    if (tn__graph_read_at_value(r)) {
         *out = tn_value_tensor(r->mark);
         if (place == TN__PLACE_HEAD)
             return read_input(r);
-        text = tn__read_name(r);
+        text = tn__graph_read_name(r);
         if (text != NULL && place == TN__PLACE_RESULTS) /* these nodes do not exist yet */
             return TN_OK;
-        return text != NULL ? tn__read_add(r, tn__read_find(r, text)) : tn_error_last_code();
+        return text != NULL ? tn__graph_read_add(r, tn__graph_read_find(r, text))
+                            : tn_error_last_code();
     }
     open = *r->at != '\0' ? strchr(opens, *r->at) : NULL;
     if (open == NULL) {
-        text = tn__read_raw(r, ",)]}:");
+        text = tn__graph_read_raw(r, ",)]}:");
         if (text != NULL && strcmp(text, "none") == 0)
             text = "None";
         return text != NULL ? tn__spec_parse_value(text, r->arena, out) : tn_error_last_code();
     }
     if (++r->depth > DEEPEST)
-        return tn__read_wrong(r, "fewer levels of lists");
+        return tn__graph_read_wrong(r, "fewer levels of lists");
     r->at++;
-    while (status == TN_OK && !tn__read_take(r, (char[2]){ closes[open - opens], '\0' })) {
+    while (status == TN_OK && !tn__graph_read_take(r, (char[2]){ closes[open - opens], '\0' })) {
         bool key = kinds[open - opens] == TN_VALUE_DICT && count % 2 == 1;
 
-        if (count > 0 && !tn__read_take(r, key ? ":" : ","))
-            status = tn__read_wrong(r, key ? ":" : "a comma or the end of the list");
-        else if (count > 0 && !key && tn__read_take(r, (char[2]){ closes[open - opens], '\0' }))
+        if (count > 0 && !tn__graph_read_take(r, key ? ":" : ","))
+            status = tn__graph_read_wrong(r, key ? ":" : "a comma or the end of the list");
+        else if (count > 0 && !key &&
+                 tn__graph_read_take(r, (char[2]){ closes[open - opens], '\0' }))
             break;
         else if (count >= MOST_ARGUMENTS)
-            status = tn__read_wrong(r, "fewer values");
+            status = tn__graph_read_wrong(r, "fewer values");
         else if (!tn__vector_room(&items, &capacity, count + 1, sizeof *items))
             status = TN_ERR_MEMORY;
         else
@@ -344,23 +347,23 @@ static tn_status read_form(tn__reader *r, tn__place place, tn_value *out)
     return status;
 }
 
-tn_status tn__read_pack(tn__reader *r, tn__place place, tn_pack **out)
+tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out)
 {
     tn_pack *pack = tn_pack_new();
     tn_status status = pack != NULL ? TN_OK : TN_ERR_MEMORY;
     bool plain = true, first = true;
 
     *out = NULL;
-    while (status == TN_OK && !tn__read_take(r, ")")) {
+    while (status == TN_OK && !tn__graph_read_take(r, ")")) {
         const char *name = NULL;
         tn_value value = tn_value_none();
 
-        if (!first && !tn__read_take(r, ","))
-            status = tn__read_wrong(r, "a comma or )");
-        tn__read_space(r);
-        if (status == TN_OK && tn__read_named(r)) {
-            name = tn__read_word(r, ".", "a name");
-            tn__read_take(r, "=");
+        if (!first && !tn__graph_read_take(r, ","))
+            status = tn__graph_read_wrong(r, "a comma or )");
+        tn__graph_read_space(r);
+        if (status == TN_OK && tn__graph_read_named(r)) {
+            name = tn__graph_read_word(r, ".", "a name");
+            tn__graph_read_take(r, "=");
         }
         if (status == TN_OK)
             status = read_form(r, place, &value);

@@ -4,6 +4,7 @@
  * registered. call.c runs the hooks of calls, backward.c the hooks of backwards. */
 #include "core/base/vector.h"
 #include "core/module/hooks.h"
+#include "core/tensor/trace.h"
 
 tn__hooks tn__hooks_global;
 
@@ -452,6 +453,10 @@ static bool none_of(tn__hook_kind kind)
 tn_status tn__hooks_registering_tensor(tn_module *module, tn_slot_kind slot, const char *name,
                                        tn_tensor **tensor)
 {
+    /* A trace must not leave a tensor without memory in the module. */
+    if (tn__unlikely(tn__making.is.traced) && tn__tensor_ok(*tensor) &&
+        tn__trace_need(*tensor, "tn_module_set") != TN_OK)
+        return tn_error_last_code();
     tn__hook_kind kind = slot == TN_SLOT_PARAMETER ? TN__HOOK_PARAMETER : TN__HOOK_BUFFER;
     tn__hook_row row;
 

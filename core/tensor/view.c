@@ -95,9 +95,6 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
     if (a->numel == 0 || b->numel == 0 || a->device != b->device ||
         !tn_device_has_memory(a->device))
         return false;
-    if (tn__unlikely(((a->storage->flags | b->storage->flags) & TN__STORAGE_TRACED) != 0) &&
-        a->storage != b->storage) /* without memory: the addresses say nothing */
-        return false;
     if (a->storage != b->storage && !tn_device_is_host(a->device) && a->view.data != b->view.data)
         return false;
     if (tn_device_is_host(a->device)) {
@@ -105,10 +102,12 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
          * addresses. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
+        /* Tensors of a trace have no memory, so that their addresses say nothing. */
         return a0 < b0 + (end_of(b) - b->view.byte_offset) &&
-               b0 < a0 + (end_of(a) - a->view.byte_offset);
+               b0 < a0 + (end_of(a) - a->view.byte_offset) &&
+               (a->storage == b->storage || a->view.data != NULL);
     }
-    return a0 < end_of(b) && b0 < end_of(a);
+    return a0 < end_of(b) && b0 < end_of(a) && (a->storage == b->storage || a->view.data != NULL);
 }
 
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)

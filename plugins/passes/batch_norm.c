@@ -4,8 +4,6 @@
  * it, for inference. Both work on calls of operators and on calls of layers. */
 #include "passes.h"
 
-#include <tenon/fuse.h>
-
 #include <string.h>
 
 /* Layers and operators that end with the number of their dimensions. */
@@ -156,13 +154,13 @@ static tn_status fold_all(const tn_pass_args *args, bool (*is_wanted)(const tn_n
 
         next = tn_node_next(node);
         if (layer == TN_NODE_NONE || tn_node_kind_of(layer) != tn_node_kind_of(node) ||
-            (!calls && !pass_is_op(node, "batch_norm")) || tn_node_user_count(layer) != 1 ||
+            (!calls && !passes_is_op(node, "batch_norm")) || tn_node_user_count(layer) != 1 ||
             tn_node_item_count(layer) != 1 || !is_wanted(layer))
             continue;
         status = calls ? fold_layers(args->graph, layer, node, &folded)
                        : fold_operators(args->graph, layer, node, &folded);
     }
-    return status == TN_OK ? pass_report(args, folded, "batch norms folded") : status;
+    return status == TN_OK ? passes_report(args, folded, "batch norms folded") : status;
 }
 
 static tn_status conv_bn(const tn_pass_def *self, const tn_pass_args *args)

@@ -76,16 +76,16 @@ static tn_status constants(const tn_pass_def *self, const tn_pass_args *args)
         next = tn_node_next(node);
         while (next && tn_node_kind_of(next) == TN_NODE_ITEM) /* erased with its operator */
             next = tn_node_next(next);
-        if (!pass_is_pure(node) || tn_node_input_count(node) > TN_MAX_OPERANDS ||
+        if (!passes_is_pure(node) || tn_node_input_count(node) > TN_MAX_OPERANDS ||
             tn_node_item_count(node) > TN_MAX_OPERANDS || !is_constant(node, o->size) ||
-            pass_writes_from(node)) /* into the value that would be a constant */
+            passes_writes_from(node)) /* into the value that would be a constant */
             continue;
         status = fold(args->graph, node);
         folded++;
     }
     if (status == TN_OK && tn_graph_dead_code(args->graph) < 0)
         status = tn_error_last_code();
-    return status == TN_OK ? pass_report(args, folded, "nodes computed in advance") : status;
+    return status == TN_OK ? passes_report(args, folded, "nodes computed in advance") : status;
 }
 
 const tn_pass_def pass_constants = { TN_HEAD(tn_pass_def),

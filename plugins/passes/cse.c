@@ -42,13 +42,13 @@ static int by_value(const void *a, const void *b)
 static tn_status collect(const tn_graph *graph, struct row **rows, int64_t *count)
 {
     int64_t room = 0, place = 0;
-    bool writes = pass_writes_from(tn_graph_first(graph));
+    bool writes = passes_writes_from(tn_graph_first(graph));
 
     for (tn_node *node = tn_graph_first(graph); node; node = tn_node_next(node), place++) {
         int64_t length;
         struct row *row;
 
-        if (!pass_is_pure(node) || (writes && pass_writes_from(node)))
+        if (!passes_is_pure(node) || (writes && passes_writes_from(node)))
             continue;
         if (*count == room) {
             struct row *grown;
@@ -112,7 +112,7 @@ static tn_status cse(const tn_pass_def *self, const tn_pass_args *args)
             tn_free(rows[i].spec);
         tn_free(rows);
     }
-    return status == TN_OK ? pass_report(args, merged, "nodes merged") : status;
+    return status == TN_OK ? passes_report(args, merged, "nodes merged") : status;
 }
 
 const tn_pass_def pass_cse = {

@@ -62,7 +62,7 @@ static tn_status decompose(const tn_pass_def *self, const tn_pass_args *args)
             replaced++;
         }
     }
-    return pass_report(args, replaced, "nodes replaced");
+    return passes_report(args, replaced, "nodes replaced");
 }
 
 const tn_pass_def pass_decompose = { TN_HEAD(tn_pass_def),

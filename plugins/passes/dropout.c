@@ -41,7 +41,7 @@ static tn_status dropout(const tn_pass_def *self, const tn_pass_args *args)
             return tn_error_last_code();
         removed++;
     }
-    return pass_report(args, removed, "nodes removed");
+    return passes_report(args, removed, "nodes removed");
 }
 
 const tn_pass_def pass_dropout = { TN_HEAD(tn_pass_def), .name = "dropout",

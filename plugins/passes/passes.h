@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The passes of this plugin, and what they share. */
-#ifndef TN_PLUGINS_PASSES_H
-#define TN_PLUGINS_PASSES_H
+#ifndef TN_PASSES_PASSES_H
+#define TN_PASSES_PASSES_H
 
 #include <tenon/plugin.h>
 
@@ -10,13 +10,13 @@ extern TN_HIDDEN const tn_pass_def pass_constants, pass_conv_bn, pass_cse, pass_
     pass_decompose, pass_dropout, pass_linear_bn;
 
 /* Reports "2 nodes removed". */
-TN_HIDDEN tn_status pass_report(const tn_pass_args *args, int64_t count, const char *what);
+TN_HIDDEN tn_status passes_report(const tn_pass_args *args, int64_t count, const char *what);
 /* Returns whether a node only computes its values: it writes nothing, draws no random numbers, and
  * may run at any time. */
-TN_HIDDEN bool pass_is_pure(const tn_node *node);
+TN_HIDDEN bool passes_is_pure(const tn_node *node);
 /* Returns whether a node at or after `from` may write into a value. Modules may. */
-TN_HIDDEN bool pass_writes_from(const tn_node *from);
+TN_HIDDEN bool passes_writes_from(const tn_node *from);
 /* Returns whether a node is a call of the operator with this name. */
-TN_HIDDEN bool pass_is_op(const tn_node *node, const char *name);
+TN_HIDDEN bool passes_is_op(const tn_node *node, const char *name);
 
 #endif

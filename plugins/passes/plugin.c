@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-tn_status pass_report(const tn_pass_args *args, int64_t count, const char *what)
+tn_status passes_report(const tn_pass_args *args, int64_t count, const char *what)
 {
     char words[96];
 
@@ -13,14 +13,14 @@ tn_status pass_report(const tn_pass_args *args, int64_t count, const char *what)
     return args->report(args, words);
 }
 
-bool pass_is_pure(const tn_node *node)
+bool passes_is_pure(const tn_node *node)
 {
     return tn_node_kind_of(node) == TN_NODE_OP && tn_node_writes(node) == 0 &&
            tn_node_item_count(node) > 0 &&
            (tn_op_definition(tn_node_op(node))->flags & (TN_OP_RANDOM | TN_OP_ORDERED)) == 0;
 }
 
-bool pass_writes_from(const tn_node *from)
+bool passes_writes_from(const tn_node *from)
 {
     for (; from != NULL; from = tn_node_next(from))
         if (tn_node_writes(from) != 0 || tn_node_kind_of(from) == TN_NODE_CALL)
@@ -28,7 +28,7 @@ bool pass_writes_from(const tn_node *from)
     return false;
 }
 
-bool pass_is_op(const tn_node *node, const char *name)
+bool passes_is_op(const tn_node *node, const char *name)
 {
     return tn_node_kind_of(node) == TN_NODE_OP && strcmp(tn_node_target(node), name) == 0;
 }
@@ -40,7 +40,7 @@ static tn_status dead(const tn_pass_def *self, const tn_pass_args *args)
     int64_t removed = tn_graph_dead_code(args->graph);
 
     (void)self;
-    return removed < 0 ? tn_error_last_code() : pass_report(args, removed, "nodes removed");
+    return removed < 0 ? tn_error_last_code() : passes_report(args, removed, "nodes removed");
 }
 
 const tn_pass_def pass_dead = { TN_HEAD(tn_pass_def), .name = "dead",

@@ -115,7 +115,7 @@ START_TEST(constants_are_named_in_the_code_and_found_by_name)
     char *code = printed(graph, "code");
     ck_assert_ptr_nonnull(strstr(code, "add = add(x, CONSTANTS.c0, alpha=1)"));
     ck_assert_ptr_null(tn_graph_parse(code, NULL, NULL));
-    ck_error(TN_ERR_KEY, "line 2", "constant \"c0\"");
+    ck_error(TN_ERR_KEY, "line 2", "\"c0\": not found among the given constants");
     tn_graph_drop(graph);
     free(code);
 }
@@ -138,11 +138,11 @@ START_TEST(the_table_has_the_words_of_pytorch)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_msg(strstr(text, rows[i]) != NULL, "%s is not in\n%s", rows[i], text);
     free(text);
-    text = printed(graph, "dot");
+    text = printed(graph, "graphviz");
     ck_assert_ptr_nonnull(strstr(text, "\"relu\" -> \"mul\";"));
     free(text);
     ck_assert_int_eq(tn_graph_print(graph, "xml", NULL, 0), -1);
-    ck_error(TN_ERR_VALUE, "form: unknown", "json or dot");
+    ck_error(TN_ERR_VALUE, "form: unknown", "json or graphviz");
     tn_graph_drop(graph);
     tn_module_drop(module);
 }

@@ -72,6 +72,26 @@ static tn_tensor *random_forward(tn_module *self, tn_tensor *x)
     return tn_random_take(4, 1, &seed, &block) == TN_OK ? tn_relu(x) : NULL;
 }
 
+static tn_tensor *storing_forward(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *y = tn_relu(x);
+    return tn_module_set(self, "seen", y) == TN_OK ? y : NULL;
+}
+
+static tn_tensor *reading_forward(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *seen = tn_module_get(self, "seen");
+    tn_add_(seen, tn_relu(x), NULL);
+    return tn_mul_scalar(x, TN_SCALAR(tn_item(tn_module_get(self, "count")))); /* not written */
+}
+
+static tn_tensor *stale_forward(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *count = tn_module_get(self, "count");
+    tn_add_scalar_(count, TN_SCALAR(1.0));
+    return tn_mul_scalar(x, TN_SCALAR(tn_item(count)));
+}
+
 static tn_tensor *detached_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *free_of = tn_detach(tn_module_get(self, "scale")), *y;
@@ -382,6 +402,31 @@ START_TEST(values_and_foreign_modules_are_refused)
     ck_error(TN_ERR_RUNTIME, "without shape", "call it once");
     tn_module_drop(module);
     TN_PROVES("FX-005", "SCR-012");
+}
+END_TEST
+
+START_TEST(buffers_are_not_changed_by_a_trace)
+{
+    TN_SCOPE;
+    tn_module *module = tn_module_plain("Net");
+    tn_tensor *x = numbers(1);
+    ck_ok(tn_module_add_buffer(module, "seen", numbers(0), 0));
+    ck_ok(tn_module_add_buffer(module, "count", tn_zeros(TN_SCALAR_SHAPE), 0));
+    ck_ok(tn_module_set_forward(module, storing_forward, NULL, NULL));
+    ck_assert_ptr_null(tn_module_trace(module, x, NULL));
+    ck_error(TN_ERR_RUNTIME, "the value of %relu (Net)", "tn_module_set");
+    ck_same(tn_module_get(module, "seen"), numbers(0));
+    ck_ok(tn_module_set_forward(module, reading_forward, NULL, NULL));
+    tn_graph *graph = tn_module_trace(module, x, NULL); /* a value that nothing has written */
+    ck_made(graph);
+    ck_same(tn_module_get(module, "seen"), numbers(0));
+    ck_assert_uint_eq(tn_tensor_version(tn_module_get(module, "seen")), 0);
+    tn_graph_drop(graph);
+    ck_ok(tn_module_set_forward(module, stale_forward, NULL, NULL));
+    ck_assert_ptr_null(tn_module_trace(module, x, NULL));
+    ck_error(TN_ERR_RUNTIME, "the value of %add_scalar_ (Net)", "tn_item");
+    ck_assert_double_eq(tn_item(tn_module_get(module, "count")), 0);
+    tn_module_drop(module);
 }
 END_TEST
 
@@ -762,6 +807,7 @@ int main(void)
                                    gradients_are_off_where_the_code_switched_them_off,
                                    packs_go_in_and_out,
                                    values_and_foreign_modules_are_refused,
+                                   buffers_are_not_changed_by_a_trace,
                                    failures_of_the_module_are_failures_of_the_trace,
                                    a_traced_graph_is_edited_and_run,
                                    patterns_are_replaced_without_overlap,

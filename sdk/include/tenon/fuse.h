@@ -30,16 +30,19 @@ static inline tn_status tn_fold_batch_norm(const tn_folding *f, tn_tensor **weig
                                            tn_tensor **bias)
 {
     int64_t shape[TN_MAX_DIMS];
+    tn_ints wide;
     int32_t ndim = tn_tensor_ndim(f->weight);
     tn_dtype dtype = tn_tensor_dtype(f->weight);
     tn_tensor *scale = tn_rsqrt(tn_add_scalar(f->variance, TN_SCALAR(f->eps))), *shift;
 
     if (f->gamma != TN_NONE)
         scale = tn_mul(f->gamma, scale);
+    wide.at = shape;
+    wide.count = ndim;
     for (int32_t d = 0; d < ndim; d++)
         shape[d] = 1;
     shape[f->channel] = tn_tensor_size(f->variance, 0);
-    *weight = tn_cast(tn_mul(f->weight, tn_view_to(scale, (tn_ints){ shape, ndim })), dtype);
+    *weight = tn_cast(tn_mul(f->weight, tn_view_to(scale, wide)), dtype);
     shift = f->bias != TN_NONE ? tn_sub(f->bias, f->mean, NULL) : tn_neg(f->mean);
     shift = tn_mul(shift, scale);
     if (f->beta != TN_NONE)

@@ -211,7 +211,7 @@ TN_API int64_t tn_graph_dead_code(tn_graph *graph);
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* Writes a graph in one of these forms: "text" and "code", which tn_graph_parse reads, "table" (as
- * PyTorch's print_tabular), "json", and "dot" (Graphviz). Writes at most `size` bytes including the
+ * PyTorch's print_tabular), "json", and "graphviz". Writes at most `size` bytes including the
  * final NUL; returns the length of the complete text, -1 on error. docs/guides/graphs.md describes
  * the forms. [null-ok: out] */
 TN_API int64_t tn_graph_print(const tn_graph *graph, const char *form, char *out, size_t size);

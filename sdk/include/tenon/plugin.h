@@ -37,5 +37,6 @@
 #include <tenon/host.h>
 #include <tenon/ops.h>
 #include <tenon/pieces.h>
+#include <tenon/fuse.h>
 
 #endif
