@@ -6,6 +6,7 @@
 #include "core/module/hooks.h"
 #include "core/op/needed.h"
 #include "core/tensor/autocast.h"
+#include "core/tensor/trace.h"
 
 enum { NAME = 256, AHEAD = 4 /* modules after one that `fuse` is told about */ };
 
@@ -23,7 +24,7 @@ static bool may_fuse(tn_module *module)
 {
     return module != NULL && module->layer != NULL && module->layer->fuse != NULL &&
            is_plain(module) && atomic_load_explicit(&tn__observers_on, memory_order_relaxed) == 0 &&
-           !tn__anomaly_on() && !tn__autocast_on();
+           !tn__anomaly_on() && !tn__autocast_on() && tn__tracer_here == NULL;
 }
 
 /* Describes the module as a follower; false if it is none. */

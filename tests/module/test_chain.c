@@ -296,6 +296,23 @@ START_TEST(modes_that_show_the_parts_get_them)
 }
 END_TEST
 
+START_TEST(a_trace_records_every_module)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(Linear(5, 7), ReLU())");
+    tn_tensor *x = input(TN_SHAPE(3, 5), false);
+    tn_graph *graph = tn_module_trace(m, x, NULL);
+    int64_t modules = 0;
+
+    ck_assert_msg(graph != NULL, "%s", tn_error_text());
+    for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node))
+        modules += tn_node_kind_of(node) == TN_NODE_CALL;
+    ck_assert_int_eq(modules, 2);
+    tn_graph_drop(graph);
+    tn_module_drop(m);
+}
+END_TEST
+
 START_TEST(errors_are_those_of_the_parts)
 {
     TN_SCOPE;
@@ -411,6 +428,7 @@ int main(void)
         any_hook_on_any_module_gives_the_same_and_runs,
         an_observer_sees_every_module,
         modes_that_show_the_parts_get_them,
+        a_trace_records_every_module,
         errors_are_those_of_the_parts,
         a_layer_of_anybody_takes_part,
         a_chain_adds_its_input_and_what_children_return,
