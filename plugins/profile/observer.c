@@ -206,7 +206,7 @@ void observer_shapes_text(const record_text *shapes, char *out, size_t size)
 
 const tn_observer_def observer_profile = {
     TN_HEAD(tn_observer_def),
-    .name = "profile",
+    .name = "tenon.profile",
     .op_begin = op_begin,
     .op_end = op_end,
     .module_begin = module_begin,

@@ -80,7 +80,7 @@ export TENON_PROFILE_LIMIT
 check 0 '' bench "$net" --input 8,64 --repeat 9000
 grep -q '"dropped":[1-9]' good.json || complain 'no record was dropped'
 TENON_PROFILE_LIMIT=0
-check 0 'warning: .*the observer "profile" is not called: .*limit: got 0 MiB' \
+check 0 'warning: .*the observer "tenon.profile" is not called: .*limit: got 0 MiB' \
     bench "$net" --input 8,64 --repeat 3
 unset TENON_PROFILE_LIMIT
 # no profiler: a warning, and the program runs on
