@@ -273,6 +273,7 @@ START_TEST(an_observer_sees_every_module)
     ck_assert_int_eq(ran, 5);
     ck_assert_str_eq(tn_tensor_grad_op(seen), "relu");
     same_bits(fused, seen, "observed");
+    ck_assert_int_eq(tn_unregister(TN_KIND_tn_observer_def, "counts"), TN_OK);
     tn_module_drop(m);
 }
 END_TEST
