@@ -24,9 +24,7 @@ static struct reach reach_of(const tn_tensor *tensor, int64_t index, bool writte
     struct reach reach = { (uintptr_t)tensor->view.data, tensor->view.byte_offset, 0, index,
                            written };
 
-    if (tn__unlikely(reach.memory == 0)) {
-        reach.memory = (uintptr_t)tensor->storage; /* a tensor of a trace, without memory */
-    } else if (tn_device_is_host(tensor->device)) {
+    if (tn_device_is_host(tensor->device)) {
         reach.begin += reach.memory;
         reach.memory = 0;
     }

@@ -6,6 +6,10 @@
 
 _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
 
+/* Each storage without memory has a range of offsets of its own, so that checks for shared memory
+ * work as they do for others. */
+static _Atomic uint64_t next_offset = 1 << 20;
+
 tn__storage *tn__trace_storage(const tn_device *device, uint64_t bytes)
 {
     tn__storage *storage = tn__device_usable(device) == TN_OK ? tn__storage_object() : NULL;
@@ -15,6 +19,7 @@ tn__storage *tn__trace_storage(const tn_device *device, uint64_t bytes)
     storage->flags = TN__STORAGE_TRACED;
     storage->device = device;
     storage->size = (size_t)bytes;
+    storage->offset = atomic_fetch_add_explicit(&next_offset, bytes + 64, memory_order_relaxed);
     storage->stream = tn__stream_current(device);
     return storage;
 }

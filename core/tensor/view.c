@@ -102,12 +102,10 @@ bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b)
          * addresses. */
         a0 += (uintptr_t)a->view.data;
         b0 += (uintptr_t)b->view.data;
-        /* Tensors of a trace have no memory, so that their addresses say nothing. */
         return a0 < b0 + (end_of(b) - b->view.byte_offset) &&
-               b0 < a0 + (end_of(a) - a->view.byte_offset) &&
-               (a->storage == b->storage || a->view.data != NULL);
+               b0 < a0 + (end_of(a) - a->view.byte_offset);
     }
-    return a0 < end_of(b) && b0 < end_of(a) && (a->storage == b->storage || a->view.data != NULL);
+    return a0 < end_of(b) && b0 < end_of(a);
 }
 
 bool tn__tensor_same_view(const tn_tensor *a, const tn_tensor *b)
