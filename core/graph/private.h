@@ -4,12 +4,6 @@
 #ifndef TN_CORE_GRAPH_PRIVATE_H
 #define TN_CORE_GRAPH_PRIVATE_H
 
-/* Graphs are built and changed seldom, and a run calls operators that cost much more than this
- * code: small code is better than fast code here. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("Os")
-#endif
-
 #include "core/module/internal.h"
 #include "core/module/name_table.h"
 #include "core/op/internal.h"
