@@ -2,6 +2,7 @@
  *
  * Optimizers with capturable=True: the numbers of PyTorch's trajectories, the step and the learning
  * rate in tensors that follow options, schedules, parameters that miss steps, and failures. */
+#include "tests/spec/proves.h"
 #include "tests/base/suite.h"
 
 #include <math.h>
@@ -118,6 +119,7 @@ START_TEST(the_rate_follows_options_and_schedules)
     tn_tensor *parameter = parameter_of(start, TN_F64);
     tn_optimizer *optimizer = make(&parameter, 1, "SGD(lr=0.5, capturable=True)");
     tn_scheduler *scheduler = tn_scheduler_new(optimizer, "ExponentialLR(0.5)");
+    tn_tensor *rate = NULL;
     double expected = start[0];
 
     for (int i = 0; i < 3; i++) {
@@ -125,6 +127,8 @@ START_TEST(the_rate_follows_options_and_schedules)
 
         set_gradient(parameter, gradients[i]);
         step(optimizer);
+        rate = i == 0 ? tn_optimizer_state(optimizer, 0, "lr") : rate;
+        ck_assert_ptr_eq(tn_optimizer_state(optimizer, 0, "lr"), rate);
         expected -= ldexp(0.5, -i) * gradients[i][0];
         ck_assert_double_eq(number(optimizer, 0, "lr"), ldexp(0.5, -i));
         ck_assert_int_eq(tn_tensor_copy_out(tn_detach(parameter), got, sizeof got), TN_OK);
@@ -135,8 +139,10 @@ START_TEST(the_rate_follows_options_and_schedules)
     set_gradient(parameter, gradients[3]);
     step(optimizer);
     ck_assert_double_eq(number(optimizer, 0, "lr"), 0);
+    ck_assert_ptr_eq(tn_optimizer_state(optimizer, 0, "lr"), rate);
     tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
+    TN_PROVES("LRS-016");
 }
 END_TEST
 

@@ -163,6 +163,37 @@ START_TEST(a_step_before_the_optimizers_first_step_warns_once)
 }
 END_TEST
 
+static tn_status no_hook(void *user, tn_optimizer *optimizer)
+{
+    (void)user;
+    (void)optimizer;
+    return TN_OK;
+}
+
+static void count_release(void *user)
+{
+    ++*(int *)user;
+}
+
+START_TEST(a_schedule_keeps_its_optimizer_and_not_the_other_way_round)
+{
+    tn_optimizer *optimizer = two_groups("SGD(lr=0.2)");
+    tn_scheduler *scheduler = tn_scheduler_parse(optimizer, "StepLR(1)");
+    double rate = 0;
+    int freed = 0;
+
+    ck_assert(tn_optimizer_hook_step(optimizer, no_hook, 0, &freed, count_release) != 0);
+    tn_optimizer_drop(optimizer);
+    ck_assert_int_eq(freed, 0);
+    ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
+    ck_assert_int_eq(tn_scheduler_last_rate(scheduler, 0, &rate), TN_OK);
+    ck_assert_double_eq_tol(rate, 0.02, 1e-12);
+    tn_scheduler_drop(scheduler);
+    ck_assert_int_eq(freed, 1);
+    TN_PROVES("LRS-017");
+}
+END_TEST
+
 START_TEST(each_allocation_fails_in_turn_and_nothing_is_lost)
 {
     static const char *const spec = "SequentialLR([LinearLR(0.1), ChainedScheduler([CyclicLR(0.1, "
@@ -197,6 +228,7 @@ int main(void)
         what_pytorch_refuses_is_refused_and_changes_no_rate,
         hostile_states_are_refused_and_change_nothing,
         a_step_before_the_optimizers_first_step_warns_once,
+        a_schedule_keeps_its_optimizer_and_not_the_other_way_round,
         each_allocation_fails_in_turn_and_nothing_is_lost,
         NULL,
     };
