@@ -190,7 +190,7 @@ START_TEST(a_schedule_keeps_its_optimizer_and_not_the_other_way_round)
     ck_assert_double_eq_tol(rate, 0.02, 1e-12);
     tn_scheduler_drop(scheduler);
     ck_assert_int_eq(freed, 1);
-    TN_PROVES("LRS-017");
+    TN_PROVES("LRS-015", "LRS-017");
 }
 END_TEST
 
