@@ -9,8 +9,9 @@
 
 static const char versions_key[] = "tenon.versions", values_key[] = "tenon.values",
                   ties_key[] = "tenon.ties";
-static const char kinds[] = "none, true, false, int, uint, float, string, spec, bytes, list, tuple, "
-                            "dict, complex number or tensor";
+static const char kinds[] =
+    "none, true, false, int, uint, float, string, spec, bytes, list, tuple, "
+    "dict, complex number or tensor";
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

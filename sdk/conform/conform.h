@@ -72,7 +72,7 @@ FILE *conform_open(const char *path, const char **why);
 #define CONFORM_LAYER_LINES "eval random train repr state in out cot gin grad after try"
 #define CONFORM_OPTIMIZER_LINES "parameter gradient after"
 #define CONFORM_LINES                                                                              \
-    "case op layer optimizer dataset transform prune " CONFORM_OP_LINES " " CONFORM_LAYER_LINES          \
+    "case op layer optimizer dataset transform prune " CONFORM_OP_LINES " " CONFORM_LAYER_LINES    \
     " " CONFORM_OPTIMIZER_LINES
 /* Returns true if a line begins with one of `words` (separated by spaces) or is blank, a comment or
  * `end`. Otherwise returns false and writes to `why` what is wrong. */

@@ -82,8 +82,8 @@ static bool check_mask(conform *c, const char *spec, int shape, bool masked, int
     if (scores == NULL || mask == NULL)
         return conform_fail(c, "%s", tn_error_text());
     kept = tn_clone(scores);
-    old = masked ? tn_clone(mask) : tn_tensor_full(tn_tensor_shape(mask), 1, TN_F32,
-                                                   c->plugin->device);
+    old = masked ? tn_clone(mask)
+                 : tn_tensor_full(tn_tensor_shape(mask), 1, TN_F32, c->plugin->device);
     if (kept == NULL || old == NULL)
         return conform_fail(c, "%s", tn_error_text());
     made = mask_of(c, spec, scores, masked ? mask : TN_NONE);

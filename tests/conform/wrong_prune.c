@@ -34,7 +34,7 @@ static tn_tensor *odd_mask(const tn_prune_def *self, const void *options, tn_ten
 }
 
 static const tn_prune_def odd = {
-    TN_HEAD(tn_prune_def), .name = "Odd", .help = "masks every other entry",
+    TN_HEAD(tn_prune_def),   .name = "Odd",    .help = "masks every other entry",
     .type = TN_PRUNE_GLOBAL, .mask = odd_mask,
 };
 
@@ -50,12 +50,8 @@ static tn_status nothing(const tn_prune_net *args)
 }
 
 static const tn_prune_def whole = {
-    TN_HEAD(tn_prune_def),
-    .name = "Whole",
-    .help = "removes nothing",
-    .type = TN_PRUNE_NETWORK,
-    .channels = nothing,
-    .compact = nothing,
+    TN_HEAD(tn_prune_def),    .name = "Whole",     .help = "removes nothing",
+    .type = TN_PRUNE_NETWORK, .channels = nothing, .compact = nothing,
 };
 
 TN_PLUGIN("org.example.wrong_prune", "1.0", &odd, &whole);

@@ -80,4 +80,5 @@ static const tn_transform_def transform = { TN_HEAD(tn_transform_def), .name = "
 static const tn_prune_def prune = { TN_HEAD(tn_prune_def), .name = "Mine" };
 
 TN_PLUGIN("org.example.descriptors", "1.0.0", &layer, &kernel, &backend, &op, &optimizer,
-          &scheduler, &init, &format, &observer, &lint, &compiler, &comm, &dataset, &transform, &prune);
+          &scheduler, &init, &format, &observer, &lint, &compiler, &comm, &dataset, &transform,
+          &prune);

@@ -54,7 +54,7 @@ static tn_status add_two(tn_module *m)
 static tn_status add_all(tn_module *m)
 {
     return tn_parametrize_each(m, "weight bias", "SpectralNorm()") == 2 ? TN_OK
-                                                                         : tn_error_last_code();
+                                                                        : tn_error_last_code();
 }
 
 static tn_status remove_it(tn_module *m)
