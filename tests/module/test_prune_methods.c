@@ -367,8 +367,11 @@ START_TEST(each_allocation_of_a_smaller_network_fails_in_turn)
         ok(tn_prune(m, "0.weight", "LnStructured(amount=2, n=2, dim=0)"));
         ok(tn_prune_from_mask(m, "0.bias", tensor(TN_SHAPE(4), 0, 0, 0, 0)));
         values_of(tn_module_call(m, x), before, 4);
-        if (n == 1)
-            ok(tn_prune_compact(tn_module_copy(m), &x, 1, NULL, NULL));
+        if (n == 1) { /* what is kept from the first call on is allocated without failures */
+            tn_module *copy = tn_module_copy(m);
+            ok(tn_prune_compact(copy, &x, 1, NULL, NULL));
+            tn_module_drop(copy);
+        }
         tn__memory_fail(n);
         tn_status status = tn_prune_compact(m, &x, 1, NULL, NULL);
         done = tn__memory_fail(0) < n;
