@@ -170,7 +170,7 @@ static tn_status copy_children(struct copier *c, const tn_module *from, tn_modul
         tn__slot *made = tn__slots_make(&to->children, slot->name);
         if (made == NULL)
             return tn_error_last_code();
-        tn__slot_hold(to, made, tn_module_keep(child));
+        tn__slot_hold(to, made, child != NULL ? tn_module_keep(child) : NULL);
     }
     return TN_OK;
 }

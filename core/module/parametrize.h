@@ -25,6 +25,8 @@ typedef char tn__parametrize_name[32];
 
 /* Returns the list of a tensor of the module; NULL, without an error, if it is not parametrized. */
 tn_module *tn__parametrize_list(const tn_module *module, const char *name);
+/* Returns whether a module is the list of a parametrized tensor. */
+bool tn__parametrize_is_list(const tn_module *module);
 /* Returns a new list of one parametrization without originals. The caller drops it. */
 tn_module *tn__parametrize_list_new(tn_module *parametrization, bool unsafe);
 static inline tn__parametrize_data *tn__parametrize_data_of(const tn_module *list)

@@ -19,6 +19,11 @@ static const tn_layer_def list_layer = {
 };
 static const tn_layer_def dict_layer = { TN_HEAD(tn_layer_def), .name = "ModuleDict" };
 
+bool tn__parametrize_is_list(const tn_module *module)
+{
+    return module->layer == &list_layer;
+}
+
 static tn_module *module_of(const tn_layer_def *layer)
 {
     tn_module *module = tn__module_new(layer->name);

@@ -56,6 +56,16 @@ static tn_status check(tn_module *module, const char *name, const tn_module *lis
                        "'%s' of %s: its original is parametrized too; remove that parametrization "
                        "first",
                        name, module->type);
+    for (int64_t i = 0; i < tn__parametrize_originals(list); i++) {
+        tn__parametrize_name each;
+        tn__parametrize_original(list, i, each);
+        const tn__slot *slot = tn__slots_find(&list->parameters, each);
+        slot = slot != NULL ? slot : tn__slots_find(&list->buffers, each);
+        if (slot == NULL || tn__is_none(slot->tensor))
+            return tn_fail(TN_ERR_ATTR,
+                           "'%s' of %s: parametrizations.%s.%s: it is missing; expected a tensor",
+                           name, module->type, name, each);
+    }
     return TN_OK;
 }
 

@@ -4,6 +4,7 @@
  * slot of the plain tensor stays, which hides the computed slot of the same name, until
  * tn__parametrize_step_finish() removes it. */
 #include "core/module/parametrize.h"
+#include "core/module/prune.h"
 
 static tn__slot *plain_slot(tn_module *module, const char *name, bool *parameter)
 {
@@ -287,6 +288,17 @@ static tn_status begin(tn__parametrize_step *step, tn_module *parametrization, b
     tn_module *list = tn__parametrize_list(step->module, step->name);
     tn_status status;
 
+    if (tn__prune_owns(step->module, step->name))
+        return tn_fail(TN_ERR_VALUE,
+                       "'%s' of %s: it belongs to a pruned parameter; make the pruning permanent "
+                       "first (tn_prune_remove)",
+                       step->name, step->module->type);
+    if (slot == NULL && list == NULL && tn_module_slot_kind(step->module, step->name) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "'%s' of %s: it is a %s; expected a parameter or a buffer. If it is pruned, "
+                       "make that permanent first (tn_prune_remove)",
+                       step->name, step->module->type,
+                       tn__slot_word(tn_module_slot_kind(step->module, step->name)));
     if (slot == NULL && list == NULL)
         return no_tensor(step->module, step->name);
     if (slot != NULL && tn__is_none(slot->tensor))

@@ -3,6 +3,7 @@
  * The slots of pruned parameters: a parameter NAME_orig, a buffer NAME_mask, and a computed slot
  * NAME that is their product. Every change can be undone without memory. */
 #include "core/base/vector.h"
+#include "core/module/parametrize.h"
 #include "core/module/prune.h"
 
 /* ---- the computed slot ----------------------------------------------------------------------- */
@@ -80,6 +81,17 @@ bool tn__prune_has(const tn_module *module)
     return false;
 }
 
+bool tn__prune_owns(const tn_module *module, const char *name)
+{
+    for (int64_t i = 0; i < module->computed.count; i++) {
+        const tn__pruned *pruned = tn__computed_user(&module->computed.at[i], &how);
+        if (pruned != NULL &&
+            (strcmp(pruned->original, name) == 0 || strcmp(pruned->mask, name) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Returns the module that has the parameter, and sets *name to the name within it. */
 static tn_module *owner_of(tn_module *module, const char *path, const char **name)
 {
@@ -118,6 +130,17 @@ tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *p
     place->module = owner_of(module, path, &place->name);
     if (place->module == NULL)
         return tn_error_last_code();
+    if (tn__prune_owns(place->module, place->name))
+        return tn_fail(
+            TN_ERR_VALUE,
+            "pruning: '%s' of %s: it belongs to a pruned parameter; expected the name of "
+            "that parameter",
+            place->name, place->module->type);
+    if (tn__parametrize_is_list(place->module))
+        return tn_fail(TN_ERR_VALUE,
+                       "pruning: '%s': it is an original of a parametrized tensor; remove the "
+                       "parametrization first, or prune before",
+                       place->name);
     slot = tn__slots_find(&place->module->computed, place->name);
     place->pruned = slot != NULL ? tn__computed_user(slot, &how) : NULL;
     kind = place->pruned != NULL ? TN_SLOT_PARAMETER

@@ -327,6 +327,38 @@ START_TEST(options_of_attached_parametrizations_cannot_change)
 }
 END_TEST
 
+/* ---- pruning ----------------------------------------------------------------------------------
+ */
+
+START_TEST(what_pruning_and_parametrizations_are_made_of_is_left_alone)
+{
+    static const char *const parts[] = { "weight_orig", "weight_mask" };
+    TN_SCOPE;
+    tn_module *m = parsed("Linear(4, 3)");
+
+    ck_assert_int_eq(tn_prune(m, "weight", "L1Unstructured(amount=0.5)"), TN_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(tn_parametrize_with(m, parts[i], "WeightNorm"), TN_ERR_VALUE);
+        FAILED(TN_ERR_VALUE, "belongs to a pruned parameter; make the pruning permanent first");
+        ck_assert_int_eq(tn_prune(m, parts[i], "Identity"), TN_ERR_VALUE);
+        FAILED(TN_ERR_VALUE, "belongs to a pruned parameter; expected the name of that parameter");
+    }
+    ck_assert_int_eq(tn_parametrize_with(m, "weight", "WeightNorm"), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "'weight' of Linear: it is a computed tensor; expected a parameter");
+    ck_assert_int_eq(tn_prune_remove(m, "weight"), TN_OK);
+    ck_assert_int_eq(tn_parametrize_with(m, "weight", "Symmetric"), TN_ERR_VALUE);
+    tn_error_clear();
+    ck_assert_int_eq(tn_parametrize_with(m, "weight", "WeightNorm"), TN_OK);
+    ck_assert_int_eq(tn_prune(m, "parametrizations.weight.original1", "Identity"), TN_ERR_VALUE);
+    FAILED(TN_ERR_VALUE, "it is an original of a parametrized tensor");
+    ck_assert_int_eq(tn_module_remove(tn_module_find(m, "parametrizations.weight"), "original1"),
+                     TN_OK);
+    ck_assert_int_eq(tn_parametrize_remove(m, "weight", true), TN_ERR_ATTR);
+    FAILED(TN_ERR_ATTR, "parametrizations.weight.original1: it is missing");
+    tn_module_drop(m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -338,6 +370,7 @@ int main(void)
         old_states_of_weight_norm_load,
         symmetric_stays_symmetric,
         options_of_attached_parametrizations_cannot_change,
+        what_pruning_and_parametrizations_are_made_of_is_left_alone,
         NULL,
     };
     return suite_run("rules of parametrizations", tests);
