@@ -25,15 +25,6 @@ static void prefix_of(const tn__plugin *plugin, char *to, size_t size)
     tn_snprint(to, size, "TENON_%s_", part);
 }
 
-/* Stores the options that were given, and the defaults of the others, in the plugin's
- * options_data. */
-static tn_status fill(tn__plugin *plugin, const tn_option *table, const char *what,
-                      const char **names, tn_value *values, int64_t count)
-{
-    return tn__options_fill(table, plugin->private->descriptor.options_data, what, NULL, values,
-                            names, NULL, count, &plugin->private->options);
-}
-
 struct given {
     tn_value values[32];
     const char *names[32];
@@ -73,6 +64,34 @@ static tn_status take(struct given *given, const tn_option *row, const char *var
     return TN_OK;
 }
 
+/* Writes the plugin and the variables that were given, for messages. */
+static void name_variables(const tn__plugin *plugin, const struct given *given, char *to,
+                           size_t size)
+{
+    char prefix[96], part[64];
+    prefix_of(plugin, prefix, sizeof prefix);
+    if (given->count == 0)
+        tn_snprint(to, size, "plugin %s, variables %s*", plugin->id, prefix);
+    else
+        tn_snprint(to, size, "plugin %s", plugin->id);
+    for (int64_t i = 0; i < given->count; i++) {
+        size_t used = strlen(to);
+        upper(given->names[i], part, sizeof part);
+        tn_snprint(to + used, size - used, ", %s%s", prefix, part);
+    }
+}
+
+/* Stores the options that were given, and the defaults of the others, in the plugin's
+ * options_data. */
+static tn_status fill(tn__plugin *plugin, const struct given *given)
+{
+    char what[256];
+    name_variables(plugin, given, what, sizeof what);
+    return tn__options_fill(plugin->private->descriptor.options,
+                            plugin->private->descriptor.options_data, what, NULL, given->values,
+                            given->names, NULL, given->count, &plugin->private->options);
+}
+
 /* Adds the row that `tenon env` shows. The default goes into the help text, because a variable that
  * is not set has no value. */
 static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *variable)
@@ -87,19 +106,29 @@ static tn_status add_row(tn__plugin *plugin, const tn_option *row, const char *v
     return tn__env_add(variable, text ? text : help);
 }
 
+/* Writes the name of an option's variable. */
+static void variable_of(const tn__plugin *plugin, const tn_option *row, char *to, size_t size)
+{
+    char prefix[80], part[64];
+    prefix_of(plugin, prefix, sizeof prefix);
+    upper(row->name, part, sizeof part);
+    tn_snprint(to, size, "%s%s", prefix, part);
+}
+
+/* All variables become known first: a wrong value of one does not make the others unknown. */
 static tn_status read_all(tn__plugin *plugin, struct given *given)
 {
     const tn_plugin *own = &plugin->private->descriptor;
-    char prefix[80], variable[160], part[64];
+    char variable[160];
     tn_status status = TN_OK;
-    prefix_of(plugin, prefix, sizeof prefix);
     for (const tn_option *row = own->options; row->name && row->kind && status == TN_OK; row++) {
-        upper(row->name, part, sizeof part);
-        tn_snprint(variable, sizeof variable, "%s%s", prefix, part);
+        variable_of(plugin, row, variable, sizeof variable);
         status = add_row(plugin, row, variable);
+    }
+    for (const tn_option *row = own->options; row->name && row->kind && status == TN_OK; row++) {
         const char *text = NULL;
-        if (status == TN_OK)
-            status = tn__env_read(variable, &text);
+        variable_of(plugin, row, variable, sizeof variable);
+        status = tn__env_read(variable, &text);
         if (status == TN_OK && text)
             status = take(given, row, variable, text);
     }
@@ -110,7 +139,7 @@ bool tn__plugin_options(tn__plugin *plugin)
 {
     const tn_plugin *own = &plugin->private->descriptor;
     struct given given = { .count = 0 };
-    char words[800], what[256], prefix[96];
+    char words[800], what[256];
     if (!own->options)
         return true;
     uint64_t mark = tn_error_mark();
@@ -122,11 +151,8 @@ bool tn__plugin_options(tn__plugin *plugin)
                      ? read_all(plugin, &given)
                      : tn_fail(TN_ERR_VALUE, "options_data: it is NULL; expected a struct for the "
                                              "options");
-    if (status == TN_OK) {
-        prefix_of(plugin, prefix, sizeof prefix);
-        tn_snprint(what, sizeof what, "plugin %s, variables %s*", plugin->id, prefix);
-        status = fill(plugin, own->options, what, given.names, given.values, given.count);
-    }
+    if (status == TN_OK)
+        status = fill(plugin, &given);
     for (int64_t i = 0; i < given.count; i++)
         tn__spec_free(given.specs[i]);
     if (status == TN_OK)
@@ -189,19 +215,47 @@ static void warn_of_fallback(void)
            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* Warns if there is no observer for TENON_PROFILE: nothing would be written. */
+static bool is_profiler(const tn_observer_def *observer)
+{
+    return TN_HAS(observer, tn_observer_def, flags) &&
+           (observer->flags & TN_OBSERVER_PROFILER) != 0;
+}
+
+/* Returns whether a profiler is among the descriptors that a plugin hands over. */
+static bool has_profiler(const tn_plugin *own)
+{
+    for (int64_t i = 0; own && i < own->n_contributions; i++) {
+        const tn_observer_def *observer = own->contributions[i];
+        if (observer && observer->head.kind == TN_KIND_tn_observer_def && is_profiler(observer))
+            return true;
+    }
+    return false;
+}
+
+/* Warns if there is no observer for TENON_PROFILE: nothing would be written. If a plugin with one
+ * was refused, its line of the load report says why. */
 static void warn_of_profile(void)
 {
     const tn__entry *const *entries;
     int64_t count = tn__registry_all(TN_KIND_tn_observer_def, &entries);
+    tn__text line = { 0 };
 
     if (tn_env_get("TENON_PROFILE") == NULL)
         return;
-    while (count > 0 && (((const tn_observer_def *)entries[count - 1]->contribution)->flags &
-                         TN_OBSERVER_PROFILER) == 0)
+    while (count > 0 && !is_profiler((const tn_observer_def *)entries[count - 1]->contribution))
         count--;
-    if (count == 0)
-        tn_log(TN_LOG_WARNING, "TENON_PROFILE is set, but no plugin provides a profiler");
+    if (count > 0)
+        return;
+    tn__plugins_lock();
+    for (const tn__plugin *p = tn__plugins_first; p && !line.length; p = p->next)
+        if ((p->report.outcome != TN_OUTCOME_OK || p->report.refused) && has_profiler(p->plugin))
+            tn__plugin_line(p, &line);
+    tn__plugins_unlock();
+    tn_log(TN_LOG_WARNING, "TENON_PROFILE is set, but %s",
+           line.failed   ? "the profiler was not loaded"
+           : line.length ? line.at
+                         : "no plugin provides a profiler");
+    tn__text_free(&line);
 }
 
 void tn__options_warn_unknown(void)

@@ -169,7 +169,7 @@ static tn_status activate(const tn_plugin *self)
     if (tn_env_get("TENON_PROFILE") == NULL)
         return TN_OK;
     if (options.limit < 1 || options.limit > 1 << 20)
-        return tn_fail(TN_ERR_VALUE, "profile: limit: got %lld MiB; expected 1 to 1048576",
+        return tn_fail(TN_ERR_VALUE, "TENON_PROFILE_LIMIT: got %lld MiB; expected 1 to 1048576",
                        (long long)options.limit);
     all.limit = (uint64_t)options.limit << 20;
     all.flags = options.shapes ? 0 : TN_PROFILE_NO_SHAPES;

@@ -311,7 +311,7 @@ START_TEST(a_value_that_is_not_accepted_refuses_the_plugin)
     place("good", "options", NULL);
     setenv("TENON_OPTIONS_DEPTH", "deep", 1);
     expect("options.so", REFUSED, TN_STAGE_VERSION, "depth");
-    expect("options.so", REFUSED, TN_STAGE_VERSION, "variables TENON_OPTIONS_*: ");
+    expect("options.so", REFUSED, TN_STAGE_VERSION, "TENON_OPTIONS_DEPTH: option \"depth\"");
     ck_assert_ptr_null(tn_registry_find(TN_KIND_tn_layer_def, "Optioned"));
     tn_error_clear();
     expect_good_beside();

@@ -79,10 +79,27 @@ TENON_PROFILE_LIMIT=1
 export TENON_PROFILE_LIMIT
 check 0 '' bench "$net" --input 8,64 --repeat 9000
 grep -q '"dropped":[1-9]' good.json || complain 'no record was dropped'
-TENON_PROFILE_LIMIT=0
-check 0 'warning: .*the observer "tenon.profile" is not called: .*limit: got 0 MiB' \
-    bench "$net" --input 8,64 --repeat 3
+# one warning for a wrong value: the variable, the value, what is accepted
+one_warning() {
+    check 0 "warning: .*$1" bench "$net" --input 8,64 --repeat 3
+    cat out err >all
+    test "$(grep -c 'warning: ' all)" = 1 || complain 'not one warning'
+    grep -q 'no plugin provides' all && complain 'the plugin is there'
+}
+for TENON_PROFILE_LIMIT in 0 -1 1048577; do
+    one_warning "TENON_PROFILE_LIMIT: got $TENON_PROFILE_LIMIT MiB; expected 1 to 1048576"
+done
+for TENON_PROFILE_LIMIT in abc 1.5 None; do
+    one_warning "TENON_PROFILE_LIMIT: .*got '?$TENON_PROFILE_LIMIT.*; expected an integer"
+done
+TENON_PROFILE_LIMIT=99999999999999999999
+TENON_PROFILE_SHAPES=True # known, although the value before is wrong
+export TENON_PROFILE_SHAPES
+one_warning "TENON_PROFILE_LIMIT=$TENON_PROFILE_LIMIT: .*does not fit 64 bits; expected"
 unset TENON_PROFILE_LIMIT
+TENON_PROFILE_SHAPES=maybe
+one_warning "TENON_PROFILE_SHAPES: .*got 'maybe'.*; expected True or False"
+unset TENON_PROFILE_SHAPES
 # no profiler: a warning, and the program runs on
 TENON_PLUGINS='*,!profile'
 export TENON_PLUGINS
