@@ -171,8 +171,8 @@ static int profile(int count, char **given, const struct wishes *wishes)
         fprintf(stderr, "tenon profile: %s: cannot be started: %s\n", given[0], strerror(errno));
     else if (!printed)
         fprintf(stderr,
-                "tenon profile: no profile: %s ended with status %d and without a call of "
-                "an operator, or did not end by itself\n",
+                "tenon profile: nothing was recorded: %s ended with status %d; it called no "
+                "operator or module of Tenon, or a signal or _exit ended it\n",
                 given[0], code);
     if (printed && strcmp(wishes->page, "-") != 0)
         printf("\npage: %s\n", wishes->page);
@@ -180,7 +180,7 @@ static int profile(int count, char **given, const struct wishes *wishes)
         printf("trace: %s\n", wishes->trace);
     unlink(tables);
     rmdir(folder);
-    return code != 0 || printed ? code : EXIT_NOT_OK;
+    return code;
 }
 
 static int run(int count, char **given, bool json)

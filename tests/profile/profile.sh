@@ -35,9 +35,12 @@ check 0 '^linear +' profile --no-page sh -c "'$tenon' bench '$net' --input 8,64 
 test ! -e profile.html || complain 'a page all the same'
 
 # the status of the command; nothing is left in the folder for temporary files
-check 7 'no profile: sh ended with status 7' profile sh -c 'exit 7'
-check 1 'no profile: true ended with status 0' profile true
-check 137 'no profile: sh ended with status 137' profile sh -c 'kill -KILL $$'
+check 7 'nothing was recorded: sh ended with status 7; it called no operator' \
+    profile sh -c 'exit 7'
+check 0 'nothing was recorded: true ended with status 0; it called no operator' profile true
+grep -q '^page: ' out && complain 'a page that was not written'
+check 137 'nothing was recorded: sh ended with status 137; .*a signal or _exit' \
+    profile sh -c 'kill -KILL $$'
 check 127 '/no/such/program: cannot be started' profile /no/such/program
 check 1 'wrong shape, got' profile --no-page bench "$net" --input 8,63 --repeat 3
 also '^Sequential\.fc +'
