@@ -2,20 +2,12 @@
  *
  * Calls of modules. Observers, scopes, error texts and hooks are put around a layer's forward here
  * and nowhere else. */
+#include "core/module/call.h"
 #include "core/module/hooks.h"
 #include "core/tensor/trace.h"
 #include "core/plugin/check_thread.h"
 
-/* A call of a module that is in progress in this thread. Error texts get their paths from the list
- * of frames. */
-struct frame {
-    tn_module *module;
-    struct frame *outer;
-    int depth;
-    bool orphan; /* the module's last reference was dropped during this call */
-};
-
-static _Thread_local struct frame *innermost TN__TLS_NEAR;
+static _Thread_local tn__call_frame *innermost TN__TLS_NEAR;
 static _Thread_local uint64_t described
     TN__TLS_NEAR; /* tn_error_mark() when add_where() last changed a message */
 
@@ -36,9 +28,9 @@ struct exchange {
  * the module lives until its outermost call in this thread ends. */
 bool tn__call_holds(const tn_module *module)
 {
-    struct frame *holder = NULL;
+    tn__call_frame *holder = NULL;
 
-    for (struct frame *frame = innermost; frame != NULL; frame = frame->outer)
+    for (tn__call_frame *frame = innermost; frame != NULL; frame = frame->outer)
         if (frame->module == module)
             holder = frame;
     if (holder != NULL)
@@ -48,59 +40,23 @@ bool tn__call_holds(const tn_module *module)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Appends the path of a frame's module, such as "0.fc1", relative to the outermost module that is
- * being called. */
-static void put_path(const struct frame *frame, tn__text *text)
-{
-    if (frame->outer == NULL)
-        return;
-    put_path(frame->outer, text);
-    if (text->length > 0)
-        tn__text_put(text, ".", 1);
-    const tn__slots *slots = &frame->outer->module->children;
-    for (int64_t i = 0; i < slots->count; i++) {
-        if (slots->at[i].child == frame->module) {
-            tn__text_add(text, "%s", slots->at[i].name);
-            return;
-        }
-    }
-    tn__text_add(text, "<%s>", frame->module->type); /* not a child of the module that calls it */
-}
-
-static void write_where(const struct frame *frame, tn__text *text)
-{
-    const struct frame *root = frame;
-
-    while (root->outer != NULL)
-        root = root->outer;
-    tn__text_add(text, "%s", root->module->type);
-    if (root != frame) {
-        tn__text path = { 0 };
-
-        put_path(frame, &path);
-        if (path.at != NULL)
-            tn__text_add(text, ", module \"%s\" (%s)", path.at, frame->module->type);
-        tn__text_free(&path);
-    }
-}
-
 /* For anomaly mode: writes which module this thread is calling. */
 static void where_now(tn__text *text)
 {
     if (innermost != NULL)
-        write_where(innermost, text);
+        tn__call_path_where(innermost, text);
 }
 
 /* Puts the path of the module in front of the error message. Only the innermost failed call does
  * this: the calls around it see in `described` that it is done. */
-static void add_where(const struct frame *frame)
+static void add_where(const tn__call_frame *frame)
 {
     tn__text where = { 0 };
     char own[80];
 
     if (described == tn_error_mark())
         return;
-    write_where(frame, &where);
+    tn__call_path_where(frame, &where);
     tn_snprint(own, sizeof own, "%s: ", frame->module->type); /* cut off: the prefix repeats it */
     tn__error_cut(own);
     tn_error_prefix("in %s: ", where.at != NULL ? where.at : frame->module->type);
@@ -475,54 +431,12 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
     return run_code(module, x);
 }
 
-/* ---- observers ------------------------------------------------------------------------------- */
-
-struct watch {
-    const tn_observer_def *observers[TN__OBSERVERS];
-    uint64_t tokens[TN__OBSERVERS];
-    int64_t count;
-    tn_module_event event;
-    tn__text path;
-};
-
-tn_module *tn__call_now(void)
-{
-    return innermost != NULL ? innermost->module : NULL;
-}
-
-static void watch_begin(struct watch *watch, tn_module *module)
-{
-    const struct frame frame = { module, innermost, 0, false };
-
-    watch->count = tn__observers(watch->observers);
-    watch->path = (tn__text){ 0 };
-    put_path(&frame, &watch->path);
-    watch->event = (tn_module_event){ TN_HEAD(tn_module_event), .module = module,
-                                      .path = watch->path.at != NULL ? watch->path.at : "" };
-    for (int64_t i = 0; i < watch->count; i++) {
-        const tn_observer_def *observer = watch->observers[i];
-        watch->tokens[i] = observer->module_begin != NULL
-                               ? observer->module_begin(observer->user, &watch->event)
-                               : 0;
-    }
-}
-
-static void watch_end(struct watch *watch, tn_status status)
-{
-    watch->event.status = status;
-    for (int64_t i = watch->count; i-- > 0;) {
-        const tn_observer_def *observer = watch->observers[i];
-        if (observer->module_end != NULL)
-            observer->module_end(observer->user, watch->tokens[i], &watch->event);
-    }
-    tn__text_free(&watch->path);
-}
-
 /* ---- the call -------------------------------------------------------------------------------- */
 
 static tn_status call_in_scope(tn_module *module, struct exchange *x)
 {
-    struct frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0, false };
+    tn__call_frame frame = { module, innermost, innermost != NULL ? innermost->depth + 1 : 0,
+                             false };
     if (frame.depth > TN__MODULE_DEPTH)
         return tn_fail(TN_ERR_RUNTIME, "module calls: nested too deep; expected at most %d levels",
                        TN__MODULE_DEPTH);
@@ -551,11 +465,16 @@ static tn_status call_in_scope(tn_module *module, struct exchange *x)
     return status;
 }
 
+tn_module *tn__call_now(void)
+{
+    return innermost != NULL ? innermost->module : NULL;
+}
+
 /* The path of the innermost call, for a trace. */
 void tn__call_path(tn__text *text)
 {
     if (innermost != NULL)
-        put_path(innermost, text);
+        tn__call_path_put(innermost, text);
 }
 
 /* A trace records the call as one node, or what the module calls. */
@@ -578,11 +497,12 @@ static tn_status call(tn_module *module, struct exchange *x)
         return call_in_scope(module, x);
     if (tn__tracer_here != NULL)
         return call_traced(module, x);
-    struct watch watch;
+    const tn__call_frame frame = { module, innermost, 0, false };
+    tn__call_observed seen;
     tn_module_keep(module); /* for the observers, which run before and after the call */
-    watch_begin(&watch, module);
+    tn__call_observe_begin(&seen, &frame);
     tn_status status = call_in_scope(module, x);
-    watch_end(&watch, status);
+    tn__call_observe_end(&seen, status);
     tn_module_drop(module);
     return status;
 }

@@ -5,6 +5,9 @@ libcore_la_SOURCES += \
 	%D%/backward.c \
 	%D%/build_limit.c \
 	%D%/call.c \
+	%D%/call.h \
+	%D%/call_observe.c \
+	%D%/call_path.c \
 	%D%/chain.c \
 	%D%/call_many.c \
 	%D%/checkpoint.c \

@@ -253,6 +253,88 @@ START_TEST(observers_of_operators_know_the_module_and_the_kernel)
 }
 END_TEST
 
+/* ---- paths of modules that are not children of their caller ---------------------------------- */
+
+static tn_module *stranger; /* a Loud() that is not in the tree of its caller */
+
+static tn_tensor *calls_a_stranger(tn_module *self, tn_tensor *input)
+{
+    (void)self;
+    return tn_module_call(stranger, input);
+}
+
+static tn_tensor *calls_far_modules(tn_module *self, tn_tensor *input)
+{
+    tn_module *deep = tn_module_find(self, "body.inner.last");
+
+    return calls_a_stranger(self, tn_module_call(deep, input));
+}
+
+START_TEST(a_module_deeper_in_the_tree_of_its_caller_has_its_whole_path)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *m = parsed("Sequential(body=Sequential(ReLU(), inner=Sequential(ReLU(), "
+                          "last=Sigmoid())))");
+    tn_module *root = tn_module_plain("Root"), *other = parsed("Sequential(Loud())");
+    stranger = tn_module_child(other, "0");
+    ck_assert_int_eq(tn_module_set_forward(root, calls_far_modules, NULL, NULL), TN_OK);
+    ck_assert_int_eq(tn_module_add_child(root, "body", tn_module_child(m, "body")), TN_OK);
+    ck_assert_int_eq(tn_register(&watcher), TN_OK);
+    watched[0] = '\0';
+    token = 0;
+    ck_assert_ptr_null(tn_module_call(root, filled(1)));
+    ck_assert_str_eq(watched, "<Root<Sigmoid:body.inner.last2><Loud:<Loud>3!>1!>");
+    ck_assert_str_eq(tn_error_text(), "in Root, module \"<Loud>\" (Loud): the sky is falling");
+    tn_error_clear();
+    tn_module_drop(root);
+    tn_module_drop(other);
+    tn_module_drop(m);
+}
+END_TEST
+
+START_TEST(a_search_ends_in_a_network_with_very_many_paths)
+{
+    TN_SCOPE;
+    register_probes();
+    tn_module *other = parsed("Sequential(Loud())"), *m = parsed("ReLU()");
+    stranger = tn_module_child(other, "0");
+    for (int i = 0; i < 60; i++) { /* 2^60 paths */
+        tn_module *outer = tn_module_plain("Both");
+        ck_assert_int_eq(tn_module_add_child(outer, "left", m), TN_OK);
+        ck_assert_int_eq(tn_module_add_child(outer, "right", m), TN_OK);
+        tn_module_drop(m);
+        m = outer;
+    }
+    ck_assert_int_eq(tn_module_set_forward(m, calls_a_stranger, NULL, NULL), TN_OK);
+    ck_assert_ptr_null(tn_module_call(m, filled(1)));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "in Both, module \"<Loud>\" (Loud): "));
+    tn_error_clear();
+    tn_module_drop(m);
+    tn_module_drop(other);
+}
+END_TEST
+
+START_TEST(a_failure_in_a_parametrization_names_its_path)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(Linear(4, 3))");
+    ck_assert_int_eq(tn_parametrize_with(m, "0.weight", "Linear(4, 4)"), TN_OK);
+    tn_module *by = tn_module_find(m, "0.parametrizations.weight.0");
+    ck_assert_ptr_nonnull(by);
+    tn_tensor *wide = tn_tensor_full(TN_SHAPE(4, 5), 1, TN_F32, NULL);
+    ck_assert_msg(tn_module_set(by, "weight", tn_parameter(wide, true)) == TN_OK, "%s",
+                  tn_error_text());
+    ck_assert_ptr_null(tn_module_call(m, tn_tensor_full(TN_SHAPE(1, 4), 1, TN_F32, NULL)));
+    ck_assert_msg(strstr(tn_error_text(),
+                         "in Sequential, module \"0.parametrizations.weight.0\" (Linear): ") !=
+                      NULL,
+                  "%s", tn_error_text());
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void *call_often(void *user)
@@ -296,6 +378,9 @@ int main(void)
         null_goes_through_and_the_first_failure_stays,
         observers_see_begin_and_end_of_every_module_call,
         observers_of_operators_know_the_module_and_the_kernel,
+        a_module_deeper_in_the_tree_of_its_caller_has_its_whole_path,
+        a_search_ends_in_a_network_with_very_many_paths,
+        a_failure_in_a_parametrization_names_its_path,
         one_module_in_eval_mode_serves_several_threads,
         NULL,
     };
