@@ -7,16 +7,10 @@
 #include "core/tensor/trace.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/convert.h"
+#include "core/tensor/copy.h"
 #include "core/tensor/device.h"
 #include "core/tensor/pinned.h"
 #include "core/tensor/thread.h"
-
-#define CHUNK ((uint64_t)4 << 20)
-
-static uint64_t bytes_of(const tn_tensor *tensor)
-{
-    return (uint64_t)tensor->numel * tn_dtype_size((tn_dtype)tensor->dtype);
-}
 
 static void *host_at(const tn_tensor *tensor)
 {
@@ -82,9 +76,7 @@ static tn_status copy_bytes(const tn_device *device, tn_copy_end to, tn_copy_end
     return tn__capture_result(stream, tn__device_result(device, status, "copy"));
 }
 
-/* Checks that the device is usable, and records that its current stream uses the memory of the
- * tensor from now on. */
-static tn_status use(const tn_tensor *tensor, bool written)
+tn_status tn__copy_use(const tn_tensor *tensor, bool written)
 {
     tn_stream *stream = tn__stream_current(tensor->device);
     tn_status status = tn__device_usable(tensor->device);
@@ -94,22 +86,21 @@ static tn_status use(const tn_tensor *tensor, bool written)
     return status == TN_OK ? tn__capture_hold(stream, tensor->storage, written) : status;
 }
 
-/* bytes_in() copies from host memory, bytes_out() to host memory. The tensor is contiguous;
- * `offset` counts bytes from its first element. */
-static tn_status bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes,
-                          uint32_t flags)
+tn_status tn__copy_bytes_in(const tn_tensor *to, uint64_t offset, const void *from, uint64_t bytes,
+                            uint32_t flags)
 {
-    tn_status status = use(to, true);
+    tn_status status = tn__copy_use(to, true);
 
     return status == TN_OK
                ? copy_bytes(to->device, end_of(to, offset), host_end(from), bytes, flags)
                : status;
 }
 
+/* The counterpart: copies to host memory. */
 static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uint64_t bytes,
                            uint32_t flags)
 {
-    tn_status status = use(from, false);
+    tn_status status = tn__copy_use(from, false);
 
     return status == TN_OK
                ? copy_bytes(from->device, host_end(to), end_of(from, offset), bytes, flags)
@@ -118,12 +109,12 @@ static tn_status bytes_out(void *to, const tn_tensor *from, uint64_t offset, uin
 
 static tn_status bytes_inside(const tn_tensor *to, const tn_tensor *from)
 {
-    tn_status status = use(from, false);
+    tn_status status = tn__copy_use(from, false);
 
     if (status == TN_OK)
-        status = use(to, true);
+        status = tn__copy_use(to, true);
     return status == TN_OK
-               ? copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0)
+               ? copy_bytes(from->device, end_of(to, 0), end_of(from, 0), tn__copy_size(from), 0)
                : status;
 }
 
@@ -146,14 +137,14 @@ static tn_status in_order(const tn_device *first, const tn_device *later)
  * the memory, and before its later work. */
 static tn_status bytes_peer(const tn_tensor *to, const tn_tensor *from)
 {
-    tn_status status = use(to, true);
+    tn_status status = tn__copy_use(to, true);
 
     if (status == TN_OK)
         status = in_order(to->device, from->device);
     if (status == TN_OK)
-        status = use(from, false);
+        status = tn__copy_use(from, false);
     if (status == TN_OK)
-        status = copy_bytes(from->device, end_of(to, 0), end_of(from, 0), bytes_of(from), 0);
+        status = copy_bytes(from->device, end_of(to, 0), end_of(from, 0), tn__copy_size(from), 0);
     return status == TN_OK ? in_order(from->device, to->device) : status;
 }
 
@@ -215,14 +206,14 @@ static tn_status copy_inside(tn_tensor *to, const tn_tensor *from)
 /* Copies between devices. Both tensors are contiguous and have the same dtype. */
 static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
 {
-    uint64_t bytes = bytes_of(from), size = bytes < CHUNK ? bytes : CHUNK;
+    uint64_t bytes = tn__copy_size(from), size = bytes < TN__COPY_CHUNK ? bytes : TN__COPY_CHUNK;
     tn_status status = TN_OK;
     char *stage;
 
     if (to->device->type == from->device->type && to->device->flags & TN_BACKEND_PEER)
         return bytes_peer(to, from);
     if (tn_device_is_host(from->device) && (from->device->flags & TN_BACKEND_ASYNC) == 0)
-        return bytes_in(to, 0, host_at(from), bytes, 0);
+        return tn__copy_bytes_in(to, 0, host_at(from), bytes, 0);
     if (tn_device_is_host(to->device) && (to->device->flags & TN_BACKEND_ASYNC) == 0)
         return bytes_out(host_at(to), from, 0, bytes, 0);
     stage = tn__memory_alloc_aligned((size_t)size, 64);
@@ -232,7 +223,7 @@ static tn_status move_bytes(tn_tensor *to, const tn_tensor *from)
         uint64_t part = bytes - done < size ? bytes - done : size;
         status = bytes_out(stage, from, done, part, 0);
         if (status == TN_OK)
-            status = bytes_in(to, done, stage, part, 0);
+            status = tn__copy_bytes_in(to, done, stage, part, 0);
     }
     tn__memory_free_aligned(stage, (size_t)size, 64);
     return status;
@@ -318,8 +309,8 @@ static tn_status copy_async(tn_tensor *to, const tn_tensor *from, bool *done)
     status = tn__pinned_begin(host, device);
     if (status != TN_OK)
         return status;
-    status = in ? bytes_in(to, 0, host_at(from), bytes_of(from), TN_COPY_ASYNC)
-                : bytes_out(host_at(to), from, 0, bytes_of(from), TN_COPY_ASYNC);
+    status = in ? tn__copy_bytes_in(to, 0, host_at(from), tn__copy_size(from), TN_COPY_ASYNC)
+                : bytes_out(host_at(to), from, 0, tn__copy_size(from), TN_COPY_ASYNC);
     return tn__pinned_end(host, device, status);
 }
 
@@ -380,16 +371,16 @@ static tn_status check_bytes(const tn_tensor *tensor, const void *data, size_t b
 
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, what);
-    if (bytes == bytes_of(tensor) && (bytes == 0 || data != NULL))
+    if (bytes == tn__copy_size(tensor) && (bytes == 0 || data != NULL))
         return TN_OK;
     tn__tensor_text(&text, tensor);
-    if (data == NULL && bytes == bytes_of(tensor))
+    if (data == NULL && bytes == tn__copy_size(tensor))
         status = tn_fail(TN_ERR_VALUE, "%s: memory: it is NULL; expected %llu bytes", what,
                          (unsigned long long)bytes);
     else
         status = tn_fail(TN_ERR_VALUE,
                          "%s: memory: wrong size, got %llu bytes; expected %llu for %s", what,
-                         (unsigned long long)bytes, (unsigned long long)bytes_of(tensor),
+                         (unsigned long long)bytes, (unsigned long long)tn__copy_size(tensor),
                          text.failed ? "?" : text.at);
     tn__text_free(&text);
     return status;
@@ -418,7 +409,7 @@ static tn_status out_strided(const tn_tensor *tensor, void *data)
         return tn_error_last_code();
     status = kernel_copy(dense, tensor);
     if (status == TN_OK)
-        status = bytes_out(data, dense, 0, bytes_of(dense), 0);
+        status = bytes_out(data, dense, 0, tn__copy_size(dense), 0);
     tn_tensor_drop(dense);
     if (status != TN_ERR_NOT_IMPLEMENTED)
         return status;
@@ -443,7 +434,7 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
 
     if (dense == NULL)
         return tn_error_last_code();
-    status = bytes_in(dense, 0, data, bytes_of(dense), 0);
+    status = tn__copy_bytes_in(dense, 0, data, tn__copy_size(dense), 0);
     if (status == TN_OK)
         status = kernel_copy(tensor, dense);
     tn_tensor_drop(dense);
@@ -457,7 +448,7 @@ static tn_status in_strided(tn_tensor *tensor, const void *data)
     if (status == TN_OK) {
         tn__convert_scatter(stage, data, tn_dtype_size((tn_dtype)tensor->dtype), tn__shape(tensor),
                             tensor->view.strides);
-        status = bytes_in(tensor, 0, stage, reach, 0);
+        status = tn__copy_bytes_in(tensor, 0, stage, reach, 0);
     }
     tn__memory_free_aligned(stage, (size_t)reach, 64);
     return status;
@@ -545,81 +536,11 @@ tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t bytes)
         if (is_quiet_host(tensor->device))
             status = observed(tensor->device, true, false, bytes, run_host_copy, &copy);
         else
-            status = tensor->contiguous ? bytes_in(tensor, 0, data, bytes, 0)
+            status = tensor->contiguous ? tn__copy_bytes_in(tensor, 0, data, bytes, 0)
                                         : in_strided(tensor, data);
         if (status != TN_OK)
             return status;
     }
     tn__tensor_written(tensor);
     return TN_OK;
-}
-
-/* ---- one value everywhere ---- */
-
-/* Fills with the backend's `fill` function, if the device has no kernel for the operator `fill`. */
-static tn_status fill_by_backend(tn_tensor *tensor, tn_scalar value)
-{
-    tn_stream *stream = tn__stream_current(tensor->device);
-    tn_fill_args args = { TN_HEAD(tn_fill_args), .memory = tensor->view.data,
-                          .offset = tensor->view.byte_offset, .bytes = bytes_of(tensor),
-                          .pattern_bytes = (uint32_t)tn_dtype_size((tn_dtype)tensor->dtype) };
-    tn_status status = use(tensor, true);
-
-    if (status != TN_OK)
-        return status;
-    tn__convert_write((char *)args.pattern, (tn_dtype)tensor->dtype, value);
-    tn__stream_lock(stream);
-    args.stream = tn__stream_handle(stream);
-    status = tn__backend(tensor->device)->fill(tensor->device->handle, &args);
-    tn__stream_unlock(stream);
-    return tn__capture_result(stream, tn__device_result(tensor->device, status, "fill"));
-}
-
-/* Fills by copies from the host, if the device has neither a kernel nor a backend function. */
-static tn_status fill_from_host(tn_tensor *tensor, tn_scalar value)
-{
-    size_t item = tn_dtype_size((tn_dtype)tensor->dtype);
-    uint64_t bytes = bytes_of(tensor), size = bytes < CHUNK ? bytes : CHUNK;
-    tn_status status = TN_OK;
-    char *piece = tn__memory_alloc_aligned((size_t)size, 64);
-
-    if (piece == NULL)
-        return TN_ERR_MEMORY;
-    for (uint64_t at = 0; at < size; at += item)
-        tn__convert_write(piece + at, (tn_dtype)tensor->dtype, value);
-    for (uint64_t done = 0; done < bytes && status == TN_OK; done += size)
-        status = bytes_in(tensor, done, piece, bytes - done < size ? bytes - done : size, 0);
-    tn__memory_free_aligned(piece, (size_t)size, 64);
-    return status;
-}
-
-tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, const tn_device *device)
-{
-    /* The layout of the schema's struct of options: its size, then the argument. */
-    const struct {
-        uint32_t size;
-        tn_scalar value;
-    } options = { sizeof options, value };
-    tn_tensor *tensor = tn_tensor_empty(shape, dtype, device); /* owned by the scope */
-    uint64_t mark = tn_error_mark();
-    const tn_op *op;
-    tn_status status;
-
-    if (tensor == NULL)
-        return NULL;
-    if (tn__unlikely(tn__making.is.traced) && tn__tracer_here->silent == 0)
-        return tn__tracer_here->full(tn__tracer_here, shape, value, dtype, device);
-    if (tensor->numel == 0 || !tn_device_has_memory(tensor->device))
-        return tensor;
-    op = tn__tensor_up.fill_op();
-    if (op != NULL && tn__tensor_up.op_takes(op, &tensor, 1, &options) != TN_OK)
-        return NULL; /* the dtype cannot hold the value */
-    status = op != NULL ? tn__tensor_up.op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
-                        : TN_ERR_NOT_IMPLEMENTED;
-    if (status == TN_ERR_NOT_IMPLEMENTED) {
-        tn_error_restore(mark);
-        status = tn__backend(tensor->device)->fill != NULL ? fill_by_backend(tensor, value)
-                                                           : fill_from_host(tensor, value);
-    }
-    return status == TN_OK ? tensor : NULL;
 }

@@ -12,6 +12,8 @@ libcore_la_SOURCES += \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/copy.c \
+	%D%/copy.h \
+	%D%/fill.c \
 	%D%/decimal.c \
 	%D%/decimal.h \
 	%D%/default.c \
