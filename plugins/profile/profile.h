@@ -105,7 +105,8 @@ bool buffer_reserve(uint64_t bytes);
  * visible to readers by buffer_publish(). Only the thread that owns the buffer may call it. */
 void *buffer_add(buffer *b, uint32_t type, size_t size);
 void buffer_publish(buffer *b);
-/* Frees the records. Only the owner may call it, or whoever knows that the owner has ended. */
+/* Frees the records. Only the thread that owns the buffer may call it; after that thread has ended,
+ * any one thread may. */
 void buffer_clear(buffer *b);
 /* Returns the record after `at` (NULL: the first) and stores its type; NULL at the end. */
 typedef struct buffer_reader {
@@ -134,7 +135,7 @@ tn_status schedule_step(void);
 tn_status schedule_action(const tn_profile_options *options, int64_t step, tn_profile_action *out);
 /* Ends a profile that runs, without the callback. Returns whether one ran. */
 bool schedule_end(void);
-/* Protects the profile: whoever starts, stops or reads holds it. */
+/* Protect the profile: a thread must hold the lock while it starts, stops or reads a profile. */
 void schedule_lock(void);
 void schedule_unlock(void);
 

@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 
+/* A sum of three numbers of a schedule does not overflow. */
+#define NUMBER_MOST (INT64_MAX / 4)
+
 static pthread_mutex_t lock;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -62,12 +65,11 @@ static tn_status check(const tn_profile_options *options)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t number = *(const int64_t *)(const void *)((const char *)options +
                                                           numbers[i].offset);
-        /* A sum of three such numbers does not overflow. */
-        if (number < 0 || number > INT64_MAX / 4)
+        if (number < 0 || number > NUMBER_MOST)
             return tn_fail(TN_ERR_VALUE,
                            "profile: options: %s: Invalid profiler schedule arguments, got %lld; "
-                           "expected 0 or more",
-                           numbers[i].name, (long long)number);
+                           "expected 0 to %lld",
+                           numbers[i].name, (long long)number, (long long)NUMBER_MOST);
     }
     if (options->active == 0 &&
         (options->skip_first | options->wait | options->warmup | options->repeat) != 0)

@@ -269,10 +269,14 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
     output t = { .at = NULL };
     int64_t length;
 
-    if (rows < 0 || out == NULL || size == 0) {
-        tn_fail(TN_ERR_VALUE,
-                "profile: table: rows: got %lld; expected 0 or more, and room for the text",
-                (long long)rows);
+    if (rows < 0 || (out == NULL && size > 0)) {
+        if (rows < 0)
+            tn_fail(TN_ERR_VALUE, "profile: table: rows: got %lld; expected 0 or more",
+                    (long long)rows);
+        else
+            tn_fail(TN_ERR_VALUE,
+                    "profile: table: out: it is NULL, got a size of %llu bytes; expected 0",
+                    (unsigned long long)size);
         return -1;
     }
     if (group > TN_PROFILE_BY_MODULE || sort > TN_PROFILE_NAME) {
@@ -287,7 +291,7 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
     if (t.failed)
         tn_fail(TN_ERR_MEMORY, "profile: table: out of memory");
     else
-        tn_snprint(out, size, "%s", t.at != NULL ? t.at : "");
+        tn_snprint(out, size, "%s", t.at != NULL ? t.at : ""); /* nothing if size is 0 */
     text_free(&t);
     return length;
 }

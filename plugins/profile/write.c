@@ -67,9 +67,9 @@ tn_status write_file(const char *path)
     }
     if (kind == sizeof kinds / sizeof *kinds)
         return tn_fail(TN_ERR_VALUE,
-                       "profile: path: unknown kind of file, got %q; expected a name that ends in "
-                       ".json, .html or .txt",
-                       path != NULL ? path : "");
+                       "profile: path: unknown kind of file, got %q; expected NAME.json, NAME.html "
+                       "or NAME.txt",
+                       path);
     kinds[kind].add(&t, result_get());
     status = t.failed ? tn_fail(TN_ERR_MEMORY, "profile: %s: out of memory", path) : save(path, &t);
     text_free(&t);

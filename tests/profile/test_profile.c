@@ -268,6 +268,11 @@ START_TEST(rows_are_sorted_and_limited_prf_004)
     ck_assert_ptr_nonnull(strstr(text, " more)"));
     ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, text, 8), length);
     ck_assert_int_eq(strlen(text), 7);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 0), length);
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 8), -1);
+    refused(tn_error_code(), TN_ERR_VALUE, "table: out: it is NULL, got a size of 8 bytes");
+    ck_assert_int_eq(tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, -1, text, 8), -1);
+    refused(tn_error_code(), TN_ERR_VALUE, "table: rows: got -1; expected 0 or more");
     TN_PROVES("PRF-004");
 }
 END_TEST
@@ -411,6 +416,32 @@ START_TEST(records_have_the_path_of_their_module_prf_010)
 }
 END_TEST
 
+START_TEST(parametrizations_have_rows_of_their_own_prf_010)
+{
+    TN_SCOPE;
+    static const char *const paths[] = {
+        "Sequential.0",
+        "Sequential.0.parametrizations.weight",
+        "Sequential.0.parametrizations.weight.0",
+        "Sequential.0.parametrizations.bias",
+        "Sequential.0.parametrizations.bias.0",
+        "Sequential.0.parametrizations.bias.1",
+    };
+    tn_module *net = net_of("Sequential(Linear(4, 4))");
+    ok(tn_parametrize_with(net, "0.weight", "WeightNorm"));
+    ok(tn_parametrize_with(net, "0.bias", "Identity()"));
+    ok(tn_parametrize_with(net, "0.bias", "Identity()"));
+    ok(tn_profile_start(NULL));
+    ck_assert_ptr_nonnull(tn_module_call(net, tn_tensor_full(TN_SHAPE(3, 4), 1, TN_F32, NULL)));
+    ok(tn_profile_stop());
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        ck_assert_int_eq(row_by(TN_PROFILE_BY_MODULE, paths[i])->calls, 1);
+    ck_assert_int_eq(row_count, 7);
+    tn_module_drop(net);
+    TN_PROVES("PRF-010");
+}
+END_TEST
+
 START_TEST(derivatives_are_linked_to_their_forward_call_prf_009)
 {
     TN_SCOPE;
@@ -490,104 +521,6 @@ START_TEST(copies_of_bytes_are_records)
 }
 END_TEST
 
-/* ---- schedules ------------------------------------------------------------------------------- */
-
-static int ready, ready_steps[8];
-
-static tn_status on_ready(void *user)
-{
-    tn_profile_event event;
-
-    ck_assert_ptr_eq(user, &ready);
-    ck_assert_int_ge(find_event("relu", 0, &event), 0);
-    ready_steps[ready++] = (int)totals().steps;
-    return TN_OK;
-}
-
-START_TEST(a_schedule_chooses_the_steps_prf_008)
-{
-    TN_SCOPE;
-    /* skip 1, then cycles of 1 wait, 1 warmup, 2 active; two cycles */
-    static const tn_profile_action expected[] = { 0, 0, 1, 2, 3, 0, 1, 2, 3, 0, 0 };
-    tn_profile_options options = { .size = sizeof options,
-                                   .skip_first = 1,
-                                   .wait = 1,
-                                   .warmup = 1,
-                                   .active = 2,
-                                   .repeat = 2,
-                                   .on_trace_ready = on_ready,
-                                   .user = &ready };
-    tn_profile_action action;
-    tn_profile_event event;
-    for (int64_t i = 0; i < 11; i++) {
-        ok(tn_profile_action_at(&options, i, &action));
-        ck_assert_uint_eq(action, expected[i]);
-    }
-    ready = 0;
-    ok(tn_profile_start(&options));
-    for (int i = 0; i < 11; i++) {
-        tn_relu(VEC(1, 2));
-        ok(tn_profile_step());
-        ck_assert_int_eq(ready, (i >= 4) + (i >= 8));
-    }
-    ok(tn_profile_stop());
-    ck_assert_int_eq(ready, 2);
-    ck_assert_int_eq(ready_steps[0], 2);
-    /* the last window stays readable: steps 7 and 8 */
-    ck_assert_int_ge(find_event("ProfilerStep#7", 0, &event), 0);
-    ck_assert_str_eq(event.category, "step");
-    ck_assert_int_ge(find_event("ProfilerStep#8", 0, &event), 0);
-    ck_assert_int_eq(find_event("ProfilerStep#6", 0, &event), -1);
-    ck_assert_int_eq(row_by(TN_PROFILE_BY_OPERATOR, "relu")->calls, 2);
-
-    options.repeat = 0; /* for ever; a stop inside of a window ends it */
-    ready = 0;
-    ok(tn_profile_action_at(&options, 1 + 4 * 1000 + 3, &action));
-    ck_assert_uint_eq(action, TN_PROFILE_RECORD_AND_SAVE);
-    ok(tn_profile_start(&options));
-    for (int i = 0; i < 3; i++)
-        ok(tn_profile_step());
-    tn_relu(VEC(1));
-    ok(tn_profile_stop());
-    ck_assert_int_eq(ready, 1);
-    TN_PROVES("PRF-008");
-}
-END_TEST
-
-static tn_status failing_ready(void *user)
-{
-    (void)user;
-    return tn_fail(TN_ERR_IO, "the trace is not wanted");
-}
-
-START_TEST(a_schedule_checks_its_numbers_prf_008)
-{
-    tn_profile_options options = { .size = sizeof options, .active = 1, .wait = -1 };
-    tn_profile_action action;
-    refused(tn_profile_start(&options), TN_ERR_VALUE, "wait: Invalid profiler schedule arguments");
-    options.wait = INT64_MAX;
-    refused(tn_profile_action_at(&options, 0, &action), TN_ERR_VALUE, "wait: Invalid profiler");
-    options.wait = 0;
-    options.active = 0;
-    options.warmup = 1;
-    refused(tn_profile_start(&options), TN_ERR_VALUE, "active: Invalid profiler schedule");
-    options.active = 1;
-    options.repeat = -2;
-    refused(tn_profile_start(&options), TN_ERR_VALUE, "repeat: Invalid profiler schedule");
-    options.repeat = 0;
-    refused(tn_profile_action_at(&options, -1, &action), TN_ERR_VALUE, "step: got -1");
-    refused(tn_profile_action_at(NULL, 0, &action), TN_ERR_VALUE, "NULL");
-    options.warmup = 0;
-    options.on_trace_ready = failing_ready;
-    ok(tn_profile_start(&options));
-    refused(tn_profile_step(), TN_ERR_IO, "the trace is not wanted");
-    refused(tn_profile_stop(), TN_ERR_IO, "the trace is not wanted");
-    ok(tn_profile_start(NULL)); /* the failed profile has ended */
-    ok(tn_profile_stop());
-    TN_PROVES("PRF-008");
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("profile");
@@ -606,11 +539,10 @@ int main(void)
     tcase_add_test(tests, two_shapes_are_two_rows_prf_006);
     tcase_add_test(tests, memory_is_counted_per_operator_and_its_sum_is_what_lives_prf_005);
     tcase_add_test(tests, records_have_the_path_of_their_module_prf_010);
+    tcase_add_test(tests, parametrizations_have_rows_of_their_own_prf_010);
     tcase_add_test(tests, derivatives_are_linked_to_their_forward_call_prf_009);
     tcase_add_test(tests, steps_of_optimizers_are_ranges_prf_012);
     tcase_add_test(tests, copies_of_bytes_are_records);
-    tcase_add_test(tests, a_schedule_chooses_the_steps_prf_008);
-    tcase_add_test(tests, a_schedule_checks_its_numbers_prf_008);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

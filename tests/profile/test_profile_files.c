@@ -129,9 +129,11 @@ START_TEST(a_file_that_cannot_be_written_is_an_error)
     tn_range_end();
     ok(tn_profile_stop());
     refused(tn_profile_write(path_of("none/trace.json")), TN_ERR_IO, "cannot be written");
-    refused(tn_profile_write(path_of("trace.xml")), TN_ERR_VALUE, ".json, .html or .txt");
-    refused(tn_profile_write(path_of(".json") + strlen(folder) + 1), TN_ERR_VALUE, "unknown kind");
-    refused(tn_profile_write(NULL), TN_ERR_VALUE, "unknown kind");
+    refused(tn_profile_write(path_of("trace.xml")), TN_ERR_VALUE,
+            "trace.xml\"; expected NAME.json, NAME.html or NAME.txt");
+    refused(tn_profile_write(path_of(".json") + strlen(folder) + 1), TN_ERR_VALUE,
+            "got \".json\"; expected NAME.json, NAME.html or NAME.txt");
+    refused(tn_profile_write(NULL), TN_ERR_VALUE, "unknown kind of file, got None");
     if (access("/dev/full", W_OK) == 0) {
         ok(symlink("/dev/full", path_of("full.json")) == 0 ? TN_OK : TN_ERR_IO);
         refused(tn_profile_write(path_of("full.json")), TN_ERR_IO, "No space left");

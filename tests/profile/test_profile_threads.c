@@ -49,7 +49,7 @@ START_TEST(each_thread_has_records_of_its_own_prf_011)
             ck_assert_int_ne(ids[k], ids[i]);
         ck_assert_int_eq(event.depth, 0);
     }
-    /* an operator lies in a range of its thread */
+    /* an operator is inside a range of its thread */
     ck_assert_int_ge(find_event("exp", 0, &inner), 0);
     int found = 0;
     for (int i = 0; i < THREADS; i++)

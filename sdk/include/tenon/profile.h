@@ -187,7 +187,8 @@ static inline int64_t tn_profile_rows(tn_profile_group group, tn_profile_sort so
 }
 
 /* Writes a table of at most `rows` rows (0: all) as text to out[size], always with a 0 at the end,
- * and returns the length of the whole text; -1 on failure. */
+ * and returns the length of the whole text; -1 on failure. `out` may be NULL if `size` is 0: the
+ * call only measures. */
 static inline int64_t tn_profile_table(tn_profile_group group, tn_profile_sort sort, int64_t rows,
                                        char *out, size_t size)
 {
