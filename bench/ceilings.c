@@ -9,6 +9,8 @@
 
 #include <tenon/tenon.h>
 
+#include <tenon/profile.h>
+
 #include "ops.h"
 
 double bench_now(void)
@@ -54,71 +56,20 @@ double bench_copy_rate(int64_t bytes)
     return 2 * (double)bytes / best;
 }
 
-typedef float lanes __attribute__((vector_size(32)));
-typedef float wide_lanes __attribute__((vector_size(64)));
-enum { STEPS = 200000, CHAINS = 10 };
-
-static volatile float seed = 0.001f;
-
-#define T lanes
-#define NAME(x) x##_plain
-#define TARGET
-#include "ceilings_template.h"
-#ifdef __x86_64__
-#define T lanes
-#define NAME(x) x##_avx2
-#define TARGET __attribute__((target("avx2,fma")))
-#include "ceilings_template.h"
-#define T wide_lanes
-#define NAME(x) x##_avx512
-#define TARGET __attribute__((target("avx512f")))
-#include "ceilings_template.h"
-#endif
-
-/* How many lanes the widest instructions have; 0 for plain C. */
-static int widest(void)
-{
-#ifdef __x86_64__
-    return __builtin_cpu_supports("avx512f")                                 ? 16
-           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 8
-                                                                             : 0;
-#else
-    return 0;
-#endif
-}
-
-static float multiply_all(void)
-{
-#ifdef __x86_64__
-    int lanes_of = widest();
-
-    if (lanes_of > 0)
-        return lanes_of == 16 ? multiply_avx512() : multiply_avx2();
-#endif
-    return multiply_plain();
-}
-
-static volatile float sink;
-
-static tn_status multiply_part(void *user, int64_t begin, int64_t end)
-{
-    (void)user;
-    for (; begin < end; begin++)
-        sink = multiply_all();
-    return TN_OK;
-}
-
+/* The profiler measures it for its tables. */
 double bench_multiply_rate(void)
 {
-    double best = 1e30;
-    int threads = tn_num_threads();
+    uint64_t mark = tn_error_mark();
+    tn_profile_totals totals = { .ceiling = 0 };
+    tn_status status = tn_profile_start(NULL);
 
-    for (int i = 0; i < 10; i++) {
-        double start = bench_now();
-
-        tn_parallel_for(threads, 1, multiply_part, NULL);
-        start = bench_now() - start;
-        best = start < best ? start : best;
-    }
-    return 2.0 * (widest() == 16 ? 16 : 8) * CHAINS * STEPS * threads / best;
+    if (status == TN_OK)
+        status = tn_profile_stop();
+    if (status == TN_OK &&
+        tn_profile_table(TN_PROFILE_BY_OPERATOR, TN_PROFILE_SELF, 1, NULL, 0) < 0)
+        status = tn_error_last_code();
+    if (status == TN_OK)
+        status = tn_profile_totals_get(&totals);
+    tn_error_restore(mark);
+    return status == TN_OK && totals.ceiling > 0 ? totals.ceiling : NAN;
 }

@@ -8,13 +8,13 @@ bench_dispatch_SOURCES = %D%/dispatch.c
 bench_dispatch_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_dispatch_LDADD = $(TN_LINK)
 
-bench_ops_SOURCES = %D%/ops.c %D%/ops.h %D%/peer.c %D%/peer.h %D%/slow.c %D%/slow.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c
+bench_ops_SOURCES = %D%/ops.c %D%/ops.h %D%/peer.c %D%/peer.h %D%/slow.c %D%/slow.h %D%/ceilings.c %D%/numbers.c
 bench_ops_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_ops_LDADD = $(TN_LINK) $(LIBM)
-bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
+bench_convolutions_SOURCES = %D%/convolutions.c %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_convolutions_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_convolutions_LDADD = $(TN_LINK) $(LIBM)
-TN_BENCH_COMPARE = %D%/compare.c %D%/compare.h %D%/networks.c %D%/networks.h %D%/peer.c %D%/peer.h %D%/ceilings.c %D%/ceilings_template.h %D%/numbers.c %D%/ops.h
+TN_BENCH_COMPARE = %D%/compare.c %D%/compare.h %D%/networks.c %D%/networks.h %D%/peer.c %D%/peer.h %D%/ceilings.c %D%/numbers.c %D%/ops.h
 bench_infer_SOURCES = %D%/infer.c $(TN_BENCH_COMPARE)
 bench_infer_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_infer_LDADD = $(TN_LINK) $(LIBM)

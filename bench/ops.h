@@ -10,7 +10,8 @@
 double bench_now(void);
 /* Bytes read and written a second, where as many bytes as this are copied. */
 double bench_copy_rate(int64_t bytes);
-/* Floating point operations a second, a multiply-add counted as two. */
+/* Floating point operations a second, a multiply-add counted as two; NAN without the profiler, or
+ * while TENON_PROFILE is set. */
 double bench_multiply_rate(void);
 /* The next number of a kind: unit, above, sign, half, below (whole numbers below the limit),
  * normal. */

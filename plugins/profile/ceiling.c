@@ -5,7 +5,7 @@
 
 typedef float lanes __attribute__((vector_size(32)));
 typedef float wide_lanes __attribute__((vector_size(64)));
-enum { STEPS = 200000, SUMS = 8, ROUNDS = 5 };
+enum { STEPS = 200000, SUMS = 10, ROUNDS = 10 };
 
 #define T lanes
 #define NAME(x) x##_plain

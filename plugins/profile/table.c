@@ -286,6 +286,7 @@ int64_t table_text(tn_profile_group group, tn_profile_sort sort, int64_t rows, c
                 group, sort);
         return -1;
     }
+    ceiling_flops();
     table_add(&t, result_get(), group, sort, rows);
     length = t.failed ? -1 : (int64_t)t.size;
     if (t.failed)
