@@ -4,6 +4,7 @@
 #include "tests/libcheck.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <tenon/tenon.h>
 
@@ -87,6 +88,14 @@ START_TEST(results_have_the_channels_last)
         ck_assert_int_eq(tn_tensor_strides(z).at[d], strides[d]);
     }
     ck_assert_double_eq(tn_item(tn_sum(tn_abs(tn_sub(y, z, NULL)), NULL)), 0);
+    ck_assert_ptr_null(tn_view_to(y, TN_INTS(2, -1)));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "stride [120, 1, 20, 5]"));
+    ck_assert_ptr_nonnull(strstr(tn_error_text(), "Use tn_reshape instead"));
+    tn_error_clear();
+    z = tn_reshape(y, TN_INTS(2, -1));
+    ck_assert_double_eq(
+        tn_item(tn_select(tn_select(z, 0, 1), 0, 25)),
+        tn_item(tn_select(tn_select(tn_select(tn_select(y, 0, 1), 0, 1), 0, 0), 0, 1)));
     y = tn_max_pool2d(tn_relu(y), TN_INTS(2, 2), NULL);
     ck_assert_msg(y != NULL, "%s", tn_error_text());
     ck_assert_int_eq(tn_tensor_strides(y).at[1], 1);
