@@ -24,7 +24,7 @@ bench_train_LDADD = $(TN_LINK) $(LIBM)
 bench_state_SOURCES = %D%/state.c
 bench_state_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 bench_state_LDADD = $(TN_LINK)
-EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/compare.py %D%/networks.py %D%/data.py
+EXTRA_DIST += %D%/README.md %D%/results.md %D%/results-operators.md %D%/run %D%/ops.txt %D%/reasons.txt %D%/peer.py %D%/peer_state.py %D%/peer_dispatch.py %D%/compare.py %D%/networks.py %D%/unet.py %D%/data.py
 
 bench: bench/dispatch$(EXEEXT)
 	./run bench/dispatch$(EXEEXT)

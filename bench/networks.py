@@ -9,67 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-
-class DoubleConv(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        layers = []
-        for a, b in ((inner, outer), (outer, outer)):
-            layers += [nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(True)]
-        self.double_conv = nn.Sequential(*layers)
-
-    def forward(self, x):
-        return self.double_conv(x)
-
-
-class Down(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        self.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), DoubleConv(inner, outer))
-
-    def forward(self, x):
-        return self.maxpool_conv(x)
-
-
-class Up(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        self.up = nn.ConvTranspose2d(inner, outer, 2, stride=2)
-        self.conv = DoubleConv(inner, outer)
-
-    def forward(self, x, skip):
-        return self.conv(torch.cat((skip, self.up(x)), 1))
-
-
-class OutConv(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        self.conv = nn.Conv2d(inner, outer, 1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-class UNet(nn.Module):
-    def __init__(self, inner=3, outer=2, base=32, depth=4):
-        super().__init__()
-        self.depth = depth
-        sizes = [base << i for i in range(depth + 1)]
-        self.inc = DoubleConv(inner, base)
-        for i in range(1, depth + 1):
-            setattr(self, f"down{i}", Down(sizes[i - 1], sizes[i]))
-        for i in range(1, depth + 1):
-            setattr(self, f"up{i}", Up(sizes[depth - i + 1], sizes[depth - i]))
-        self.outc = OutConv(base, outer)
-
-    def forward(self, x):
-        levels = [self.inc(x)]
-        for i in range(self.depth):
-            levels.append(getattr(self, f"down{i + 1}")(levels[-1]))
-        x = levels.pop()
-        for i in range(self.depth):
-            x = getattr(self, f"up{i + 1}")(x, levels.pop())
-        return self.outc(x)
+from unet import UNet
 
 
 class LanguageModel(nn.Module):
@@ -179,7 +119,7 @@ networks = {
     "resnet50": lambda: vision("resnet50"),
     "mobilenet": lambda: vision("mobilenet_v2", dropout=0.0),
     "densenet": lambda: vision("densenet121"),
-    "unet": UNet,
+    "unet": lambda: UNet(3, 2, base=32),
     "vit": lambda: vision("vit_b_16"),
     "gpt2": GPT2,
     "gpt2-token": GPT2,

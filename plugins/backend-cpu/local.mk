@@ -3,12 +3,12 @@
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
 	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h \
-	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/winograd.h \
+	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
-	%D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
+	%D%/nn/norm_running_template.h %D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
 	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
 	%D%/op/scan_template.h %D%/op/search_template.h %D%/op/sort_template.h %D%/op/where_template.h \

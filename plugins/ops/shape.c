@@ -27,8 +27,8 @@ static tn_status view_infer(tn_infer *infer)
             TN_ERR_RUNTIME,
             /* PyTorch's wording */
             "view size %s is not compatible with input tensor's size %s and stride %s (at least "
-            "one dimension "
-            "spans across two contiguous subspaces). Use tn_reshape instead, which copies then",
+            "one dimension spans across two contiguous subspaces). Use tn_reshape instead, which "
+            "copies the elements",
             tn__common_text(text, o->shape), tn__common_text(text_x, tn__common_shape(x)),
             tn__common_text(text_s, (tn_ints){ x->strides, x->ndim }));
     return TN_OK;

@@ -61,7 +61,7 @@ compatible A B || {
 ! cmp -s "$work/A/sdk/include/tenon/host.h" "$work/B/sdk/include/tenon/host.h" ||
     fail "the revisions are the same"
 
-broken member_inserted 'tn_layer_def: a member in the middle' contrib.h \
+broken member_inserted 'tn_layer_def: a member in the middle' layer.h \
     -e "s/^    uint64_t data_size; .* of the data struct.*/    int64_t in_the_middle;\n&/"
 broken member_of_another_type "'tn_kernel_def::priority' changed" contrib.h \
     -e 's/^    int32_t priority;$/    int64_t priority;/'

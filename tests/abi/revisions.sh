@@ -44,7 +44,7 @@ grown() {
 /* What a layer's added_later returns for \`x\`; \`x\` where it has none. [since: $next] */\\
 TN_API int64_t tn_added_later(const char *layer, int64_t x);\\
 "
-    edit "$1" contrib.h -e '/^} tn_layer_def;/i\
+    edit "$1" layer.h -e '/^} tn_layer_def;/i\
     int64_t (*added_later)(int64_t x);'
 }
 # The files that are made from the headers and the schema.

@@ -22,7 +22,8 @@ examples_kernel_pack_relu_pack_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 EXTRA_DIST += examples/strict-device/Makefile examples/kernel-pack/Makefile
 
 if HAVE_CHECK
-TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv %D%/test_copy %D%/test_decomposed \
+TN_BACKEND_TESTS = %D%/test_relu_sigmoid %D%/test_basic_kernels %D%/test_bfloat16 %D%/test_conv \
+	%D%/test_conv_layouts %D%/test_copy %D%/test_decomposed \
 	%D%/test_elementwise %D%/test_fft %D%/test_float16 %D%/test_index %D%/test_large_tensors %D%/test_linear \
 	%D%/test_loss %D%/test_math %D%/test_math_float32 %D%/test_math_float64 %D%/test_matmul \
 	%D%/test_matmul_layouts %D%/test_norm %D%/test_optimizer %D%/test_pool %D%/test_random \
@@ -54,6 +55,9 @@ EXTRA_%C%_test_fft_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 %C%_test_conv_SOURCES = %D%/test_conv.c
 %C%_test_conv_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_conv_LDADD = $(TN_LINK_TEST) $(LIBM)
+%C%_test_conv_layouts_SOURCES = %D%/test_conv_layouts.c
+%C%_test_conv_layouts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_conv_layouts_LDADD = $(TN_LINK_TEST) $(LIBM)
 
 %C%_test_relu_sigmoid_SOURCES = %D%/test_relu_sigmoid.c $(TN_BACKEND_SHARED)
 %C%_test_relu_sigmoid_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/suite.h
+EXTRA_DIST += %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_graph %D%/test_text %D%/test_trace %D%/test_traced_layers %D%/test_fusion %D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm
-TESTS += %D%/test_graph %D%/test_text %D%/test_trace %D%/test_traced_layers %D%/test_fusion %D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm
+TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
+	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
+	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm
+check_PROGRAMS += $(TN_GRAPH_TESTS)
+TESTS += $(TN_GRAPH_TESTS)
 %C%_test_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_graph_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_text_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_trace_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_trace_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_trace_refusals_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_trace_refusals_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_trace_editing_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_trace_editing_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_graph_modules_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_graph_modules_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_fusion_CPPFLAGS = $(TN_TEST_CPPFLAGS)

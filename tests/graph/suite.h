@@ -106,4 +106,35 @@ static TN_ATTR(unused) const char *names_of(const tn_graph *graph)
     return text;
 }
 
+/* The text of a graph in one form; the caller frees it. */
+static TN_ATTR(unused) char *printed(const tn_graph *graph, const char *form)
+{
+    int64_t length = tn_graph_print(graph, form, NULL, 0);
+    char *text;
+
+    ck_assert_msg(length >= 0, "%s", tn_error_last()->message);
+    text = malloc((size_t)length + 1);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(tn_graph_print(graph, form, text, (size_t)length + 1), length);
+    return text;
+}
+
+/* Does `work` again and again, each time with one allocation that fails, until it needs fewer
+ * allocations. Each time it must succeed or say that memory is short. Returns how many failed. */
+static TN_ATTR(unused) int fail_each_allocation(bool (*work)(void *user), void *user)
+{
+    for (uint64_t n = 1;; n++) {
+        tn__memory_fail(n);
+        bool well = work(user);
+        uint64_t made = tn__memory_fail(0);
+        if (made < n) {
+            ck_assert(well);
+            return (int)n - 1;
+        }
+        ck_assert_msg(well || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
+                      tn_error_text());
+        tn_error_clear();
+    }
+}
+
 #endif

@@ -2,18 +2,8 @@
  *
  * The passes of the plugin tenon.passes, and the fusion of batch norms. */
 #include "tests/graph/suite.h"
+#include "tests/graph/traced.h"
 #include "tests/spec/proves.h"
-
-static tn_graph *traced(tn_module *module, tn_tensor *x, uint32_t flags)
-{
-    tn_tracing_options how = TN_TRACING_OPTIONS;
-    tn_graph *graph;
-
-    how.flags = flags;
-    graph = tn_module_trace(module, x, &how);
-    ck_made(graph);
-    return graph;
-}
 
 static void near(tn_tensor *a, tn_tensor *b)
 {

@@ -447,9 +447,10 @@ START_TEST(many_threads_run_one_graph)
 END_TEST
 
 /* Builds, copies, edits and runs; stops at the first failure. */
-static bool live(tn_tensor *w, tn_tensor *x)
+static bool live(void *user)
 {
     TN_SCOPE;
+    tn_tensor *w = ((tn_tensor **)user)[0], *x = ((tn_tensor **)user)[1];
     tn_graph *graph = tn_graph_new(), *copy = NULL;
     tn_node *in = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
     tn_node *slot = tn_graph_slot(graph, "w", w);
@@ -472,24 +473,10 @@ static bool live(tn_tensor *w, tn_tensor *x)
 START_TEST(memory_that_fails_anywhere_is_an_error)
 {
     TN_SCOPE;
-    tn_tensor *w = numbers(1), *x = numbers(2);
-    int failures = 0;
-    ck_assert(live(w, x));
-    for (uint64_t n = 1;; n++) {
-        tn__memory_fail(n);
-        bool well = live(w, x);
-        uint64_t made = tn__memory_fail(0);
-        if (made < n) {
-            ck_assert(well);
-            break;
-        }
-        failures++;
-        ck_assert_msg(well || tn_error_code() == TN_ERR_MEMORY, "allocation %d: %s", (int)n,
-                      tn_error_text());
-        tn_error_clear();
-    }
-    ck_assert_int_gt(failures, 50);
-    ck_assert(live(w, x));
+    tn_tensor *both[2] = { numbers(1), numbers(2) };
+    ck_assert(live(both));
+    ck_assert_int_gt(fail_each_allocation(live, both), 50);
+    ck_assert(live(both));
 }
 END_TEST
 

@@ -27,15 +27,6 @@ static bool is_listed(const char *text)
     return false;
 }
 
-static char *printed(const tn_graph *graph, const char *form)
-{
-    int64_t length = tn_graph_print(graph, form, NULL, 0);
-    char *text = malloc((size_t)length + 1);
-
-    ck_assert_int_eq(tn_graph_print(graph, form, text, (size_t)length + 1), length);
-    return text;
-}
-
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 static void same_bits(tn_tensor *a, tn_tensor *b, const char *what)

@@ -23,6 +23,9 @@ except ImportError as missing:
 from torch import nn
 import torch.nn.functional as F
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+from unet import UNet
+
 MOST = 1e-5  # of difference in float32, in units of the largest number
 MOST_WIDE = 1e-9  # in float64. In float32, rounding grows in deep networks that are not trained.
 
@@ -41,78 +44,6 @@ class LeNet5(nn.Module):
         x = F.avg_pool2d(torch.tanh(self.conv1(x)), 2)
         x = F.avg_pool2d(torch.tanh(self.conv2(x)), 2).flatten(1)
         return self.fc3(torch.tanh(self.fc2(torch.tanh(self.fc1(x)))))
-
-
-class DoubleConv(nn.Module):
-    def __init__(self, inner, outer, mid=None):
-        super().__init__()
-        layers = []
-        for a, b in ((inner, mid or outer), (mid or outer, outer)):
-            layers += [nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(True)]
-        self.double_conv = nn.Sequential(*layers)
-
-    def forward(self, x):
-        return self.double_conv(x)
-
-
-class Down(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        self.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), DoubleConv(inner, outer))
-
-    def forward(self, x):
-        return self.maxpool_conv(x)
-
-
-class Up(nn.Module):
-    def __init__(self, inner, outer, bilinear):
-        super().__init__()
-        if bilinear:
-            self.up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
-            self.conv = DoubleConv(inner, outer, inner // 2)
-        else:
-            self.up = nn.ConvTranspose2d(inner, inner // 2, 2, stride=2)
-            self.conv = DoubleConv(inner, outer)
-
-    def forward(self, x, skip):
-        x = self.up(x)
-        high, wide = skip.shape[2] - x.shape[2], skip.shape[3] - x.shape[3]
-        x = F.pad(x, (wide // 2, wide - wide // 2, high // 2, high - high // 2))
-        return self.conv(torch.cat((skip, x), 1))
-
-
-class OutConv(nn.Module):
-    def __init__(self, inner, outer):
-        super().__init__()
-        self.conv = nn.Conv2d(inner, outer, 1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-class UNet(nn.Module):
-    def __init__(self, inner, outer, base=64, depth=4, bilinear=False):
-        super().__init__()
-        half, self.depth = (2 if bilinear else 1), depth
-        sizes = [base << i for i in range(depth + 1)]
-        self.inc = DoubleConv(inner, base)
-        for i in range(1, depth + 1):
-            last = half if i == depth else 1
-            setattr(self, "down%d" % i, Down(sizes[i - 1], sizes[i] // last))
-        for i in range(1, depth + 1):
-            last = 1 if i == depth else half
-            up = Up(sizes[depth - i + 1], sizes[depth - i] // last, bilinear)
-            setattr(self, "up%d" % i, up)
-        self.outc = OutConv(base, outer)
-
-    def forward(self, x):
-        levels = [self.inc(x)]
-        for i in range(self.depth):
-            levels.append(getattr(self, "down%d" % (i + 1))(levels[-1]))
-        x = levels.pop()
-        for i in range(self.depth):
-            x = getattr(self, "up%d" % (i + 1))(x, levels.pop())
-        return self.outc(x)
 
 
 class RNNModel(nn.Module):
@@ -382,9 +313,7 @@ def shaken(net):
 
 
 def furthest(got, wanted):
-    return float((got.double() - wanted.double()).abs().max()) / (
-        float(wanted.abs().max()) + 1e-30
-    )
+    return float((got.double() - wanted.double()).abs().max()) / (float(wanted.abs().max()) + 1e-30)
 
 
 def compared(spec, make, given, build, folder):

@@ -263,7 +263,7 @@ START_TEST(extra_state_is_a_value_of_any_kind)
     noted_gives = (tn_value){ .kind = TN_VALUE_OPAQUE };
     ck_assert_ptr_null(tn_module_state(m));
     expect_failure(TN_ERR_TYPE, "cannot be saved, got an opaque value");
-    /* XS-007 is said where the callbacks are declared (contrib.h) and in docs/guides/state.md. */
+    /* XS-007 is said where the callbacks are declared (layer.h) and in docs/guides/state.md. */
     TN_PROVES("XS-006", "XS-007");
     tn_module_drop(m);
     tn_module_drop(to);

@@ -61,10 +61,9 @@ static inline void tn__kernel_state(const tn_view *state, uint64_t *seed, uint64
 #define TN__KERNEL_FAMILIES(X)                                                                     \
     X(activation) X(arithmetic) X(attention) X(bitwise) X(compare) X(complex) X(conv)              \
     X(conv_grad_weight) X(copy) X(creation) X(fft) X(index) X(index_nonzero) X(index_reduce)       \
-    X(linalg_factor) X(linalg_orthogonal) X(linear)                                                \
-    X(loss_elementwise) X(loss_nll) X(matmul) X(norm) X(optimizer) X(optimizer_rules) X(pool)      \
-    X(random) X(random_permutation) X(reduction) X(rnn) X(scan) X(scan_extreme) X(search) X(softmax)      \
-    X(sort) X(special) X(ternary) X(where)
+    X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise) X(loss_nll) X(matmul)      \
+    X(norm) X(optimizer) X(optimizer_rules) X(pool) X(random) X(random_permutation) X(reduction)   \
+    X(rnn) X(scan) X(scan_extreme) X(search) X(softmax) X(sort) X(special) X(ternary) X(where)
 /* clang-format on */
 #define TN__DECLARE_TABLE(family) extern const struct tn__kernel_table tn__kernels_##family;
 TN__KERNEL_FAMILIES(TN__DECLARE_TABLE)

@@ -130,22 +130,8 @@ static tn_status pixels_part(void *user, int64_t begin, int64_t end)
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
-#define TYPED(s, T)                                                                                \
-    static void fill_##s(int64_t n, double value, void *to)                                        \
-    {                                                                                              \
-        T *y = to, x = (T)value;                                                                   \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] = x;                                                                              \
-    }                                                                                              \
-    static void pick_##s(int64_t n, int64_t step, const void *from, void *to)                      \
-    {                                                                                              \
-        const T *x = from;                                                                         \
-        T *y = to;                                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] = x[i * step];                                                                    \
-    }
-TYPED(f32, float)
-TYPED(f64, double)
+#define TEMPLATE "conv/planes_template.h"
+#include "base/for_floats.h"
 
 /* Copies a line of x with its padding, divided into phases: element i of phase f is element
  * i * stride + f of the padded line. */

@@ -64,23 +64,18 @@ bool tn__norm_supports_running(const tn_call *call, char *reason, size_t size)
     return good;
 }
 
-#define SCALE_SHIFT(T, s, root)                                                                    \
-    static void scale_shift_##s(const tn_call *call, double eps, int64_t n, T *scale, T *shift)    \
-    {                                                                                              \
-        const T *mean = (const T *)(const void *)tn__view_at(call->in[MEAN]);                      \
-        const T *var = (const T *)(const void *)tn__view_at(call->in[VAR]);                        \
-        const tn_view *w = call->in[WEIGHT], *b = call->in[BIAS];                                  \
-        for (int64_t c = 0; c < n; c++) {                                                          \
-            scale[c] = 1 / root(var[c] + (T)eps);                                                  \
-            if (w)                                                                                 \
-                scale[c] *= ((const T *)(const void *)tn__view_at(w))[c];                          \
-            shift[c] = -(mean[c] * scale[c]);                                                      \
-            if (b)                                                                                 \
-                shift[c] += ((const T *)(const void *)tn__view_at(b))[c];                          \
-        }                                                                                          \
-    }
-SCALE_SHIFT(float, f32, sqrtf)
-SCALE_SHIFT(double, f64, sqrt)
+static inline float root_f32(float x)
+{
+    return sqrtf(x);
+}
+
+static inline double root_f64(double x)
+{
+    return sqrt(x);
+}
+
+#define TEMPLATE "nn/norm_running_template.h"
+#include "base/for_floats.h"
 
 static tn_status batch(const tn_call *call, bool relu)
 {
