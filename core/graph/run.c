@@ -239,6 +239,8 @@ static tn_status run_handled(const struct run *run, tn_node *node)
     const struct run *outer = handled;
     tn_status status;
 
+    for (int32_t i = 0; i < node->n_out; i++)
+        run->results[i] = NULL;
     handled = run;
     status = run->handler(run->user, node, run->operands, node->n_in, run->results, node->n_out);
     handled = outer;

@@ -283,6 +283,14 @@ static tn_status count_and_negate(void *user, tn_node *node, tn_tensor *const *i
     return tn_node_run(node, in, n_in, out, n_out);
 }
 
+/* Says that it computed the node, but leaves out the result. */
+static tn_status forgets_the_result(void *user, tn_node *node, tn_tensor *const *in, int64_t n_in,
+                                    tn_tensor **out, int64_t n_out)
+{
+    (void)user, (void)node, (void)in, (void)n_in, (void)out, (void)n_out;
+    return TN_OK;
+}
+
 START_TEST(a_handler_takes_the_place_of_the_interpreter)
 {
     TN_SCOPE;
@@ -294,6 +302,10 @@ START_TEST(a_handler_takes_the_place_of_the_interpreter)
     ck_ok(tn_graph_run_with(graph, &x, 1, &out, 1, count_and_negate, &count));
     ck_assert_int_eq(count, 3);
     ck_same(out, tn_mul(tn_neg(tn_add(x, w, &twice)), x));
+    ck_assert_int_ne(tn_graph_run_with(graph, &x, 1, &out, 1, forgets_the_result, NULL), TN_OK);
+    ck_assert_msg(strstr(tn_error_text(), "node add: handler: result") != NULL, "%s",
+                  tn_error_text());
+    ck_assert_ptr_null(out);
     tn_graph_drop(graph);
     TN_PROVES("FX-008");
 }
