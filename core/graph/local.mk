@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/pass.c \
 	%D%/plan.c \
 	%D%/plan.h \
+	%D%/plan_binding.c \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
 	%D%/plan_run.c \

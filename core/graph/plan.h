@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans: a graph whose kernels and memory are fixed for inputs of given dtypes, shapes and strides.
- * plan_record.c finds the steps, plan_memory.c lays out the memory, plan_run.c runs them, plan.c
- * has the plan and its bindings. */
+ * plan_record.c finds the steps, plan_memory.c lays out the memory, plan_binding.c prepares data,
+ * plan_run.c runs the steps, plan.c has the plan. */
 #ifndef TN_CORE_GRAPH_PLAN_H
 #define TN_CORE_GRAPH_PLAN_H
 
@@ -117,6 +117,10 @@ struct tn_plan {
 /* ---- plan_record.c ---- */
 /* Returns a binding for tensors like these, which may have no memory. */
 tn__plan_binding *tn__plan_record(tn_graph *graph, tn_tensor *const *in);
+
+/* ---- plan_binding.c ---- */
+/* Lets kernels prepare data from the tensors that exist. */
+tn_status tn__plan_binding_prepare(tn__plan_binding *binding);
 void tn__plan_binding_drop(tn__plan_binding *binding);
 
 /* ---- plan_memory.c ---- */

@@ -270,7 +270,8 @@ tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
 tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
 
 /* Makes tensors without memory for the inputs of a graph, in the scope: like `like`, or, if it is
- * NULL, as the graph declares them. `module` has the tensors of the graph, if the graph has none. */
+ * NULL, as the graph declares them. `module` has the tensors of the graph, if the graph has none.
+ */
 tn_status tn__trace_make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
                                 tn_tensor **out);
 
@@ -295,7 +296,8 @@ tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char 
 /* Runs a graph. With `self`, slots and modules are those of this module, by their paths. */
 tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
                         tn_tensor *const *in, tn_tensor **out);
-/* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used. */
+/* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
+ */
 tn_status tn__run_check_guards(const tn_graph *graph);
 /* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
  * message. */

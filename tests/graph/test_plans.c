@@ -1,94 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans: the bits of eager calls, memory that is shared and never overlaps, bindings for other
- * inputs, tensors that change, what is refused, threads, failures of memory. */
-#include <pthread.h>
-
+ * inputs, tensors that change, what is refused. */
 #include <tenon/equality.h>
 
-#include "core/graph/plan.h"
-#include "tests/graph/traced.h"
+#include "tests/graph/planned.h"
 #include "tests/spec/proves.h"
-
-/* A module in evaluation mode, its graph, and a plan of it. */
-struct planned {
-    tn_module *net;
-    tn_graph *graph;
-    tn_plan *plan;
-};
-
-static tn_tensor *plan1(tn_plan *plan, tn_tensor *in)
-{
-    tn_tensor *out = NULL;
-
-    return tn_plan_run(plan, &in, 1, &out, 1) == TN_OK ? out : NULL;
-}
-
-/* What the module computes by itself. */
-static tn_tensor *eager(tn_module *net, tn_tensor *in)
-{
-    tn_tensor *out;
-
-    ck_ok(tn_grad_begin(false));
-    out = tn_module_call(net, in);
-    tn_grad_end();
-    return out;
-}
-
-static tn_tensor *numbered(tn_ints shape, int from)
-{
-    int64_t count = 1;
-    float *values;
-    tn_tensor *tensor;
-
-    for (int64_t i = 0; i < shape.count; i++)
-        count *= shape.at[i];
-    values = malloc((size_t)count * sizeof *values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)((i * 37 + from) % 23) / 23 - 0.4F;
-    tensor = tn_tensor_from(values, TN_F32, shape);
-    free(values);
-    return tensor;
-}
-
-static tn_plan *plan_of(const tn_graph *graph, uint32_t bindings, const char *passes)
-{
-    tn_plan_options how = TN_PLAN_OPTIONS;
-
-    how.bindings = bindings;
-    how.passes = passes;
-    return tn_plan_new(graph, &how);
-}
-
-static struct planned make(tn_module *net, tn_tensor *x, const char *dynamic)
-{
-    struct planned p = { .net = net };
-    tn_tracing_options how = TN_TRACING_OPTIONS;
-
-    how.flags = TN_TRACE_THROUGH;
-    how.dynamic = dynamic;
-    ck_ok(tn_module_eval(net));
-    p.graph = tn_module_trace(net, x, &how);
-    ck_made(p.graph);
-    p.plan = plan_of(p.graph, 2, NULL);
-    ck_made(p.plan);
-    return p;
-}
-
-static void drop(struct planned *p)
-{
-    tn_plan_drop(p->plan);
-    tn_graph_drop(p->graph);
-    tn_module_drop(p->net);
-}
-
-static tn_plan_stats stats_of(tn_plan *plan)
-{
-    tn_plan_stats stats;
-
-    ck_ok(tn_plan_describe(plan, &stats));
-    return stats;
-}
 
 /* A plan of a graph built by hand, with gradients off. */
 static const char *why_not(const tn_graph *graph)
@@ -493,87 +410,6 @@ START_TEST(a_changed_constant_is_refused)
 }
 END_TEST
 
-/* ---- threads and memory that fails ----------------------------------------------------------- */
-
-struct shared {
-    struct planned p;
-    char expected[6][256];
-};
-
-static void *run_often(void *user)
-{
-    struct shared *shared = user;
-
-    ck_ok(tn_grad_begin(false));
-    for (int i = 0; i < 60; i++) {
-        TN_SCOPE;
-        char text[256];
-        tn_tensor *y = plan1(shared->p.plan, numbered(TN_SHAPE(1 + i % 3, 3, 8, 8), i % 6));
-
-        if (y == NULL)
-            return user;
-        tn_tensor_text(y, text, sizeof text);
-        if (strcmp(text, shared->expected[i % 6]) != 0)
-            return user;
-    }
-    tn_grad_end();
-    return NULL;
-}
-
-START_TEST(eight_threads_run_one_plan)
-{
-    TN_SCOPE;
-    struct shared shared = { .p = make(convolutional(), images(), "[N, 3, 8, 8]") };
-    pthread_t threads[8];
-
-    for (int i = 0; i < 6; i++)
-        tn_tensor_text(eager(shared.p.net, numbered(TN_SHAPE(1 + i % 3, 3, 8, 8), i)),
-                       shared.expected[i], sizeof shared.expected[i]);
-    for (int i = 0; i < 8; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, run_often, &shared), 0);
-    for (int i = 0; i < 8; i++) {
-        void *wrong;
-        pthread_join(threads[i], &wrong);
-        ck_assert_ptr_null(wrong);
-    }
-    drop(&shared.p);
-}
-END_TEST
-
-struct failing {
-    tn_graph *graph;
-    tn_tensor *x;
-};
-
-static bool plan_and_run(void *user)
-{
-    TN_SCOPE;
-    struct failing *f = user;
-    tn_plan *plan = plan_of(f->graph, 1, "dead");
-    tn_tensor *y = plan != NULL ? plan1(plan, f->x) : NULL;
-    char text[256] = "";
-
-    if (plan != NULL)
-        tn_plan_print(plan, text, sizeof text);
-    tn_plan_drop(plan);
-    return y != NULL && text[0] != '\0';
-}
-
-START_TEST(each_allocation_that_fails_is_an_error)
-{
-    TN_SCOPE;
-    struct planned p = make(convolutional(), images(), NULL);
-    struct failing f = { p.graph, images() };
-
-    ck_ok(tn_grad_begin(false));
-    ck_assert(plan_and_run(&f));
-    ck_assert_int_gt(fail_each_allocation(plan_and_run, &f), 50);
-    ck_same(plan1(p.plan, f.x), eager(p.net, f.x));
-    tn_grad_end();
-    drop(&p);
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const tests[] = { a_plan_computes_the_bits_of_the_module,
@@ -591,8 +427,6 @@ int main(void)
                                    wrong_arguments_are_refused,
                                    a_run_that_would_record_gradients_is_refused,
                                    a_changed_constant_is_refused,
-                                   eight_threads_run_one_plan,
-                                   each_allocation_that_fails_is_an_error,
                                    NULL };
     return suite_run("plans", tests);
 }
