@@ -18,7 +18,7 @@ enum { LINE = 512, TIMES = 4096, ROUNDS = 64, CONTENDERS = 4 };
 
 typedef struct run {
     const bench_program *program;
-    const char *glob, *python, *script, *threads, *contenders, *batches, *types;
+    const char *glob, *python, *script, *threads, *contenders, *batches, *types, *compiled;
     clockid_t clock;
     int rounds;
     double seconds;
@@ -80,6 +80,7 @@ static tn_status begin(bench_task *task)
 static void end(bench_task *task)
 {
     tn_optimizer_drop(task->optimizer);
+    tn_plan_drop(task->plan);
     tn_module_drop(task->module);
     tn_tensor_drop(task->x);
     tn_tensor_drop(task->target);
@@ -302,7 +303,7 @@ static int usage_error(const run *r)
     fprintf(stderr,
             "usage: %s [--net GLOB] [--batch N,..] [--type f32,bf16] [--threads N] [--rounds N]\n"
             "             [--seconds S] [--clock wall|cpu] [--beside NAME,..]\n"
-            "             [--peer PYTHON SCRIPT]\n"
+            "             [--compiled PASSES|none] [--peer PYTHON SCRIPT]\n"
             "beside: %s, compile\nnetworks:",
             r->program->name, r->program->contenders);
     for (int i = 0; i < bench_n_networks; i++)
@@ -349,7 +350,9 @@ static int run_network(const run *r, const bench_network *net)
         snprintf(batches, sizeof batches, "%s", r->batches);
         for (char *batch = strtok_r(batches, ",", &batch_at); batch != NULL;
              batch = strtok_r(NULL, ",", &batch_at)) {
-            bench_task task = { .network = net, .batch = atoi(batch), .dtype = TN_F32 };
+            bench_task task = {
+                .network = net, .batch = atoi(batch), .dtype = TN_F32, .compiled = r->compiled
+            };
 
             if (task.batch < 1)
                 task.batch = net->batch;
@@ -363,16 +366,21 @@ static int run_network(const run *r, const bench_network *net)
 
 int bench_compare(int argc, char **argv, const bench_program *program)
 {
-    run r = { program,         "*", NULL, NULL, "1", program->contenders, program->batches, "f32",
-              CLOCK_MONOTONIC, 5,   5.0 };
+    run r = { .program = program,
+              .glob = "*",
+              .threads = "1",
+              .contenders = program->contenders,
+              .batches = program->batches,
+              .types = "f32",
+              .clock = CLOCK_MONOTONIC,
+              .rounds = 5,
+              .seconds = 5.0 };
     const struct {
         const char *name;
         const char **to;
-    } words[] = { { "--net", &r.glob },
-                  { "--threads", &r.threads },
-                  { "--batch", &r.batches },
-                  { "--type", &r.types },
-                  { "--beside", &r.contenders } };
+    } words[] = { { "--net", &r.glob },          { "--threads", &r.threads },
+                  { "--batch", &r.batches },     { "--type", &r.types },
+                  { "--compiled", &r.compiled }, { "--beside", &r.contenders } };
     int failed = 0, met = 0;
 
     for (int i = 1; i < argc; i += 2) {

@@ -16,6 +16,10 @@ typedef struct bench_task {
     tn_tensor *x, *target; /* no target in inference */
     tn_tensor *cache[BENCH_CACHE];
     tn_optimizer *optimizer; /* NULL in inference */
+    /* Passes for a plan that runs in place of the module (tn_plan_new), "none" for no passes; NULL:
+     * no plan. */
+    const char *compiled;
+    tn_plan *plan;
 } bench_task;
 
 typedef struct bench_program {

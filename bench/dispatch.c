@@ -12,12 +12,13 @@
 
 #include <tenon/tenon.h>
 
-enum { BATCH = 500, MAX_ROUNDS = 1000 };
+enum { BATCH = 500, MAX_ROUNDS = 1000, STEPS = 100 };
 
 static tn_tensor *a, *b, *leaf, *square, *row, *result;
 static const tn_op *add_op;
 static tn_prepared *add_kept;
 static tn_module *ten, *linear;
+static tn_plan *one_step, *steps;
 
 static double now(void)
 {
@@ -100,6 +101,23 @@ static void call_linear(void)
     tn_module_call(linear, row);
 }
 
+static void run_plan(tn_plan *plan)
+{
+    tn_tensor *out;
+
+    tn_plan_run(plan, &a, 1, &out, 1);
+}
+
+static void plan_of_one(void)
+{
+    run_plan(one_step);
+}
+
+static void plan_of_many(void)
+{
+    run_plan(steps);
+}
+
 static void linear_and_back(void)
 {
     tn_backward(tn_sum(tn_module_call(linear, row), NULL));
@@ -128,6 +146,8 @@ static const struct {
     { "transpose", "transpose", transpose, 1 },
     { "module", "a module of a Sequential of ten", pass_ten, 10 },
     { "linear", "Linear(4, 3) of a row, recorded", call_linear, 1 },
+    { "plan", "a plan of one step that does nothing", plan_of_one, 1 },
+    { "plan-step", "a step of a plan of 100 of them", plan_of_many, STEPS },
     { "mul-backward", "mul and sum, forward and backward", mul_and_back, 1 },
     { "linear-backward", "Linear(4, 3) and sum, forward and backward", linear_and_back, 1 },
 };
@@ -206,6 +226,45 @@ static tn_tensor *pass_on(tn_module *self, tn_tensor *input)
 
 static const tn_layer_def pass = { TN_HEAD(tn_layer_def), .name = "Pass", .forward = pass_on };
 
+/* An operator whose kernel does nothing. */
+static tn_status nothing_infer(tn_infer *infer)
+{
+    infer->out[0].dtype = TN_F32;
+    infer->out[0].ndim = 1;
+    infer->out[0].shape[0] = 4;
+    return TN_OK;
+}
+
+static tn_status nothing_run(const tn_call *call)
+{
+    (void)call;
+    return TN_OK;
+}
+
+static const tn_operand nothing_in[] = { { "x", 0, TN_MASK_FLOAT } };
+static const tn_operand nothing_out[] = { { "y", 0, 0 } };
+static const tn_op_def nothing = {
+    TN_HEAD(tn_op_def), .name = "bench_nothing", .math = "y = ?",        .help = "",
+    .revision = 1,      .inputs = nothing_in,    .outputs = nothing_out, .n_inputs = 1,
+    .n_outputs = 1,     .dispatch_input = 0,     .infer = nothing_infer
+};
+static const tn_kernel_def nothing_kernel = TN_KERNEL("bench_nothing", "cpu", "nothing",
+                                                      TN_MASK_FLOAT, nothing_run);
+
+static tn_plan *plan_nothing(int count)
+{
+    tn_graph *graph = tn_graph_new();
+    tn_node *node = tn_graph_input(graph, "x", TN_SHAPE(4), TN_F32);
+    tn_plan *plan = NULL;
+
+    for (int i = 0; i < count; i++)
+        node = tn_graph_add_op(graph, NULL, "bench_nothing", &node, 1);
+    if (tn_graph_output(graph, &node, 1) == TN_OK)
+        plan = tn_plan_new(graph, NULL);
+    tn_graph_drop(graph);
+    return plan;
+}
+
 static int prepare(void)
 {
     static const float values[4] = { 1, 2, 3, 4 };
@@ -223,6 +282,10 @@ static int prepare(void)
     ten = tn_module_parse("Sequential(Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), Pass(), "
                           "Pass(), Pass(), Pass())");
     linear = tn_module_parse("Linear(4, 3)");
+    tn_register(&nothing);
+    tn_register(&nothing_kernel);
+    one_step = plan_nothing(1);
+    steps = plan_nothing(STEPS);
     return tn_failed();
 }
 
@@ -296,12 +359,14 @@ int main(int argc, char **argv)
     printf("%-38s %10s", "4 elements of float32, ns a call", "Tenon");
     printf(python != NULL ? "    PyTorch  ratio\n" : "\n");
     for (int i = first; i <= last; i++) {
-        printf("%-38s %10.0f", cases[i].words, ours[i]);
+        printf("%-38s %10.*f", cases[i].words, ours[i] < 10 ? 1 : 0, ours[i]);
         if (peers[i] > 0)
             printf(" %10.0f %6.3f", peers[i], ours[i] / peers[i]);
         printf("\n");
     }
     tn_prepared_drop(add_kept);
+    tn_plan_drop(one_step);
+    tn_plan_drop(steps);
     tn_module_drop(ten);
     tn_module_drop(linear);
     return tn_failed() ? fail() : 0;

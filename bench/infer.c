@@ -4,7 +4,11 @@
  * same weights and data, images with the channels first, the results compared. compare.c has the
  * command line. With bf16 weights and images have this type on both sides; onnxruntime has no such
  * kernels for processors. */
+#include <stdio.h>
+#include <string.h>
+
 #include "compare.h"
+#include "ops.h"
 
 static tn_status convert(tn_tensor **tensor, tn_dtype dtype)
 {
@@ -18,19 +22,51 @@ static tn_status convert(tn_tensor **tensor, tn_dtype dtype)
     return to != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* Makes the plan that runs in place of the module. */
+static tn_status compile(bench_task *task)
+{
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    tn_plan_options options = TN_PLAN_OPTIONS;
+    tn_graph *graph;
+    double begin = bench_now(), traced;
+    tn_plan_stats stats;
+
+    if (task->network->forward != NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "--compiled: %s is not called with one tensor",
+                       task->network->name);
+    how.flags = TN_TRACE_THROUGH;
+    if (strcmp(task->compiled, "none") != 0)
+        options.passes = task->compiled;
+    graph = tn_module_trace(task->module, task->x, &how);
+    traced = bench_now();
+    if (graph != NULL)
+        task->plan = tn_plan_new(graph, &options);
+    tn_graph_drop(graph);
+    if (task->plan == NULL || tn_plan_describe(task->plan, &stats) != TN_OK)
+        return tn_error_last_code();
+    fprintf(stderr,
+            "  %s: traced in %.2f ms, planned in %.2f ms: %lld steps, %.4g MiB of values (at least "
+            "%.4g, apart %.4g), %.4g MiB prepared\n",
+            task->network->name, (traced - begin) * 1e3, (bench_now() - traced) * 1e3,
+            (long long)stats.steps, (double)stats.bytes / 0x1p20,
+            (double)stats.bytes_least / 0x1p20, (double)stats.bytes_apart / 0x1p20,
+            (double)stats.bytes_prepared / 0x1p20);
+    return TN_OK;
+}
+
 static tn_status prepare(bench_task *task)
 {
     tn_status status = tn_module_eval(task->module);
 
     if (task->dtype == TN_F32)
-        return status;
+        return status == TN_OK && task->compiled != NULL ? compile(task) : status;
     if (status == TN_OK)
         status = tn_module_to(task->module, NULL, task->dtype);
     if (status == TN_OK)
         status = convert(&task->x, task->dtype);
     for (int i = 0; i < BENCH_CACHE && status == TN_OK; i++)
         status = convert(&task->cache[i], task->dtype);
-    return status;
+    return status == TN_OK && task->compiled != NULL ? compile(task) : status;
 }
 
 static tn_tensor *step(bench_task *task)
@@ -39,7 +75,10 @@ static tn_tensor *step(bench_task *task)
 
     if (tn_inference_begin(true) != TN_OK)
         return NULL;
-    y = bench_network_call(task->network, task->module, task->x, task->cache);
+    if (task->plan == NULL)
+        y = bench_network_call(task->network, task->module, task->x, task->cache);
+    else if (tn_plan_run(task->plan, &task->x, 1, &y, 1) != TN_OK)
+        y = NULL;
     tn_inference_end();
     return y;
 }

@@ -15,7 +15,7 @@ typedef struct request {
     const char *inputs[INPUTS];
     int input_count;
     tn_dtype dtype; /* of inputs given without a dtype */
-    bool train, layers;
+    bool train, layers, why;
 } request;
 
 static tn_status add_input(const char *text, tn_dtype dtype, tn_pack *pack)
@@ -51,27 +51,74 @@ static tn_status prepare(tn_module *module, const tn_pack *input)
     return status;
 }
 
-static int print(const tn_graph *graph, const char *format)
+/* Writes a text of a graph or a plan. */
+static int64_t write_text(const tn_graph *graph, tn_plan *plan, const char *format, char *out,
+                          size_t size)
 {
-    int64_t length = tn_graph_print(graph, format, NULL, 0);
+    if (plan != NULL)
+        return tn_plan_print(plan, out, size);
+    return format != NULL ? tn_graph_print(graph, format, out, size)
+                          : tn_graph_report(graph, out, size);
+}
+
+/* Prints a graph in a format (NULL: the reports of its passes), or the steps of a plan. */
+static int print(const tn_graph *graph, tn_plan *plan, const char *format, FILE *to)
+{
+    int64_t length = write_text(graph, plan, format, NULL, 0);
     char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
 
-    if (text == NULL || tn_graph_print(graph, format, text, (size_t)length + 1) < 0) {
+    if (text == NULL || write_text(graph, plan, format, text, (size_t)length + 1) < 0) {
         free(text);
         return length < 0 ? tool_fail(NULL) : tool_refuse(TN_ERR_MEMORY, "out of memory");
     }
-    fputs(text, stdout);
+    fputs(text, to);
     free(text);
     return EXIT_OK;
 }
 
-/* Writes the reports of the passes to standard error, so that the graph alone can be piped. */
-static void print_report(const tn_graph *graph)
+/* Says what the passes did and left, and what a plan of the graph needs or why there is none. */
+static int explain(const tn_graph *graph)
 {
-    char text[4096];
+    tn_plan *plan = tn_plan_new(graph, NULL);
+    tn_plan_stats stats;
+    int code = print(graph, NULL, NULL, stdout);
 
-    if (tn_graph_report(graph, text, sizeof text) > 0)
-        fputs(text, stderr);
+    if (plan == NULL) {
+        printf("plan: not made: %s\n", tn_error_text());
+        return EXIT_NOT_OK;
+    }
+    if (code == EXIT_OK && tn_plan_describe(plan, &stats) != TN_OK)
+        code = tool_fail(NULL);
+    else if (code == EXIT_OK)
+        printf("plan: %lld steps; %lld bytes for values (at least %lld, without sharing %lld), "
+               "%lld prepared\n",
+               (long long)stats.steps, (long long)stats.bytes, (long long)stats.bytes_least,
+               (long long)stats.bytes_apart, (long long)stats.bytes_prepared);
+    tn_plan_drop(plan);
+    return code;
+}
+
+static int print_plan(const tn_graph *graph)
+{
+    tn_plan *plan = tn_plan_new(graph, NULL);
+    int code = plan != NULL ? print(graph, plan, NULL, stdout) : tool_fail(NULL);
+
+    tn_plan_drop(plan);
+    return code;
+}
+
+/* The reports of the passes go to standard error, so that the graph alone can be piped. */
+static int print_graph(const tn_graph *graph, const request *wanted)
+{
+    int code;
+
+    if (wanted->why)
+        return explain(graph);
+    code = print(graph, NULL, NULL, stderr);
+    if (code != EXIT_OK)
+        return code;
+    return strcmp(wanted->format, "plan") == 0 ? print_plan(graph)
+                                               : print(graph, NULL, wanted->format, stdout);
 }
 
 static int show(const request *wanted)
@@ -83,7 +130,7 @@ static int show(const request *wanted)
     tn_pack *input = module != NULL ? tn_pack_new() : NULL;
     tn_status status = input != NULL ? tn_module_train(module, wanted->train) : tn_error_code();
     tn_graph *graph = NULL;
-    int code = EXIT_NOT_OK;
+    int code;
 
     how.flags = wanted->layers ? TN_TRACE_LEAVES : TN_TRACE_THROUGH;
     for (int i = 0; i < wanted->input_count && status == TN_OK; i++)
@@ -94,12 +141,7 @@ static int show(const request *wanted)
         graph = tn_module_trace_pack(module, input, &how);
     if (graph != NULL && wanted->passes != NULL)
         status = tn_graph_pass(graph, wanted->passes);
-    if (graph != NULL && status == TN_OK) {
-        print_report(graph);
-        code = print(graph, wanted->format);
-    } else {
-        code = tool_fail(NULL);
-    }
+    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted) : tool_fail(NULL);
     tn_graph_drop(graph);
     tn_pack_drop(input);
     tn_module_drop(module);
@@ -132,7 +174,7 @@ static bool take_passes(const char *value)
 
 static bool take_format(const char *value)
 {
-    static const char *const forms[] = { "text", "code", "table", "json", "graphviz" };
+    static const char *const forms[] = { "text", "code", "table", "json", "graphviz", "plan" };
 
     wanted.format = value;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -159,6 +201,12 @@ static bool take_layers(const char *value)
     return wanted.layers = true;
 }
 
+static bool take_why(const char *value)
+{
+    (void)value;
+    return wanted.why = true;
+}
+
 static int run(int count, char **arguments, bool json)
 {
     (void)count;
@@ -178,7 +226,13 @@ static const tool_option options[] = {
       take_input },
     { "--dtype", "DTYPE", "dtype of inputs given without one; default: float32", take_dtype },
     { "--passes", "PASSES", "passes to run, such as \"conv_bn, dropout, dead\"", take_passes },
-    { "--format", "FORMAT", "text, code, table, json or graphviz; default: text", take_format },
+    { "--format", "FORMAT",
+      "text, code, table, json, graphviz, or plan: the kernels of a plan and its memory; default: "
+      "text",
+      take_format },
+    { "--why", NULL,
+      "in place of the graph: what passes left and why, what a plan needs or why there is none",
+      take_why },
     { "--weights", "FILE", "weights for the model, which passes may need", take_weights },
     { "--layers", NULL, "layers are nodes, in place of operators", take_layers },
     { "--train", NULL, "in training mode; default: evaluation", take_train },

@@ -8,6 +8,12 @@ libcore_la_SOURCES += \
 	%D%/lint.c \
 	%D%/node.c \
 	%D%/pass.c \
+	%D%/plan.c \
+	%D%/plan.h \
+	%D%/plan_binding.c \
+	%D%/plan_memory.c \
+	%D%/plan_record.c \
+	%D%/plan_run.c \
 	%D%/query.c \
 	%D%/region.c \
 	%D%/region_replace.c \

@@ -269,6 +269,12 @@ tn_graph *tn__symbols_trace(const tn__symbols_call *call, const char *text);
 /* Makes a tensor without memory, which the scope owns. */
 tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device);
 
+/* Makes tensors without memory for the inputs of a graph, in the scope: like `like`, or, if it is
+ * NULL, as the graph declares them. `module` has the tensors of the graph, if the graph has none.
+ */
+tn_status tn__trace_make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
+                                tn_tensor **out);
+
 /* ---- text_forms.c ---- */
 void tn__text_table(tn__text *text, const tn_graph *graph);
 void tn__text_json(tn__text *text, const tn_graph *graph);
@@ -290,6 +296,9 @@ tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char 
 /* Runs a graph. With `self`, slots and modules are those of this module, by their paths. */
 tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handler, void *user,
                         tn_tensor *const *in, tn_tensor **out);
+/* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
+ */
+tn_status tn__run_check_guards(const tn_graph *graph);
 /* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
  * message. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
@@ -330,5 +339,8 @@ tn__region *tn__region_keep(tn__region *region);
 void tn__region_drop(tn__region *region);
 /* The caller owns out[i]. */
 tn_status tn__region_run(tn_node *node, tn_tensor *const *in, tn_tensor **out);
+/* Calls the program of a region, whose plugin and device are ready. */
+tn_status tn__region_call(const tn__region *region, const tn_view *const *in,
+                          const tn_view *const *out, const tn_view *workspace, tn_stream *stream);
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/graph/private.h"
 #include "core/plugin/check_thread.h"
 #include "core/tensor/thread.h"
+#include "core/tensor/trace.h"
 
 tn__region *tn__region_keep(tn__region *region)
 {
@@ -70,17 +71,17 @@ static tn_status mark_use(const struct running *run, tn_stream *stream)
     return status;
 }
 
-static tn_status call_program(const struct running *run, tn_stream *stream)
+tn_status tn__region_call(const tn__region *region, const tn_view *const *in,
+                          const tn_view *const *out, const tn_view *workspace, tn_stream *stream)
 {
-    const tn__region *region = run->region;
     const char *id = region->plugin->id != NULL ? region->plugin->id : "", *before;
     tn_region_call call = { TN_HEAD(tn_region_call),
                             .compiler = region->def,
-                            .in = run->views,
-                            .out = run->views + region->n_in,
+                            .in = in,
+                            .out = out,
                             .n_in = region->n_in,
                             .n_out = region->n_out,
-                            .workspace = run->space != NULL ? &run->space->view : NULL,
+                            .workspace = workspace,
                             .device = region->device->handle,
                             .stream = stream->handle };
     tn__check_thread thread;
@@ -110,6 +111,26 @@ static bool nothing_to_write(const struct running *run)
     return true;
 }
 
+/* While a trace looks for shapes, or a plan records: the program does not run. */
+static tn_status skip(const struct running *run)
+{
+    const tn__region *region = run->region;
+    const tn_call call = { TN_HEAD(tn_call), .in = run->views, .out = run->views + region->n_in,
+                           .n_in = region->n_in, .n_out = (int32_t)region->n_out };
+    const tn__kernel_step step = { .region = (tn__region *)(uintptr_t)region,
+                                   .plugin = region->plugin->id,
+                                   .call = &call,
+                                   .in = run->in,
+                                   .out = run->out,
+                                   .device = region->device,
+                                   .workspace = region->workspace };
+
+    for (int64_t i = 0; i < region->n_out; i++)
+        run->out[i]->storage->flags |= TN__STORAGE_PENDING;
+    return tn__tracer_here->kernel != NULL ? tn__tracer_here->kernel(tn__tracer_here, &step)
+                                           : TN_OK;
+}
+
 static tn_status run_views(struct running *run)
 {
     const tn__region *region = run->region;
@@ -122,6 +143,8 @@ static tn_status run_views(struct running *run)
         run->views[i] = &run->in[i]->view;
     for (int64_t i = 0; i < region->n_out; i++)
         run->views[region->n_in + i] = &run->out[i]->view;
+    if (tn__tracer_here != NULL)
+        return skip(run);
     status = tn__plugin_use(region->plugin);
     if (status == TN_OK)
         status = tn__device_usable(region->device);
@@ -132,7 +155,10 @@ static tn_status run_views(struct running *run)
         return tn_error_last_code();
     if (stream->lock != NULL)
         status = mark_use(run, stream);
-    return status == TN_OK ? call_program(run, stream) : status;
+    if (status != TN_OK)
+        return status;
+    return tn__region_call(region, run->views, run->views + region->n_in,
+                           run->space != NULL ? &run->space->view : NULL, stream);
 }
 
 /* The caller owns out[i]. */

@@ -80,16 +80,34 @@ static tn_status check_inference(const struct run *run)
                    run->graph->inference);
 }
 
-static tn_status check_guards(const struct run *run)
+static tn_status check_constant(const tn_node *node)
 {
-    const tn_graph *graph = run->graph;
-    tn_status status = check_inference(run);
+    return check_guard(&node->held, node->name,
+                       "a constant must not change; for a tensor that changes, use tn_graph_slot");
+}
+
+static tn_status check_slots(const tn_graph *graph)
+{
+    tn_status status = TN_OK;
     char what[128];
 
     for (int64_t i = 0; i < graph->n_guards && status == TN_OK; i++) {
+        if (tn__likely(tn__graph_guard_holds(&graph->guards[i])))
+            continue;
         tn_snprint(what, sizeof what, "a slot whose values pass %s has used", graph->guards[i].who);
         status = check_guard(&graph->guards[i], what, "run the pass again on the original graph");
     }
+    return status;
+}
+
+tn_status tn__run_check_guards(const tn_graph *graph)
+{
+    tn_status status = check_slots(graph);
+
+    for (const tn_node *node = graph->first;
+         node != NULL && tn__graph_is_leaf(node) && status == TN_OK; node = node->next)
+        if (node->kind == TN_NODE_CONSTANT)
+            status = check_constant(node);
     return status;
 }
 
@@ -370,9 +388,7 @@ static tn_status run_node(struct run *run, tn_node *node)
     case TN_NODE_CONSTANT:
     case TN_NODE_SLOT:
         if (node->kind == TN_NODE_CONSTANT && run->self == NULL)
-            status = check_guard(&node->held, node->name,
-                                 "a constant must not change; for a tensor that changes, use "
-                                 "tn_graph_slot");
+            status = check_constant(node);
         if (status == TN_OK && (tensor = held_tensor(run, node)) == NULL)
             status = tn_error_prefix("node %s: ", node->name);
         break;
@@ -415,7 +431,9 @@ static tn_status run_all(struct run *run, tn_tensor **out)
     run->operands = tn_malloc((size_t)most_in * sizeof *run->operands);
     run->results = tn_malloc((size_t)most_out * sizeof *run->results);
     if (run->values != NULL && run->operands != NULL && run->results != NULL)
-        status = check_guards(run);
+        status = check_inference(run);
+    if (status == TN_OK)
+        status = check_slots(graph);
     if (status == TN_OK && graph->n_symbols > 0) {
         status = tn__symbols_bind(graph, run->in, run->symbols);
         run->bound = true;

@@ -44,10 +44,8 @@ tn_tensor *tn__trace_make_like(const tn_meta *like, const tn_device *device)
     return tensor;
 }
 
-/* Makes tensors without memory for the inputs of a graph: like `like`, or as the graph declares
- * them. */
-static tn_status make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
-                             tn_tensor **out)
+tn_status tn__trace_make_inputs(const tn_graph *graph, tn_module *module, tn_tensor *const *like,
+                                tn_tensor **out)
 {
     const tn_device *device = device_for(graph, module);
 
@@ -132,7 +130,7 @@ static tn_status shapes(tn__trace *trace, tn_graph *graph, tn_tensor *const *in)
     tn_tensor **all = tn_calloc((size_t)(graph->n_inputs + graph->output->n_in) + 1,
                                 sizeof(tn_tensor *));
     uint64_t scope = tn_scope_begin();
-    tn_status status = all != NULL ? make_inputs(graph, NULL, in, all) : TN_ERR_MEMORY;
+    tn_status status = all != NULL ? tn__trace_make_inputs(graph, NULL, in, all) : TN_ERR_MEMORY;
 
     if (status == TN_OK)
         status = tn__trace_silent_begin(trace);
@@ -223,7 +221,7 @@ tn_status tn_graph_inline(tn_graph *graph)
     in = tn_calloc((size_t)graph->n_inputs + 1, sizeof(tn_tensor *));
     status = module != NULL ? in != NULL ? TN_OK : TN_ERR_MEMORY : tn_error_last_code();
     if (status == TN_OK)
-        status = make_inputs(graph, module, NULL, in);
+        status = tn__trace_make_inputs(graph, module, NULL, in);
     if (status == TN_OK && graph->in != NULL)
         pack = tn__values_with(graph->in, in);
     else if (status == TN_OK && (pack = tn_pack_new()) != NULL)

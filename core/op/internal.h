@@ -11,6 +11,9 @@
 #include "core/tensor/mode.h"
 
 struct tn__kernel_list;
+struct tn__kernel_entry;
+struct tn__prepared_data;
+struct tn__region;
 
 struct tn_op {
     tn_op_def def; /* a copy; members that the plugin's struct lacks are 0; never freed */
@@ -80,6 +83,30 @@ static inline const tn_operand *tn__operand(const tn_op *op, int64_t index)
     return &op->def.inputs[index < op->def.n_inputs ? index : op->def.n_inputs - 1];
 }
 
+/* A kernel that would run now, for a plan that records it (tn__tracer.kernel). Valid only during
+ * the call. */
+typedef struct tn__kernel_step {
+    const tn_op *op;
+    const struct tn__kernel_entry *entry;
+    struct tn__region
+        *region;        /* a compiled region, which has neither operator nor kernel; or NULL */
+    const char *plugin; /* the id of the kernel's plugin */
+    const tn_call *call;
+    tn_tensor *const *in; /* call->n_in tensors, whose views are call->in */
+    tn_tensor *const *out;
+    const tn_device *device;
+    uint64_t workspace; /* bytes */
+    uint64_t writes;    /* bit i: it writes into input i; bit 63: into an input from 63 on */
+} tn__kernel_step;
+
+/* Calls the kernel's `prepare` on the current stream. In the views of inputs that are not constant,
+ * `data` is NULL. Returns NULL and sets the error on failure. */
+struct tn__prepared_data *tn__prepared_data_new(const struct tn__kernel_entry *entry,
+                                                const tn_device *device, const tn_call *call);
+void tn__prepared_data_drop(void *data);
+/* Returns what `prepare` made; NULL: it had nothing to prepare. *bytes is added to. */
+void *tn__prepared_data_of(const struct tn__prepared_data *data, uint64_t *bytes);
+
 /* Number of registered observers; if it is not 0, tn_op_call calls them. core/plugin calls
  * tn__observers_changed() after it has registered an observer. */
 extern _Atomic int32_t tn__observers_on;
@@ -91,6 +118,10 @@ void tn__observers_changed(void);
  * their thread. */
 void tn__observers_traces(int32_t change);
 void tn__observers_shutdown(void);
+/* Runs a kernel of a plan between the calls of the observers. The inputs of the call are `in`, its
+ * outputs are `out`. */
+tn_status tn__observer_run(const tn_op *op, const tn_call *call, const tn_device *device,
+                           tn_tensor *const *in, tn_tensor *const *out);
 
 /* A range that observers see. tn__range_begin() and tn__range_end() do nothing without observers;
  * both must be called by one function. */

@@ -181,3 +181,13 @@ tn_status tn__observer_call(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     return tn__observer_end(&seen, out, n_out,
                             tn__call_plain(op, in, n_in, options, out, n_out, into));
 }
+
+tn_status tn__observer_run(const tn_op *op, const tn_call *call, const tn_device *device,
+                           tn_tensor *const *in, tn_tensor *const *out)
+{
+    tn__observed seen;
+
+    tn__observer_begin(&seen, op, in, call->n_in, call->options, device);
+    tn__observer_kernel(op, call);
+    return tn__observer_end(&seen, out, call->n_out, call->kernel->run(call));
+}

@@ -17,12 +17,6 @@ typedef struct tn__prepared_data {
     uint64_t versions[];
 } tn__prepared_data;
 
-/* Calls the kernel's `prepare` on the current stream. In the views of inputs that are not constant,
- * `data` is NULL. Returns NULL and sets the error on failure. */
-tn__prepared_data *tn__prepared_data_new(const tn__kernel_entry *entry, const tn_device *device,
-                                         const tn_call *call);
-void tn__prepared_data_drop(void *data);
-
 /* What an input of each run must match. */
 typedef struct tn__prepared_input {
     tn__storage *storage; /* of a constant input, with a reference; NULL for other inputs */

@@ -78,3 +78,9 @@ void tn__prepared_data_drop(void *held)
     tn__allocator_count_prepared(data->device, -(int64_t)data->bytes);
     tn_free(data);
 }
+
+void *tn__prepared_data_of(const tn__prepared_data *data, uint64_t *bytes)
+{
+    *bytes += data->bytes;
+    return data->data;
+}

@@ -180,11 +180,32 @@ static tn_status run_failed(const tn__work *work, const tn__kernel_entry *entry,
     return stream->lock != NULL ? tn__capture_result(stream, status) : status;
 }
 
-/* For a trace: the kernel does not run, so the outputs have no values. */
-static tn_status skip(const tn__work *work, tn_call *call, tn_tensor *space)
+/* Lets a plan record the kernel. */
+static tn_status record(tn__work *work, const tn__kernel_entry *entry, const tn_call *call,
+                        const tn_tensor *space)
 {
-    tn_tensor_drop(space);
-    call->workspace = NULL;
+    bool writes = (work->op->flags & (TN__OP_WRITES | TN__OP_UPDATES)) != 0;
+    tn__kernel_step step = { .op = work->op,
+                             .entry = entry,
+                             .plugin = entry->id,
+                             .call = call,
+                             .in = work->in,
+                             .out = work->out,
+                             .device = work->device,
+                             .workspace = space != NULL ? (uint64_t)space->numel : 0 };
+
+    for (int64_t i = 0; i < work->n_in && writes; i++)
+        if (tn__write_into(work, i))
+            step.writes |= UINT64_C(1) << (i < 63 ? i : 63);
+    return tn__tracer_here->kernel(tn__tracer_here, &step);
+}
+
+/* For a trace: the kernel does not run, so the outputs have no values. */
+static tn_status skip(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
+                      tn_tensor *space)
+{
+    tn_status status = TN_OK;
+
     for (int32_t i = 0; i < work->n_out; i++) {
         if (work->out[i] == NULL)
             return tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -193,7 +214,11 @@ static tn_status skip(const tn__work *work, tn_call *call, tn_tensor *space)
         if ((work->out[i]->storage->flags & TN__STORAGE_TRACED) != 0)
             work->out[i]->storage->flags |= TN__STORAGE_PENDING;
     }
-    return TN_OK;
+    if (tn__tracer_here->kernel != NULL)
+        status = record(work, entry, call, space);
+    tn_tensor_drop(space);
+    call->workspace = NULL;
+    return status;
 }
 
 static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
@@ -203,7 +228,7 @@ static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *ent
 
     if (tn__unlikely(atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0)) {
         if (tn__trace_skips(work->n_out > 0 ? work->out[0] : NULL))
-            return skip(work, call, space);
+            return skip(work, entry, call, space);
         tn__observer_kernel(work->op, call);
     }
     if (stream->lock != NULL)

@@ -70,6 +70,13 @@ tn_tensor *(tn_tensor_full)(tn_ints shape, tn_scalar value, tn_dtype dtype, cons
         return NULL; /* the dtype cannot hold the value */
     status = op != NULL ? tn__tensor_up.op_run_kernel(op, &tensor, 1, &options, &tensor, 1)
                         : TN_ERR_NOT_IMPLEMENTED;
+    if (status == TN_ERR_NOT_IMPLEMENTED && tn__unlikely(tn__making.is.traced)) {
+        if (tn__tracer_here->kernel != NULL)
+            return NULL; /* a plan has only kernels */
+        tn_error_restore(mark);
+        tensor->storage->flags |= TN__STORAGE_PENDING;
+        return tensor;
+    }
     if (status == TN_ERR_NOT_IMPLEMENTED) {
         tn_error_restore(mark);
         status = tn__backend(tensor->device)->fill != NULL ? fill_by_backend(tensor, value)

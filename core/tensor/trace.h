@@ -11,6 +11,7 @@
 
 struct tn_op;
 struct tn_module;
+struct tn__kernel_step;
 
 /* The trace of a thread. */
 typedef struct tn__tracer {
@@ -40,6 +41,9 @@ typedef struct tn__tracer {
                             tn_status status);
     /* Code has asked whether a module is in training mode. */
     void (*training)(struct tn__tracer *self);
+    /* NULL for a trace. A plan (core/graph/plan_record.c), which is silent throughout, records with
+     * it each kernel that would run. */
+    tn_status (*kernel)(struct tn__tracer *self, const struct tn__kernel_step *step);
 } tn__tracer;
 extern _Thread_local tn__tracer *tn__tracer_here TN__TLS_NEAR;
 
@@ -54,8 +58,8 @@ static inline tn_status tn__trace_need(const tn_tensor *tensor, const char *func
                ? TN_OK
                : tn__trace_need_slow((tn_tensor *)(uintptr_t)tensor, function);
 }
-/* Before values are copied between tensors. *done: the copy is not made, because a trace records
- * the call that makes it. */
+/* Before values are copied between tensors. *done: the copy is not made, because a trace or a plan
+ * records it. */
 tn_status tn__trace_need_copy(tn_tensor *to, const tn_tensor *from, bool *done);
 /* Returns whether a kernel with this output must not run; NULL: an operator without outputs. */
 static inline bool tn__trace_skips(const tn_tensor *out)

@@ -53,19 +53,31 @@ static bool norm_fits(const tn_node *layer, const tn_node *norm)
     return is_linear(layer) ? type[9] == '1' : type[9] == of[strlen(of) - 2];
 }
 
-static tn_status fold_layers(tn_graph *graph, tn_node *layer, tn_node *norm, int64_t *folded)
+/* Returns why the norm cannot be folded into the layer, NULL if it can. */
+static const char *layers_apart(const tn_graph *graph, const tn_node *layer, const tn_node *norm)
+{
+    tn_module *of = tn_node_module(norm);
+    tn_meta meta;
+
+    if (!norm_fits(layer, norm))
+        return "it has other dimensions than the layer before it";
+    if (!called_once(graph, layer))
+        return "the layer before it is called more than once";
+    if (tn_module_is_training(of) || tn_module_is_training(tn_node_module(layer)))
+        return "it is in training mode";
+    if (is_linear(layer) && (tn_node_meta(layer, &meta) != TN_OK || meta.ndim != 2))
+        return "the input of the linear layer does not have 2 dimensions";
+    return tn_fuse_slot(of, "running_mean") == TN_NONE ? "it has no running statistics" : NULL;
+}
+
+static tn_status fold_layers(tn_graph *graph, tn_node *layer, tn_node *norm, const char **why,
+                             int64_t *folded)
 {
     tn_module *fused, *of = tn_node_module(norm);
-    tn_tensor *mean;
-    tn_meta meta;
     tn_status status;
 
-    if (!norm_fits(layer, norm) || !called_once(graph, layer) || tn_module_is_training(of) ||
-        tn_module_is_training(tn_node_module(layer)) || tn_node_meta(layer, &meta) != TN_OK ||
-        (is_linear(layer) && meta.ndim != 2))
-        return TN_OK;
-    mean = tn_fuse_slot(of, "running_mean");
-    if (mean == TN_NONE)
+    *why = layers_apart(graph, layer, norm);
+    if (*why != NULL)
         return TN_OK;
     fused = tn_fuse_batch_norm(tn_node_module(layer), of);
     if (fused == NULL)
@@ -109,27 +121,46 @@ static tn_status build(tn_graph *graph, tn_node *layer, tn_node *norm, const tn_
     return tn_node_erase(layer);
 }
 
-static tn_status fold_operators(tn_graph *graph, tn_node *layer, tn_node *norm, int64_t *folded)
+/* Finds the parameters of both. Returns why the norm cannot be folded into the layer, NULL if it
+ * can. */
+static const char *operators_apart(const tn_node *layer, const tn_node *norm, tn_folding *f)
+{
+    tn_meta meta;
+
+    if (((const tn_batch_norm_options *)tn_node_options(norm))->training)
+        return "it is in training mode";
+    if (tn_node_is_no_grad(layer))
+        return "the operator before it records no gradients";
+    if (is_linear(layer) && (tn_node_meta(layer, &meta) != TN_OK || meta.ndim != 2))
+        return "the input of the linear operator does not have 2 dimensions";
+    f->weight = held(tn_node_input(layer, 1));
+    f->bias = held(tn_node_input(layer, 2));
+    f->mean = held(tn_node_input(norm, 1));
+    f->variance = held(tn_node_input(norm, 2));
+    f->gamma = held(tn_node_input(norm, 3));
+    f->beta = held(tn_node_input(norm, 4));
+    f->channel = strstr(callee_of(layer), "transpose") != NULL;
+    if (!f->weight || !f->bias || !f->mean || !f->variance || !f->gamma || !f->beta ||
+        f->weight == TN_NONE)
+        return "a parameter is computed, and not a slot or constant";
+    if (f->mean == TN_NONE || f->variance == TN_NONE)
+        return "it has no running statistics";
+    return tn_tensor_size(f->weight, f->channel) != tn_tensor_size(f->variance, 0)
+               ? "the operator before it has another number of channels, as with groups"
+               : NULL;
+}
+
+static tn_status fold_operators(tn_graph *graph, tn_node *layer, tn_node *norm, const char **why,
+                                int64_t *folded)
 {
     const tn_batch_norm_options *o = tn_node_options(norm);
     tn_folding f = { .eps = o->eps };
     uint64_t scope;
     tn_status status;
-    tn_meta meta;
 
-    if (o->training || tn_node_input_count(layer) != 3 || tn_node_is_no_grad(layer) ||
-        tn_node_meta(layer, &meta) != TN_OK || (is_linear(layer) && meta.ndim != 2))
-        return TN_OK;
-    f.weight = held(tn_node_input(layer, 1));
-    f.bias = held(tn_node_input(layer, 2));
-    f.mean = held(tn_node_input(norm, 1));
-    f.variance = held(tn_node_input(norm, 2));
-    f.gamma = held(tn_node_input(norm, 3));
-    f.beta = held(tn_node_input(norm, 4));
-    f.channel = strstr(callee_of(layer), "transpose") != NULL;
-    if (!f.weight || !f.bias || !f.mean || !f.variance || !f.gamma || !f.beta ||
-        f.weight == TN_NONE || f.mean == TN_NONE || f.variance == TN_NONE ||
-        tn_tensor_size(f.weight, f.channel) != tn_tensor_size(f.variance, 0))
+    *why = tn_node_input_count(layer) == 3 ? operators_apart(layer, norm, &f)
+                                           : "the operator before it has other inputs";
+    if (*why != NULL)
         return TN_OK;
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
@@ -143,22 +174,47 @@ static tn_status fold_operators(tn_graph *graph, tn_node *layer, tn_node *norm, 
 
 /* ---- the passes ------------------------------------------------------------------------------ */
 
+static bool is_norm(const tn_node *node)
+{
+    return tn_node_kind_of(node) == TN_NODE_CALL ? strncmp(callee_of(node), "BatchNorm", 9) == 0
+                                                 : passes_is_op(node, "batch_norm");
+}
+
+/* Folds a norm if it can. Else *why says why not. */
+static tn_status fold(const tn_pass_args *args, bool (*is_wanted)(const tn_node *node),
+                      tn_node *norm, const char **why, int64_t *folded)
+{
+    tn_node *layer = tn_node_input(norm, 0);
+
+    if (tn_node_kind_of(layer) != tn_node_kind_of(norm) || tn_node_item_count(layer) != 1 ||
+        !is_wanted(layer)) {
+        *why = is_wanted == is_linear ? "no linear layer is before it"
+                                      : "no convolution is before it";
+        return TN_OK;
+    }
+    if (tn_node_user_count(layer) != 1) {
+        *why = "its input has other users";
+        return TN_OK;
+    }
+    return tn_node_kind_of(norm) == TN_NODE_CALL
+               ? fold_layers(args->graph, layer, norm, why, folded)
+               : fold_operators(args->graph, layer, norm, why, folded);
+}
+
 static tn_status fold_all(const tn_pass_args *args, bool (*is_wanted)(const tn_node *node))
 {
     int64_t folded = 0;
     tn_status status = TN_OK;
 
     for (tn_node *node = tn_graph_first(args->graph), *next; node && status == TN_OK; node = next) {
-        tn_node *layer = tn_node_input_count(node) > 0 ? tn_node_input(node, 0) : TN_NODE_NONE;
-        bool calls = tn_node_kind_of(node) == TN_NODE_CALL;
+        const char *why = NULL;
 
         next = tn_node_next(node);
-        if (layer == TN_NODE_NONE || tn_node_kind_of(layer) != tn_node_kind_of(node) ||
-            (!calls && !passes_is_op(node, "batch_norm")) || tn_node_user_count(layer) != 1 ||
-            tn_node_item_count(layer) != 1 || !is_wanted(layer))
+        if (tn_node_input_count(node) == 0 || !is_norm(node))
             continue;
-        status = calls ? fold_layers(args->graph, layer, node, &folded)
-                       : fold_operators(args->graph, layer, node, &folded);
+        status = fold(args, is_wanted, node, &why, &folded);
+        if (status == TN_OK && why != NULL)
+            status = passes_report_left(args, node, why);
     }
     return status == TN_OK ? passes_report(args, folded, "batch norms folded") : status;
 }

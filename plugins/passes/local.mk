@@ -8,6 +8,7 @@ plugins_passes_la_SOURCES = \
 	%D%/cse.c \
 	%D%/decompose.c \
 	%D%/dropout.c \
+	%D%/epilogue.c \
 	%D%/plugin.c
 plugins_passes_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_passes_la_LDFLAGS = $(TN_PLUGIN_LINK)

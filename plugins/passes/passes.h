@@ -7,10 +7,13 @@
 #include <tenon/plugin.h>
 
 extern TN_HIDDEN const tn_pass_def pass_constants, pass_conv_bn, pass_cse, pass_dead,
-    pass_decompose, pass_dropout, pass_linear_bn;
+    pass_decompose, pass_dropout, pass_epilogue, pass_linear_bn;
 
 /* Reports "2 nodes removed". */
 TN_HIDDEN tn_status passes_report(const tn_pass_args *args, int64_t count, const char *what);
+/* Reports "batch_norm_1 stays: its input has other users". */
+TN_HIDDEN tn_status passes_report_left(const tn_pass_args *args, const tn_node *node,
+                                       const char *why);
 /* Returns whether a node only computes its values: it writes nothing, draws no random numbers, and
  * may run at any time. */
 TN_HIDDEN bool passes_is_pure(const tn_node *node);

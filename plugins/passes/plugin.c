@@ -13,6 +13,14 @@ tn_status passes_report(const tn_pass_args *args, int64_t count, const char *wha
     return args->report(args, words);
 }
 
+tn_status passes_report_left(const tn_pass_args *args, const tn_node *node, const char *why)
+{
+    char words[256];
+
+    tn_snprint(words, sizeof words, "%.100s stays: %s", tn_node_name(node), why);
+    return args->report(args, words);
+}
+
 bool passes_is_pure(const tn_node *node)
 {
     return tn_node_kind_of(node) == TN_NODE_OP && tn_node_writes(node) == 0 &&
@@ -50,8 +58,8 @@ const tn_pass_def pass_dead = { TN_HEAD(tn_pass_def), .name = "dead",
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {
-    &pass_constants, &pass_conv_bn, &pass_cse,       &pass_dead,
-    &pass_decompose, &pass_dropout, &pass_linear_bn,
+    &pass_constants, &pass_conv_bn, &pass_cse,      &pass_dead,
+    &pass_decompose, &pass_dropout, &pass_epilogue, &pass_linear_bn,
 };
 
 static const tn_plugin passes = {

@@ -261,15 +261,127 @@ START_TEST(operators_are_replaced_by_their_decomposition)
 }
 END_TEST
 
+static const struct {
+    const char *spec, *left; /* what the operators are afterwards */
+} followed[] = {
+    { "Sequential(Linear(6, 4), ReLU())", "linear_activation(activation='relu')" },
+    { "Sequential(Linear(6, 4, bias=False), GELU())", "linear_activation(activation='gelu')" },
+    { "Sequential(Linear(6, 4), GELU(approximate='tanh'))",
+      "linear_activation(activation='gelu_tanh')" },
+    { "Sequential(Linear(6, 4), SiLU())", "linear_activation(activation='silu')" },
+    { "Sequential(Linear(6, 4), Tanh())", "linear() tanh()" },
+    { "Sequential(BatchNorm1d(6), ReLU())", "batch_norm_relu(" },
+    { "Sequential(Linear(6, 6), BatchNorm1d(6), ReLU())", "linear() batch_norm_relu(" },
+};
+
+/* The calls of a graph, with spaces between. */
+static const char *calls_of(const tn_graph *graph)
+{
+    static char text[512];
+
+    text[0] = '\0';
+    for (tn_node *node = tn_graph_first(graph); node != NULL; node = tn_node_next(node)) {
+        size_t length = strlen(text);
+        char spec[128];
+
+        if (tn_node_kind_of(node) != TN_NODE_OP)
+            continue;
+        ck_assert_int_gt(tn_node_spec(node, spec, sizeof spec), 0);
+        snprintf(text + length, sizeof text - length, "%s%s", length > 0 ? " " : "", spec);
+    }
+    return text;
+}
+
+START_TEST(epilogue_makes_one_operator_with_the_same_bits)
+{
+    for (size_t i = 0; i < sizeof followed / sizeof *followed; i++) {
+        TN_SCOPE;
+        tn_tensor *x = tn_normal(tn_tensor_empty(TN_SHAPE(5, 6), TN_F32, NULL), NULL), *out;
+        tn_module *net = used(followed[i].spec, x);
+        tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
+
+        ck_ok(tn_graph_pass(graph, "epilogue"));
+        ck_assert_ptr_nonnull(strstr(calls_of(graph), followed[i].left));
+        out = run1(graph, x);
+        ck_same(out, tn_module_call(net, x));
+        ck_assert(tn_tensor_requires_grad(out) == (tn_module_parameter_count(net) > 0));
+        tn_graph_drop(graph);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
+/* y = relu(x w) + r, and the same where something else uses a value between, or the sum is not of
+ * one shape. */
+START_TEST(epilogue_takes_sums_of_one_shape_and_leaves_values_with_other_users)
+{
+    TN_SCOPE;
+    tn_tensor *w = tn_reshape(numbers(-4), TN_SHAPE(2, 3)), *x = numbers(1), *expected;
+    static const char *const sums[] = { "add()", "add(alpha=2)" };
+
+    for (int way = 0; way < 4; way++) {
+        tn_graph *graph = tn_graph_new();
+        tn_node *in = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32);
+        tn_node *r = tn_graph_input(graph, "r", way == 1 ? TN_SHAPE(1, 2) : TN_SHAPE(2, 2), TN_F32);
+        tn_node *three[] = { in, tn_graph_slot(graph, "w", w), TN_NODE_NONE };
+        tn_node *linear = tn_graph_add_op(graph, NULL, "linear()", three, 3);
+        tn_node *relu = step(graph, "relu()", linear, NULL);
+        tn_node *sum = step(graph, sums[way == 3], relu, r), *both[] = { sum, linear };
+        tn_tensor *given[] = { x, tn_tensor_full(way == 1 ? TN_SHAPE(1, 2) : TN_SHAPE(2, 2), 3,
+                                                 TN_F32, NULL) };
+        tn_tensor *out[2];
+
+        ck_ok(tn_graph_output(graph, both, way == 2 ? 2 : 1));
+        ck_ok(tn_graph_run(graph, given, 2, out, way == 2 ? 2 : 1));
+        expected = out[0];
+        ck_ok(tn_graph_pass(graph, "epilogue"));
+        ck_assert_str_eq(calls_of(graph),
+                         way == 0   ? "linear_activation(activation='relu')"
+                         : way == 2 ? "linear() relu() add(alpha=1)"
+                         : way == 1 ? "linear_activation(activation='relu') add(alpha=1)"
+                                    : "linear_activation(activation='relu') add(alpha=2)");
+        ck_ok(tn_graph_run(graph, given, 2, out, way == 2 ? 2 : 1));
+        ck_same(out[0], expected);
+        tn_graph_drop(graph);
+    }
+}
+END_TEST
+
+START_TEST(a_norm_that_stays_is_reported_with_the_reason)
+{
+    TN_SCOPE;
+    tn_tensor *x = tn_tensor_full(TN_SHAPE(2, 3, 8, 8), 0.5, TN_F32, NULL);
+    tn_module *net = used("Sequential(Conv2d(3, 4, 3), BatchNorm2d(4, track_running_stats=False), "
+                          "ReLU(), BatchNorm2d(4))",
+                          x);
+    tn_graph *graph = traced(net, x, TN_TRACE_THROUGH);
+    char text[512];
+
+    ck_ok(tn_graph_pass(graph, "conv_bn"));
+    ck_assert_int_gt(tn_graph_report(graph, text, sizeof text), 0);
+    ck_assert_ptr_nonnull(strstr(text, "conv_bn: batch_norm stays: it is in training mode\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "conv_bn: batch_norm_1 stays: no convolution is before it\n"));
+    ck_assert_ptr_nonnull(strstr(text, "conv_bn: 0 batch norms folded\n"));
+    tn_graph_drop(graph);
+    tn_module_drop(net);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = { batch_norms_are_folded_as_layers_and_as_operators,
-                                   dtype_and_requires_grad_stay,
-                                   what_cannot_be_folded_stays,
-                                   dropout_goes_for_inference,
-                                   equal_values_are_computed_once_and_constants_in_advance,
-                                   random_and_written_values_are_not_merged,
-                                   operators_are_replaced_by_their_decomposition,
-                                   NULL };
+    const TTest *const tests[] = {
+        epilogue_makes_one_operator_with_the_same_bits,
+        epilogue_takes_sums_of_one_shape_and_leaves_values_with_other_users,
+        a_norm_that_stays_is_reported_with_the_reason,
+        batch_norms_are_folded_as_layers_and_as_operators,
+        dtype_and_requires_grad_stay,
+        what_cannot_be_folded_stays,
+        dropout_goes_for_inference,
+        equal_values_are_computed_once_and_constants_in_advance,
+        random_and_written_values_are_not_merged,
+        operators_are_replaced_by_their_decomposition,
+        NULL
+    };
     return suite_run("fusion", tests);
 }

@@ -13,18 +13,23 @@ static char spec[LINE];
 static tn_tensor *in[MOST];
 static int64_t n_in;
 static bool only_eval;
-static int cases, traced, refused, sized, unsized;
+static int cases, traced, refused, sized, unsized, planned, unplanned;
 
 /* Layers whose code asks for values, so that they can only be one node of a graph. */
 static const char *const by_values[] = { "EmbeddingBag",  "CTCLoss",    "AdaptiveLogSoftmax",
                                          "momentum=None", "matrix_exp", NULL };
 
-static bool is_listed(const char *text)
+static bool is_one_of(const char *const *list, const char *text)
 {
-    for (int i = 0; by_values[i] != NULL; i++)
-        if (strstr(text, by_values[i]) != NULL)
+    for (int i = 0; list[i] != NULL; i++)
+        if (strstr(text, list[i]) != NULL)
             return true;
     return false;
+}
+
+static bool is_listed(const char *text)
+{
+    return is_one_of(by_values, text);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -166,6 +171,44 @@ static void same_text(const tn_graph *graph, tn_module *root)
     free(text);
 }
 
+/* Why a plan of a layer may be refused. */
+static const char *const unplannable[] = { "it writes into", "a plan would repeat the same",
+                                           "only a run has", "no kernel", NULL };
+
+/* A plan computes what the module computes, twice, and writes into nothing else. */
+static void compare_plan(const tn_graph *graph, tn_module *module)
+{
+    TN_SCOPE;
+    tn_tensor *expected[64], *got[64];
+    tn_pack *given = packed();
+    tn_plan *plan = tn_plan_new(graph, NULL);
+
+    ck_ok(tn_grad_begin(false));
+    ck_assert_msg(plan != NULL || is_one_of(unplannable, tn_error_last()->message), "%s: %s", spec,
+                  tn_error_last()->message);
+    tn_error_clear();
+    for (int times = 0; times < 2 && plan != NULL; times++) {
+        TN_SCOPE;
+        tn_pack *results = tn_pack_new();
+        int64_t count = 0;
+        ck_ok(tn_module_call_pack(module, given, results));
+        for (int64_t i = 0; i < tn_pack_count(results); i++) {
+            tn_value value = tn_pack_at(results, i);
+            count = tensors_of(&value, expected, count);
+        }
+        ck_assert_msg(tn_plan_run(plan, in, n_in, got, count) == TN_OK, "%s: %s", spec,
+                      tn_error_last()->message);
+        for (int64_t i = 0; i < count; i++)
+            same_bits(got[i], expected[i], "result of a plan");
+        tn_pack_drop(results);
+    }
+    planned += plan != NULL;
+    unplanned += plan == NULL;
+    tn_grad_end();
+    tn_plan_drop(plan);
+    tn_pack_drop(given);
+}
+
 static void compare(tn_module *module, bool training, uint32_t flags)
 {
     TN_SCOPE;
@@ -209,6 +252,7 @@ static void compare(tn_module *module, bool training, uint32_t flags)
             tn_tensor_drop(a[i]);
             tn_tensor_drop(b[i]);
         }
+        compare_plan(graph, eager);
         tn_module_drop(made);
         tn_graph_drop(graph);
         traced++;
@@ -394,8 +438,10 @@ static void read_file(const char *name)
 START_TEST(every_layer_is_traced_and_computes_the_same_bits)
 {
     read_file("layers.txt");
-    printf("layers: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused\n", cases, traced,
-           refused, sized, unsized);
+    printf("layers: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
+           "%d refused\n",
+           cases, traced, refused, sized, unsized, planned, unplanned);
+    ck_assert_int_gt(planned, 2 * unplanned);
     ck_assert_int_gt(cases, 100);
 }
 END_TEST
@@ -403,8 +449,10 @@ END_TEST
 START_TEST(every_network_is_traced_and_computes_the_same_bits)
 {
     read_file("models.txt");
-    printf("models: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused\n", cases, traced,
-           refused, sized, unsized);
+    printf("models: %d cases, %d graphs, %d refused; sizes: %d graphs, %d refused; plans: %d, "
+           "%d refused\n",
+           cases, traced, refused, sized, unsized, planned, unplanned);
+    ck_assert_int_gt(planned, unplanned);
     ck_assert_int_gt(cases, 15);
     ck_assert_int_eq(refused, 0);
     TN_PROVES("FX-004");

@@ -84,6 +84,20 @@ static bool take_train(const char *value)
     return request.train = true;
 }
 
+static bool take_compiled(const char *value)
+{
+    (void)value;
+    if (request.compiled == NULL)
+        request.compiled = "";
+    return true;
+}
+
+static bool take_passes(const char *value)
+{
+    request.compiled = value;
+    return true;
+}
+
 static bool take_repeat(const char *value)
 {
     return work_read_number(value, 1, 1000000, &request.repeat);
@@ -151,6 +165,8 @@ static void case_json(const char *device, int64_t thread, int64_t batch, const b
         json_int("multiply_adds", r->macs);
         json_float("gflops", gflops(r));
         json_int("peak_bytes", r->peak);
+        if (request.compiled != NULL)
+            json_float("compile_ms", 1e3 * r->compile);
     }
     json_end('}');
 }
@@ -304,7 +320,8 @@ static void end_answer(bench *b, tn_status status)
     print_wrapped("one run", 15,
                   request.train ? "a training step without optimizer: forward, mean, backward; "
                                   "counted as three forward passes"
-                                : "a forward pass in evaluation mode");
+                  : request.compiled != NULL ? "a run of a plan, made in evaluation mode"
+                                             : "a forward pass in evaluation mode");
     if (b->varies)
         print_wrapped("note", 15,
                       "the times vary: in some case P90 - P10 is more than a fifth of the median. "
@@ -327,6 +344,8 @@ static int run_bench(int count, char **arguments, bool json)
 
     if (request.input_count == 0)
         return usage("--input is missing; expected a shape such as 1,3,224,224");
+    if (request.compiled != NULL && request.train)
+        return usage("--compiled and --train: a plan records no gradients; expected one of them");
     status = check_devices();
     if (status == TN_OK && device_names == NULL) {
         const tn_device *device = work_device(NULL);
@@ -374,6 +393,10 @@ static const tool_option options[] = {
     { "--dtype", "DTYPE", "converts the model and floating inputs, such as to bfloat16",
       take_dtype },
     { "--train", NULL, "a training step without optimizer, in training mode", take_train },
+    { "--compiled", NULL, "runs a plan of the traced model; its graph is for inference",
+      take_compiled },
+    { "--passes", "PASSES", "the same, after passes such as \"conv_bn, dropout, dead\"",
+      take_passes },
     { "--seconds", "S", "repeats a case for this time, at least 10 times; default: 1",
       take_seconds },
     { "--repeat", "N", "repeats a case N times", take_repeat },

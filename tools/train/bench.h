@@ -17,13 +17,16 @@ typedef struct bench_request {
     double seconds;    /* for which a case is repeated; unless `repeat` is set */
     int64_t repeat;    /* number of calls; 0: by time */
     tn_dtype dtype;    /* of floating inputs without a dtype */
+    /* Passes for a plan that runs in place of the model, "" for none; NULL: no plan. */
+    const char *compiled;
 } bench_request;
 
 /* The result of a case: times in seconds, memory in bytes. */
 typedef struct bench_result {
     int64_t batch, runs, macs; /* multiply-adds of one forward call */
     double first, median, p10, p90, p99, total;
-    int64_t peak; /* the most that tensors used on the device at one time */
+    int64_t peak;   /* the most that tensors used on the device at one time */
+    double compile; /* time to trace the model and make the plan; 0 without one */
 } bench_result;
 
 /* Calls the module, which is on the default device `device`, with inputs whose dimension 0 is

@@ -20,6 +20,9 @@ typedef struct bench_run {
     tn_pack *in;
     double *times;
     int64_t count, capacity;
+    tn_plan *plan; /* runs in place of the module; NULL: none */
+    int64_t results;
+    tn_tensor *tensors[BENCH_INPUTS]; /* the inputs of the plan */
 } bench_run;
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -62,8 +65,23 @@ static tn_status backward(const tn_pack *out)
     return tn_fail(TN_ERR_TYPE, "--train: the model returned no tensor");
 }
 
+static tn_status one_run(const bench_run *run)
+{
+    TN_SCOPE;
+    tn_tensor **out = tn_malloc((size_t)run->results * sizeof(tn_tensor *) + 1);
+    tn_status status = out != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_grad_begin(false);
+    if (status == TN_OK)
+        status = tn_plan_run(run->plan, run->tensors, run->request->input_count, out, run->results);
+    tn_grad_end();
+    tn_free(out);
+    return status == TN_OK ? tn_device_sync(run->device) : status;
+}
+
 static tn_status one_call(const bench_run *run)
 {
+    if (run->plan != NULL)
+        return one_run(run);
     TN_SCOPE;
     bool train = run->request->train;
     tn_pack *out = tn_pack_new();
@@ -90,6 +108,7 @@ static tn_status count_macs(bench_run *run, int64_t *macs)
         return TN_ERR_MEMORY;
     forward.train = false;
     once.request = &forward;
+    once.plan = NULL;
     tn_status status = count_operators(count);
     if (status == TN_OK) {
         status = one_call(&once);
@@ -185,6 +204,29 @@ static tn_status measure(bench_run *run, bench_result *out)
     return TN_OK;
 }
 
+/* Lazy layers get their shapes from a call. */
+static tn_status make_plan(bench_run *run, bench_result *out)
+{
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    tn_plan_options options = TN_PLAN_OPTIONS;
+    tn_status status = one_call(run);
+    double begin = work_clock();
+    tn_graph *graph;
+
+    how.flags = TN_TRACE_THROUGH;
+    options.passes = run->request->compiled[0] != '\0' ? run->request->compiled : NULL;
+    graph = status == TN_OK ? tn_module_trace_pack(run->module, run->in, &how) : NULL;
+    if (graph == NULL)
+        return tn_error_last_code();
+    for (int i = 0; i < run->request->input_count; i++)
+        run->tensors[i] = tn_pack_at(run->in, i).as.tensor;
+    run->results = tn_graph_output_count(graph);
+    run->plan = tn_plan_new(graph, &options);
+    tn_graph_drop(graph);
+    out->compile = work_clock() - begin;
+    return run->plan != NULL ? TN_OK : tn_error_last_code();
+}
+
 tn_status bench_measure(tn_module *module, const tn_device *device, const bench_request *request,
                         int64_t batch, bench_result *out)
 {
@@ -196,8 +238,11 @@ tn_status bench_measure(tn_module *module, const tn_device *device, const bench_
     status = run.in != NULL ? TN_OK : TN_ERR_MEMORY;
     for (int i = 0; i < request->input_count && status == TN_OK; i++)
         status = add_input(request, request->inputs[i], batch, out, run.in);
+    if (status == TN_OK && request->compiled != NULL)
+        status = make_plan(&run, out);
     if (status == TN_OK)
         status = measure(&run, out);
+    tn_plan_drop(run.plan);
     tn_pack_drop(run.in);
     tn_free(run.times);
     return status;

@@ -305,5 +305,56 @@ TN_API tn_status tn_node_expand(tn_node *node);
  * -1 on error. [null-through] */
 TN_API int64_t tn_graph_replace(tn_graph *graph, const char *pattern, const char *replacement);
 
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+/* A plan runs a graph for inference: its kernels are chosen once, its memory is laid out once, and
+ * a run only calls kernels. The results have the bits of those of tn_graph_run. All this is fixed
+ * for inputs of given dtypes, shapes, strides and device, in a binding; other inputs get a binding
+ * of their own when they first come. */
+typedef struct tn_plan tn_plan;
+
+typedef struct tn_plan_options {
+    uint32_t size;      /* sizeof(tn_plan_options) */
+    uint32_t bindings;  /* most bindings that are kept; the one not used for longest is dropped */
+    const char *passes; /* run first, on the plan's copy of the graph (tn_graph_pass); NULL: none */
+} tn_plan_options;
+#define TN_PLAN_OPTIONS                                                                            \
+    {                                                                                              \
+        sizeof(tn_plan_options), 8, NULL                                                           \
+    }
+
+/* What a plan needs: of the binding that was used last. The layout (64 bytes) never changes. */
+typedef struct tn_plan_stats {
+    int64_t bindings; /* number of bindings */
+    int64_t steps;    /* number of kernels and compiled regions that a run calls */
+    int64_t bytes;    /* memory for the values between steps, of each thread that runs the plan */
+    int64_t bytes_least;    /* a lower bound of it: the most that is needed at one time */
+    int64_t bytes_apart;    /* what these values would need if they shared no memory */
+    int64_t bytes_prepared; /* what kernels have prepared, such as packed weights */
+    int64_t reserved[2];
+} tn_plan_stats;
+
+/* Returns a plan for a copy of the graph; later changes of the graph do not change the plan. The
+ * tensors of slots are shared, and each run uses their present values. Makes a binding for inputs
+ * of the declared dtypes and shapes on the device of the graph's tensors; modules that the graph
+ * calls are replaced by what they call in their present mode. Fails, with the node and the reason,
+ * if a step draws random numbers, reads values, writes into a tensor that it has not made, has
+ * results whose shapes depend on values, or if an operator has no kernel. [owned]
+ * [null-ok: options] [null-through] */
+TN_API tn_plan *tn_plan_new(const tn_graph *graph, const tn_plan_options *options);
+/* Runs the plan. Records no gradient: fails if an input or slot requires one, unless gradients are
+ * off. Otherwise like tn_graph_run. Any number of threads may run a plan at the same time. [scoped]
+ * [array: in n_in, out n_out] */
+TN_API tn_status tn_plan_run(tn_plan *plan, tn_tensor *const *in, int64_t n_in, tn_tensor **out,
+                             int64_t n_out);
+/* Stores what the plan needs in `out`. */
+TN_API tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out);
+/* Writes the steps of the binding that was used last, a line each: the node, the kernel, and where
+ * the results are. Writes at most `size` bytes including the final NUL; returns the length of the
+ * complete text, -1 on error. [null-ok: out] */
+TN_API int64_t tn_plan_print(tn_plan *plan, char *out, size_t size);
+/* Frees a plan. No thread may be running it. [null-ok: plan] */
+TN_API void tn_plan_drop(tn_plan *plan);
+
 TN_END_DECLS
 #endif

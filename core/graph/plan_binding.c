@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a binding of a plan holds besides its steps: the data that kernels prepare. And its end. */
+#include "core/graph/plan.h"
+
+/* ---- prepared data --------------------------------------------------------------------------- */
+
+/* Calls `prepare` of a kernel with the tensors that exist as constants. */
+static tn_status prepare_step(tn__plan_binding *b, tn__plan_step *step)
+{
+    int64_t count = tn__plan_operands_of(step);
+    tn_view *views = tn_malloc((size_t)(count + 1) * sizeof *views);
+    const tn_view **places = tn_malloc((size_t)(count + 1) * sizeof(const tn_view *));
+    tn_status status = views != NULL && places != NULL ? TN_OK : TN_ERR_MEMORY;
+    tn_call call = step->call;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        const tn__plan_operand *operand = &b->operands[step->first + i];
+
+        places[i] = operand->root >= 0 ? &views[i] : NULL;
+        views[i] = operand->view;
+        views[i].data = NULL;
+        if (operand->root < 0 || b->roots[operand->root].place != TN__PLAN_HELD)
+            continue;
+        views[i].data = operand->view.data;
+        if (i >= call.n_in)
+            continue;
+        call.constant |= UINT64_C(1) << (i < 63 ? i : 63);
+        b->roots[operand->root].guarded = true;
+    }
+    if (status == TN_OK) {
+        call.in = places;
+        call.out = places + call.n_in;
+        call.flags |= TN_CALL_KEPT;
+        step->prepared = tn__prepared_data_new(step->entry, b->device, &call);
+        status = step->prepared != NULL ? TN_OK : tn_error_last_code();
+    }
+    if (status == TN_OK) {
+        step->call.constant = call.constant;
+        step->call.flags = call.flags;
+        step->call.prepared = tn__prepared_data_of(step->prepared, &b->bytes_prepared);
+    }
+    tn_free(views);
+    tn_free(places);
+    return status;
+}
+
+tn_status tn__plan_binding_prepare(tn__plan_binding *b)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < b->n_steps && status == TN_OK; i++) {
+        tn__plan_step *step = &b->steps[i];
+
+        if (step->region != NULL || step->call.kernel->prepare == NULL)
+            continue;
+        status = prepare_step(b, step);
+        if (status != TN_OK)
+            tn_error_prefix("node %s: ", step->node->name);
+    }
+    b->guarded = tn__arena_alloc(b->arena, (size_t)(b->n_roots + 1) * sizeof *b->guarded);
+    if (b->guarded == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t i = 0; i < b->n_roots; i++)
+        if (b->roots[i].guarded)
+            b->guarded[b->n_guarded++] = (int32_t)i;
+    return status;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void tn__plan_binding_drop(tn__plan_binding *b)
+{
+    if (b == NULL || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    while (b->states != NULL) {
+        tn__plan_state *state = b->states;
+
+        b->states = state->next;
+        tn__plan_state_drop(b, state);
+    }
+    for (int64_t i = 0; i < b->n_steps; i++)
+        tn__prepared_data_drop(b->steps[i].prepared);
+    for (int64_t i = 0; i < b->n_roots; i++)
+        tn__storage_drop(b->roots[i].storage);
+    for (int64_t i = 0; b->like != NULL && i < b->n_in; i++)
+        tn_tensor_drop(b->like[i]);
+    for (int64_t i = 0; b->results != NULL && i < b->n_out; i++)
+        tn_tensor_drop(b->results[i].tensor);
+    for (int64_t i = 0; i < b->n_slots; i++)
+        tn_tensor_drop(b->slots[i].tensor);
+    for (int64_t i = 0; i < b->n_reads; i++)
+        tn__graph_guard_drop(&b->reads[i]);
+    for (int64_t i = 0; i < b->n_modules; i++)
+        tn_module_drop(b->modules[i]);
+    if (b->device != NULL)
+        atomic_fetch_sub((_Atomic int32_t *)(uintptr_t)&b->device->handles, 1);
+    tn__arena_free(b->arena);
+    tn_free(b->like);
+    tn_free(b->roots);
+    tn_free(b->operands);
+    tn_free(b->steps);
+    tn_free(b->results);
+    tn_free(b->slots);
+    tn_free(b->reads);
+    tn_free(b->modules);
+    tn_free(b->training);
+    tn_free(b);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs the steps of a plan. A state has the calls of all steps, with their views, and an arena.
+ * Only the views of inputs and of new results change from run to run. */
+#include "core/graph/plan.h"
+#include "core/tensor/capture.h"
+#include "core/tensor/thread.h"
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* The operand's memory, as far as it is the same in all runs of the state. */
+static void set_view(const tn__plan_binding *b, tn__plan_state *state, int64_t i)
+{
+    const tn__plan_operand *operand = &b->operands[i];
+    const tn__plan_root *root;
+    tn_view *view = &state->views[i];
+
+    state->places[i] = NULL;
+    if (operand->root < 0)
+        return;
+    state->places[i] = view;
+    *view = operand->view;
+    root = tn__plan_root_of(b, operand->root);
+    view->byte_offset = operand->within;
+    if (root->place == TN__PLAN_ARENA) {
+        view->data = state->arena->memory;
+        view->byte_offset += state->arena->offset + root->offset;
+    }
+}
+
+static void set_call(const tn__plan_binding *b, tn__plan_state *state, int64_t i)
+{
+    const tn__plan_step *step = &b->steps[i];
+    tn_call *call = &state->ready[i].call;
+
+    *call = step->call;
+    call->in = &state->places[step->first];
+    call->out = call->in + call->n_in;
+    call->workspace = step->workspace ? call->out[call->n_out] : NULL;
+    call->stream = state->stream->handle;
+    state->ready[i].plugin = step->plugin;
+}
+
+tn__plan_state *tn__plan_state_new(const tn__plan_binding *b, tn_stream *stream)
+{
+    tn__plan_state *state = tn_calloc(1, sizeof *state);
+    bool well = state != NULL;
+
+    if (well) {
+        state->stream = stream;
+        state->ready = tn_malloc((size_t)(b->n_steps + 1) * sizeof *state->ready);
+        state->views = tn_malloc((size_t)(b->n_operands + 1) * sizeof *state->views);
+        state->places = tn_malloc((size_t)(b->n_operands + 1) * sizeof(const tn_view *));
+        state->fresh = tn_calloc((size_t)b->n_fresh + 1, sizeof(tn__storage *));
+        well = state->ready != NULL && state->views != NULL && state->places != NULL &&
+               state->fresh != NULL;
+    }
+    if (well && b->bytes > 0)
+        well = (state->arena = tn__allocator_storage(b->device, b->bytes)) != NULL;
+    if (!well) {
+        tn__plan_state_drop(b, state);
+        return NULL;
+    }
+    for (int64_t i = 0; i < b->n_operands; i++)
+        set_view(b, state, i);
+    for (int64_t i = 0; i < b->n_steps; i++)
+        set_call(b, state, i);
+    return state;
+}
+
+static void drop_fresh(const tn__plan_binding *b, tn__plan_state *state)
+{
+    for (int64_t i = 0; i < b->n_fresh; i++) {
+        if (state->fresh[i] != NULL)
+            tn__storage_drop(state->fresh[i]);
+        state->fresh[i] = NULL;
+    }
+}
+
+void tn__plan_state_drop(const tn__plan_binding *b, tn__plan_state *state)
+{
+    if (state == NULL)
+        return;
+    if (state->fresh != NULL)
+        drop_fresh(b, state);
+    if (state->arena != NULL)
+        tn__storage_drop(state->arena);
+    tn_free(state->ready);
+    tn_free(state->views);
+    tn_free(state->places);
+    tn_free(state->fresh);
+    tn_free(state);
+}
+
+/* ---- inputs and results ---------------------------------------------------------------------- */
+
+/* Returns the storage that a root has in this run. */
+static tn__storage *storage_of(const tn__plan_state *state, const tn__plan_root *root,
+                               tn_tensor *const *in)
+{
+    switch (root->place) {
+    case TN__PLAN_ARENA: return state->arena;
+    case TN__PLAN_INPUT: return in[root->index]->storage;
+    case TN__PLAN_FRESH: return state->fresh[root->index];
+    default: return root->storage;
+    }
+}
+
+/* Makes the memory of the results. */
+static tn_status make_fresh(const tn__plan_binding *b, tn__plan_state *state)
+{
+    for (int64_t i = 0; i < b->n_roots; i++) {
+        const tn__plan_root *root = &b->roots[i];
+        tn__storage *storage;
+
+        if (root->same != i || root->place != TN__PLAN_FRESH)
+            continue;
+        storage = tn__allocator_storage(b->device, root->size);
+        if (storage == NULL)
+            return tn_error_last_code();
+        if (tn__making.is.inference)
+            storage->flags |= TN__STORAGE_INFERENCE;
+        state->fresh[root->index] = storage;
+    }
+    return TN_OK;
+}
+
+/* Sets the views of inputs and results. */
+static void set_places(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in)
+{
+    for (int64_t i = 0; i < b->n_moving; i++) {
+        int64_t at = b->moving[i];
+        const tn__plan_operand *operand = &b->operands[at];
+        const tn__plan_root *root = tn__plan_root_of(b, operand->root);
+        tn_view *view = &state->views[at];
+
+        if (root->place == TN__PLAN_INPUT) {
+            view->data = in[root->index]->view.data;
+            view->byte_offset = in[root->index]->view.byte_offset + operand->within;
+        } else {
+            view->data = state->fresh[root->index]->memory;
+            view->byte_offset = state->fresh[root->index]->offset + operand->within;
+        }
+    }
+}
+
+static tn_tensor *make_result(const tn__plan_binding *b, const tn__plan_state *state, int64_t i,
+                              tn_tensor *const *in, tn_tensor *const *out)
+{
+    const tn__plan_result *result = &b->results[i];
+    const tn__plan_root *root;
+    tn_meta meta = result->meta;
+    tn_tensor *tensor;
+
+    if (result->same >= 0)
+        return tn_tensor_keep(out[result->same]);
+    if (result->input >= 0)
+        return tn_tensor_keep(in[result->input]);
+    if (result->tensor != NULL)
+        return tn_tensor_keep(result->tensor);
+    root = tn__plan_root_of(b, result->root);
+    if (root->place == TN__PLAN_INPUT)
+        meta.offset += tn_tensor_offset(in[root->index]);
+    tensor = tn__tensor_over(storage_of(state, root, in), &meta);
+    if (tensor != NULL)
+        tensor->blind = result->blind;
+    return tensor;
+}
+
+static tn_status make_results(const tn__plan_binding *b, const tn__plan_state *state,
+                              tn_tensor *const *in, tn_tensor **out)
+{
+    for (int64_t i = 0; i < b->n_out; i++) {
+        out[i] = make_result(b, state, i, in, out);
+        if (out[i] != NULL)
+            continue;
+        while (i-- > 0) {
+            tn_tensor_drop(out[i]);
+            out[i] = NULL;
+        }
+        return tn_error_last_code();
+    }
+    return TN_OK;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static tn_status failed(const tn__plan_binding *b, int64_t i, tn_status status)
+{
+    const tn__plan_step *step = &b->steps[i];
+
+    status = tn__device_result(b->device, status,
+                               step->region != NULL ? step->region->def->name
+                                                    : step->call.kernel->name);
+    return status != TN_OK ? tn_error_prefix("node %s: ", step->node->name) : TN_OK;
+}
+
+static tn_status run_region(const tn__plan_step *step, const tn_call *call, tn_stream *stream)
+{
+    return tn__region_call(step->region, call->in, call->out, call->workspace, stream);
+}
+
+/* Observers get tensors: over the memory of the step's operands. */
+static tn_status run_observed(const tn__plan_binding *b, const tn__plan_state *state, int64_t at,
+                              tn_tensor *const *in)
+{
+    const tn__plan_step *step = &b->steps[at];
+    int64_t count = step->call.n_in + step->call.n_out;
+    tn_tensor **tensors = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
+    tn_status status = tensors != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
+        const tn__plan_operand *operand = &b->operands[step->first + i];
+        const tn_view *view = &state->views[step->first + i];
+        tn__storage *storage;
+        tn_meta meta;
+
+        tensors[i] = TN_NONE;
+        if (operand->root < 0)
+            continue;
+        storage = storage_of(state, tn__plan_root_of(b, operand->root), in);
+        meta = (tn_meta){ .dtype = tn_view_dtype(view),
+                          .ndim = view->ndim,
+                          .flags = TN_META_STRIDED };
+        meta.offset = (int64_t)((view->byte_offset - storage->offset) / tn_dtype_size(meta.dtype));
+        for (int32_t d = 0; d < view->ndim; d++) {
+            meta.shape[d] = view->shape[d];
+            meta.strides[d] = view->strides[d];
+        }
+        tensors[i] = tn__tensor_over(storage, &meta);
+        if (tensors[i] == NULL)
+            status = tn_error_last_code();
+    }
+    if (status == TN_OK)
+        status = tn__observer_run(step->op, &state->ready[at].call, b->device, tensors,
+                                  tensors + step->call.n_in);
+    for (int64_t i = 0; tensors != NULL && i < count; i++)
+        tn_tensor_drop(tensors[i]);
+    tn_free(tensors);
+    return status;
+}
+
+static tn_status run_steps(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in)
+{
+    bool observed = atomic_load_explicit(&tn__observers_on, memory_order_relaxed) > 0;
+    const char *before = tn__error_plugin("");
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < b->n_steps; i++) {
+        const tn_call *call = &state->ready[i].call;
+
+        tn__error_plugin(state->ready[i].plugin);
+        if (tn__unlikely(call->kernel == NULL))
+            status = run_region(&b->steps[i], call, state->stream);
+        else if (tn__unlikely(observed))
+            status = run_observed(b, state, i, in);
+        else
+            status = call->kernel->run(call);
+        if (tn__unlikely(status != TN_OK)) {
+            status = failed(b, i, status);
+            break;
+        }
+        tn__error_plugin_back("");
+    }
+    tn__error_plugin_back(before);
+    return status;
+}
+
+/* Marks the memory as used by this stream, so that it is not reused before the work is done. */
+static tn_status mark_use(const tn__plan_binding *b, const tn__plan_state *state,
+                          tn_tensor *const *in)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < b->n_roots && status == TN_OK; i++) {
+        const tn__plan_root *root = &b->roots[i];
+        tn__storage *storage;
+
+        if (root->same != i || (root->place == TN__PLAN_ARENA && root->first > root->last))
+            continue;
+        storage = storage_of(state, root, in);
+        if (storage != NULL && storage->device == b->device)
+            status = tn__storage_use(storage, state->stream);
+    }
+    return status;
+}
+
+tn_status tn__plan_run(const tn__plan_binding *b, tn__plan_state *state, tn_tensor *const *in,
+                       tn_tensor **out)
+{
+    tn_stream *stream = state->stream;
+    tn_status status = make_fresh(b, state);
+
+    if (status == TN_OK && stream->lock != NULL) {
+        status = tn__capture_refuse(stream, "tn_plan_run",
+                                    "the memory of a plan is used again by its next run; run the "
+                                    "graph (tn_graph_run)");
+        if (status == TN_OK)
+            status = mark_use(b, state, in);
+    }
+    if (status == TN_OK) {
+        set_places(b, state, in);
+        tn__stream_lock(stream);
+        status = run_steps(b, state, in);
+        tn__stream_unlock(stream);
+    }
+    if (status == TN_OK)
+        status = make_results(b, state, in, out);
+    drop_fresh(b, state);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pass epilogue: one operator in place of a linear or batch norm and what follows it. linear,
+ * then an activation, a sum, or both become linear_activation; batch_norm, then relu or a sum and
+ * relu, become batch_norm_relu. */
+#include "passes.h"
+
+#include <string.h>
+
+/* Returns the only user of a value, NULL if it has others, or is an output. */
+static tn_node *only_user(const tn_node *node)
+{
+    tn_node *user = tn_node_user_count(node) == 1 ? tn_node_user(node, 0) : NULL;
+
+    return user != NULL && tn_node_kind_of(user) == TN_NODE_OP &&
+                   tn_node_is_no_grad(user) == tn_node_is_no_grad(node)
+               ? user
+               : NULL;
+}
+
+static bool same_shape(const tn_node *a, const tn_node *b)
+{
+    tn_meta x, y;
+    bool same = tn_node_meta(a, &x) == TN_OK && tn_node_meta(b, &y) == TN_OK && x.ndim >= 0 &&
+                x.ndim == y.ndim && x.dtype == y.dtype;
+
+    for (int32_t d = 0; same && d < x.ndim; d++)
+        same = x.shape[d] == y.shape[d];
+    return same;
+}
+
+static bool is_one(tn_scalar value)
+{
+    return (value.kind == TN_SCALAR_INT && value.as.i == 1) ||
+           (value.kind == TN_SCALAR_FLOAT && value.as.f == 1);
+}
+
+/* Returns the other operand if a node adds `value` and a tensor of the same shape, else NULL. */
+static tn_node *addend(const tn_node *node, const tn_node *value)
+{
+    const tn_add_options *o;
+    tn_node *other;
+
+    if (node == NULL || !passes_is_op(node, "add") || tn_node_input(node, 0) != value)
+        return NULL;
+    o = tn_node_options(node);
+    other = tn_node_input(node, 1);
+    return is_one(o->alpha) && other != value && same_shape(other, value) ? other : NULL;
+}
+
+/* Returns the name that linear_activation has for an activation, NULL if it has none. */
+static const char *activation_of(const tn_node *node)
+{
+    if (node == NULL)
+        return NULL;
+    if (passes_is_op(node, "relu"))
+        return "relu";
+    if (passes_is_op(node, "silu"))
+        return "silu";
+    if (!passes_is_op(node, "gelu"))
+        return NULL;
+    return strcmp(((const tn_gelu_options *)tn_node_options(node))->approximate, "tanh") == 0
+               ? "gelu_tanh"
+               : "gelu";
+}
+
+/* Replaces nodes that follow each other by one, whose first result is theirs. */
+static tn_status replace(tn_node *const *chain, int count, tn_node *made)
+{
+    if (made == NULL || tn_node_replace_uses(chain[count - 1], tn_node_item(made, 0)) < 0)
+        return tn_error_last_code();
+    for (int i = count; i-- > 0;)
+        if (tn_node_erase(chain[i]) != TN_OK)
+            return tn_error_last_code();
+    return TN_OK;
+}
+
+static tn_status follow_linear(tn_graph *graph, tn_node *node, tn_node **made)
+{
+    tn_linear_activation_options o = TN_LINEAR_ACTIVATION_OPTIONS;
+    tn_node *chain[3] = { node }, *in[4], *user = only_user(node);
+    const char *activation = activation_of(user);
+    int count = 1;
+
+    if (activation != NULL) {
+        chain[count++] = user;
+        user = only_user(user);
+    }
+    in[3] = addend(user, chain[count - 1]);
+    if (in[3] != NULL)
+        chain[count++] = user;
+    else
+        in[3] = TN_NODE_NONE;
+    if (count == 1)
+        return TN_OK;
+    o.activation = activation != NULL ? activation : "none";
+    for (int i = 0; i < 3; i++)
+        in[i] = tn_node_input(node, i);
+    *made = tn_graph_add_call(graph, chain[count - 1], tn_op_find("linear_activation", 0), &o, in,
+                              4);
+    return replace(chain, count, *made);
+}
+
+static tn_status follow_norm(tn_graph *graph, tn_node *node, tn_node **made)
+{
+    const tn_batch_norm_options *from = tn_node_options(node);
+    tn_batch_norm_relu_options o = TN_BATCH_NORM_RELU_OPTIONS;
+    tn_node *chain[3] = { node }, *in[6], *user = only_user(node);
+    int count = 1;
+
+    in[5] = addend(user, node);
+    if (in[5] != NULL) {
+        chain[count++] = user;
+        user = only_user(user);
+    } else {
+        in[5] = TN_NODE_NONE;
+    }
+    if (user == NULL || !passes_is_op(user, "relu"))
+        return TN_OK;
+    chain[count++] = user;
+    o.training = from->training;
+    o.momentum = from->momentum;
+    o.eps = from->eps;
+    for (int i = 0; i < 5; i++)
+        in[i] = tn_node_input(node, i);
+    *made = tn_graph_add_call(graph, chain[count - 1], tn_op_find("batch_norm_relu", 0), &o, in, 6);
+    return replace(chain, count, *made);
+}
+
+/* The fused node comes where the last of its nodes was, after values that a sum adds. What is
+ * written between may not move. */
+static tn_status epilogue(const tn_pass_def *self, const tn_pass_args *args)
+{
+    int64_t changed = 0;
+    tn_status status = TN_OK;
+
+    (void)self;
+    for (tn_node *node = tn_graph_first(args->graph); node && status == TN_OK;
+         node = tn_node_next(node)) {
+        tn_node *made = NULL;
+
+        if (tn_node_kind_of(node) != TN_NODE_OP || passes_writes_from(node))
+            continue;
+        if (passes_is_op(node, "linear"))
+            status = follow_linear(args->graph, node, &made);
+        else if (passes_is_op(node, "batch_norm"))
+            status = follow_norm(args->graph, node, &made);
+        if (made != NULL)
+            node = made;
+        changed += made != NULL;
+    }
+    return status == TN_OK ? passes_report(args, changed, "operators with what follows them")
+                           : status;
+}
+
+const tn_pass_def pass_epilogue = { TN_HEAD(tn_pass_def), .name = "epilogue",
+                                    .help = "one operator for a linear or batch norm and what "
+                                            "follows it: activation, sum",
+                                    .after = "conv_bn linear_bn dropout", .run = epilogue };
