@@ -288,8 +288,8 @@ TN_API int64_t tn_average_count(tn_module *average);
 
 /* Computes the running statistics of all layers of a module anew, as those of the batches that
  * `next` returns: each batch counts alike. The layers are those with `collect` (<tenon/layer.h>),
- * such as BatchNorm2d. `next` returns a batch, TN_NONE after the last one, or NULL after recording a
- * failure; it is called in a scope of its own. The module is called with each batch, in training
+ * such as BatchNorm2d. `next` returns a batch, TN_NONE after the last one, or NULL after recording
+ * a failure; it is called in a scope of its own. The module is called with each batch, in training
  * mode and without recording; a batch is moved to `device` first, unless that is NULL. Afterwards
  * every module is in its former mode. Without such a layer, `next` is not called.
  * [null-ok: device, user] [null-through] */
