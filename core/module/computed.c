@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computed slots: names whose tensor a callback computes at every access. */
-#include "core/module/internal.h"
+#include "core/module/parametrize.h"
 
 #define DEPTH_MAX 100 /* longest chain of computed slots of which each reads the next */
 
@@ -55,7 +55,10 @@ tn_status tn_module_add_computed(tn_module *module, const char *name, const tn_c
                                           tn__countof(how->reserved), "tn_computed");
     if (status == TN_OK)
         status = tn__slot_name_check(module, TN_SLOT_COMPUTED, name);
-    return status == TN_OK ? tn__computed_add(module, name, how, user) : status;
+    if (status == TN_OK)
+        status = tn__computed_add(module, name, how, user);
+    tn__parametrize_cache_changed(module);
+    return status;
 }
 
 tn_tensor *tn__computed_get(tn_module *module, const tn__slot *slot)

@@ -568,6 +568,7 @@ tn_status tn_module_load_report(tn_module *module, const tn_state *state, uint32
     tn_status status = tn__lazy_load(module, state);
     if (status == TN_OK)
         status = load_all(&l, module);
+    tn__parametrize_cache_forget();
     tn__load_report_free_names(&own.missing);
     tn__load_report_free_names(&own.unexpected);
     tn__load_report_free_names(&own.errors);

@@ -2,7 +2,7 @@
  *
  * Options of a module by name. The value of an option may be a buffer of the module, such as the
  * weight of a loss: then the tensor, not the option struct, has the value. */
-#include "core/module/internal.h"
+#include "core/module/parametrize.h"
 #include "core/tensor/convert.h"
 
 const tn__slot *tn__option_buffer(const tn_module *module, const tn_option *row)
@@ -292,6 +292,7 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
         status = tn_error_last_code();
     else
         status = adopt(module, row, now, made);
+    tn__parametrize_cache_changed(module);
     tn_module_drop(now);
     tn_module_drop(made);
     return status;

@@ -99,26 +99,39 @@ static tn_status share(const tn_module *list, tn_module *copy)
     return status;
 }
 
+/* Appends "float32 [2, 3]". */
+static void text_kind(tn__text *text, const tn_tensor *tensor)
+{
+    tn__text_add(text, "%s ", tn_dtype_name(tn_tensor_dtype(tensor)));
+    tn__tensor_text_ints(text, tn__shape(tensor));
+}
+
 /* Checks that the value of `list` fits the tensor that `to` has under the name. */
-static tn_status check_target(tn_module *list, tn_module *to, const char *name)
+static tn_status check_target(tn_module *from, tn_module *list, tn_module *to, const char *name)
 {
     tn_tensor *value, *now;
+    tn__text text = { 0 };
     tn_ints a, b;
+    tn_status status;
 
     if (tn_is_parametrized(list, NULL))
         return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "tn_parametrize_transfer: '%s': its original is parametrized too; expected "
-                       "a plain original",
-                       name);
+                       "tn_parametrize_transfer: '%s' of %s: its original is parametrized too; "
+                       "remove that parametrization first",
+                       name, from->type);
     if (tn__parametrize_list(to, name) != NULL)
         return tn_fail(TN_ERR_VALUE,
-                       "tn_parametrize_transfer: '%s' of %s is parametrized already; expected a "
-                       "plain parameter or buffer, or none",
+                       "tn_parametrize_transfer: '%s' of %s: it is parametrized already; expected "
+                       "a plain parameter or buffer, or none",
                        name, to->type);
+    if (tn_module_slot_kind(to, name) == 0)
+        return TN_OK;
     if ((tn_module_slot_kind(to, name) & (TN_SLOT_PARAMETER | TN_SLOT_BUFFER)) == 0)
-        return tn_module_slot_kind(to, name) == 0
-                   ? TN_OK
-                   : tn__slot_name_check(to, TN_SLOT_PARAMETER, name);
+        return tn_fail(
+            TN_ERR_KEY,
+            "tn_parametrize_transfer: '%s' of %s: wrong kind, got a %s; expected a plain "
+            "parameter or buffer, or none",
+            name, to->type, tn__slot_word(tn_module_slot_kind(to, name)));
     now = tn_module_get(to, name);
     value = now != NULL ? tn__parametrize_value(list) : NULL;
     if (value == NULL)
@@ -128,20 +141,28 @@ static tn_status check_target(tn_module *list, tn_module *to, const char *name)
     if (a.count == b.count && tn_tensor_dtype(now) == tn_tensor_dtype(value) &&
         (a.count == 0 || memcmp(a.at, b.at, (size_t)a.count * sizeof *a.at) == 0))
         return TN_OK;
-    return tn_fail(TN_ERR_VALUE,
-                   "tn_parametrize_transfer: '%s' of %s: its shape or dtype is not that of the "
-                   "parametrized tensor; expected the same",
-                   name, to->type);
+    if (a.count < 0)
+        tn__text_add(&text, "None");
+    else
+        text_kind(&text, now);
+    tn__text_add(&text, "; expected ");
+    text_kind(&text, value);
+    status = tn_fail(TN_ERR_VALUE,
+                     "tn_parametrize_transfer: '%s' of %s: wrong tensor, got %s, as the value of "
+                     "the parametrizations",
+                     name, to->type, text.at != NULL ? text.at : "");
+    tn__text_free(&text);
+    return status;
 }
 
-static tn_status transfer(tn_module *list, tn_module *to, const char *name)
+static tn_status transfer(tn_module *from, tn_module *list, tn_module *to, const char *name)
 {
     uint64_t scope = tn_scope_begin();
     tn_status status;
     tn_module *copy = NULL;
 
     tn_grad_begin(false);
-    status = check_target(list, to, name);
+    status = check_target(from, list, to, name);
     if (status == TN_OK) {
         copy = tn__parametrize_list_new(tn__parametrize_at(list, 0), false);
         status = copy != NULL ? share(list, copy) : tn_error_last_code();
@@ -169,7 +190,7 @@ tn_status tn_parametrize_transfer(tn_module *from, tn_module *to, const char *na
     for (; done < count && status == TN_OK; done++) {
         const char *one = name != NULL ? name : child->child->children.at[done].name;
         tn_module *list = tn__parametrize_list(from, one);
-        status = list != NULL ? transfer(list, to, one) : tn__parametrize_none(from, one);
+        status = list != NULL ? transfer(from, list, to, one) : tn__parametrize_none(from, one);
         if (status != TN_OK)
             break;
     }

@@ -73,9 +73,10 @@ static tn_status invert(tn_module *list, tn_pack **pack)
             return TN_ERR_MEMORY;
         if (tn_pack_count(*pack) != 1)
             status = tn_fail(TN_ERR_VALUE,
-                             "parametrization %lld of %s: right_inverse returned %lld tensors; "
-                             "expected one, because it is not the first parametrization",
-                             (long long)(i + 1), list->type, (long long)tn_pack_count(*pack));
+                             "%s: right_inverse: wrong number of tensors, got %lld; expected one, "
+                             "because it is not the first parametrization",
+                             tn__parametrize_at(list, i + 1)->type,
+                             (long long)tn_pack_count(*pack));
         if (status == TN_OK)
             status = tn__parametrize_inverse(parametrization, tn_pack_tensor(*pack, 0), out);
         if (status != TN_OK) {

@@ -218,8 +218,9 @@ tn_status tn__parametrize_list_add(tn_module *module, const char *name, tn_modul
         status = tn__slot_name_check(module, TN_SLOT_CHILD, TN__PARAMETRIZE_CHILD);
         if (status == TN_OK && tn__slots_find(&module->children, TN__PARAMETRIZE_CHILD) != NULL)
             status = tn_fail(TN_ERR_KEY,
-                             "%s: it has a child '%s' already; parametrizations need this name",
-                             module->type, TN__PARAMETRIZE_CHILD);
+                             "'%s' of %s: a child has this name already; expected no such child, "
+                             "because parametrizations need the name",
+                             TN__PARAMETRIZE_CHILD, module->type);
         dict = status == TN_OK ? module_of(&dict_layer) : NULL;
         if (dict == NULL)
             return status != TN_OK ? status : tn_error_last_code();
@@ -241,6 +242,7 @@ tn_status tn__parametrize_list_add(tn_module *module, const char *name, tn_modul
             tn__slots_remove(&dict->children, slot);
     }
     tn_module_drop(dict);
+    tn__parametrize_cache_forget(); /* the name may be an original, from which a value came */
     return status;
 }
 

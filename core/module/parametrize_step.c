@@ -293,10 +293,14 @@ static tn_status begin(tn__parametrize_step *step, tn_module *parametrization, b
                        "'%s' of %s: it belongs to a pruned parameter; make the pruning permanent "
                        "first (tn_prune_remove)",
                        step->name, step->module->type);
+    if (tn__prune_is(step->module, step->name))
+        return tn_fail(TN_ERR_VALUE,
+                       "'%s' of %s: it is pruned; make the pruning permanent first "
+                       "(tn_prune_remove)",
+                       step->name, step->module->type);
     if (slot == NULL && list == NULL && tn_module_slot_kind(step->module, step->name) != 0)
         return tn_fail(TN_ERR_VALUE,
-                       "'%s' of %s: it is a %s; expected a parameter or a buffer. If it is pruned, "
-                       "make that permanent first (tn_prune_remove)",
+                       "'%s' of %s: wrong kind, got a %s; expected a parameter or a buffer",
                        step->name, step->module->type,
                        tn__slot_word(tn_module_slot_kind(step->module, step->name)));
     if (slot == NULL && list == NULL)
@@ -348,6 +352,7 @@ void tn__parametrize_step_undo(tn__parametrize_step *step)
         tn_snprint(index, sizeof index, "%lld", (long long)tn__parametrize_count(step->list) - 1);
         tn__slots_remove(&step->list->children, tn__slots_find(&step->list->children, index));
         tn__parametrize_data_of(step->list)->unsafe = step->unsafe_before;
+        tn__parametrize_cache_forget();
     } else {
         tn__parametrize_list_remove(step->module, step->name);
     }

@@ -84,8 +84,11 @@ static tn_status each_slot(const tn__met *at, const tn__slots *slots, const char
         if (status == TN_OK && (found < 0 || (found > 0 && names[count - 1] == NULL)))
             status = TN_ERR_MEMORY;
     }
-    for (int64_t i = 0; i < count && status == TN_OK; i++)
+    for (int64_t i = 0; i < count && status == TN_OK; i++) {
         status = each(user, at->module, names[i]);
+        if (status != TN_OK)
+            tn_error_prefix("\"%s%s%s\": ", at->path, at->path[0] != '\0' ? "." : "", names[i]);
+    }
     for (int64_t i = 0; i < count; i++)
         tn_free(names[i]);
     tn_free(names);
@@ -267,8 +270,8 @@ tn_status tn_parametrize_load(tn_module *root, const tn_state *state)
         const char *key = tn_state_name(state, i);
         if (!is_adapter(key))
             status = tn_fail(TN_ERR_KEY,
-                             "tn_parametrize_load: state: %q is no entry of a parametrization; "
-                             "expected a state of tn_parametrize_state",
+                             "tn_parametrize_load: state: wrong entry, got %q, which belongs to no "
+                             "parametrization; expected a state of tn_parametrize_state",
                              key);
         else
             status = tn_state_set_value(all, key, tn_state_value(state, i));

@@ -26,7 +26,16 @@ static tn_status prune_place(const tn__prune_place *place, const tn__prune_steps
     return status;
 }
 
-static tn_status prune(tn_module *module, const char *name, const char *methods, tn_tensor *scores)
+/* Prefixes the failure of a function, and returns its status. The messages of tn__prune_find() name
+ * the parameter themselves. */
+static tn_status failed(const char *who, const tn_module *module, const char *name, bool found)
+{
+    return found ? tn_error_prefix("%s: %q of %s: ", who, name, module->type)
+                 : tn_error_prefix("%s: ", who);
+}
+
+static tn_status prune(const char *who, tn_module *module, const char *name, const char *methods,
+                       tn_tensor *scores)
 {
     tn__prune_steps steps = { 0 };
     tn__prune_place place;
@@ -34,13 +43,13 @@ static tn_status prune(tn_module *module, const char *name, const char *methods,
     tn_status status = tn_grad_begin(false);
 
     if (status == TN_OK) {
-        status = tn__prune_find(module, name, &place);
-        if (status == TN_OK)
+        bool found = tn__prune_find(module, name, &place) == TN_OK;
+        if (found)
             status = tn__prune_steps_read(&steps, place.name, methods);
-        if (status == TN_OK)
+        if (found && status == TN_OK)
             status = prune_place(&place, &steps, scores);
-        if (status != TN_OK)
-            status = tn_error_prefix("tn_prune: %q of %s: ", name, module->type);
+        if (!found || status != TN_OK)
+            status = failed(who, module, name, found);
         tn_grad_end();
     }
     tn__prune_steps_free(&steps);
@@ -52,14 +61,14 @@ tn_status tn_prune(tn_module *module, const char *name, const char *methods)
 {
     if (module == NULL || name == NULL || methods == NULL)
         return tn__error_null_input("tn_prune: argument");
-    return prune(module, name, methods, NULL);
+    return prune("tn_prune", module, name, methods, NULL);
 }
 
 tn_status tn_prune_by(tn_module *module, const char *name, const char *methods, tn_tensor *scores)
 {
     if (module == NULL || name == NULL || methods == NULL || scores == NULL)
         return tn__error_null_input("tn_prune_by: argument");
-    return prune(module, name, methods, tn__is_none(scores) ? NULL : scores);
+    return prune("tn_prune_by", module, name, methods, tn__is_none(scores) ? NULL : scores);
 }
 
 /* ---- a given mask ---------------------------------------------------------------------------- */
@@ -94,13 +103,13 @@ tn_status tn_prune_from_mask(tn_module *module, const char *name, tn_tensor *mas
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
     if (status == TN_OK) {
-        status = tn__prune_find(module, name, &place);
-        if (status == TN_OK)
+        bool found = tn__prune_find(module, name, &place) == TN_OK;
+        if (found)
             status = store_product(&place, mask, &change);
-        if (status == TN_OK)
+        if (found && status == TN_OK)
             tn__prune_done(&change);
         else
-            status = tn_error_prefix("tn_prune_from_mask: %q of %s: ", name, module->type);
+            status = failed("tn_prune_from_mask", module, name, found);
         tn_grad_end();
     }
     tn_scope_end(scope);
@@ -241,8 +250,9 @@ tn_status tn_prune_global(const tn_prune_target *targets, int64_t count, const c
     if ((targets == NULL && count != 0) || method == NULL)
         return tn__error_null_input("tn_prune_global: argument");
     if (count < 0 || count > INT32_MAX)
-        return tn_fail(TN_ERR_VALUE, "tn_prune_global: count: out of range, got %lld",
-                       (long long)count);
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_prune_global: count: out of range, got %lld; expected 0 to %d",
+                       (long long)count, INT32_MAX);
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
     if (status == TN_OK) {
@@ -280,17 +290,17 @@ tn_status tn_prune_remove(tn_module *module, const char *name)
         /* Of a name that is no parameter, PyTorch says the same as of one that is not pruned. */
         uint64_t mark = tn_error_mark();
         bool found = tn__prune_find(module, name, &place) == TN_OK;
-        if (!found && place.module != NULL)
+        bool broken = !found && (place.module == NULL || place.pruned != NULL);
+        if (!found && !broken)
             tn_error_restore(mark);
         if (found && place.pruned != NULL)
             status = tn__prune_make_permanent(&place);
         else
-            status = !found && place.module == NULL
-                         ? tn_error_last_code()
-                         : tn_fail(TN_ERR_VALUE,
-                                   "Parameter '%s' of module %s has to be pruned before pruning "
-                                   "can be removed",
-                                   place.name, place.module->type);
+            status = broken ? tn_error_prefix("tn_prune_remove: ")
+                            : tn_fail(TN_ERR_VALUE,
+                                      "Parameter '%s' of module %s has to be pruned before pruning "
+                                      "can be removed",
+                                      place.name, place.module->type);
         tn_grad_end();
     }
     tn_scope_end(scope);
@@ -319,8 +329,10 @@ int64_t tn_prune_count(tn_module *module, const char *name)
         tn__error_null_input("tn_prune_count: argument");
         return -1;
     }
-    if (tn__prune_find(module, name, &place) != TN_OK)
+    if (tn__prune_find(module, name, &place) != TN_OK) {
+        tn_error_prefix("tn_prune_count: ");
         return -1;
+    }
     return place.pruned != NULL ? place.pruned->count : 0;
 }
 
@@ -333,14 +345,16 @@ int64_t tn_prune_method(tn_module *module, const char *name, int64_t index, char
         tn__error_null_input("tn_prune_method: argument");
         return -1;
     }
-    if (tn__prune_find(module, name, &place) != TN_OK)
+    if (tn__prune_find(module, name, &place) != TN_OK) {
+        tn_error_prefix("tn_prune_method: ");
         return -1;
+    }
     count = place.pruned != NULL ? place.pruned->count : 0;
     if (index < 0 || index >= count) {
         tn_fail(TN_ERR_INDEX,
-                "tn_prune_method: index: out of range, got %lld; expected less than %lld, the "
-                "number of methods of '%s'",
-                (long long)index, (long long)count, place.name);
+                "tn_prune_method: index: out of range, got %lld; expected that of one of the %lld "
+                "methods of %q",
+                (long long)index, (long long)count, name);
         return -1;
     }
     return tn_snprint(out, size, "%s", place.pruned->methods[index]);
@@ -361,6 +375,8 @@ static tn_tensor *mask_of(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
     status = mask != NULL ? tn__prune_same_shape(mask, tensor, "mask") : TN_OK;
     if (status == TN_OK && scores != NULL)
         status = tn__prune_same_shape(scores, tensor, "scores");
+    if (status != TN_OK)
+        tn_error_prefix("%s: ", times ? "tn_prune_tensor" : "tn_prune_mask");
     if (status == TN_OK)
         status = tn__prune_steps_read(&steps, NULL, methods);
     if (status == TN_OK)

@@ -79,6 +79,8 @@ typedef struct tn__prune_place {
 tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *place);
 /* Returns whether a module itself has a pruned parameter. */
 bool tn__prune_has(const tn_module *module);
+/* Returns whether the parameter `name` of the module itself is pruned. */
+bool tn__prune_is(const tn_module *module, const char *name);
 /* Returns whether `name` is the parameter or the mask that a pruned parameter is made of. */
 bool tn__prune_owns(const tn_module *module, const char *name);
 

@@ -70,10 +70,11 @@ static tn_status dim_of(const tn__prune_step *step, const tn_tensor *mask, int32
     int64_t given = def->dim(def, step->data), ndim = tn_tensor_ndim(mask);
 
     if (given < -ndim || given >= ndim)
-        return tn_fail(TN_ERR_INDEX,
-                       "pruning method %s: dim: out of range, got %lld; expected a dimension of a "
-                       "tensor with %lld",
-                       def->name, (long long)given, (long long)ndim);
+        return tn_fail(
+            TN_ERR_INDEX,
+            "%s: dim: out of range, got %lld; expected a dimension of a tensor with %lld "
+            "dimensions",
+            def->name, (long long)given, (long long)ndim);
     *dim = (int32_t)(given < 0 ? given + ndim : given);
     return TN_OK;
 }
@@ -149,7 +150,7 @@ static tn_tensor *next_mask(const tn__prune_step *step, tn_tensor *scores, tn_te
 
     if (type == TN_PRUNE_NETWORK) {
         tn_fail(TN_ERR_TYPE,
-                "pruning method %s: it is for networks; expected a method that computes a mask",
+                "%s: wrong type of method, got one for networks; expected one that computes a mask",
                 tn__prune_def(step)->name);
         return NULL;
     }

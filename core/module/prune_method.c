@@ -60,13 +60,13 @@ static tn_status read_one(tn__prune_steps *steps, const char *name, const tn__sp
     if (value->kind != TN_VALUE_SPEC && value->kind != TN_VALUE_STRING)
         return tn_fail(
             TN_ERR_TYPE,
-            "pruning: %s is not a pruning method; expected names of methods with their options",
+            "methods: %s is not a pruning method; expected names of methods with their options",
             tn__value_kind_name(value->kind));
     if (list->names[i] != NULL && (name == NULL || strcmp(list->names[i], name) != 0))
-        return tn_fail(TN_ERR_VALUE,
-                       "pruning: can only add methods acting on the parameter named '%s', found "
-                       "'%s'",
-                       name != NULL ? name : "", list->names[i]);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "methods: can only add methods acting on the parameter named '%s', found '%s'",
+            name != NULL ? name : "", list->names[i]);
     return add_step(steps, value->as.s);
 }
 
@@ -84,8 +84,7 @@ tn_status tn__prune_steps_read(tn__prune_steps *steps, const char *name, const c
     for (int64_t i = 0; status == TN_OK && i < list->count; i++)
         status = read_one(steps, name, list, i);
     if (status == TN_OK && steps->count == 0)
-        status = tn_fail(TN_ERR_FORMAT, "pruning: no method, got %q; expected at least one",
-                         methods);
+        status = tn_fail(TN_ERR_FORMAT, "methods: none, got %q; expected at least one", methods);
     tn__spec_free(list);
     tn_free(whole);
     return status;
@@ -136,7 +135,7 @@ static tn_status turn_end(struct turn *turn, tn_status status, tn_tensor **resul
     tn_grad_end();
     tn_scope_end_with(turn->scope, result, result != NULL && status == TN_OK ? 1 : 0);
     tn__error_plugin(turn->before);
-    return status == TN_OK ? TN_OK : tn_error_prefix("pruning method %s: ", name);
+    return status;
 }
 
 tn_tensor *tn__prune_step_mask(const tn__prune_step *step, tn_tensor *scores, tn_tensor *mask)
@@ -154,9 +153,10 @@ tn_tensor *tn__prune_step_mask(const tn__prune_step *step, tn_tensor *scores, tn
     if (made == NULL)
         status = tn_error_mark() != failures || tn_failed() ? tn_error_last_code() : TN_ERR_RUNTIME;
     else if (tn__is_none(made))
-        status = tn_fail(TN_ERR_TYPE, "mask: it is TN_NONE; expected a tensor");
-    else
-        status = tn__prune_same_shape(made, mask, "mask");
+        status = tn_fail(TN_ERR_TYPE, "%s: mask: its result is TN_NONE; expected a tensor",
+                         def->name);
+    else if (tn__prune_same_shape(made, mask, "mask: its result") != TN_OK)
+        status = tn_error_prefix("%s: ", def->name);
     return turn_end(&turn, status, &made) == TN_OK ? made : NULL;
 }
 

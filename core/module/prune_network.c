@@ -24,11 +24,11 @@ static const char *only_method(void)
     }
     if (found > 1)
         tn_fail(TN_ERR_VALUE,
-                "how: several plugins have pruning methods for networks; expected "
-                "one of them: %s",
-                names.at != NULL ? names.at : "");
+                "how: not given, and there are %lld pruning methods for networks; expected one of "
+                "them: %s",
+                (long long)found, names.at != NULL ? names.at : "");
     else if (found == 0 && count >= 0)
-        tn_fail(TN_ERR_KEY, "no plugin provides a pruning method for networks");
+        tn_fail(TN_ERR_KEY, "how: no plugin provides a pruning method for networks");
     tn__text_free(&names);
     return found == 1 ? only : NULL;
 }
@@ -37,9 +37,12 @@ static tn_status with_steps(const tn__prune_steps *steps, tn_prune_net *args)
 {
     const tn_prune_def *def = tn__prune_def(&steps->at[0]);
 
-    if (steps->count != 1 || def->type != TN_PRUNE_NETWORK)
+    if (steps->count != 1)
+        return tn_fail(TN_ERR_TYPE, "how: too many methods, got %lld; expected one",
+                       (long long)steps->count);
+    if (def->type != TN_PRUNE_NETWORK)
         return tn_fail(TN_ERR_TYPE,
-                       "pruning method %s: it is not for networks; expected one that is",
+                       "%s: wrong type of method, got one for tensors; expected one for networks",
                        def->name);
     return tn__prune_step_net(&steps->at[0], args);
 }
@@ -56,6 +59,9 @@ static tn_status on_network(tn_module *net, tn_tensor *const *inputs, int64_t n_
 
     if (net == NULL || (inputs == NULL && n_inputs != 0))
         return tn__error_null_input("argument");
+    if (n_inputs < 0)
+        return tn_fail(TN_ERR_VALUE, "n_inputs: too small, got %lld; expected 0 or more",
+                       (long long)n_inputs);
     for (int64_t i = 0; i < n_inputs; i++)
         if (inputs[i] == NULL)
             return tn__error_null_input("input");

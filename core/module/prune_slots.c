@@ -81,6 +81,13 @@ bool tn__prune_has(const tn_module *module)
     return false;
 }
 
+bool tn__prune_is(const tn_module *module, const char *name)
+{
+    const tn__slot *slot = tn__slots_find(&module->computed, name);
+
+    return slot != NULL && tn__computed_user(slot, &how) != NULL;
+}
+
 bool tn__prune_owns(const tn_module *module, const char *name)
 {
     for (int64_t i = 0; i < module->computed.count; i++) {
@@ -111,14 +118,25 @@ static tn_module *owner_of(tn_module *module, const char *path, const char **nam
     return owner;
 }
 
-static tn_status not_a_parameter(const tn__prune_place *place, uint32_t kind)
+static const char *kind_word(const tn__prune_place *place, uint32_t kind)
 {
-    if (kind == 0)
-        return tn_module_get(place->module, place->name) == NULL ? tn_error_last_code() : TN_OK;
-    return tn_fail(TN_ERR_TYPE,
-                   "pruning: '%s' of %s: it is a %s; expected a parameter with a value",
-                   place->name, place->module->type,
-                   kind == TN_SLOT_PARAMETER ? "reserved parameter" : tn__slot_word(kind));
+    if (kind == TN_SLOT_PARAMETER)
+        return "reserved parameter";
+    return tn__parametrize_list(place->module, place->name) != NULL ? "parametrized tensor"
+                                                                    : tn__slot_word(kind);
+}
+
+/* Fails for a name that is no parameter; `path` is the one that `module` was given. */
+static tn_status not_a_parameter(const tn_module *module, const char *path,
+                                 const tn__prune_place *place, uint32_t kind)
+{
+    if (kind != 0)
+        return tn_fail(TN_ERR_TYPE,
+                       "%q of %s: wrong kind, got a %s; expected a parameter with a "
+                       "value",
+                       path, module->type, kind_word(place, kind));
+    return tn_module_get(place->module, place->name) == NULL ? tn_error_last_code()
+                                                             : TN_ERR_RUNTIME;
 }
 
 tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *place)
@@ -131,22 +149,26 @@ tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *p
     if (place->module == NULL)
         return tn_error_last_code();
     if (tn__prune_owns(place->module, place->name))
-        return tn_fail(
-            TN_ERR_VALUE,
-            "pruning: '%s' of %s: it belongs to a pruned parameter; expected the name of "
-            "that parameter",
-            place->name, place->module->type);
+        return tn_fail(TN_ERR_VALUE,
+                       "%q of %s: it belongs to a pruned parameter; expected the name of that "
+                       "parameter",
+                       path, module->type);
     if (tn__parametrize_is_list(place->module))
         return tn_fail(TN_ERR_VALUE,
-                       "pruning: '%s': it is an original of a parametrized tensor; remove the "
-                       "parametrization first, or prune before",
-                       place->name);
+                       "%q of %s: it is an original of a parametrized tensor; remove the "
+                       "parametrization first (tn_parametrize_remove), or prune before",
+                       path, module->type);
     slot = tn__slots_find(&place->module->computed, place->name);
     place->pruned = slot != NULL ? tn__computed_user(slot, &how) : NULL;
     kind = place->pruned != NULL ? TN_SLOT_PARAMETER
                                  : tn_module_slot_kind(place->module, place->name);
     if (kind != TN_SLOT_PARAMETER)
-        return not_a_parameter(place, kind);
+        return not_a_parameter(module, path, place, kind);
+    slot = tn__slots_find(&place->module->parameters, place->name);
+    if (slot != NULL && (slot->flags & TN__SLOT_UNSHAPED) != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%q of %s: no shape yet; call the module once, or load a state", path,
+                       module->type);
     place->values = tn_module_get(place->module,
                                   place->pruned != NULL ? place->pruned->original : place->name);
     if (place->values != NULL && place->pruned != NULL)
@@ -154,7 +176,12 @@ tn_status tn__prune_find(tn_module *module, const char *path, tn__prune_place *p
     if (place->values == NULL || (place->pruned != NULL && place->mask == NULL))
         return tn_error_last_code();
     if (tn__is_none(place->values) || (place->mask != NULL && tn__is_none(place->mask)))
-        return not_a_parameter(place, TN_SLOT_PARAMETER);
+        return place->pruned == NULL
+                   ? not_a_parameter(module, path, place, TN_SLOT_PARAMETER)
+                   : tn_fail(TN_ERR_TYPE, "%q of %s: its %s is empty; expected a tensor", path,
+                             module->type,
+                             tn__is_none(place->values) ? place->pruned->original
+                                                        : place->pruned->mask);
     return TN_OK;
 }
 
@@ -247,9 +274,8 @@ static tn_status prune_first(const tn__prune_place *place, tn_tensor *mask,
         status = tn_module_add_buffer(module, pruned->mask, mask, flags);
     if (status == TN_OK && tn_module_get(module, pruned->original) != place->values)
         status = tn_fail(TN_ERR_RUNTIME,
-                         "pruning: '%s' of %s: a hook on the registration of parameters replaced "
-                         "it; expected the same tensor",
-                         place->name, module->type);
+                         "a hook on the registration of parameters replaced it; expected the same "
+                         "tensor");
     if (status == TN_OK)
         status = tn__computed_add(module, place->name, &how, pruned);
     if (status != TN_OK) {

@@ -2,7 +2,7 @@
  *
  * The slots of a module: ordered maps of parameters, buffers, children and computed slots. A name
  * can be in one of them only. It keeps its place when its value is replaced. */
-#include "core/module/internal.h"
+#include "core/module/parametrize.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -80,12 +80,13 @@ static tn_status check_parameter(const char *name, const tn_tensor *tensor)
         name, tn_tensor_grad_op(tensor));
 }
 
-/* Stores a tensor (or TN_NONE) in a slot, which takes a new reference. */
-static void slot_put(tn__slot *slot, tn_tensor *tensor)
+/* Stores a tensor (or TN_NONE) in a slot of the module, which takes a new reference. */
+static void slot_put(tn_module *module, tn__slot *slot, tn_tensor *tensor)
 {
     tn_tensor *before = slot->tensor;
     slot->flags &= ~(uint32_t)TN__SLOT_UNSHAPED;
     slot->tensor = tn__is_none(tensor) ? tensor : tn_tensor_keep(tensor);
+    tn__parametrize_cache_changed(module);
     if (before != NULL && !tn__is_none(before))
         tn_tensor_drop(before);
 }
@@ -102,7 +103,7 @@ static tn_status put_parameter(tn_module *module, const char *name, tn_tensor *t
     tn__slot *slot = tn__slots_make(&module->parameters, name);
     if (slot == NULL)
         return tn_error_last_code();
-    slot_put(slot, tensor);
+    slot_put(module, slot, tensor);
     return TN_OK;
 }
 
@@ -134,7 +135,7 @@ tn_status tn_module_add_buffer(tn_module *module, const char *name, tn_tensor *t
     if (slot == NULL)
         return tn_error_last_code();
     slot->flags = flags;
-    slot_put(slot, tensor);
+    slot_put(module, slot, tensor);
     return TN_OK;
 }
 
@@ -292,6 +293,7 @@ static tn_status put_child(tn_module *module, const char *name, tn_module *child
         tn_module_drop(child);
         return status != TN_OK ? status : tn_error_last_code();
     }
+    tn__parametrize_cache_changed(module);
     tn__slot_hold(module, slot, child);
     set_depth(child, depth_of(module) + 1, atomic_load(&module->holders) > 0);
     return TN_OK;
@@ -317,6 +319,7 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
     tn__slot *slot = tn__slots_make(&module->children, name);
     if (slot == NULL)
         return tn_error_last_code();
+    tn__parametrize_cache_changed(module);
     tn__slot_hold(module, slot, NULL);
     return TN_OK;
 }
@@ -392,6 +395,7 @@ tn_status tn_module_remove(tn_module *module, const char *name)
                            "tensor first",
                            name, module->type);
         if (slot != NULL) {
+            tn__parametrize_cache_changed(module);
             tn__slots_remove(kinds[i], slot);
             return TN_OK;
         }
@@ -455,7 +459,7 @@ static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *t
     tn__slot *slot = tn__slots_make(&module->buffers, name);
     if (slot == NULL)
         return tn_error_last_code();
-    slot_put(slot, tensor);
+    slot_put(module, slot, tensor);
     return TN_OK;
 }
 

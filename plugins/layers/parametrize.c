@@ -41,13 +41,25 @@ tn_status parametrize_rename(tn_module *self, tn_module *owner, const char *name
     return status;
 }
 
+const char *parametrize_shape(const tn_tensor *tensor, char *out, size_t size)
+{
+    tn_ints shape = tn_tensor_shape(tensor);
+    layers_text text = { out, size, 0 };
+
+    layers_put(&text, "[");
+    for (int64_t i = 0; i < shape.count; i++)
+        layers_put(&text, "%s%lld", i > 0 ? ", " : "", (long long)shape.at[i]);
+    layers_put(&text, "]");
+    return out;
+}
+
 tn_status parametrize_once(tn_module *self, bool attached)
 {
     if (!attached)
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: parametrizes a tensor already; expected a module of its own for each "
-                   "tensor (tn_parametrize_transfer shares one)",
+                   "%s: module: it parametrizes a tensor already; expected a module of its own for "
+                   "each tensor (tn_parametrize_transfer shares one)",
                    tn_module_type(self));
 }
 
@@ -81,14 +93,14 @@ static tn_status symmetric_attach(tn_module *self, tn_module *owner, const char 
 {
     tn_ints shape = tn_tensor_shape(tensor);
 
-    (void)owner;
+    char text[256];
+
     if (shape.count >= 2 && shape.at[shape.count - 1] == shape.at[shape.count - 2])
         return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: '%s': no square matrix, got %lld dimensions, %lld x %lld; expected one",
-                   tn_module_type(self), name, (long long)shape.count,
-                   (long long)(shape.count >= 2 ? shape.at[shape.count - 2] : 1),
-                   (long long)(shape.count >= 1 ? shape.at[shape.count - 1] : 1));
+                   "%s: '%s' of %s: no square matrix, got shape %s; expected [..., n, n]",
+                   tn_module_type(self), name, tn_module_type(owner),
+                   parametrize_shape(tensor, text, sizeof text));
 }
 
 static tn_tensor *symmetric_forward(tn_module *self, tn_tensor *x)
@@ -141,6 +153,20 @@ static tn_tensor *norm_except(tn_module *self, tn_tensor *v)
     return o.dims.count > 0 ? tn_linalg_vector_norm(v, &o) : tn_abs(v);
 }
 
+/* The value of the parametrizations before it is one tensor, and it needs two originals. */
+static tn_status weight_norm_attach(tn_module *self, tn_module *owner, const char *name,
+                                    tn_tensor *tensor)
+{
+    (void)tensor;
+    if (!tn_is_parametrized(owner, name))
+        return TN_OK;
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: '%s' of %s: it is parametrized already, got %s; expected WeightNorm as the "
+                   "first parametrization, because it has two originals",
+                   tn_module_type(self), name, tn_module_type(owner),
+                   tn_module_type(tn_parametrization(owner, name, 0)));
+}
+
 static tn_status weight_norm_call(tn_module *self, const tn_pack *input, tn_pack *output)
 {
     tn_tensor *g, *v;
@@ -172,5 +198,5 @@ static tn_status weight_norm_load_owner(tn_module *self, tn_module *owner, const
 LAYER(weight_norm, "WeightNorm", .printed = "_WeightNorm",
       .help = "a parametrization: length times direction, g * v / ||v||",
       .options = weight_norm_options, .data_size = sizeof(struct weight_norm),
-      .call = weight_norm_call, .repr = layers_no_words, .right_inverse = weight_norm_inverse,
-      .load_owner = weight_norm_load_owner);
+      .call = weight_norm_call, .repr = layers_no_words, .attach = weight_norm_attach,
+      .right_inverse = weight_norm_inverse, .load_owner = weight_norm_load_owner);

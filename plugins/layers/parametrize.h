@@ -17,6 +17,8 @@ typedef struct parametrize_row {
 TN_HIDDEN tn_status parametrize_rename(tn_module *self, tn_module *owner, const char *name,
                                        tn_loading *loading, const parametrize_row *rows,
                                        int64_t count);
+/* Writes the shape of a tensor, "[2, 3]", for a message. */
+TN_HIDDEN const char *parametrize_shape(const tn_tensor *tensor, char *out, size_t size);
 /* Fails if the module is attached to a tensor already, whose shape its data has. */
 TN_HIDDEN tn_status parametrize_once(tn_module *self, bool attached);
 /* Sets *dim to the dimension that it means for `tensor`; a negative one counts from the end. */

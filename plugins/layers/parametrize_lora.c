@@ -4,6 +4,8 @@
  * place. */
 #include "parametrize.h"
 
+#include <math.h>
+
 struct lora {
     int64_t rank;
     double alpha;
@@ -29,6 +31,9 @@ static tn_status build(tn_module *self)
     if (s->rank < 1)
         return tn_fail(TN_ERR_VALUE, "%s: rank: too small, got %lld; expected 1 or more",
                        tn_module_type(self), (long long)s->rank);
+    if (!isfinite(s->alpha))
+        return tn_fail(TN_ERR_VALUE, "%s: alpha: out of range, got %g; expected a finite number",
+                       tn_module_type(self), s->alpha);
     if (!(s->dropout >= 0 && s->dropout < 1))
         return tn_fail(TN_ERR_VALUE,
                        "%s: dropout: no probability, got %g; expected 0 or more and less than 1",
@@ -59,23 +64,26 @@ static tn_status attach(tn_module *self, tn_module *owner, const char *name, tn_
     const char *type = tn_module_type(owner), *transposed = "Conv1D";
     size_t length = strlen(type), tail = strlen(transposed);
     int64_t in = 1, out;
+    char text[256];
     tn_status status = parametrize_once(self, tn_module_slot_kind(self, "lora_A") != 0);
 
     if (status != TN_OK)
         return status;
     if (shape.count < 2 || tn_tensor_numel(tensor) == 0)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: '%s' of %s: no matrix, got %lld dimensions and %lld elements; expected "
-                       "2 dimensions or more",
-                       tn_module_type(self), name, type, (long long)shape.count,
-                       (long long)tn_tensor_numel(tensor));
+                       "%s: '%s' of %s: wrong shape, got %s; expected 2 dimensions or more, none "
+                       "of size 0",
+                       tn_module_type(self), name, type,
+                       parametrize_shape(tensor, text, sizeof text));
     s->in_out = strcmp(s->layout, "in_out") == 0 ||
                 (strcmp(s->layout, "auto") == 0 && length >= tail &&
                  strcmp(type + length - tail, transposed) == 0);
     if (s->in_out && shape.count != 2)
         return tn_fail(TN_ERR_VALUE,
-                       "%s: '%s' of %s: layout in_out, got %lld dimensions; expected 2",
-                       tn_module_type(self), name, type, (long long)shape.count);
+                       "%s: '%s' of %s: wrong shape for the layout in_out, got %s; expected 2 "
+                       "dimensions",
+                       tn_module_type(self), name, type,
+                       parametrize_shape(tensor, text, sizeof text));
     for (int64_t i = 1; i < shape.count; i++)
         in *= shape.at[i];
     out = shape.at[0];

@@ -4,6 +4,8 @@
  * approximates. */
 #include "parametrize.h"
 
+#include <math.h>
+
 struct spectral {
     int64_t n_power_iterations;
     double eps;
@@ -25,13 +27,18 @@ static tn_status build(tn_module *self)
 {
     const struct spectral *s = tn_module_data(self);
 
-    if (s->n_power_iterations > 0)
-        return TN_OK;
     /* PyTorch's wording */
+    if (s->n_power_iterations <= 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: Expected n_power_iterations to be positive, but got "
+                       "n_power_iterations=%lld",
+                       tn_module_type(self), (long long)s->n_power_iterations);
+    if (isfinite(s->eps) && s->eps >= 0)
+        return TN_OK;
     return tn_fail(TN_ERR_VALUE,
-                   "%s: Expected n_power_iterations to be positive, but got "
-                   "n_power_iterations=%lld",
-                   tn_module_type(self), (long long)s->n_power_iterations);
+                   "%s: eps: out of range, got %g; expected a finite number of 0 or "
+                   "more",
+                   tn_module_type(self), s->eps);
 }
 
 static tn_tensor *unit(const struct spectral *s, tn_tensor *x)
@@ -114,7 +121,7 @@ static tn_tensor *forward(tn_module *self, tn_tensor *x)
         return unit(s, x);
     if (tn_module_slot_kind(self, "_u") == 0) {
         tn_fail(TN_ERR_VALUE,
-                "%s: it parametrizes no tensor yet; expected tn_parametrize with this module",
+                "%s: module: it parametrizes no tensor yet; expected tn_parametrize with it first",
                 tn_module_type(self));
         return NULL;
     }

@@ -8,13 +8,15 @@
 
 tn_status prune_amount_check(const char *who, tn_scalar amount)
 {
+    static const char *const words[] = { "None", "a bool", "", "", "a complex number" };
     char text[64];
     double number = tn_scalar_as_float(amount);
 
     if (amount.kind != TN_SCALAR_INT && amount.kind != TN_SCALAR_UINT &&
         amount.kind != TN_SCALAR_FLOAT)
         return tn_fail(TN_ERR_TYPE,
-                       "%s: amount: wrong type; expected a number of units or a fraction", who);
+                       "%s: amount: wrong type, got %s; expected a number of units or a fraction",
+                       who, words[amount.kind]);
     if (amount.kind == TN_SCALAR_FLOAT ? number >= 0 && number <= 1 : number >= 0)
         return TN_OK;
     if (amount.kind == TN_SCALAR_FLOAT)

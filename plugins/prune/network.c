@@ -6,6 +6,7 @@
 #include "network_hooks.h"
 
 #include <string.h>
+#include <tenon/parametrize.h>
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
@@ -83,6 +84,30 @@ static tn_status measure(network_leaf *leaf)
     return TN_OK;
 }
 
+/* The child of a parametrized module that has what computes its tensors. */
+#define PARTS "parametrizations"
+
+/* Fails if a tensor of the module is computed, and not by pruning: it is no parameter that could
+ * become smaller. */
+static tn_status check_plain(tn_module *module, const tn_channels *channels)
+{
+    tn_module *parts = tn_is_parametrized(module, NULL) ? tn_module_child(module, PARTS) : NULL;
+
+    if (parts != NULL)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "its %s is parametrized; expected a plain tensor (tn_parametrize_remove)",
+                       tn_module_child_name(parts, 0));
+    for (int64_t i = 0; i < channels->n_rows; i++) {
+        const char *slot = channels->rows[i].slot;
+
+        if (slot != NULL && tn_module_slot_kind(module, slot) == TN_SLOT_COMPUTED &&
+            !network_is_pruned(module, slot))
+            return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                           "its %s is computed, and not by pruning; expected a plain tensor", slot);
+    }
+    return TN_OK;
+}
+
 static tn_status add_leaf(network *n, tn_module *module, const char *path)
 {
     network_leaf *leaf;
@@ -95,7 +120,8 @@ static tn_status add_leaf(network *n, tn_module *module, const char *path)
     if (leaf->path == NULL)
         return TN_ERR_MEMORY;
     mark = tn_error_mark();
-    leaf->known = tn_module_channels(module, &leaf->channels) == TN_OK && measure(leaf) == TN_OK;
+    leaf->known = tn_module_channels(module, &leaf->channels) == TN_OK &&
+                  check_plain(module, &leaf->channels) == TN_OK && measure(leaf) == TN_OK;
     if (!leaf->known) {
         if (tn_error_last_code() == TN_ERR_MEMORY)
             return TN_ERR_MEMORY;
@@ -107,15 +133,51 @@ static tn_status add_leaf(network *n, tn_module *module, const char *path)
     return TN_OK;
 }
 
+/* Sets *is to whether the path leads through the parts of a parametrized module. */
+static tn_status is_part(tn_module *net, const char *path, bool *is)
+{
+    const size_t length = strlen(PARTS);
+    char *owner = tn_strdup(path);
+
+    *is = false;
+    if (owner == NULL)
+        return TN_ERR_MEMORY;
+    for (char *at = owner; !*is && (at = strstr(at, PARTS)) != NULL; at += length) {
+        tn_module *module = net;
+
+        if ((at > owner && at[-1] != '.') || (at[length] != '.' && at[length] != '\0'))
+            continue;
+        if (at > owner) {
+            at[-1] = '\0';
+            module = tn_module_find(net, owner);
+            at[-1] = '.';
+        }
+        *is = module != NULL && tn_is_parametrized(module, NULL);
+    }
+    tn_free(owner);
+    return TN_OK;
+}
+
+/* The parts of a parametrized module belong to it: they read and compute no channels. */
 static tn_status collect(void *user, const tn_visit *what)
 {
     network *n = user;
-    bool has = false;
+    bool part = false, has = tn_is_parametrized(what->module, NULL);
     tn_status status = note_mode(n, what->module);
 
     if (status == TN_OK)
+        status = is_part(n->net, what->path, &part);
+    if (status == TN_OK && !part && !has)
         status = has_tensors(what->module, &has);
-    return status == TN_OK && has ? add_leaf(n, what->module, what->path) : status;
+    return status == TN_OK && has && !part ? add_leaf(n, what->module, what->path) : status;
+}
+
+/* Makes the channels of a leaf unknown, because another module has its tensor `slot` too. */
+static void unknown_shared(network_leaf *leaf, const char *slot, const network_leaf *other)
+{
+    leaf->known = leaf->same = false;
+    leaf->in = leaf->out = 0;
+    tn_snprint(leaf->why, sizeof leaf->why, "its %s is also that of \"%s\"", slot, other->path);
 }
 
 /* Channels of modules that share a tensor are not known: each needs its own. */
@@ -128,20 +190,54 @@ static void find_shared(network *n)
             for (int64_t r = 0; a->known && r < a->channels.n_rows; r++)
                 for (int64_t s = 0; b->known && s < b->channels.n_rows; s++) {
                     const char *one = a->channels.rows[r].slot, *other = b->channels.rows[s].slot;
-                    tn_tensor *mine = one != NULL ? tn_module_get(a->module, one) : NULL;
-                    tn_tensor *its = other != NULL ? tn_module_get(b->module, other) : NULL;
+                    tn_tensor *mine = one != NULL ? network_plain(a->module, one) : NULL;
+                    tn_tensor *its = other != NULL ? network_plain(b->module, other) : NULL;
 
                     if (mine == NULL || mine == TN_NONE || mine != its)
                         continue;
-                    a->known = b->known = false;
-                    a->in = a->out = b->in = b->out = 0;
-                    a->same = b->same = false;
-                    tn_snprint(a->why, sizeof a->why, "its %s is also that of \"%s\"", one,
-                               b->path);
-                    tn_snprint(b->why, sizeof b->why, "its %s is also that of \"%s\"", other,
-                               a->path);
+                    unknown_shared(a, one, b);
+                    unknown_shared(b, other, a);
                 }
         }
+}
+
+struct sharing {
+    network *n;
+    const network_leaf *owner; /* of the parts */
+};
+
+/* Makes the channels of modules that have this part of a parametrized module unknown. */
+static tn_status find_part(void *user, const char *path, tn_tensor *tensor)
+{
+    const struct sharing *s = user;
+
+    (void)path;
+    for (int64_t i = 0; i < s->n->n_leaves; i++) {
+        network_leaf *leaf = &s->n->leaves[i];
+
+        for (int64_t r = 0; leaf->known && r < leaf->channels.n_rows; r++) {
+            const char *slot = leaf->channels.rows[r].slot;
+
+            if (slot != NULL && network_plain(leaf->module, slot) == tensor)
+                unknown_shared(leaf, slot, s->owner);
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status find_shared_parts(network *n)
+{
+    tn_status status = TN_OK;
+
+    for (int64_t i = 0; i < n->n_leaves && status == TN_OK; i++) {
+        struct sharing s = { n, &n->leaves[i] };
+
+        if (tn_is_parametrized(s.owner->module, NULL))
+            status = tn_module_each_tensor(tn_module_child(s.owner->module, PARTS),
+                                           TN_SLOT_PARAMETER | TN_SLOT_BUFFER, false, find_part,
+                                           &s);
+    }
+    return status;
 }
 
 static tn_status make_elements(network *n)
@@ -260,6 +356,8 @@ tn_status network_open(network *n, tn_module *net, tn_tensor *const *inputs, int
     status = tn_module_walk(net, TN_SLOT_CHILD, &options, collect, n);
     if (status == TN_OK)
         find_shared(n);
+    if (status == TN_OK)
+        status = find_shared_parts(n);
     if (status == TN_OK)
         status = make_elements(n);
     if (status == TN_OK)

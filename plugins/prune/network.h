@@ -94,6 +94,12 @@ static inline int64_t network_slice(const network_leaf *leaf, const tn_channel_r
 {
     return (row->role == TN_CHANNELS_IN ? leaf->in_at : leaf->out_at) + i;
 }
+/* Returns whether a slot is a pruned parameter. */
+TN_HIDDEN bool network_is_pruned(tn_module *module, const char *slot);
+/* Returns a slot of a pruned parameter, such as weight_mask; NULL if it is not pruned. */
+TN_HIDDEN tn_tensor *network_beside(tn_module *module, const char *slot, const char *suffix);
+/* Returns the tensor of a slot; of a pruned parameter the one without the mask. */
+TN_HIDDEN tn_tensor *network_plain(tn_module *module, const char *slot);
 /* Returns the size of a tensor's dimension, which may be negative. */
 TN_HIDDEN int64_t network_axis(const tn_tensor *tensor, int64_t dim);
 

@@ -224,32 +224,16 @@ static tn_status shrink(plan *p, const network_leaf *leaf, const char *slot, tn_
     return TN_OK;
 }
 
-/* Returns a slot of a pruned parameter, such as weight_mask; NULL if it is not pruned. */
-static tn_tensor *beside(tn_module *module, const char *slot, const char *suffix)
-{
-    char name[160];
-
-    if (tn_module_slot_kind(module, slot) != TN_SLOT_COMPUTED || tn_prune_count(module, slot) < 1)
-        return NULL;
-    tn_snprint(name, sizeof name, "%s%s", slot, suffix);
-    return tn_module_get(module, name);
-}
-
 static tn_status shrink_slot(plan *p, const network_leaf *leaf, const char *slot)
 {
-    tn_tensor *original = beside(leaf->module, slot, "_orig");
-    tn_tensor *mask = original != NULL ? beside(leaf->module, slot, "_mask") : NULL;
-    tn_tensor *tensor = original != NULL ? original : tn_module_get(leaf->module, slot);
+    tn_tensor *mask = network_beside(leaf->module, slot, "_mask");
+    tn_tensor *tensor = network_plain(leaf->module, slot);
     tn_status status = TN_OK;
 
     if (tensor == NULL)
         return tn_error_last_code();
     if (tensor == TN_NONE)
         return TN_OK;
-    if (original == NULL && tn_module_slot_kind(leaf->module, slot) == TN_SLOT_COMPUTED)
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "\"%s\" (%s): its %s is computed, and not by pruning; expected a parameter",
-                       leaf->path, tn_module_type(leaf->module), slot);
     status = shrink(p, leaf, slot, tensor);
     return status == TN_OK && mask != NULL ? shrink(p, leaf, slot, mask) : status;
 }
@@ -401,7 +385,7 @@ static void drop_masks(const plan *p)
 
         for (int64_t r = 0; leaf->known && r < leaf->channels.n_rows; r++) {
             const char *slot = leaf->channels.rows[r].slot;
-            tn_tensor *mask = slot != NULL ? beside(leaf->module, slot, "_mask") : NULL;
+            tn_tensor *mask = slot != NULL ? network_beside(leaf->module, slot, "_mask") : NULL;
             double *values = mask != NULL ? network_read(mask) : NULL;
             bool ones = values != NULL;
             uint64_t mark = tn_error_mark();

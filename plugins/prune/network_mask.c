@@ -190,13 +190,10 @@ static tn_tensor *scores_of(const masking *m, network_leaf *leaf, const tn_chann
     int64_t numel = tn_tensor_numel(tensor), inner = 1;
     double *now = NULL, *scores = tn_malloc((size_t)(numel > 0 ? numel : 1) * sizeof *scores);
     tn_tensor *made = NULL;
-    char name[160];
 
-    if (tn_module_slot_kind(leaf->module, row->slot) == TN_SLOT_COMPUTED) {
-        tn_tensor *mask;
+    if (network_is_pruned(leaf->module, row->slot)) {
+        tn_tensor *mask = network_beside(leaf->module, row->slot, "_mask");
 
-        tn_snprint(name, sizeof name, "%s_mask", row->slot);
-        mask = tn_module_get(leaf->module, name);
         now = mask != NULL ? network_read(mask) : NULL;
         if (now == NULL) {
             tn_free(scores);

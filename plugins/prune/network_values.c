@@ -30,6 +30,32 @@ int64_t network_axis(const tn_tensor *tensor, int64_t dim)
     return dim >= 0 && dim < ndim ? dim : -1;
 }
 
+bool network_is_pruned(tn_module *module, const char *slot)
+{
+    uint64_t mark = tn_error_mark();
+    bool pruned = tn_module_slot_kind(module, slot) == TN_SLOT_COMPUTED &&
+                  tn_prune_count(module, slot) > 0;
+
+    tn_error_restore(mark); /* other computed slots have no count */
+    return pruned;
+}
+
+tn_tensor *network_beside(tn_module *module, const char *slot, const char *suffix)
+{
+    char name[160];
+
+    if (!network_is_pruned(module, slot))
+        return NULL;
+    tn_snprint(name, sizeof name, "%s%s", slot, suffix);
+    return tn_module_get(module, name);
+}
+
+tn_tensor *network_plain(tn_module *module, const char *slot)
+{
+    return network_is_pruned(module, slot) ? network_beside(module, slot, "_orig")
+                                           : tn_module_get(module, slot);
+}
+
 bool network_is_nan(double value)
 {
     return isnan(value);

@@ -117,12 +117,17 @@ static tn_status ln_check(const tn_prune_def *self, const void *data)
 {
     const struct ln_structured *s = data;
     tn_status status = prune_amount_check(self->name, s->amount);
+    char got[64];
 
-    if (status == TN_OK && isnan(order_of(&s->n)))
-        status = tn_fail(TN_ERR_VALUE,
-                         "%s: n: not the order of a norm; expected a number, inf, -inf or 'fro'",
-                         self->name);
-    return status;
+    if (status != TN_OK || !isnan(order_of(&s->n)))
+        return status;
+    if (s->n.kind == TN_VALUE_STRING)
+        tn_snprint(got, sizeof got, "%q", s->n.as.s);
+    else
+        tn_snprint(got, sizeof got, "%s", s->n.kind == TN_VALUE_FLOAT ? "nan" : "another type");
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: n: not the order of a norm, got %s; expected a number, inf, -inf or 'fro'",
+                   self->name, got);
 }
 
 static int64_t ln_dim(const tn_prune_def *self, const void *data)

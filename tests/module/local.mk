@@ -31,6 +31,8 @@ TN_MODULE_TESTS = \
 	%D%/test_own_forward \
 	%D%/test_parameters \
 	%D%/test_parametrize \
+	%D%/test_parametrize_cache \
+	%D%/test_parametrize_copies \
 	%D%/test_parametrize_memory \
 	%D%/test_parametrize_rules \
 	%D%/test_parametrize_values \
@@ -91,6 +93,10 @@ TESTS += $(TN_MODULE_TESTS)
 %C%_test_own_forward_LDADD = $(TN_LINK_TEST)
 %C%_test_parametrize_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_parametrize_LDADD = $(TN_LINK_TEST)
+%C%_test_parametrize_cache_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parametrize_cache_LDADD = $(TN_LINK_TEST)
+%C%_test_parametrize_copies_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_parametrize_copies_LDADD = $(TN_LINK_TEST)
 %C%_test_parametrize_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_parametrize_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_parametrize_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -86,7 +86,9 @@ def array(name, tensors):
 
 
 rows = []
-print('/* SPDX-License-Identifier: MIT\n *\n * Written by make_parametrize.py. */')
+version = torch.__version__.split('+')[0]
+print('/* SPDX-License-Identifier: MIT\n *')
+print(' * Made by make_parametrize.py with PyTorch %s; not edited by hand. */' % version)
 for index, ((spec, make), name, chain) in enumerate(CASES):
     module = make()
     array(f'weight_{index}', [getattr(module, name)])

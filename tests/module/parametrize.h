@@ -81,6 +81,37 @@ static tn_status with(tn_module *module, const char *name, tn_module *parametriz
     return status;
 }
 
+/* The outer product of two vectors. */
+TN_ATTR(unused)
+static tn_status rank_one(tn_module *self, const tn_pack *input, tn_pack *output)
+{
+    tn_tensor *y = tn_outer(tn_pack_tensor(input, 0), tn_pack_tensor(input, 1));
+
+    (void)self;
+    return y != NULL ? tn_pack_add(output, NULL, tn_value_tensor(y)) : tn_error_last_code();
+}
+
+TN_ATTR(unused)
+static tn_status rank_one_inverse(tn_module *self, tn_tensor *value, tn_pack *originals)
+{
+    tn_tensor *row = tn_select(value, 0, 0), *column = tn_select(value, 1, 0);
+    tn_status status;
+
+    (void)self;
+    column = tn_div(column, tn_select(row, 0, 0), NULL);
+    status = tn_pack_add(originals, NULL, tn_value_tensor(column));
+    return status == TN_OK ? tn_pack_add(originals, NULL, tn_value_tensor(row)) : status;
+}
+
+TN_ATTR(unused) static tn_module *rank_one_module(void)
+{
+    tn_module *module = tn_module_plain("RankOne");
+
+    ck_assert_int_eq(tn_module_set_call(module, rank_one, NULL, NULL), TN_OK);
+    ck_assert_int_eq(tn_parametrize_set_inverse(module, rank_one_inverse), TN_OK);
+    return module;
+}
+
 /* ---- what a module is like ---- */
 
 TN_ATTR(unused) static const char *printed(tn_module *module)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Written by make_parametrize.py. */
+ * Made by make_parametrize.py with PyTorch 2.15.0; not edited by hand. */
 static const double weight_0[] =
     { -0.03010307914539235, 0.16358660168235908, -0.3064932958202907, -0.5081498987345872,
       0.28431787943365977, -0.3798352989554136, 0.164892841286462, 0.38650186653214263,

@@ -327,8 +327,90 @@ START_TEST(options_of_attached_parametrizations_cannot_change)
 }
 END_TEST
 
-/* ---- pruning ----------------------------------------------------------------------------------
- */
+/* The whole message, so that no name is in it twice. */
+START_TEST(wrong_options_and_tensors_are_named)
+{
+    static const struct {
+        const char *layer, *name, *before, *spec, *message; /* `before`: a first one, or NULL */
+        tn_status status;
+    } rows[] = {
+        { "Linear(3, 2)", "weight", NULL, "Symmetric",
+          "Symmetric: 'weight' of Linear: no square matrix, got shape [2, 3]; expected [..., n, n]",
+          TN_ERR_VALUE },
+        { "Linear(3, 2)", "bias", NULL, "Symmetric",
+          "Symmetric: 'bias' of Linear: no square matrix, got shape [2]; expected [..., n, n]",
+          TN_ERR_VALUE },
+        { "Linear(3, 3)", "weight", "WeightNorm", "WeightNorm",
+          "WeightNorm: 'weight' of Linear: it is parametrized already, got WeightNorm; expected "
+          "WeightNorm as the first parametrization, because it has two originals",
+          TN_ERR_VALUE },
+        { "Linear(3, 3)", "weight", "Symmetric", "WeightNorm",
+          "WeightNorm: 'weight' of Linear: it is parametrized already, got Symmetric; expected "
+          "WeightNorm as the first parametrization, because it has two originals",
+          TN_ERR_VALUE },
+        { "Linear(3, 2)", "weight", NULL, "WeightNorm(dim=2)",
+          "WeightNorm: dim: Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+          TN_ERR_INDEX },
+        { "Linear(3, 2)", "weight", NULL, "SpectralNorm(eps=-1)",
+          "SpectralNorm: eps: out of range, got -1.0; expected a finite number of 0 or more",
+          TN_ERR_VALUE },
+        { "Linear(3, 2)", "weight", NULL, "SpectralNorm(eps=nan)",
+          "SpectralNorm: eps: out of range, got nan; expected a finite number of 0 or more",
+          TN_ERR_VALUE },
+        { "Linear(3, 2)", "weight", NULL, "SpectralNorm(eps=inf)",
+          "SpectralNorm: eps: out of range, got inf; expected a finite number of 0 or more",
+          TN_ERR_VALUE },
+        { "Linear(3, 2)", "weight", NULL, "LoRA(alpha=nan)",
+          "LoRA: alpha: out of range, got nan; expected a finite number", TN_ERR_VALUE },
+        { "Linear(3, 2)", "weight", NULL, "LoRA(alpha=-inf)",
+          "LoRA: alpha: out of range, got -inf; expected a finite number", TN_ERR_VALUE },
+        { "Linear(3, 2)", "bias", NULL, "LoRA",
+          "LoRA: 'bias' of Linear: wrong shape, got [2]; expected 2 dimensions or more, none of "
+          "size 0",
+          TN_ERR_VALUE },
+        { "Conv2d(1, 2, 3)", "weight", NULL, "LoRA(layout=in_out)",
+          "LoRA: 'weight' of Conv2d: wrong shape for the layout in_out, got [2, 1, 3, 3]; expected "
+          "2 dimensions",
+          TN_ERR_VALUE },
+        { "Sequential(ReLU())", "0", NULL, "WeightNorm",
+          "'0' of Sequential: wrong kind, got a module; expected a parameter or a buffer",
+          TN_ERR_VALUE },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *m = parsed(rows[i].layer);
+        char before[1024];
+
+        if (rows[i].before != NULL)
+            ck_assert_int_eq(tn_parametrize_parse(m, rows[i].name, rows[i].before), TN_OK);
+        tn_snprint(before, sizeof before, "%s", printed(m));
+        ck_assert_int_eq(tn_parametrize_parse(m, rows[i].name, rows[i].spec), rows[i].status);
+        ck_assert_str_eq(tn_error_text(), rows[i].message);
+        tn_error_clear();
+        ck_assert_str_eq(printed(m), before);
+        tn_module_drop(m);
+    }
+}
+END_TEST
+
+START_TEST(a_tensor_of_many_is_named_by_its_path)
+{
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(Linear(3, 2), Linear(2, 2))");
+
+    ck_assert_int_eq(tn_parametrize_each(m, "1.*", "Symmetric"), -1);
+    ck_assert_str_eq(tn_error_text(), "\"1.bias\": Symmetric: 'bias' of Linear: no square matrix, "
+                                      "got shape [2]; expected [..., n, n]");
+    tn_error_clear();
+    ck_assert_int_eq(tn_parametrize_with(m, "1.weight", "WeightNorm"), TN_OK);
+    ck_assert_int_eq(tn_parametrize_remove_each(m, NULL, false), -1);
+    FAILED(TN_ERR_VALUE, "\"1.weight\": Cannot leave unparametrized");
+    tn_module_drop(m);
+}
+END_TEST
+
+/* ---- pruning --------------------------------------------------------------------------------- */
 
 START_TEST(what_pruning_and_parametrizations_are_made_of_is_left_alone)
 {
@@ -344,13 +426,15 @@ START_TEST(what_pruning_and_parametrizations_are_made_of_is_left_alone)
         FAILED(TN_ERR_VALUE, "belongs to a pruned parameter; expected the name of that parameter");
     }
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "WeightNorm"), TN_ERR_VALUE);
-    FAILED(TN_ERR_VALUE, "'weight' of Linear: it is a computed tensor; expected a parameter");
+    FAILED(TN_ERR_VALUE, "'weight' of Linear: it is pruned; make the pruning permanent first");
     ck_assert_int_eq(tn_prune_remove(m, "weight"), TN_OK);
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "Symmetric"), TN_ERR_VALUE);
     tn_error_clear();
     ck_assert_int_eq(tn_parametrize_with(m, "weight", "WeightNorm"), TN_OK);
     ck_assert_int_eq(tn_prune(m, "parametrizations.weight.original1", "Identity"), TN_ERR_VALUE);
     FAILED(TN_ERR_VALUE, "it is an original of a parametrized tensor");
+    ck_assert_int_eq(tn_prune(m, "weight", "Identity"), TN_ERR_TYPE);
+    FAILED(TN_ERR_TYPE, "tn_prune: \"weight\" of Linear: wrong kind, got a parametrized tensor");
     ck_assert_int_eq(tn_module_remove(tn_module_find(m, "parametrizations.weight"), "original1"),
                      TN_OK);
     ck_assert_int_eq(tn_parametrize_remove(m, "weight", true), TN_ERR_ATTR);
@@ -370,6 +454,8 @@ int main(void)
         old_states_of_weight_norm_load,
         symmetric_stays_symmetric,
         options_of_attached_parametrizations_cannot_change,
+        wrong_options_and_tensors_are_named,
+        a_tensor_of_many_is_named_by_its_path,
         what_pruning_and_parametrizations_are_made_of_is_left_alone,
         NULL,
     };

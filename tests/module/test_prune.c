@@ -111,28 +111,17 @@ START_TEST(test_random_pruning_sizes)
 }
 END_TEST
 
-START_TEST(test_random_pruning_orig)
-{
-    TN_SCOPE;
-    double before[35];
-    tn_module *m = parsed("Linear(5, 7)");
-
-    values_of(tn_module_get(m, "weight"), before, 35);
-    ok(tn_prune(m, "weight", "RandomUnstructured(amount=0.1)"));
-    expect_values(tn_module_get(m, "weight_orig"), 35, before);
-    expect_names(m, "bias weight_orig weight_mask ");
-    tn_module_drop(m);
-}
-END_TEST
-
-START_TEST(test_random_pruning_new_weight)
+/* test_random_pruning_orig, test_random_pruning_new_weight */
+START_TEST(test_random_pruning_orig_and_new_weight)
 {
     TN_SCOPE;
     double values[35], mask[35];
     tn_module *m = parsed("Linear(5, 7)");
 
+    values_of(tn_module_get(m, "weight"), values, 35);
     ok(tn_prune(m, "weight", "RandomUnstructured(amount=0.1)"));
-    values_of(tn_module_get(m, "weight_orig"), values, 35);
+    expect_values(tn_module_get(m, "weight_orig"), 35, values);
+    expect_names(m, "bias weight_orig weight_mask ");
     values_of(tn_module_get(m, "weight_mask"), mask, 35);
     for (int i = 0; i < 35; i++)
         values[i] *= mask[i];
@@ -141,33 +130,31 @@ START_TEST(test_random_pruning_new_weight)
 }
 END_TEST
 
-START_TEST(test_identity_pruning)
+/* A method that masks nothing: all entries get gradients, and the module is pruned. */
+static void masks_nothing(const char *method)
 {
     TN_SCOPE;
     tn_module *m = parsed("Linear(5, 2)");
     tn_tensor *x = tn_tensor_full(TN_SHAPE(5), 1.0, TN_F32, NULL);
 
-    ok(tn_prune(m, "weight", "Identity"));
+    ok(tn_prune(m, "weight", method));
     ok(tn_backward(tn_sum(tn_module_call(m, x), NULL)));
     expect(tn_tensor_grad(tn_module_get(m, "weight_orig")), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     ck_assert_int_eq(zeros_of(tn_module_get(m, "weight_mask")), 0);
     ck_assert(tn_is_pruned(m));
-    TN_PROVES("PRN-011");
     tn_module_drop(m);
+}
+
+START_TEST(test_identity_pruning)
+{
+    masks_nothing("Identity");
+    TN_PROVES("PRN-011");
 }
 END_TEST
 
 START_TEST(test_random_pruning_0perc)
 {
-    TN_SCOPE;
-    tn_module *m = parsed("Linear(5, 2)");
-
-    ok(tn_prune(m, "weight", "RandomUnstructured(amount=0.0)"));
-    ck_assert_int_eq(zeros_of(tn_module_get(m, "weight_mask")), 0);
-    ok(tn_backward(
-        tn_sum(tn_module_call(m, tn_tensor_full(TN_SHAPE(5), 1.0, TN_F32, NULL)), NULL)));
-    expect(tn_tensor_grad(tn_module_get(m, "weight_orig")), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
-    tn_module_drop(m);
+    masks_nothing("RandomUnstructured(amount=0.0)");
 }
 END_TEST
 
@@ -175,11 +162,10 @@ START_TEST(test_random_pruning)
 {
     TN_SCOPE;
     tn_module *m = parsed("Linear(5, 2)");
-    tn_tensor *mask = tn_tensor_full(TN_SHAPE(2, 5), 1.0, TN_F32, NULL), *x, *loss;
+    tn_tensor *x, *loss;
     double first[] = { 0, 1, 1, 0, 1, 1, 1, 1, 1, 1 }, before[10], after[10];
     tn_optimizer *sgd;
 
-    (void)mask;
     /* masked entries get no gradient, and SGD leaves them */
     ok(tn_prune_from_mask(m, "weight", numbers(TN_SHAPE(2, 5), first)));
     x = tn_tensor_full(TN_SHAPE(1, 5), 1.0, TN_F32, NULL);
@@ -200,14 +186,22 @@ START_TEST(test_random_pruning)
 }
 END_TEST
 
+/* A Linear(5, 2) of which all weights but the first and the last one are masked. */
+static tn_module *first_and_last(void)
+{
+    tn_module *m = parsed("Linear(5, 2)");
+
+    ok(tn_prune_from_mask(m, "weight", tensor(TN_SHAPE(2, 5), 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)));
+    return m;
+}
+
 START_TEST(test_random_pruning_forward)
 {
     TN_SCOPE;
-    tn_module *m = parsed("Linear(5, 2)");
-    double mask[] = { 1, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, weight[10], bias[2];
+    tn_module *m = first_and_last();
+    double weight[10], bias[2];
     tn_tensor *x = tn_tensor_full(TN_SHAPE(1, 5), 1.0, TN_F32, NULL);
 
-    ok(tn_prune_from_mask(m, "weight", numbers(TN_SHAPE(2, 5), mask)));
     values_of(tn_module_get(m, "weight_orig"), weight, 10);
     values_of(tn_module_get(m, "bias"), bias, 2);
     expect(tn_module_call(m, x), weight[0] + bias[0], weight[9] + bias[1]);
@@ -249,11 +243,10 @@ END_TEST
 START_TEST(test_remove_pruning_forward)
 {
     TN_SCOPE;
-    tn_module *m = parsed("Linear(5, 2)");
-    double mask[] = { 1, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, before[2];
+    tn_module *m = first_and_last();
+    double before[2];
     tn_tensor *x = tn_tensor_full(TN_SHAPE(1, 5), 1.0, TN_F32, NULL);
 
-    ok(tn_prune_from_mask(m, "weight", numbers(TN_SHAPE(2, 5), mask)));
     values_of(tn_module_call(m, x), before, 2);
     ok(tn_prune_remove(m, "weight"));
     expect_values(tn_module_call(m, x), 2, before);
@@ -475,8 +468,7 @@ int main(void)
         test_validate_pruning_amount,
         test_compute_nparams_to_prune,
         test_random_pruning_sizes,
-        test_random_pruning_orig,
-        test_random_pruning_new_weight,
+        test_random_pruning_orig_and_new_weight,
         test_identity_pruning,
         test_random_pruning_0perc,
         test_random_pruning,

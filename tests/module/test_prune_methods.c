@@ -35,7 +35,7 @@ START_TEST(a_plugin_brings_methods_prn_017)
     expect(tn_prune_mask(t, TN_NONE, TN_NONE, "FirstSlice, FirstSlice"), 0, 0, 0, 0, 0, 0, 0, 0);
     ck_assert_ptr_null(tn_prune_mask(t, tn_tensor_full(TN_SHAPE(2, 4), 1, TN_F32, NULL), TN_NONE,
                                      "FirstSlice(dim=2)"));
-    expect_failure(TN_ERR_INDEX, "pruning method FirstSlice: dim: out of range, got 2");
+    expect_failure(TN_ERR_INDEX, "FirstSlice: dim: out of range, got 2; expected a dimension");
     ck_assert_int_eq(tn_prune(m, "weight", "EveryNth(n=0)"), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "EveryNth: n: too small, got 0; expected 1 or more");
     ck_assert_int_eq(tn_prune(m, "weight", "EveryNth(m=0)"), TN_ERR_KEY);
@@ -184,14 +184,14 @@ START_TEST(other_things_than_parameters_are_refused)
               *net = parsed("Sequential(Linear(2, 2, bias=False))");
 
     ck_assert_int_eq(tn_prune(m, "running_mean", "Identity"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "'running_mean' of BatchNorm1d: it is a buffer; expected a "
-                                "parameter with a value");
+    expect_failure(TN_ERR_TYPE, "tn_prune: \"running_mean\" of BatchNorm1d: wrong kind, got a "
+                                "buffer; expected a parameter with a value");
     ck_assert_int_eq(tn_prune(m, "wieght", "Identity"), TN_ERR_ATTR);
     expect_failure(TN_ERR_ATTR, "'BatchNorm1d' object has no parameter or buffer 'wieght'");
     ck_assert_int_eq(tn_prune(net, "0.bias", "Identity"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "'bias' of Linear: it is a reserved parameter");
+    expect_failure(TN_ERR_TYPE, "\"0.bias\" of Sequential: wrong kind, got a reserved parameter");
     ck_assert_int_eq(tn_prune(net, "0", "Identity"), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "'0' of Sequential: it is a module");
+    expect_failure(TN_ERR_TYPE, "\"0\" of Sequential: wrong kind, got a module");
     ck_assert_int_eq(tn_prune(net, "1.weight", "Identity"), TN_ERR_ATTR);
     tn_error_clear();
     ck_assert_int_eq(tn_prune(lazy, "weight", "Identity"), TN_ERR_VALUE);
@@ -207,6 +207,80 @@ START_TEST(other_things_than_parameters_are_refused)
     tn_module_drop(m);
     tn_module_drop(lazy);
     tn_module_drop(net);
+}
+END_TEST
+
+/* The whole message, so that no name is in it twice. */
+START_TEST(failures_name_the_function_and_the_parameter_once)
+{
+    static const struct {
+        const char *methods, *message;
+    } rows[] = {
+        { "", "methods: none, got \"\"; expected at least one" },
+        { "3",
+          "methods: int is not a pruning method; expected names of methods with their options" },
+        { "bias=Identity",
+          "methods: can only add methods acting on the parameter named 'weight', found 'bias'" },
+        { "Identity(2)", "Identity: options: unknown, got \"Identity(2)\"; expected none" },
+        { "L1Unstructured(amount=1.5)",
+          "L1Unstructured: amount: out of range, got 1.5; expected a fraction from 0.0 to 1.0, or "
+          "a number of units of 0 or more" },
+        { "L1Unstructured(amount=True)", "L1Unstructured: amount: wrong type, got a bool; expected "
+                                         "a number of units or a fraction" },
+        { "L1Unstructured(amount=9)", "L1Unstructured: amount: larger than the number of units to "
+                                      "prune, got 9; expected at most 6" },
+        { "LnStructured(amount=1, n=foo)", "LnStructured: n: not the order of a norm, got \"foo\"; "
+                                           "expected a number, inf, -inf or 'fro'" },
+        { "LnStructured(amount=1, n=2, dim=2)",
+          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
+          "dimensions" },
+        { "Identity, LnStructured(amount=1, n=2, dim=2)",
+          "LnStructured: dim: out of range, got 2; expected a dimension of a tensor with 2 "
+          "dimensions" },
+        { "NOfM(dim=0)",
+          "NOfM: tensor: dimension 0 has no whole groups, got the size 2; expected a "
+          "multiple of 4" },
+        { "ChannelGroups",
+          "ChannelGroups: wrong type of method, got one for networks; expected one "
+          "that computes a mask" },
+    };
+    TN_SCOPE;
+    tn_module *m = parsed("Sequential(Linear(3, 2))");
+    tn_tensor *scores = tn_tensor_full(TN_SHAPE(3), 1.0, TN_F32, NULL);
+    char wanted[512];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tn_snprint(wanted, sizeof wanted, "tn_prune: \"0.weight\" of Sequential: %s",
+                   rows[i].message);
+        ck_assert_int_ne(tn_prune(m, "0.weight", rows[i].methods), TN_OK);
+        ck_assert_str_eq(tn_error_text(), wanted);
+        tn_error_clear();
+    }
+    ck_assert_int_ne(tn_prune_by(m, "0.weight", "L1Unstructured(amount=1)", scores), TN_OK);
+    ck_assert_str_eq(tn_error_text(),
+                     "tn_prune_by: \"0.weight\" of Sequential: scores: wrong shape, "
+                     "got [3]; expected [2, 3]");
+    tn_error_clear();
+    ck_assert_int_ne(tn_prune_by(m, "0.foo", "L1Unstructured(amount=1)", scores), TN_OK);
+    ck_assert_str_eq(tn_error_text(), "tn_prune_by: 'Linear' object has no parameter or buffer "
+                                      "'foo'; parameters: weight, bias");
+    tn_error_clear();
+    ck_assert_ptr_null(tn_prune_mask(scores, scores, tensor(TN_SHAPE(1), 1), "Identity"));
+    ck_assert_str_eq(tn_error_text(), "tn_prune_mask: scores: wrong shape, got [1]; expected [3]");
+    tn_error_clear();
+    ck_assert_int_eq(tn_prune_method(m, "0.weight", 0, NULL, 0), -1);
+    ck_assert_str_eq(tn_error_text(),
+                     "tn_prune_method: index: out of range, got 0; expected that of "
+                     "one of the 0 methods of \"0.weight\"");
+    tn_error_clear();
+    ok(tn_prune(m, "0.weight", "Identity"));
+    ok(tn_module_set(tn_module_child(m, "0"), "weight_mask", TN_NONE));
+    ck_assert_int_eq(tn_prune_remove(m, "0.weight"), TN_ERR_TYPE);
+    ck_assert_str_eq(tn_error_text(),
+                     "tn_prune_remove: \"0.weight\" of Sequential: its weight_mask "
+                     "is empty; expected a tensor");
+    tn_error_clear();
+    tn_module_drop(m);
 }
 END_TEST
 
@@ -395,6 +469,7 @@ int main(void)
         two_of_four_stay,
         two_of_four_of_a_convolution,
         other_things_than_parameters_are_refused,
+        failures_name_the_function_and_the_parameter_once,
         an_optimizer_goes_on_through_pruning_and_its_end,
         a_flag_of_the_slot_stays_and_a_computed_slot_cannot_be_set,
         each_allocation_of_pruning_fails_in_turn,

@@ -3,6 +3,7 @@
  * Channels of networks: which belong together, masks of whole channels, and networks that become
  * smaller without other results. */
 #include <math.h>
+#include <tenon/parametrize.h>
 
 #include "tests/module/prune.h"
 
@@ -127,18 +128,19 @@ START_TEST(channels_go_through_convolutions_normalizations_and_flatten)
     halve(net, x, 8);
     expect_spec(
         net,
-        "Sequential(Conv2d(in_channels=3, out_channels=4, kernel_size=(3,), stride=(1,), padding=1, "
-        "dilation=(1,), groups=1, bias=True, padding_mode='zeros'), BatchNorm2d(num_features=4, "
+        "Sequential(Conv2d(in_channels=3, out_channels=4, kernel_size=(3,), stride=(1,), "
+        "padding=1, dilation=(1,), groups=1, bias=True, padding_mode='zeros'), "
+        "BatchNorm2d(num_features=4, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True, bias=True), ReLU(inplace=False), MaxPool2d(kernel_size=(2,), "
+        "stride=None, padding=(0,), dilation=(1,), return_indices=False, ceil_mode=False), "
+        "Conv2d(in_channels=4, out_channels=4, kernel_size=(3,), stride=(1,), padding=1, "
+        "dilation=(1,), groups=4, bias=True, padding_mode='zeros'), BatchNorm2d(num_features=4, "
         "eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True), "
-        "ReLU(inplace=False), MaxPool2d(kernel_size=(2,), stride=None, padding=(0,), dilation=(1,), "
-        "return_indices=False, ceil_mode=False), Conv2d(in_channels=4, out_channels=4, "
-        "kernel_size=(3,), stride=(1,), padding=1, dilation=(1,), groups=4, bias=True, "
-        "padding_mode='zeros'), BatchNorm2d(num_features=4, eps=1e-05, momentum=0.1, affine=True, "
-        "track_running_stats=True, bias=True), Hardswish(inplace=False), Conv2d(in_channels=4, "
-        "out_channels=3, kernel_size=(1,), stride=(1,), padding=0, dilation=(1,), groups=1, "
-        "bias=False, padding_mode='zeros'), BatchNorm2d(num_features=3, eps=1e-05, momentum=0.1, "
-        "affine=True, track_running_stats=True, bias=True), ReLU(inplace=False), "
-        "Flatten(start_dim=1, end_dim=-1), Linear(in_features=27, out_features=4, bias=True))");
+        "Hardswish(inplace=False), Conv2d(in_channels=4, out_channels=3, kernel_size=(1,), "
+        "stride=(1,), padding=0, dilation=(1,), groups=1, bias=False, padding_mode='zeros'), "
+        "BatchNorm2d(num_features=3, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True, bias=True), ReLU(inplace=False), Flatten(start_dim=1, "
+        "end_dim=-1), Linear(in_features=27, out_features=4, bias=True))");
     tn_module_drop(net);
 }
 END_TEST
@@ -290,6 +292,136 @@ START_TEST(an_unknown_structure_is_named_and_nothing_changes)
 }
 END_TEST
 
+/* ---- computed tensors ------------------------------------------------------------------------ */
+
+#define FIVE "Sequential(Linear(4, 6), ReLU(), Linear(6, 4), ReLU(), Linear(4, 2))"
+#define HALF "LnStructured(amount=0.5, n=2, dim=0)"
+
+START_TEST(a_parametrized_layer_stays_and_other_channels_go)
+{
+    static const struct {
+        const char *name, *how, *second; /* `second`: one more parametrized tensor, or NULL */
+        int64_t removed;                 /* of the ten channels that are no results */
+    } rows[] = {
+        { "4.weight", "WeightNorm", NULL, 3 },
+        { "4.weight", "LoRA(rank=1)", "4.bias", 3 },
+        { "4.bias", "ReLU", NULL, 3 },
+        { "0.weight", "WeightNorm", NULL, 2 },
+        { "0.weight", "SpectralNorm", "0.bias", 2 },
+        { "2.weight", "LoRA(rank=2)", NULL, 0 },
+        { "2.weight", "WeightNorm", "2.bias", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TN_SCOPE;
+        tn_module *net = network(FIVE);
+        tn_tensor *x = random_tensor(TN_SHAPE(5, 4));
+        double before[10];
+        tn_prune_report report;
+
+        ok(tn_parametrize_parse(net, rows[i].name, rows[i].how));
+        if (rows[i].second != NULL)
+            ok(tn_parametrize_parse(net, rows[i].second, "Identity"));
+        ok(tn_prune_channels(net, &x, 1, HALF, &report));
+        ck_assert_int_eq(report.channels_removed, rows[i].removed);
+        result(net, x, before, 10);
+        ok(tn_prune_compact(net, &x, 1, NULL, &report));
+        ck_assert_int_eq(report.channels_removed, rows[i].removed);
+        ck_assert(tn_is_parametrized(net, rows[i].name));
+        expect_close(net, x, before, 10);
+        tn_module_drop(net);
+    }
+}
+END_TEST
+
+START_TEST(a_parametrized_layer_is_named_if_a_channel_cannot_go)
+{
+    TN_SCOPE;
+    tn_module *net = network(FIVE);
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 4));
+    double before[10];
+    tn_prune_report report;
+
+    ok(tn_prune_channels(net, &x, 1, HALF, NULL));
+    ok(tn_parametrize_with(net, "4.weight", "WeightNorm"));
+    result(net, x, before, 10);
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, NULL, NULL), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED,
+                   "because \"4\" (Linear) uses it in a way that is not known: its weight is "
+                   "parametrized; expected a plain tensor (tn_parametrize_remove)");
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "0.weight"), 0), 6);
+    expect_close(net, x, before, 10);
+    ok(tn_prune_compact(net, &x, 1, "ChannelGroups(strict=False)", &report));
+    ck_assert_int_eq(report.channels_removed, 3);
+    ck_assert_int_eq(report.channels_kept, 2);
+    expect_close(net, x, before, 10);
+    ok(tn_parametrize_remove(net, "4.weight", true));
+    ok(tn_prune_compact(net, &x, 1, NULL, &report));
+    ck_assert_int_eq(report.channels_removed, 2);
+    expect_close(net, x, before, 10);
+    tn_module_drop(net);
+}
+END_TEST
+
+START_TEST(tensors_that_others_have_too_keep_their_size)
+{
+    TN_SCOPE;
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 4)), *tied;
+    tn_prune_report report;
+
+    /* the original of a parametrized tensor is the weight of another layer */
+    tn_module *net = network("Sequential(Linear(4, 4), ReLU(), Linear(4, 4), ReLU(), "
+                             "Linear(4, 2))");
+    tied = tn_module_find_tensor(net, "0.weight");
+    ok(tn_module_set(tn_module_child(net, "2"), "weight", tied));
+    ok(tn_parametrize_with(net, "0.weight", "Symmetric"));
+    ck_assert_ptr_eq(tn_module_find_tensor(net, "0.parametrizations.weight.original"), tied);
+    ok(tn_prune_channels(net, &x, 1, HALF, &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    tn_module_drop(net);
+    /* the parameter behind a mask is the weight of another layer */
+    net = network("Sequential(Linear(4, 4), ReLU(), Linear(4, 4), ReLU(), Linear(4, 2))");
+    tied = tn_module_find_tensor(net, "0.weight");
+    ok(tn_module_set(tn_module_child(net, "2"), "weight", tied));
+    ok(tn_prune(net, "0.weight", "Identity"));
+    ck_assert_ptr_eq(tn_module_find_tensor(net, "0.weight_orig"), tied);
+    ok(tn_prune_channels(net, &x, 1, HALF, &report));
+    ck_assert_int_eq(report.channels_removed, 0);
+    tn_module_drop(net);
+}
+END_TEST
+
+static tn_tensor *twice(void *user, tn_module *module, const char *name)
+{
+    (void)user, (void)name;
+    return tn_mul_scalar(tn_module_get(module, "half"), 2.0);
+}
+
+START_TEST(a_tensor_that_the_program_computes_keeps_its_size)
+{
+    TN_SCOPE;
+    static const tn_computed how = { .get = twice };
+    tn_module *net = network(FIVE), *layer = tn_module_child(net, "4");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 4)), *weight;
+    tn_prune_report report;
+
+    ok(tn_prune_channels(net, &x, 1, HALF, NULL));
+    weight = tn_tensor_keep(tn_module_get(layer, "weight"));
+    ok(tn_module_remove(layer, "weight"));
+    ok(tn_module_add_parameter(layer, "half", weight));
+    ok(tn_module_add_computed(layer, "weight", &how, NULL));
+    tn_tensor_drop(weight);
+    ck_assert_int_eq(tn_prune_compact(net, &x, 1, NULL, NULL), TN_ERR_NOT_IMPLEMENTED);
+    expect_failure(TN_ERR_NOT_IMPLEMENTED, "because \"4\" (Linear) uses it in a way that is not "
+                                           "known: its weight is computed, and not by pruning");
+    ok(tn_prune_compact(net, &x, 1, "ChannelGroups(strict=False)", &report));
+    ck_assert_int_eq(report.channels_removed, 3);
+    tn_module_drop(net);
+}
+END_TEST
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
 /* The sum of all channels: one less changes nothing but its place. */
 static tn_tensor *shuffled(tn_module *self, tn_tensor *x)
 {
@@ -352,9 +484,9 @@ START_TEST(wrong_arguments_are_refused)
     expect_failure(TN_ERR_VALUE, "it masks parts of channels; expected a structured method with "
                                  "dim=0");
     ck_assert_int_eq(tn_prune_channels(net, &x, 1, "ChannelGroups", NULL), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "it is for networks; expected a method that computes a mask");
+    expect_failure(TN_ERR_TYPE, "ChannelGroups: wrong type of method, got one for networks");
     ck_assert_int_eq(tn_prune_compact(net, &x, 1, "Identity", NULL), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "Identity: it is not for networks");
+    expect_failure(TN_ERR_TYPE, "Identity: wrong type of method, got one for tensors");
     ck_assert_int_eq(tn_prune(net, "0.weight", "ChannelGroups"), TN_ERR_TYPE);
     tn_error_clear();
     ck_assert_int_ne(tn_prune_compact(net, &wrong, 1, NULL, NULL), TN_OK);
@@ -398,6 +530,10 @@ int main(void)
         a_channel_with_a_value_of_its_own_stays,
         one_channel_stays_when_all_are_masked,
         an_unknown_structure_is_named_and_nothing_changes,
+        a_parametrized_layer_stays_and_other_channels_go,
+        a_parametrized_layer_is_named_if_a_channel_cannot_go,
+        tensors_that_others_have_too_keep_their_size,
+        a_tensor_that_the_program_computes_keeps_its_size,
         other_results_and_failures_of_the_smaller_network_undo_it,
         wrong_arguments_are_refused,
         layers_describe_their_channels,

@@ -66,18 +66,21 @@ TN_API tn_module *tn_parametrization(tn_module *module, const char *name, int64_
 TN_API int64_t tn_parametrization_count(tn_module *module, const char *name);
 /* Returns whether one of the parametrizations of a name was added with TN_PARAMETRIZE_UNSAFE. */
 TN_API bool tn_parametrization_is_unsafe(tn_module *module, const char *name);
-/* Parametrizes the tensor `name` (NULL: all that are parametrized in `from`) of `to` like that of
- * `from`. Both modules then share the parametrizations and the originals. If `to` has no such
- * parameter or buffer, it is added; one that it has must have the same shape and dtype. After a
- * failure, `to` is unchanged. [null-ok: name] */
+/* Parametrizes the tensor `name` of `to` like that of `from`; NULL: all that are parametrized in
+ * `from`, of which there may be none, as in PyTorch. Both modules then share the parametrizations
+ * and the originals. If `to` has no such parameter or buffer, it is added; one that it has must
+ * have the same shape and dtype. After a failure, `to` is unchanged. [null-ok: name] */
 TN_API tn_status tn_parametrize_transfer(tn_module *from, tn_module *to, const char *name);
 
 /* ---- evaluating once ------------------------------------------------------------------------- */
 
 /* Between begin and end, this thread computes each parametrized tensor once, when it is first
- * needed, and keeps it. Pairs may be nested; the outermost end drops the tensors. A tensor that is
- * assigned, or parametrized anew, is computed again; a change of an original by an optimizer is not
- * seen. */
+ * needed, and keeps it; once more where nothing is recorded (tn_grad_begin). Pairs may be nested;
+ * the outermost end drops the tensors. They are computed again after this thread assigned,
+ * parametrized or removed one, loaded a state, converted a module (<tenon/convert.h>), or replaced
+ * an original, or a tensor, child or option of a parametrization. Not seen are: what other threads
+ * do, a change of the mode, tn_tensor_swap, and whatever writes to an original in place, such as an
+ * optimizer or tn_init. */
 TN_API tn_status tn_parametrize_cache_begin(void);
 TN_API void tn_parametrize_cache_end(void);
 
