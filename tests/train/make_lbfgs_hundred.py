@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes lbfgs_hundred.h: the parameters after some of 100 steps of PyTorch's LBFGS in float64, for a
-# convex function of two parameters, and the number of calls of the closure. The first parameter is
-# real or complex. The function is so smooth (its smallest value is 0), and the steps so short, that
-# differences in rounding do not grow: a second run computes the same in another order.
+# Writes lbfgs_hundred.h: the parameters after some of 100 steps of PyTorch's LBFGS in float64, for
+# a convex function of two parameters, and the number of calls of the closure. The first parameter
+# is real or complex. The function is so smooth (its smallest value is 0), and the steps so short,
+# that differences in rounding do not grow: a second run computes the same in another order.
 #   PYTHON-WITH-TORCH make_lbfgs_hundred.py > lbfgs_hundred.h
 import re
 import textwrap

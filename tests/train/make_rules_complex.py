@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes rules_complex.h: complex parameters after 100 steps of PyTorch's optimizers in complex128, by the
-# rules of make_rules.py. PyTorch refuses complex parameters in Adafactor and Muon. Lion, which
-# torch.optim lacks, steps the real view, as the other rules do.
+# Writes rules_complex.h: complex parameters after 100 steps of PyTorch's optimizers in complex128,
+# by the rules of make_rules.py. PyTorch refuses complex parameters in Adafactor and Muon. Lion,
+# which torch.optim lacks, steps the real view, as the other rules do.
 #   PYTHON-WITH-TORCH make_rules_complex.py > rules_complex.h
 import torch
 
