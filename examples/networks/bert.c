@@ -5,12 +5,11 @@
 
 static tn_tensor *attention(tn_module *self, tn_tensor *x)
 {
+    tn_ints to = TN_SHAPE(tn_tensor_size(x, 0), tn_tensor_size(x, 1), 12, -1); /* by heads */
     tn_tensor *y[3];
 
-    for (int i = 0; i < 3; i++) {
-        y[i] = tn_module_call(tn_module_child_at(self, i), x);
-        y[i] = tn_transpose(tn_unflatten(y[i], 2, TN_SHAPE(12, -1)), 1, 2);
-    }
+    for (int i = 0; i < 3; i++)
+        y[i] = tn_transpose(tn_reshape(tn_module_call(tn_module_child_at(self, i), x), to), 1, 2);
     x = tn_scaled_dot_product_attention(y[0], y[1], y[2], TN_NONE, NULL);
     return tn_flatten(tn_transpose(x, 1, 2), 2, -1);
 }
