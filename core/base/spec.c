@@ -79,8 +79,12 @@ static tn_status parse_row(struct tn__parser *p, tn_value *out)
     while (!take(p, close)) {
         if (!p->text[p->at])
             return tn__spec_fail(p, start, "bracket %c: not closed; expected %c", open, close);
-        if (!comma)
-            return tn__spec_fail(p, p->at, "expected a comma or %c", close);
+        if (!comma) {
+            char words[] = "expected a comma or )";
+
+            words[sizeof words - 2] = close;
+            return tn__spec_fail_text(p, p->at, words);
+        }
         tn_status status = parse_value(p, &item.value);
         if (status == TN_OK)
             status = push(p, &item);
@@ -346,7 +350,7 @@ static tn_status parse_arguments(struct tn__parser *p, size_t open)
             continue;
         }
         if (!comma && !child && !(p->lines && tn__spec_own_line(p->text, (int32_t)p->at + 1)))
-            return tn__spec_fail(p, p->at, "expected a comma or )");
+            return tn__spec_fail_text(p, p->at, "expected a comma or )");
         child = false;
 
         struct names names;
@@ -435,7 +439,7 @@ static tn_status parse_value(struct tn__parser *p, tn_value *out)
     else if (!c)
         status = tn__spec_fail(p, p->at, "the text ends; expected a value");
     else
-        status = tn__spec_fail(p, p->at, "expected a value");
+        status = tn__spec_fail_text(p, p->at, "expected a value");
     p->depth--;
     return status;
 }

@@ -58,6 +58,27 @@ tn_status tn__spec_fail(const struct tn__parser *p, size_t at, const char *forma
     return tn_error_prefix("%s", place);
 }
 
+tn_status tn__spec_fail_text(const struct tn__parser *p, size_t at, const char *words)
+{
+    static const char around[] = "()[]{},= \t\r\n'\"";
+    size_t from = at, count;
+    bool path = false;
+
+    while (from > 0 && strchr(around, p->text[from - 1]) == NULL)
+        from--;
+    count = strcspn(p->text + from, around);
+    for (size_t i = 0; i < count; i++) {
+        char c = p->text[from + i];
+
+        path |= c == '/' || c == '\\' || (i == 0 && c == '~') ||
+                (i > 0 && c == '-' && tn__spec_starts_word(p->text[from]));
+    }
+    if (!path)
+        return tn__spec_fail(p, at, "%s", words);
+    return tn__spec_fail(p, at, "%s; a text such as a path needs quotes: '%.*s'", words,
+                         count < 100 ? (int)count : 100, p->text + from);
+}
+
 /* ---- letters --------------------------------------------------------------------------------- */
 
 bool tn__spec_starts_word(char c)
@@ -159,7 +180,7 @@ tn_status tn__spec_number(struct tn__parser *p, tn_value *out)
     if (good && complex_number(p, value, at + used, out, &status))
         return status;
     if (used == 0 || in_word(p->text[at + used]))
-        return tn__spec_fail(p, start, "number: cannot be read");
+        return tn__spec_fail_text(p, start, "number: cannot be read");
     for (size_t i = 0; i < used; i++)
         whole = whole && tn__spec_is_digit(p->text[at + i]);
     p->at = at + used;

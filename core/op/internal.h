@@ -39,6 +39,8 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin);
  * revision that it needs, or its device type. `words` names the kernel and what is missing. `tell`
  * is called under the lock of the registry. */
 void tn__op_kernels_unused(void (*tell)(tn__plugin *plugin, const char *words));
+/* Frees snapshots and lists that were kept for readers in other threads. */
+void tn__op_registry_shutdown(void);
 
 /* Runs an operator without recording gradients: infers, allocates, dispatches. The caller owns the
  * results (no scope does). If `into` is not NULL, the result is written there. */

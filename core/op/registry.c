@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The registry of operators and kernels. Readers use immutable snapshots and take no lock. A
- * snapshot that was replaced is kept, because another thread may still be reading it. */
+ * snapshot that was replaced is kept until tn_shutdown, because another thread may still be reading
+ * it. */
 #include "core/base/vector.h"
 #include "core/op/private.h"
 
@@ -289,6 +290,33 @@ struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_t
                           memory_order_release);
     pthread_mutex_unlock(&lock);
     return list;
+}
+
+/* Operators and kernels stay, because objects and the variables of wrappers refer to them. */
+void tn__op_registry_shutdown(void)
+{
+    snapshot *now = atomic_load_explicit(&operators, memory_order_acquire);
+    snapshot *old = now != NULL ? now->older : NULL;
+
+    pthread_mutex_lock(&lock);
+    while (old != NULL) {
+        snapshot *next = old->older;
+
+        tn_free(old);
+        old = next;
+    }
+    if (now != NULL)
+        now->older = NULL;
+    for (int64_t i = 0; now != NULL && i < now->count; i++)
+        for (int k = 0; k < TN__MAX_DEVICE_TYPES; k++)
+            atomic_store_explicit(&now->at[i]->kernels[k], NULL, memory_order_release);
+    while (lists != NULL) {
+        struct tn__kernel_list *next = lists->older;
+
+        tn_free(lists);
+        lists = next;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 /* Returns whether nothing can ever call a kernel; `words` then says why. */

@@ -17,12 +17,10 @@ static double learn(tn_module *net, tn_optimizer *optimizer, tn_pack *batch)
     tn_tensor *x = tn_pack_tensor(batch, 0), *next = tn_pack_tensor(batch, 1);
     tn_tensor *logits = tn_flatten(tn_module_call(net, x), 0, 1); /* [N * L, 256] */
     tn_tensor *loss = tn_cross_entropy(logits, tn_flatten(next, 0, 1), NULL);
-    tn_tensor *parameters[64];
-    int64_t count = tn_module_parameters(net, parameters, 64);
 
     tn_optimizer_zero_grad(optimizer);
     tn_backward(loss);
-    tn_clip_grad_norm(parameters, count, 1.0, 2.0, false, NULL);
+    tn_module_clip_grad_norm(net, 1.0, 2.0, false, NULL);
     tn_optimizer_step(optimizer);
     return tn_item(loss);
 }

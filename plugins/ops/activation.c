@@ -2,6 +2,7 @@
  *
  * Activations. Most are decomposed into other operators on devices without a kernel; each has its
  * own derivative. Where a function has a kink, the derivative has PyTorch's value. */
+#include "channels.h"
 #include "formula.h"
 
 static tn_status relu_derive(tn_derive *d)
@@ -358,6 +359,7 @@ static tn_status glu_infer(tn_infer *infer)
     memcpy(shape, x->shape, sizeof *shape * (size_t)x->ndim);
     shape[dim] /= 2;
     tn__common_plain(&infer->out[0], tn_view_dtype(x), (tn_ints){ shape, x->ndim });
+    tn__channels_keep(&infer->out[0], x);
     return TN_OK;
 }
 
@@ -365,8 +367,12 @@ static tn_status glu_decompose(const tn_decompose *call)
 {
     int64_t dim = ((const tn_glu_options *)call->options)->dim,
             half = tn_tensor_size(call->in[0], dim) / 2;
-    return tn__common_given(call->out, tn_mul(tn_narrow(call->in[0], dim, 0, half),
-                                              tn_sigmoid(tn_narrow(call->in[0], dim, half, half))));
+    tn_tensor *y = tn_mul(tn_narrow(call->in[0], dim, 0, half),
+                          tn_sigmoid(tn_narrow(call->in[0], dim, half, half)));
+
+    if (tn__channels_image(tn_tensor_view(call->in[0])))
+        y = tn__channels_copied(y);
+    return tn__common_given(call->out, y);
 }
 
 /* Computes the gradients of the two halves and concatenates them. */

@@ -434,6 +434,33 @@ tn_status tn__common_broadcast(tn_infer *infer)
     return TN_OK;
 }
 
+tn_status tn__common_broadcast_in_order(tn_infer *infer)
+{
+    tn_status status = tn__common_broadcast(infer);
+    tn_meta *meta = &infer->out[0];
+    const tn_view *ordered = NULL;
+
+    for (int64_t i = 0; i < infer->n_in && status == TN_OK; i++) {
+        const tn_view *view = infer->in[i];
+        bool whole = view != NULL && view->ndim == meta->ndim;
+        int of;
+
+        for (int32_t d = 0; whole && d < meta->ndim; d++)
+            whole = view->shape[d] == meta->shape[d];
+        of = whole ? layout(view) : 0;
+        for (int32_t d = 0; ordered != NULL && of != 0 && d < meta->ndim; d++)
+            if (view->shape[d] != 1 && view->strides[d] != ordered->strides[d])
+                return TN_OK; /* two orders: row-major */
+        if (of == 1 && ordered == NULL)
+            return TN_OK;
+        if (of == 2)
+            ordered = view;
+    }
+    if (status == TN_OK && ordered != NULL)
+        take_strides(meta, ordered);
+    return status;
+}
+
 tn_tensor *tn__common_placed(const void *values, int64_t count, tn_dtype dtype, tn_tensor *like)
 {
     tn_tensor *to = tn_tensor_empty(TN_SHAPE(count), dtype, tn_tensor_device(like));

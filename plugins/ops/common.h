@@ -41,6 +41,9 @@ tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that br
 tn_status tn__common_pair(tn_infer *infer);
 /* All present inputs broadcast together to output 0. */
 tn_status tn__common_broadcast(tn_infer *infer);
+/* The same; if inputs of the shape of the result are packed in one other order than row-major, the
+ * result gets this order. */
+tn_status tn__common_broadcast_in_order(tn_infer *infer);
 /* Makes output 0 a view of in[0] with `ndim` dimensions. The caller then sets shape and strides. */
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);
 

@@ -70,7 +70,7 @@ static tn_status where_infer(tn_infer *infer)
 {
     if (infer->dtype == TN_DTYPE_AUTO)
         infer->dtype = tn_view_dtype(infer->in[1]);
-    return tn__common_broadcast(infer);
+    return tn__common_broadcast_in_order(infer);
 }
 
 static tn_status where_derive(tn_derive *d)
@@ -97,7 +97,7 @@ static tn_status masked_fill_infer(tn_infer *infer)
         return tn_fail(TN_ERR_RUNTIME,
                        "value: not an integer, got %g for %s tensors; expected an integer",
                        value.as.f, tn_dtype_name(dtype));
-    status = tn__common_broadcast(infer);
+    status = tn__common_broadcast_in_order(infer);
     infer->out[0].dtype = dtype;
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Dropout of single elements and of whole channels. */
+#include "channels.h"
 #include "formula.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static tn_status image_infer(tn_infer *infer, double p)
 }
 
 /* 1 with probability 1 - p, else 0. The shape is that of x; with `channels` there is one number for
- * each channel. */
+ * each channel. The order of memory does not change which elements are kept. */
 static tn_tensor *kept(tn_tensor *x, double p, bool channels)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -35,7 +36,8 @@ static tn_tensor *kept(tn_tensor *x, double p, bool channels)
         shape[d] = channels && d > 1 ? 1 : tn_tensor_size(x, d);
     share = tn_tensor_full((tn_ints){ shape, ndim }, 1 - p, tn_tensor_dtype(x),
                            tn_tensor_device(x));
-    return share == NULL ? NULL : tn_bernoulli(share);
+    share = share == NULL ? NULL : tn_bernoulli(share);
+    return !channels && tn__channels_image(tn_tensor_view(x)) ? tn__channels_copied(share) : share;
 }
 
 static tn_tensor *dropped(tn_tensor *x, double p, bool training, bool channels)

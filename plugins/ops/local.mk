@@ -9,6 +9,8 @@ plugins_ops_la_SOURCES = \
 	%D%/arithmetic_ternary.c \
 	%D%/attention.c \
 	%D%/attention_multi_head.c \
+	%D%/channels.c \
+	%D%/channels.h \
 	%D%/common.c \
 	%D%/common.h \
 	%D%/compare.c \

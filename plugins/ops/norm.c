@@ -2,6 +2,7 @@
  *
  * Normalization over the last dimensions: subtracts the mean and divides by the standard
  * deviation. */
+#include "channels.h"
 #include "norm.h"
 #include "reduction.h"
 
@@ -417,6 +418,8 @@ static tn_status local_response_norm_decompose(const tn_decompose *call)
     around = tn_mean(tn_unfold(tn_pad(tn_square(call->in[0]), (tn_ints){ sizes, 2 * pairs }, NULL),
                                1, o->neighbours, 1),
                      &over);
+    if (tn__channels_image(tn_tensor_view(call->in[0])))
+        around = tn__channels_copied(around);
     return tn__common_given(
         call->out,
         tn_div(call->in[0],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalization of images [N, C, ...] by channels, with or without running statistics. */
+#include "channels.h"
 #include "norm.h"
 
 static tn_status image_infer(tn_infer *infer)
@@ -290,7 +291,10 @@ static tn_status group_norm_decompose(const tn_decompose *call)
         (tn_ints){ &last, 1 }, &s, &y, &mean, &var);
     if (status != TN_OK)
         return status;
-    y = affine(tn_reshape(y, shape), per_channel(call->in[1], (int32_t)shape.count),
+    y = tn_reshape(y, shape);
+    if (tn__channels_image(tn_tensor_view(call->in[0])))
+        y = tn__channels_copied(y);
+    y = affine(y, per_channel(call->in[1], (int32_t)shape.count),
                per_channel(call->in[2], (int32_t)shape.count));
     return tn__common_given(call->out, y == NULL ? NULL : tn_cast(y, dtype));
 }

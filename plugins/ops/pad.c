@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Padding at the ends of dimensions. */
-#include "common.h"
+#include "channels.h"
 
 static bool is_mode(const char *mode, const char *name)
 {
@@ -68,6 +68,7 @@ static tn_status pad_infer(tn_infer *infer)
             tn__scalar_fits(tn_view_dtype(x), o->value, "value") != TN_OK)
             return tn_error_last_code();
     }
+    tn__channels_keep(meta, x);
     return TN_OK;
 }
 
@@ -119,10 +120,17 @@ static tn_tensor *padded(tn_tensor *x, int64_t dim, int64_t before, int64_t afte
 static tn_status pad_decompose(const tn_decompose *call)
 {
     const tn_pad_options *o = call->options;
-    tn_tensor *y = call->in[0];
-    for (int64_t i = 0; i < o->sizes.count / 2 && y != NULL; i++)
-        y = padded(y, tn_tensor_ndim(call->in[0]) - 1 - i, o->sizes.at[2 * i],
+    bool last = tn__channels_image(tn_tensor_view(call->in[0]));
+    tn_tensor *x = last ? tn__channels_moved(call->in[0]) : call->in[0], *y = x;
+    int64_t ndim = tn_tensor_ndim(call->in[0]);
+
+    for (int64_t i = 0; i < o->sizes.count / 2 && y != NULL; i++) {
+        int64_t dim = ndim - 1 - i;
+
+        y = padded(y, last ? tn__channels_place(dim, ndim) : dim, o->sizes.at[2 * i],
                    o->sizes.at[2 * i + 1], o);
-    return tn__common_given(call->out, y == call->in[0] ? tn_copy(y) : y);
+    }
+    y = y == x ? tn_copy(y) : y;
+    return tn__common_given(call->out, last ? tn__channels_back(y) : y);
 }
 TN__OP(pad, .infer = pad_infer, .decompose = pad_decompose);

@@ -2,7 +2,7 @@
  *
  * Resizing of images, one dimension after the other. Every new element is a weighted sum of a few
  * old elements; their indices and weights are computed on the host. */
-#include "common.h"
+#include "channels.h"
 
 #include <math.h>
 
@@ -233,19 +233,22 @@ static tn_status interpolate_decompose(const tn_decompose *call)
     const tn_interpolate_options *o = call->options;
     tn_dtype dtype = tn_tensor_dtype(call->in[0]);
     bool half = tn_dtype_size(dtype) < 4;
-    tn_tensor *y = half ? tn_cast(call->in[0], TN_F32) : call->in[0];
+    bool last = tn__channels_image(tn_tensor_view(call->in[0]));
+    tn_tensor *x = last ? tn__channels_moved(call->in[0]) : call->in[0];
+    tn_tensor *y = half ? tn_cast(x, TN_F32) : x;
     enum mode mode = NEAREST;
-    int64_t sizes[MOST];
+    int64_t sizes[MOST], ndim = tn_tensor_ndim(call->in[0]);
     if (find_mode(o->mode, tn_tensor_ndim(call->in[0]) - 2, &mode) != TN_OK ||
         new_sizes(o, tn_tensor_shape(call->in[0]), sizes) != TN_OK)
         return tn_error_last_code();
-    for (int64_t d = tn_tensor_ndim(call->in[0]) - 3; d >= 0 && y != NULL; d--)
-        if (sizes[d] != tn_tensor_size(call->in[0], 2 + d) ||
-            !keeps(mode, tn_tensor_ndim(call->in[0]) - 2))
-            y = along(y, 2 + d, sizes[d], mode, o->align_corners, factor_of(o, d));
-    if (y == call->in[0])
+    for (int64_t d = ndim - 3; d >= 0 && y != NULL; d--)
+        if (sizes[d] != tn_tensor_size(call->in[0], 2 + d) || !keeps(mode, ndim - 2))
+            y = along(y, last ? tn__channels_place(2 + d, ndim) : 2 + d, sizes[d], mode,
+                      o->align_corners, factor_of(o, d));
+    if (y == x)
         y = tn_copy(y);
-    return tn__common_given(call->out, half ? tn_cast(y, dtype) : y);
+    y = half ? tn_cast(y, dtype) : y;
+    return tn__common_given(call->out, last ? tn__channels_back(y) : y);
 }
 
 /* ---- pixel_shuffle, pixel_unshuffle, channel_shuffle ---- */
@@ -268,10 +271,12 @@ static tn_status image_infer(tn_infer *infer, int64_t factor, bool down)
 }
 
 /* Splits C, H, W of x [..., C, H, W] into the `count` sizes `last`, permutes these by `order`, and
- * merges them into the three sizes `after`. */
+ * merges them into the three sizes `after`. The first `channels` sizes after the permutation are
+ * those of C. */
 static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, const int64_t *order,
-                            const int64_t *after)
+                            int64_t channels, const int64_t *after)
 {
+    bool image = tn__channels_image(tn_tensor_view(x)) && tn_tensor_ndim(x) == 4;
     int64_t shape[TN_MAX_DIMS], dims[TN_MAX_DIMS];
     int64_t before = tn_tensor_ndim(x) - 3;
 
@@ -281,13 +286,14 @@ static tn_tensor *reordered(tn_tensor *x, const int64_t *last, int64_t count, co
     }
     for (int64_t d = 0; d < count; d++) {
         shape[before + d] = last[d];
-        dims[before + d] = before + order[d];
+        dims[before + d] = before + order[image ? (d + channels) % count : d];
     }
     x = tn_permute(tn_reshape(x, (tn_ints){ shape, before + count }),
                    (tn_ints){ dims, before + count });
     for (int64_t d = 0; d < 3; d++)
-        shape[before + d] = after[d];
-    return tn_reshape(x, (tn_ints){ shape, before + 3 });
+        shape[before + d] = after[image ? (d + 1) % 3 : d];
+    x = tn_reshape(x, (tn_ints){ shape, before + 3 });
+    return image ? tn__channels_back(x) : x;
 }
 
 static tn_status pixel_shuffle_infer(tn_infer *infer)
@@ -304,7 +310,7 @@ static tn_status pixel_shuffle_decompose(const tn_decompose *call)
     int64_t r = o->upscale_factor, c = tn_tensor_size(call->in[0], -3),
             h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
     int64_t last[] = { c / (r * r), r, r, h, w }, after[] = { c / (r * r), h * r, w * r };
-    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, after));
+    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, 1, after));
 }
 
 static tn_status pixel_unshuffle_infer(tn_infer *infer)
@@ -321,7 +327,7 @@ static tn_status pixel_unshuffle_decompose(const tn_decompose *call)
     int64_t r = o->downscale_factor, c = tn_tensor_size(call->in[0], -3),
             h = tn_tensor_size(call->in[0], -2), w = tn_tensor_size(call->in[0], -1);
     int64_t last[] = { c, h / r, r, w / r, r }, after[] = { c * r * r, h / r, w / r };
-    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, after));
+    return tn__common_given(call->out, reordered(call->in[0], last, 5, order, 3, after));
 }
 
 static tn_status channel_shuffle_infer(tn_infer *infer)
@@ -343,12 +349,17 @@ static tn_status channel_shuffle_decompose(const tn_decompose *call)
 {
     const tn_channel_shuffle_options *o = call->options;
     tn_ints shape = tn_tensor_shape(call->in[0]);
-    return tn__common_given(
-        call->out,
-        tn_reshape(tn_transpose(tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups,
-                                                                 shape.at[1] / o->groups, -1)),
-                                1, 2),
-                   shape));
+    int64_t each = shape.at[1] / o->groups;
+    tn_tensor *y;
+
+    if (tn__channels_image(tn_tensor_view(call->in[0]))) {
+        tn_tensor *x = tn__channels_moved(call->in[0]);
+
+        y = tn_transpose(tn_reshape(x, TN_SHAPE(-1, o->groups, each)), 1, 2);
+        return tn__common_given(call->out, tn__channels_back(tn_reshape(y, tn_tensor_shape(x))));
+    }
+    y = tn_reshape(call->in[0], TN_SHAPE(shape.at[0], o->groups, each, -1));
+    return tn__common_given(call->out, tn_reshape(tn_transpose(y, 1, 2), shape));
 }
 
 TN__OP(interpolate, .infer = interpolate_infer, .decompose = interpolate_decompose);

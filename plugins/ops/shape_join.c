@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Concatenation, repetition, flip and roll. */
-#include "common.h"
+#include "channels.h"
 
 /* ---- cat, stack, repeat ---- */
 
@@ -10,17 +10,29 @@ static bool left_out(const tn_view *x)
     return x->ndim == 1 && x->shape[0] == 0;
 }
 
+/* Returns whether all inputs of cat have their channels last, or could have, and one surely has. */
+static bool all_last(const tn_view *x, bool last, bool *image)
+{
+    if (left_out(x))
+        return last;
+    *image |= tn__channels_image(x);
+    return last && tn__channels_are_last(x);
+}
+
 static tn_status cat_infer(tn_infer *infer)
 {
     const tn_cat_options *o = infer->options;
     tn_meta *meta = &infer->out[0];
     const tn_view *first = NULL;
     char text[TN__TEXT], text_x[TN__TEXT];
+    bool last = true, image = false;
     int32_t dim = 0;
 
     for (int64_t i = 0; i < infer->n_in; i++) {
         const tn_view *x = infer->in[i];
         bool fits = true;
+
+        last = all_last(x, last, &image);
 
         if (x->ndim == 0)
             return tn_fail(TN_ERR_RUNTIME,
@@ -54,6 +66,8 @@ static tn_status cat_infer(tn_infer *infer)
         tn__common_plain(meta, infer->dtype, tn__common_shape(infer->in[0]));
     if (infer->dtype == TN_DTYPE_AUTO)
         meta->dtype = tn_view_dtype(infer->in[0]);
+    if (last && image)
+        tn__channels_set_last(meta);
     return TN_OK;
 }
 
@@ -61,6 +75,7 @@ static tn_status cat_decompose(const tn_decompose *call)
 {
     const tn_cat_options *o = call->options;
     int64_t shape[TN_MAX_DIMS], at = 0;
+    bool last = true, image = false;
     tn_tensor *first = call->in[0], *y;
     int32_t dim = 0;
 
@@ -72,11 +87,12 @@ static tn_status cat_decompose(const tn_decompose *call)
     for (int32_t d = 0; d < tn_tensor_ndim(first); d++)
         shape[d] = tn_tensor_size(first, d);
     shape[dim] = 0;
-    for (int64_t i = 0; i < call->n_in; i++)
+    for (int64_t i = 0; i < call->n_in; i++) {
+        last = all_last(tn_tensor_view(call->in[i]), last, &image);
         if (!left_out(tn_tensor_view(call->in[i])))
             shape[dim] += tn_tensor_size(call->in[i], dim);
-    y = tn_tensor_empty((tn_ints){ shape, tn_tensor_ndim(first) }, tn_tensor_dtype(first),
-                        tn_tensor_device(first));
+    }
+    y = tn__channels_empty(first, (tn_ints){ shape, tn_tensor_ndim(first) }, last && image);
     for (int64_t i = 0; i < call->n_in && y != NULL; i++) {
         if (left_out(tn_tensor_view(call->in[i])))
             continue;
@@ -223,7 +239,7 @@ static tn_status flip_infer(tn_infer *infer)
     const tn_flip_options *o = infer->options;
     bool chosen[TN_MAX_DIMS];
 
-    tn__common_plain(&infer->out[0], tn_view_dtype(infer->in[0]), tn__common_shape(infer->in[0]));
+    tn__common_like(infer, 0, 0, tn_view_dtype(infer->in[0]));
     return tn__common_dims(o->dims, infer->in[0]->ndim, chosen);
 }
 
@@ -245,6 +261,8 @@ static tn_status flip_decompose(const tn_decompose *call)
         y = tn_index_select(y,
                             tn_arange(y, (double)(tn_tensor_size(y, o->dims.at[i]) - 1), -1, &back),
                             o->dims.at[i]);
+    if (tn__channels_image(tn_tensor_view(call->in[0])))
+        y = tn__channels_copied(y);
     return tn__common_given(call->out, y);
 }
 

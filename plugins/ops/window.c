@@ -3,6 +3,8 @@
  * Windows that slide over images, for convolutions and pooling. */
 #include "window.h"
 
+#include "channels.h"
+
 tn_status tn__window_row(tn_ints given, int32_t dims, int64_t otherwise, int64_t least,
                          const char *name, int64_t *out)
 {
@@ -130,44 +132,17 @@ void tn__window_meta(tn_meta *meta, tn_dtype dtype, int64_t n, int64_t c, const 
         meta->shape[2 + i] = rest[i];
 }
 
-static bool channels_last(const tn_view *x)
-{
-    int64_t expect = 1;
-
-    if (x->ndim < 3 || x->strides[1] != 1)
-        return false;
-    expect = x->shape[1];
-    for (int32_t d = x->ndim - 1; d >= 2; d--) {
-        if (x->shape[d] != 1 && x->strides[d] != expect)
-            return false;
-        expect *= x->shape[d];
-    }
-    return x->shape[0] == 1 || x->strides[0] == expect;
-}
-
-static void set_channels_last(tn_meta *meta)
-{
-    int64_t next = meta->shape[1];
-
-    meta->flags |= TN_META_STRIDED;
-    meta->strides[1] = 1;
-    for (int32_t d = meta->ndim - 1; d >= 2; d--) {
-        meta->strides[d] = next;
-        next *= meta->shape[d];
-    }
-    meta->strides[0] = next;
-}
-
 void tn__window_keep_order(tn_meta *meta, const tn_view *x)
 {
-    if (channels_last(x))
-        set_channels_last(meta);
+    if (tn__channels_are_last(x))
+        tn__channels_set_last(meta);
 }
 
 void tn__window_choose_order(tn_meta *meta, const tn_infer *infer)
 {
-    if ((infer->device_flags & TN_BACKEND_CHANNELS_LAST) != 0 || channels_last(infer->in[0]))
-        set_channels_last(meta);
+    if ((infer->device_flags & TN_BACKEND_CHANNELS_LAST) != 0 ||
+        tn__channels_are_last(infer->in[0]))
+        tn__channels_set_last(meta);
 }
 
 tn_tensor *tn__window_per_channel(tn_tensor *bias, int32_t dims)

@@ -2,7 +2,8 @@
  *
  * Calls an operator that steps many parameters at once for the parameters of a group. Parameters
  * with the same device, dtype and number of steps go into one call, each with its gradient and its
- * states. */
+ * states. As in PyTorch, a complex parameter is stepped as the real tensor of its real and
+ * imaginary parts; its states are complex. */
 #include "optim.h"
 
 #include <string.h>
@@ -38,19 +39,26 @@ static tn_tensor *in_its_order(tn_tensor *gradient, tn_tensor *parameter)
     return copy != NULL ? tn_copy_(copy, gradient) : NULL;
 }
 
+tn_tensor *optim_real(tn_tensor *tensor)
+{
+    if (tensor == NULL || (TN_MASK_COMPLEX & TN_BIT(tn_tensor_dtype(tensor))) == 0)
+        return tensor;
+    return tn_view_as_real(tensor);
+}
+
 /* Returns the state `name` of a parameter, creating it with elements `start` if it does not exist.
  * If the parameter's dtype or strides have changed, the state is converted to them. */
 static tn_tensor *state_of(tn_optimizer *self, int64_t index, const char *name, double start,
                            tn_tensor *parameter)
 {
-    tn_tensor *before = tn_optimizer_state(self, index, name), *state;
+    tn_tensor *before = tn_optimizer_state(self, index, name), *state, *done = NULL;
     if (before != NULL && tn_tensor_dtype(before) == tn_tensor_dtype(parameter) &&
         same_order(before, parameter))
         return before;
     state = like(parameter);
     if (state != NULL)
-        state = before != NULL ? tn_copy_(state, before) : tn_fill_(state, start);
-    if (state == NULL || tn_optimizer_set_state(self, index, name, state) != TN_OK)
+        done = before != NULL ? tn_copy_(state, before) : tn_fill_(optim_real(state), start);
+    if (done == NULL || tn_optimizer_set_state(self, index, name, state) != TN_OK)
         return NULL;
     return state;
 }
@@ -72,9 +80,11 @@ static tn_status gather(const struct walk *walk, int64_t i, tn_tensor **list, in
     for (int64_t k = 0; k < rule->n_states; k++)
         list[(*n)++] = state_of(walk->self, walk->args->index[i], rule->states[k],
                                 rule->starts != NULL ? rule->starts[k] : 0, parameter);
-    for (int64_t k = *n - 1 - rule->n_states; k < *n; k++)
+    for (int64_t k = *n - 2 - rule->n_states; k < *n; k++) {
+        list[k] = optim_real(list[k]);
         if (list[k] == NULL)
             return tn_error_last_code();
+    }
     return TN_OK;
 }
 

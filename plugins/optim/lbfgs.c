@@ -102,12 +102,15 @@ static tn_tensor *gather(const struct lbfgs_step *step)
     if (list == NULL)
         return NULL;
     while (n < args->count) {
-        tn_tensor *p = args->parameters[n], *g = args->gradients[n];
-        int64_t count = tn_tensor_numel(p);
+        tn_tensor *p = optim_real(args->parameters[n]), *g = args->gradients[n];
+        int64_t count = p != NULL ? tn_tensor_numel(p) : 0;
 
-        list[n] = g != NULL
-                      ? tn_reshape(g, TN_SHAPE(count))
-                      : tn_tensor_full(TN_SHAPE(count), 0, tn_tensor_dtype(p), tn_tensor_device(p));
+        if (p == NULL)
+            list[n] = NULL;
+        else if (g != NULL)
+            list[n] = tn_reshape(optim_real(g), TN_SHAPE(count));
+        else
+            list[n] = tn_tensor_full(TN_SHAPE(count), 0, tn_tensor_dtype(p), tn_tensor_device(p));
         if (list[n++] == NULL)
             break;
     }
@@ -146,11 +149,12 @@ tn_status lbfgs_move(const struct lbfgs_step *step, double t, tn_tensor *directi
 
     o.alpha = tn_scalar_float(t);
     for (int64_t i = 0; i < args->count; i++) {
-        tn_tensor *p = args->parameters[i];
-        int64_t count = tn_tensor_numel(p);
+        tn_tensor *p = optim_real(args->parameters[i]);
+        int64_t count = p != NULL ? tn_tensor_numel(p) : 0;
 
-        if (tn_add_(p, tn_reshape(tn_narrow(direction, 0, at, count), tn_tensor_shape(p)), &o) ==
-            NULL)
+        if (p == NULL ||
+            tn_add_(p, tn_reshape(tn_narrow(direction, 0, at, count), tn_tensor_shape(p)), &o) ==
+                NULL)
             return tn_error_last_code();
         at += count;
     }
@@ -161,8 +165,8 @@ tn_status lbfgs_move(const struct lbfgs_step *step, double t, tn_tensor *directi
 
 struct memory {
     tn_optimizer *self;
-    int64_t index; /* of the first parameter, which has the states */
-    tn_tensor *like;
+    int64_t index;                   /* of the first parameter, which has the states */
+    tn_tensor *like;                 /* the first parameter, as a real tensor */
     int64_t iterations, evaluations; /* in all steps */
     tn_tensor *direction, *gradient; /* of the last iteration; references */
     double t, loss, scale;           /* scale: the inverse Hessian without history is this number */
@@ -180,12 +184,6 @@ static void forget(struct memory *m)
     lbfgs_hold(&m->direction, NULL);
     lbfgs_hold(&m->gradient, NULL);
     tn_free(m->changes);
-}
-
-/* Numbers are float64 only if the parameters are, because a device may lack float64. */
-static tn_dtype number_type(const struct memory *m)
-{
-    return tn_tensor_dtype(m->like) == TN_F64 ? TN_F64 : TN_F32;
 }
 
 static tn_status get_state(const struct memory *m, const char *name, tn_tensor **out)
@@ -305,7 +303,8 @@ static tn_tensor *rows_of(const struct memory *m, tn_tensor *const *rows, int64_
 
 static tn_tensor *inverse_of(const struct memory *m)
 {
-    tn_tensor *to = tn_tensor_empty(TN_SHAPE(m->count), number_type(m), tn_tensor_device(m->like));
+    tn_tensor *to = tn_tensor_empty(TN_SHAPE(m->count), optim_number_type(m->like),
+                                    tn_tensor_device(m->like));
 
     if (to == NULL || m->count == 0)
         return to;
@@ -316,7 +315,7 @@ static tn_tensor *inverse_of(const struct memory *m)
  * comes last, because setting a new state may fail. */
 static tn_status save(const struct memory *m, int64_t total)
 {
-    tn_dtype dtype = number_type(m);
+    tn_dtype dtype = optim_number_type(m->like);
     bool whole = m->iterations > 0;
     const struct {
         const char *name;
@@ -519,40 +518,44 @@ static tn_status run(struct loop *loop)
     return status == TN_OK ? save(loop->memory, loop->step->total) : status;
 }
 
+/* Complex parameters count as their real views: complex128 goes with float64. */
 static tn_status check_parameters(tn_optimizer *self, const tn_step_args *args, int64_t *total)
 {
-    tn_tensor *first = args->parameters[0];
-    tn_status status = optim_check_real(self, args);
+    tn_tensor *first = optim_real(args->parameters[0]);
 
-    if (status == TN_OK && tn_optimizer_group_count(self) != 1)
-        status = tn_fail(TN_ERR_VALUE,
-                         "LBFGS doesn't support per-parameter options (parameter groups), got %lld "
-                         "groups; expected one",
-                         (long long)tn_optimizer_group_count(self));
-    for (int64_t i = 0; i < args->count && status == TN_OK; i++) {
-        tn_tensor *p = args->parameters[i];
+    if (tn_optimizer_group_count(self) != 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "LBFGS doesn't support per-parameter options (parameter groups), got %lld "
+                       "groups; expected one",
+                       (long long)tn_optimizer_group_count(self));
+    for (int64_t i = 0; i < args->count; i++) {
+        tn_tensor *p = optim_real(args->parameters[i]);
 
+        if (first == NULL || p == NULL)
+            return tn_error_last_code();
         *total += tn_tensor_numel(p);
         if (tn_tensor_device(p) != tn_tensor_device(first) ||
             tn_tensor_dtype(p) != tn_tensor_dtype(first))
-            status = tn_fail(TN_ERR_VALUE,
-                             "parameter %lld: it is %s on %s; expected the dtype and the device of "
-                             "the first, %s on %s",
-                             (long long)args->index[i], tn_dtype_name(tn_tensor_dtype(p)),
-                             tn_device_name(tn_tensor_device(p)),
-                             tn_dtype_name(tn_tensor_dtype(first)),
-                             tn_device_name(tn_tensor_device(first)));
+            return tn_fail(TN_ERR_VALUE,
+                           "parameter %lld: it is %s on %s; expected the dtype and the device of "
+                           "the first, %s on %s",
+                           (long long)args->index[i],
+                           tn_dtype_name(tn_tensor_dtype(args->parameters[i])),
+                           tn_device_name(tn_tensor_device(p)),
+                           tn_dtype_name(tn_tensor_dtype(args->parameters[0])),
+                           tn_device_name(tn_tensor_device(first)));
     }
-    return status;
+    return TN_OK;
 }
 
 static tn_status step(tn_optimizer *self, const tn_step_args *args)
 {
     const struct lbfgs *s = args->options;
     struct lbfgs_step one = { .args = args, .maximize = s->maximize };
-    struct memory memory = {
-        .self = self, .index = args->index[0], .like = args->parameters[0], .room = s->history_size
-    };
+    struct memory memory = { .self = self,
+                             .index = args->index[0],
+                             .like = optim_real(args->parameters[0]),
+                             .room = s->history_size };
     struct loop loop = { .s = s, .step = &one, .memory = &memory };
     tn_status status = check_parameters(self, args, &one.total);
 

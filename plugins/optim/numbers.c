@@ -67,12 +67,18 @@ tn_status optim_step_number_set(const struct optim_batch *batch)
     return TN_OK;
 }
 
-/* float64 only if the parameters are, because a device may lack float64. */
+tn_dtype optim_number_type(const tn_tensor *parameter)
+{
+    tn_dtype dtype = tn_tensor_dtype(parameter);
+
+    return dtype == TN_F64 || dtype == TN_C128 ? TN_F64 : TN_F32;
+}
+
 tn_tensor *optim_number(const struct optim_batch *batch, const char *name, double start)
 {
     tn_tensor *parameter = batch->args->parameters[batch->members[0]];
 
-    return shared(batch, name, tn_tensor_dtype(parameter) == TN_F64 ? TN_F64 : TN_F32, start);
+    return shared(batch, name, optim_number_type(parameter), start);
 }
 
 tn_tensor *optim_rate(const struct optim_batch *batch, double rate)

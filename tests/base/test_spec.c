@@ -228,6 +228,18 @@ START_TEST(what_is_wrong_is_said_with_its_column)
     refused("Linear(4 3)", "Linear(4 3): column 10: expected a comma or )");
     refused("Linear(4, )x", "column 12: text after the end");
     refused("Linear(, 4)", "column 8: expected a value");
+    /* A path without quotes. */
+    refused("ImageFolder(a/b)",
+            "ImageFolder(a/b): column 14: expected a comma or ); a text such as "
+            "a path needs quotes: 'a/b'");
+    refused("F(root=photos/train, n=3)", "a text such as a path needs quotes: 'photos/train'");
+    refused("F(/tmp/x)",
+            "column 3: expected a value; a text such as a path needs quotes: '/tmp/x'");
+    refused("F(../x)", "number: cannot be read; a text such as a path needs quotes: '../x'");
+    refused("F(~/x.csv)", "expected a value; a text such as a path needs quotes: '~/x.csv'");
+    refused("F([c\\d])", "column 5: expected a comma or ]; a text such as a path needs quotes: "
+                         "'c\\d'");
+    refused("F(my-photos)", "a text such as a path needs quotes: 'my-photos'");
     refused("Linear(4,, 3)", "column 10: expected a value");
     refused("Linear(a=)", "column 10: expected a value");
     refused("Linear(a=1, 2)", "column 13: argument: positional after a named one");

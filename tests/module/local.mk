@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
-	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt
+	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt \
+	tests/oracle/make_strides.py tests/oracle/strides.txt
 
 if HAVE_CHECK
 TN_MODULE_TESTS = \
@@ -50,6 +51,7 @@ TN_MODULE_TESTS = \
 	%D%/test_state_hooks \
 	%D%/test_state_in \
 	%D%/test_state_out \
+	%D%/test_strides \
 	%D%/test_surroundings \
 	%D%/test_vision \
 	%D%/test_walks
@@ -163,4 +165,6 @@ CLEANFILES += %D%/prune.live
 %C%_test_every_layer_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_layer_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_layer_options_LDADD = $(TN_LINK_TEST)
+%C%_test_strides_CPPFLAGS = $(TN_TEST_CPPFLAGS) -DSTRIDES_FILE='"$(abs_srcdir)/tests/oracle/strides.txt"'
+%C%_test_strides_LDADD = $(TN_LINK_TEST_CORE)
 endif

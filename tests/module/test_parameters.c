@@ -81,6 +81,74 @@ START_TEST(gradients_are_limited_element_by_element_utl_002)
 }
 END_TEST
 
+/* The parameters of the whole tree, each once, as one vector. */
+START_TEST(the_gradients_of_a_module_are_clipped)
+{
+    TN_SCOPE;
+    const float a[4] = { 3, 0, 0, 0 }, b[2] = { 0, -4 };
+    const float c[4] = { 12, 0, 0, 0 };
+    tn_module *m = tn_module_new("Sequential(Linear(2, 2), Sequential(Linear(2, 2)))");
+    tn_module *inner = tn_module_find(m, "1.0");
+    tn_tensor *p[4], **all;
+    int64_t count = -1;
+    double norm = -1;
+
+    all = tn_module_parameter_array(m, &count);
+    ck_assert_int_eq(count, 4);
+    ck_assert_int_eq(tn_module_parameters(m, p, 4), 4);
+    ck_assert_mem_eq(all, p, sizeof p);
+    tn_free(all);
+    ck_assert_int_eq(tn_module_clip_grad_norm(m, 1.0, 2.0, true, &norm), TN_OK);
+    ck_assert_double_eq(norm, 0.0); /* nobody has a gradient */
+    ck_assert_ptr_nonnull(inner);
+    tn_tensor_set_grad(p[0], tn_tensor_from(a, TN_F32, TN_SHAPE(2, 2)));
+    tn_tensor_set_grad(p[1], tn_tensor_from(b, TN_F32, TN_SHAPE(2)));
+    tn_tensor_set_grad(p[2], tn_tensor_from(c, TN_F32, TN_SHAPE(2, 2)));
+    ck_assert_int_eq(tn_module_clip_grad_norm(m, 6.5, 2.0, true, &norm), TN_OK);
+    ck_assert_double_eq_tol(norm, 13.0, 1e-6);
+    expect_gradient(p[0], 4, (double[]){ 1.5, 0, 0, 0 });
+    expect_gradient(p[1], 2, (double[]){ 0, -2 });
+    expect_gradient(p[2], 4, (double[]){ 6, 0, 0, 0 });
+    ck_assert_ptr_eq(tn_tensor_grad(p[3]), TN_NONE);
+    ck_assert_int_eq(tn_module_clip_grad_value(inner, 0.25), TN_OK); /* only the inner ones */
+    expect_gradient(p[1], 2, (double[]){ 0, -2 });
+    expect_gradient(p[2], 4, (double[]){ 0.25, 0, 0, 0 });
+    ck_assert_int_eq(tn_module_clip_grad_value(m, 1), TN_OK);
+    expect_gradient(p[1], 2, (double[]){ 0, -1 });
+    ck_assert_int_ne(tn_module_clip_grad_norm(NULL, 1.0, 2.0, false, NULL), TN_OK);
+    tn_error_clear();
+    ck_assert_int_ne(tn_module_clip_grad_value(NULL, 1.0), TN_OK);
+    tn_error_clear();
+    tn_module_drop(m);
+}
+END_TEST
+
+/* The norm takes absolute values of complex numbers, as PyTorch's does. */
+START_TEST(complex_gradients_count_by_their_absolute_values)
+{
+    TN_SCOPE;
+    const double z[4] = { 3, 4, 0, 0 };
+    const float a[1] = { 12 };
+    const double norms[][2] = { { 2, 13 }, { 1, 17 }, { INFINITY, 12 } };
+    double is[4];
+
+    for (int i = 0; i < 3; i++) {
+        tn_tensor *p[2] = { tn_parameter(tn_tensor_full(TN_SHAPE(2), 1, TN_C128, NULL), true),
+                            with_gradient(a, 1) };
+        double norm = -1;
+
+        tn_tensor_set_grad(p[0], tn_tensor_from(z, TN_C128, TN_SHAPE(2)));
+        ck_assert_msg(tn_clip_grad_norm(p, 2, norms[i][1] / 2, norms[i][0], true, &norm) == TN_OK,
+                      "%s", tn_error_text());
+        ck_assert_double_eq_tol(norm, norms[i][1], 1e-9);
+        ck_assert_int_eq(tn_tensor_copy_out(tn_tensor_grad(p[0]), is, sizeof is), TN_OK);
+        ck_assert_double_eq_tol(is[0], 1.5, 1e-6);
+        ck_assert_double_eq_tol(is[1], 2.0, 1e-6);
+        expect_gradient(p[1], 1, (double[]){ 6 });
+    }
+}
+END_TEST
+
 START_TEST(parameters_become_a_vector_and_look_into_one_utl_003)
 {
     TN_SCOPE;
@@ -133,6 +201,8 @@ int main(void)
     const TTest *const tests[] = {
         gradients_are_scaled_to_a_norm_utl_001,
         gradients_are_limited_element_by_element_utl_002,
+        the_gradients_of_a_module_are_clipped,
+        complex_gradients_count_by_their_absolute_values,
         parameters_become_a_vector_and_look_into_one_utl_003,
         NULL,
     };

@@ -6,6 +6,7 @@
 #include "tools/train/progress.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ START_TEST(a_file_gets_whole_lines_at_an_interval)
 {
     FILE *to = tmpfile();
     progress *p = begin(to, PROGRESS_AUTO, 2);
-    progress_metric metrics[] = { { "loss", 0.123456 }, { "acc\x1b[2J", 0.5 } };
+    progress_metric metrics[] = { { "loss", 0.123456, false }, { "acc\x1b[2J", 0.5, true } };
     progress_begin(p, 1, "train", 100);
     for (int step = 1; step <= 100; step++) {
         time_now += 0.25;
@@ -50,8 +51,8 @@ START_TEST(a_file_gets_whole_lines_at_an_interval)
     progress_epoch(p, metrics, 1);
     progress_say(p, "saved %s", "x");
     progress_drop(p);
-    expect(to, "epoch 1/2  train 40/100  256 samples/s  40s left  loss 0.1235  acc?[2J 0.5\n"
-               "epoch 1/2  train 80/100  256 samples/s  30s left  loss 0.1235  acc?[2J 0.5\n"
+    expect(to, "epoch 1/2  train 40/100  256 samples/s  40s left  loss 0.1235  acc?[2J 0.5000\n"
+               "epoch 1/2  train 80/100  256 samples/s  30s left  loss 0.1235  acc?[2J 0.5000\n"
                "epoch 1/2  25s  loss 0.1235\nsaved x\n");
 }
 END_TEST
@@ -59,9 +60,9 @@ END_TEST
 START_TEST(a_terminal_has_one_line_that_fits)
 {
     FILE *to = tmpfile();
-    setenv("COLUMNS", "51", 1);
+    setenv("COLUMNS", "51", 1); /* too narrow for a metric */
     progress *p = begin(to, PROGRESS_LINE, 0);
-    progress_metric metrics[] = { { "loss", 2 }, { "accuracy", 0.5 } };
+    progress_metric metrics[] = { { "loss", 2, false }, { "accuracy", 0.5, true } };
     progress_begin(p, 3, "train", 10);
     time_now += 1;
     progress_step(p, 5, 50, metrics, 2);
@@ -74,9 +75,10 @@ START_TEST(a_terminal_has_one_line_that_fits)
     time_now += 3598;
     progress_epoch(p, metrics, 2);
     progress_drop(p);
-    expect(to, "\repoch 3  train 5/10  50 samples/s  1s left  loss 2\x1b[K\r\x1b[K"
-               "\repoch 3  train 8/10 [===================>    ]  40 samples/s  0s left  loss 2  "
-               "accuracy 0.5\x1b[K\r\x1b[Kepoch 3  1h00m  loss 2  accuracy 0.5\n");
+    expect(to,
+           "\repoch 3  train 5/10  50 samples/s  1s left\x1b[K\r\x1b[K"
+           "\repoch 3  train 8/10 [===================>    ]  40 samples/s  0s left  loss 2.000  "
+           "accuracy 0.5000\x1b[K\r\x1b[Kepoch 3  1h00m  loss 2.000  accuracy 0.5000\n");
 }
 END_TEST
 
@@ -90,7 +92,7 @@ static void write_to_terminal(char *out, size_t size)
     ck_assert_ptr_nonnull(to);
     ck_assert_int_eq(ioctl(fileno(to), TIOCSWINSZ, &window), 0);
     progress *p = begin(to, PROGRESS_AUTO, 9);
-    progress_metric metrics[] = { { "loss", 2 }, { "accuracy", 0.5 } };
+    progress_metric metrics[] = { { "loss", 2, false }, { "accuracy", 0.5, true } };
     progress_begin(p, 9, "train", 10);
     time_now += 10;
     progress_step(p, 5, 50, metrics, 2);
@@ -115,8 +117,9 @@ START_TEST(a_terminal_is_asked_for_its_width_and_people_for_their_wishes)
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
     write_to_terminal(text, sizeof text);
-    ck_assert_str_eq(text, "\repoch 9/9  train 5/10  5 samples/s  10s left  loss 2\x1b[K");
-    const char *lines = "epoch 9/9  train 5/10  5 samples/s  10s left  loss 2  accuracy 0.5\r\n";
+    ck_assert_str_eq(text, "\repoch 9/9  train 5/10  5 samples/s  10s left  loss 2.000\x1b[K");
+    const char *lines =
+        "epoch 9/9  train 5/10  5 samples/s  10s left  loss 2.000  accuracy 0.5000\r\n";
     setenv("NO_COLOR", "1", 1);
     write_to_terminal(text, sizeof text);
     ck_assert_str_eq(text, lines);
@@ -173,6 +176,27 @@ START_TEST(off_is_off_and_nothing_is_nothing)
 }
 END_TEST
 
+START_TEST(numbers_keep_their_significant_digits)
+{
+    static const struct {
+        double number;
+        int digits;
+        const char *text;
+    } all[] = {
+        { 0, 4, "0.000" },          { 2, 4, "2.000" },           { -2.20513, 4, "-2.205" },
+        { 9.99961, 4, "10.00" },    { 0.0125, 4, "0.01250" },    { 0.000123456, 4, "0.0001235" },
+        { 12345.6, 4, "12346" },    { 1234.56, 4, "1235" },      { 1234567, 4, "1.235e+06" },
+        { 1.5e-5, 4, "1.500e-05" }, { 0.957275, 6, "0.957275" }, { 1.4745801, 6, "1.47458" },
+        { INFINITY, 4, "inf" },     { NAN, 4, "nan" },
+    };
+    char text[32];
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ck_assert_str_eq(progress_number(all[i].number, all[i].digits, text, sizeof text),
+                         all[i].text);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = { a_file_gets_whole_lines_at_an_interval,
@@ -180,6 +204,7 @@ int main(void)
                              a_terminal_is_asked_for_its_width_and_people_for_their_wishes,
                              the_time_left_counts_epochs_that_have_ended,
                              off_is_off_and_nothing_is_nothing,
+                             numbers_keep_their_significant_digits,
                              NULL };
     return suite_run("progress", tests);
 }

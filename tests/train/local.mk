@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/make_reference.py %D%/make_rules.py \
+EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_hundred.py \
+	%D%/rules_complex.h %D%/make_rules_complex.py %D%/make_reference.py %D%/make_rules.py \
 	%D%/make_scaler.py %D%/scaler.h %D%/make_schedules.py %D%/make_ported_schedules.py %D%/make_curves.py %D%/curves.txt %D%/make_ported_inputs.py \
 	%D%/ported_inputs.h \
 	%D%/ported_schedules.txt %D%/schedules.h %D%/make_states.py %D%/reference.h %D%/rules.h \
@@ -42,6 +43,12 @@ TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %
 %C%_test_lbfgs_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+check_PROGRAMS += %D%/test_lbfgs_hundred %D%/test_rules_complex
+TESTS += %D%/test_lbfgs_hundred %D%/test_rules_complex
+%C%_test_lbfgs_hundred_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_lbfgs_hundred_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_rules_complex_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_rules_complex_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \

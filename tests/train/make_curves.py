@@ -133,9 +133,11 @@ def curves():
 
 
 def compare(program):
-    """Trains in Tenon and here. The program prints `NAME f32|f64 LOSS...` for each curve."""
+    """Trains in Tenon and here. The program prints `losses NAME f32|f64 LOSS...` for each
+    curve."""
     lines = subprocess.run([program, "--print"], check=True, capture_output=True, text=True)
-    theirs = {tuple(l.split()[:2]): l.split()[2:] for l in lines.stdout.splitlines()}
+    rows = [l.split() for l in lines.stdout.splitlines() if l.startswith("losses ")]
+    theirs = {tuple(row[1:3]): row[3:] for row in rows}
     worst = 0.0
     for name, bits, _, losses in curves():
         other = [float(v) for v in theirs[name, "f" + bits]]

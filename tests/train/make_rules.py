@@ -183,16 +183,21 @@ def write(line):
     print(textwrap.fill(line, 100, subsequent_indent=indent) if len(line) > 100 else line)
 
 
-print("/* SPDX-License-Identifier: MIT\n *")
-version = torch.__version__.split("+")[0]
-print(" * Made by make_rules.py with PyTorch %s; not edited by hand. */" % version)
-print("enum { RULE_STEPS = %d, RULE_SIZE = %d, RULE_ROWS = %d };" % (STEPS, SIZE, len(AT)))
-print("static const int rule_at[RULE_ROWS] = { %s };\n" % ", ".join(map(str, AT)))
-print("static const struct {\n    const char *name, *options, *other;")
-print("    double values[RULE_ROWS][RULE_SIZE];\n} rules[] = {")
-for name, options, other in RULES:
-    print('    { "%s",\n      "%s",\n      "%s",\n      {' % (name, text(options), text(other)))
-    for row in trajectory(name, options, other):
-        write("        { %s }," % ", ".join(repr(v) for v in row))
-    print("      } },")
-print("};")
+def main():
+    print("/* SPDX-License-Identifier: MIT\n *")
+    version = torch.__version__.split("+")[0]
+    print(" * Made by make_rules.py with PyTorch %s; not edited by hand. */" % version)
+    print("enum { RULE_STEPS = %d, RULE_SIZE = %d, RULE_ROWS = %d };" % (STEPS, SIZE, len(AT)))
+    print("static const int rule_at[RULE_ROWS] = { %s };\n" % ", ".join(map(str, AT)))
+    print("static const struct {\n    const char *name, *options, *other;")
+    print("    double values[RULE_ROWS][RULE_SIZE];\n} rules[] = {")
+    for name, options, other in RULES:
+        print('    { "%s",\n      "%s",\n      "%s",\n      {' % (name, text(options), text(other)))
+        for row in trajectory(name, options, other):
+            write("        { %s }," % ", ".join(repr(v) for v in row))
+        print("      } },")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()

@@ -38,13 +38,13 @@ static int64_t metrics_of(const score *train, const score *val, progress_metric 
     int64_t count = 0;
 
     if (train->known)
-        out[count++] = (progress_metric){ "loss", train->loss };
+        out[count++] = (progress_metric){ "loss", train->loss, false };
     if (train->known && train->has_accuracy)
-        out[count++] = (progress_metric){ "accuracy", train->accuracy };
+        out[count++] = (progress_metric){ "accuracy", train->accuracy, true };
     if (val->known)
-        out[count++] = (progress_metric){ "val_loss", val->loss };
+        out[count++] = (progress_metric){ "val_loss", val->loss, false };
     if (val->known && val->has_accuracy)
-        out[count++] = (progress_metric){ "val_accuracy", val->accuracy };
+        out[count++] = (progress_metric){ "val_accuracy", val->accuracy, true };
     return count;
 }
 

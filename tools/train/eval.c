@@ -4,6 +4,7 @@
  * of classes, how often it is right. The command knows no layers but the losses in `losses`, which
  * apply if no other loss is given. */
 #include "metrics.h"
+#include "progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -268,6 +269,8 @@ static void print_line(const char *name, const char *format, ...)
 static void answer_text(const evaluation *e)
 {
     const metrics *m = &e->counts;
+    char loss[32];
+
     print_line("samples", "%lld in %lld batches of %lld on %s", (long long)e->samples,
                (long long)e->batches, (long long)work_given.batch, e->device);
     if (work_given.transform != NULL)
@@ -275,7 +278,9 @@ static void answer_text(const evaluation *e)
     if (e->skipped > 0)
         print_line("skipped", "%lld damaged sample%s", (long long)e->skipped,
                    e->skipped == 1 ? "" : "s");
-    print_line("loss", "%.6g  %s", e->loss_sum / (double)e->samples, e->loss_text);
+    print_line("loss", "%s  %s",
+               progress_number(e->loss_sum / (double)e->samples, 6, loss, sizeof loss),
+               e->loss_text);
     if (e->classifies && m->counted > 0) {
         print_line("accuracy", "%.4f  (%lld of %lld)", (double)m->correct / (double)m->counted,
                    (long long)m->correct, (long long)m->counted);

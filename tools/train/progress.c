@@ -113,11 +113,37 @@ static void duration_text(double seconds, bool measured, char *out, size_t size)
                    floor(fmod(seconds, 3600) / 60));
 }
 
+const char *progress_number(double number, int digits, char *out, size_t size)
+{
+    char rounded[64];
+    long exponent;
+
+    snprintf(rounded, sizeof rounded, "%.*e", digits - 1, number);
+    if (!isfinite(number)) {
+        snprintf(out, size, "%f", number);
+        return out;
+    }
+    exponent = strtol(strchr(rounded, 'e') + 1, NULL, 10);
+    if (exponent < -4 || exponent >= 6)
+        snprintf(out, size, "%s", rounded);
+    else
+        snprintf(out, size, "%.*f", exponent < digits - 1 ? digits - 1 - (int)exponent : 0, number);
+    return out;
+}
+
+/* Losses have four significant digits, shares four decimals. */
 static void add_metrics(line *l, const progress_metric *metrics, int64_t count)
 {
-    for (int64_t i = 0; i < count && i < NAMES; i++)
-        if (!add(l, "  %s %.4g", metrics[i].name, metrics[i].value))
+    char number[32];
+
+    for (int64_t i = 0; i < count && i < NAMES; i++) {
+        if (metrics[i].is_share)
+            snprintf(number, sizeof number, "%.4f", metrics[i].value);
+        else
+            progress_number(metrics[i].value, 4, number, sizeof number);
+        if (!add(l, "  %s %s", metrics[i].name, number))
             return;
+    }
 }
 
 static void add_epoch(line *l, const progress *p)

@@ -29,7 +29,12 @@ typedef struct progress_setup {
 typedef struct progress_metric {
     const char *name; /* such as "loss" */
     double value;
+    bool is_share; /* an accuracy, between 0 and 1 */
 } progress_metric;
+
+/* Writes a number with `digits` significant digits, also if they are zeros: 2.000, 0.01250. Numbers
+ * that would be long get an exponent. Returns out. */
+const char *progress_number(double number, int digits, char *out, size_t size);
 
 /* Returns NULL and records the failure if memory runs out. The other functions ignore NULL. */
 progress *progress_new(const progress_setup *setup);

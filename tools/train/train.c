@@ -97,13 +97,17 @@ static void say_beginning(const run *r)
 static void say_end(run *r)
 {
     int64_t skipped = r->skipped + tn_loader_skipped(r->loader);
+    char loss[32];
 
     if (skipped > 0)
         progress_say(r->progress, "left out %lld damaged sample%s, counted in each epoch",
                      (long long)skipped, skipped == 1 ? "" : "s");
-    if (r->has_best && r->val != NULL)
-        progress_say(r->progress, "best: epoch %lld, %s %.4f", (long long)r->best_epoch,
-                     r->best < 0 ? "val_loss" : "val_accuracy", r->best < 0 ? -r->best : r->best);
+    if (r->has_best && r->val != NULL && r->classes == 0)
+        progress_say(r->progress, "best: epoch %lld, val_loss %s", (long long)r->best_epoch,
+                     progress_number(-r->best, 4, loss, sizeof loss));
+    else if (r->has_best && r->val != NULL)
+        progress_say(r->progress, "best: epoch %lld, val_accuracy %.4f", (long long)r->best_epoch,
+                     r->best);
     progress_say(r->progress, "weights: %s/model.safetensors", r->folder);
     progress_say(r->progress, "report: %s/report.html", r->folder);
 }

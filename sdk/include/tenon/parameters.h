@@ -45,6 +45,22 @@ static inline int64_t tn_module_parameters(tn_module *module, tn_tensor **out, i
                : -1;
 }
 
+/* Returns an array with the parameters of a module and of all modules below it, each once, and
+ * their number in *count. The module still owns them; the caller frees the array with tn_free.
+ * Returns NULL on failure. */
+TN_ATTR(unused)
+static inline tn_tensor **tn_module_parameter_array(tn_module *module, int64_t *count)
+{
+    int64_t room = tn_module_parameters(module, NULL, 0);
+    tn_tensor **array;
+
+    if (room < 0)
+        return NULL;
+    array = (tn_tensor **)tn_malloc((size_t)(room + 1) * sizeof *array);
+    *count = array != NULL ? tn_module_parameters(module, array, room) : 0;
+    return array;
+}
+
 /* Returns the norm of order `p` (INFINITY: the largest absolute value) of all gradients, taken as
  * one vector. The result is a tensor without dimensions on the device of the first gradient, owned
  * by the scope. Parameters without a gradient are left out; if no parameter has one, the norm is
@@ -64,6 +80,8 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
         tn_tensor *gradient = tn_tensor_grad(parameters[i]);
         if (gradient == TN_NONE)
             continue;
+        if (gradient != NULL && (TN_MASK_COMPLEX & TN_BIT(tn_tensor_dtype(gradient))) != 0)
+            gradient = tn_abs(gradient);
         if (gradient != NULL && found > 0 &&
             tn_tensor_device(gradient) != tn_tensor_device(list[0])) {
             /* Copy only the norm of a gradient on another device. */
@@ -86,7 +104,10 @@ static inline tn_tensor *tn_grad_norm(tn_tensor *const *parameters, int64_t coun
     return total;
 }
 
-/* Multiplies all gradients in place by max_norm / (norm + 1e-6), but by 1 at most. Stores the norm
+/* Clipping of the gradients of a list of parameters, such as those that are trained;
+ * tn_module_clip_grad_norm and tn_module_clip_grad_value clip those of a whole module.
+ *
+ * Multiplies all gradients in place by max_norm / (norm + 1e-6), but by 1 at most. Stores the norm
  * before scaling in *norm (may be NULL). With `error_if_nonfinite`, a norm that is NaN or infinite
  * makes the function fail with TN_ERR_RUNTIME, and the gradients are unchanged. */
 TN_ATTR(unused)
@@ -147,6 +168,34 @@ static inline tn_status tn_clip_grad_value(tn_tensor *const *parameters, int64_t
             status = tn_error_last_code();
     }
     tn_grad_end();
+    return status;
+}
+
+/* Like tn_clip_grad_norm, for all parameters of a module: their norm is one number. */
+TN_ATTR(unused)
+static inline tn_status tn_module_clip_grad_norm(tn_module *module, double max_norm, double p,
+                                                 bool error_if_nonfinite, double *norm)
+{
+    int64_t count = 0;
+    tn_tensor **parameters = tn_module_parameter_array(module, &count);
+    tn_status status = parameters != NULL ? tn_clip_grad_norm(parameters, count, max_norm, p,
+                                                              error_if_nonfinite, norm)
+                                          : tn_error_last_code();
+
+    tn_free(parameters);
+    return status;
+}
+
+/* Like tn_clip_grad_value, for all parameters of a module. */
+TN_ATTR(unused)
+static inline tn_status tn_module_clip_grad_value(tn_module *module, double value)
+{
+    int64_t count = 0;
+    tn_tensor **parameters = tn_module_parameter_array(module, &count);
+    tn_status status = parameters != NULL ? tn_clip_grad_value(parameters, count, value)
+                                          : tn_error_last_code();
+
+    tn_free(parameters);
     return status;
 }
 
