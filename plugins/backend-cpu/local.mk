@@ -19,7 +19,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/gemm_strip_rows_template.h %D%/simd/gemm_strip_step.h \
 	%D%/simd/gemm_strip_template.h %D%/simd/gemm_all_strips_template.h \
 	%D%/simd/gemm_strip_widths_template.h %D%/simd/gemm_template.h \
-	%D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
+	%D%/simd/gemm_part.h %D%/simd/gemm_tile_template.h %D%/simd/guarded_template.h %D%/simd/loop_template.h \
 	%D%/simd/norm.h %D%/simd/norm_template.h %D%/simd/optimizer_rules_template.h %D%/simd/optimizer_template.h \
 	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
