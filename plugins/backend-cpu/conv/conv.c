@@ -248,8 +248,8 @@ ADD_ROW(f64, double)
 
 /* Adds row i of `rows`, the product for tap `tap` of window first + i, to the element of the image
  * that this tap of the window read, for n windows. */
-static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
-                   int64_t tap, const char *rows, int64_t pitch)
+static void add_products(const struct back *b, char *image, int64_t channels, int64_t first,
+                         int64_t n, int64_t tap, const char *rows, int64_t pitch)
 {
     const struct tn__windows *w = b->w;
     int64_t k[TN__DIMS] = { tap / w->kernel[2] / w->kernel[1], tap / w->kernel[2] % w->kernel[1],
@@ -311,7 +311,7 @@ static tn_status back_piece(const struct back *b, int64_t index)
             g.b = b->panels +
                   ((group * w->taps + tap) * w->outputs * b->full + first * w->outputs) * item;
             tn__gemm_run(&g);
-            spread(b, at, channels, place, g.m, tap, sums, pitch);
+            add_products(b, at, channels, place, g.m, tap, sums, pitch);
         }
     }
     tn__scratch_give(sums);
@@ -373,6 +373,19 @@ static bool turn(struct tn__windows *w)
     return true;
 }
 
+static tn_status spread(const struct windows_of *at, const tn_view *weight, const void *prepared)
+{
+    const char *panels;
+    void *copy;
+    tn_status status = tn__weight_take(&at->w, TN__READ_WINDOWS, false, weight, prepared, &panels,
+                                       &copy);
+
+    if (status == TN_OK)
+        status = tn__spread_back(&at->w, &at->x, &at->y, panels);
+    tn__scratch_give(copy);
+    return status;
+}
+
 static void read_gradient_windows(const tn_call *call, struct tn__windows *w)
 {
     const tn_convolution_grad_input_options *o = call->options;
@@ -389,6 +402,8 @@ static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__wind
     *turned = false;
     if (tn__depthwise_takes(w))
         return TN__READ_IN_PLACE;
+    if (tn__spread_takes(w))
+        return TN__READ_WINDOWS;
     *turned = turn(w);
     return *turned                   ? forward_reading(w)
            : tn__few_places_takes(w) ? TN__READ_IN_PLACE
@@ -429,6 +444,8 @@ static tn_status run_convolution_grad_input(const tn_call *call)
     if (status == TN_OK) {
         if (tn__depthwise_takes(&at.w))
             status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
+        else if (tn__spread_takes(&at.w))
+            status = spread(&at, weight, call->prepared);
         else
             status = turn(&at.w) ? forward(&at, weight, true, NULL, call->prepared)
                                  : back(&at.w, &at.x, &at.y, weight, call->prepared);

@@ -123,6 +123,30 @@ static tn_status pack_taps(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+static tn_status pack_windows(const struct tn__windows *w, const char *weight, char *to)
+{
+    const int64_t item = w->item, n = w->taps * w->channels, width = tn__gemm_width(w->ct, n);
+    char *line = tn__scratch_take((size_t)(tn__up(n, width) * item));
+
+    if (!line)
+        return TN_ERR_MEMORY;
+    memset(line + n * item, 0, (size_t)((tn__up(n, width) - n) * item));
+    for (int64_t o = 0; o < w->outputs; o++) {
+        const char *from = weight + o * n * item;
+        if (item == 4)
+            tn__copy_transpose_4(w->taps, w->channels, line, w->channels * 4, from, w->taps * 4);
+        else
+            tn__copy_transpose_8(w->taps, w->channels, line, w->channels * 8, from, w->taps * 8);
+        for (int64_t j = 0; j < n; j += width)
+            memcpy(to + (j * w->outputs + o * width) * item, line + j * item,
+                   (size_t)(width * item));
+    }
+    tn__scratch_give(line);
+    return TN_OK;
+}
+
 /* ---- any order ------------------------------------------------------------------------------- */
 
 int64_t tn__weight_bytes(const struct tn__windows *w, enum tn__reading how)
@@ -131,6 +155,9 @@ int64_t tn__weight_bytes(const struct tn__windows *w, enum tn__reading how)
 
     if (how == TN__READ_TRANSFORMED)
         return tn__winograd_bytes(w);
+    if (how == TN__READ_WINDOWS)
+        return w->outputs * w->item *
+               tn__up(w->taps * w->channels, tn__gemm_width(w->ct, w->taps * w->channels));
     if (how == TN__READ_TAPS)
         return taps * w->outputs * tn__up(w->channels, tn__gemm_width(w->ct, w->channels));
     return taps * w->channels * tn__up(w->outputs, tn__gemm_width(w->ct, w->outputs));
@@ -147,10 +174,15 @@ tn_status tn__weight_order(const struct tn__windows *w, enum tn__reading how, bo
     p.to = to;
     t.weight = p.weight;
     t.full = tn__up(w->channels, t.width);
-    if (status == TN_OK)
-        status = how == TN__READ_TRANSFORMED ? tn__winograd_transform(w, p.weight, turned, to)
-                 : how == TN__READ_TAPS ? tn_parallel_for(w->groups * w->taps, 1, pack_taps, &t)
-                                        : pack_all(&p);
+    if (status != TN_OK)
+        return status;
+    switch (how) {
+    case TN__READ_TRANSFORMED: status = tn__winograd_transform(w, p.weight, turned, to); break;
+    case TN__READ_TAPS: status = tn_parallel_for(w->groups * w->taps, 1, pack_taps, &t); break;
+    case TN__READ_WINDOWS: status = pack_windows(w, p.weight, to); break;
+    case TN__READ_IN_PLACE:
+    case TN__READ_PANELS: status = pack_all(&p); break;
+    }
     tn__scratch_give(copy);
     return status;
 }
