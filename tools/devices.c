@@ -122,6 +122,7 @@ static void device_json(const tn_device *device, const tn_device_info *info,
     json_int("live", memory->live);
     json_int("cached", memory->cached);
     json_int("peak", memory->peak);
+    json_int("prepared", memory->prepared);
     json_end('}');
     json_end('}');
 }

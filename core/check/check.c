@@ -162,6 +162,12 @@ static tn_status checked_prepare(const tn_call *call, tn_prepared_data *out)
     return tn__check_leave(&thread, shadow->plugin->id, "prepare", status);
 }
 
+static uint64_t checked_prepare_key(const tn_call *call)
+{
+    tn_call own = own_call(call);
+    return shadow_of(call)->real.prepare_key(&own);
+}
+
 static void checked_release(const tn_kernel_def *kernel, void *data)
 {
     const struct shadow *shadow = kernel->data;
@@ -264,5 +270,6 @@ void tn__check_kernel(tn_kernel_def *kernel, void *room, const tn__plugin *plugi
     kernel->supports = kernel->supports ? checked_supports : NULL;
     kernel->workspace = kernel->workspace ? checked_workspace : NULL;
     kernel->prepare = kernel->prepare ? checked_prepare : NULL;
+    kernel->prepare_key = kernel->prepare_key ? checked_prepare_key : NULL;
     kernel->release = kernel->release ? checked_release : NULL;
 }

@@ -164,6 +164,8 @@ static tn_tensor *read_tensor(const tn_source *source, uint64_t offset, size_t b
         status = tn_tensor_copy_in(tensor, to, bytes);
     if (!direct)
         tn_free(to);
+    else
+        tn__tensor_pointed(tensor, false);
     return status == TN_OK ? tensor : NULL;
 }
 

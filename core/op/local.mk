@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/fallback.c \
 	%D%/infer.c \
 	%D%/inplace.c \
+	%D%/kept.c \
 	%D%/kernel.c \
 	%D%/observer.c \
 	%D%/range.c \

@@ -17,6 +17,12 @@ typedef struct tn__prepared_data {
     uint64_t versions[];
 } tn__prepared_data;
 
+/* Sets the prepared data of a call that no program prepared, if the core keeps some for its weights
+ * (tn_kernel_def.prepare_key). Returns it with a reference for the caller, or NULL. Prepares data
+ * when the weights were the same in earlier calls; a failure to do so is no failure of the call. */
+tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *entry,
+                                 tn_call *call);
+
 /* What an input of each run must match. */
 typedef struct tn__prepared_input {
     tn__storage *storage; /* of a constant input, with a reference; NULL for other inputs */

@@ -241,6 +241,13 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
     if (entry == NULL)
         return TN_ERR_MEMORY;
     memcpy(&entry->kernel, kernel, size);
+    if (entry->kernel.prepare_key != NULL &&
+        (entry->kernel.prepare == NULL || __builtin_popcountll(entry->kernel.weights) != 1)) {
+        tn_free(entry);
+        return tn_fail(TN_ERR_VALUE,
+                       "kernel %s (%s): prepare_key: it needs `prepare` and one bit in `weights`",
+                       kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
+    }
     entry->kernel.head.size = sizeof entry->kernel;
     if (entry->kernel.name == NULL)
         entry->kernel.name = unnamed;

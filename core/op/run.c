@@ -2,7 +2,7 @@
  *
  * How a call runs once its outputs are inferred: as a view, by a kernel of the device, by
  * decomposition (decompose.c), or on another device if the program asked for that (fallback.c). */
-#include "core/op/private.h"
+#include "core/op/prepared.h"
 #include "core/tensor/capture.h"
 #include "core/tensor/thread.h"
 #include "core/tensor/trace.h"
@@ -253,6 +253,7 @@ static TN__INLINE tn_status run_with(tn__work *work, const tn__kernel_entry *ent
 static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *entry, tn_call *call,
                                        tn_stream *stream)
 {
+    tn__prepared_data *kept = NULL;
     tn_tensor *space = NULL;
     tn_status status = TN_OK;
 
@@ -260,7 +261,15 @@ static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *e
         status = make_workspace(work, entry, call, entry->kernel.workspace(call), &space);
     if (tn__unlikely(status != TN_OK))
         return status;
-    return run_with(work, entry, call, stream, space);
+    if (entry->kernel.prepare_key != NULL)
+        kept = tn__kept_hold(work, entry, call);
+    status = run_with(work, entry, call, stream, space);
+    if (tn__unlikely(kept != NULL)) {
+        tn__prepared_data_drop(kept);
+        call->prepared = NULL;
+        call->constant = 0;
+    }
+    return status;
 }
 
 static TN__INLINE bool nothing_to_write(tn__work *work, tn_tensor **out)

@@ -201,6 +201,7 @@ static inline void storage_begin(tn__storage *storage, uint64_t bytes)
     atomic_store_explicit(&block->live, bytes, memory_order_relaxed);
     atomic_store_explicit(&storage->refs, 1, memory_order_relaxed);
     atomic_store_explicit(&storage->version, 0, memory_order_relaxed);
+    atomic_store_explicit(&storage->pointed, false, memory_order_relaxed);
     storage->flags = 0;
     storage->size = bytes;
     if (storage->device->flags & TN_BACKEND_HOST_MEMORY)

@@ -175,6 +175,8 @@ tn__storage *tn__capture_reuse(tn_stream *stream, uint64_t size, uint64_t bytes)
         tn__allocator_count(storage->device->allocator, NULL, (int64_t)bytes);
         atomic_store_explicit(&block->live, bytes, memory_order_relaxed);
         atomic_store_explicit(&storage->refs, 2, memory_order_relaxed);
+        /* Launches of the graph write here, too. */
+        atomic_store_explicit(&storage->pointed, true, memory_order_relaxed);
         storage->flags = 0;
         storage->size = bytes;
         return storage;

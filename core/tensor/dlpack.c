@@ -113,6 +113,7 @@ static struct exported *export(tn_tensor *tensor, void *stream)
     memcpy(view->shape, tensor->view.shape, ndim * sizeof(int64_t));
     memcpy(view->strides, tensor->view.strides, ndim * sizeof(int64_t));
     out->storage = tn__storage_keep(tensor->storage);
+    tn__tensor_pointed(tensor, true);
     return out;
 }
 

@@ -72,6 +72,11 @@ struct tn_stream {
     _Atomic(struct tn_device_graph *) capture;
 };
 
+/* What kernels keep for a storage (core/op/kept.c); the storage drops it at its end. */
+typedef struct tn__kept {
+    void (*drop)(struct tn__kept *self);
+} tn__kept;
+
 /* Memory of a device: a block (offset, size) of a segment of the caching allocator, or foreign
  * memory. */
 typedef struct tn__storage {
@@ -87,6 +92,9 @@ typedef struct tn__storage {
     void *block;       /* the allocator's block; NULL: foreign memory, or no memory */
     tn_stream *stream; /* the stream on which the memory was allocated */
     void (*release)(struct tn__storage *self); /* for foreign memory */
+    _Atomic(tn__kept *) kept;                  /* NULL: nothing */
+    /* The program has a pointer to the memory, through which it may write at any time. */
+    _Atomic bool pointed;
     void *user[2];
 } tn__storage;
 
@@ -177,6 +185,12 @@ static inline bool tn__tensor_asked(const tn_tensor *tensor, const char *what)
 static inline void tn__tensor_written(tn_tensor *tensor)
 {
     atomic_fetch_add_explicit(&tensor->storage->version, 1, memory_order_relaxed);
+}
+/* Notes that the program gets a pointer to the memory (true), or promises to report what it writes
+ * through such a pointer (false). */
+static inline void tn__tensor_pointed(tn_tensor *tensor, bool pointed)
+{
+    atomic_store_explicit(&tensor->storage->pointed, pointed, memory_order_relaxed);
 }
 /* Returns whether the memory ranges of two tensors overlap. */
 bool tn__tensor_overlap(const tn_tensor *a, const tn_tensor *b);

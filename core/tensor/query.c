@@ -97,6 +97,7 @@ tn_status tn_tensor_touch(tn_tensor *tensor)
     if (!tn__tensor_ok(tensor))
         return tn__tensor_bad(tensor, "tn_tensor_touch");
     tn__tensor_written(tensor);
+    tn__tensor_pointed(tensor, false);
     return TN_OK;
 }
 
@@ -131,6 +132,7 @@ void *tn_tensor_data(tn_tensor *tensor)
         return NULL;
     if (tn__pinned_wait(tensor->storage) != TN_OK)
         return NULL;
+    tn__tensor_pointed(tensor, true);
     return (char *)tensor->view.data + tensor->view.byte_offset;
 }
 

@@ -77,6 +77,12 @@ tn__storage *tn__storage_foreign(const tn_device *device, void *memory, uint64_t
 
 void tn__storage_free(tn__storage *storage)
 {
+    tn__kept *kept = atomic_load_explicit(&storage->kept, memory_order_relaxed);
+
+    if (tn__unlikely(kept != NULL)) {
+        atomic_store_explicit(&storage->kept, NULL, memory_order_relaxed);
+        kept->drop(kept);
+    }
     if (storage->block != NULL) {
         tn__allocator_put(storage->device->allocator, storage);
         return;

@@ -91,11 +91,10 @@ tn_status formats_read_values(const tn_source *source, uint64_t offset, size_t s
         swap_words(bytes, size, swap);
     if (status == TN_OK && tn_tensor_dtype(tensor) == TN_BOOL)
         make_bools(bytes, size);
-    if (!direct) {
-        if (status == TN_OK)
-            status = tn_tensor_copy_in(tensor, bytes, size);
+    if (status == TN_OK)
+        status = direct ? tn_tensor_touch(tensor) : tn_tensor_copy_in(tensor, bytes, size);
+    if (!direct)
         tn_free(bytes);
-    }
     return status;
 }
 

@@ -131,8 +131,6 @@ static tn_status cauchy_decompose(const tn_decompose *call)
 
 /* ---- multinomial ---- */
 
-enum { FEW = 16 }; /* up to this many draws are compared with all boundaries */
-
 static tn_status multinomial_infer(tn_infer *infer)
 {
     const tn_multinomial_options *o = infer->options;
@@ -195,39 +193,27 @@ static tn_status weights_fit(tn_tensor *p, int64_t needed)
     return TN_OK;
 }
 
-/* For each element of u [m, k], the number of elements of the same row of the ascending edges
- * [m, n] that are at most as large. Many elements are sorted together with the edges: the count is
- * the number of edges before the element. A stable sort puts an edge before an equal element. */
-static tn_tensor *edges_before(tn_tensor *edges, tn_tensor *u)
-{
-    tn_tensor *parts[2] = { edges, u }, *values, *order, *counts;
-    int64_t n, k, last[1] = { -1 };
-
-    if (edges == NULL || u == NULL)
-        return NULL;
-    n = tn_tensor_size(edges, -1);
-    k = tn_tensor_size(u, -1);
-    if (k <= FEW) {
-        tn_sum_options sum = TN_SUM_OPTIONS;
-
-        sum.dims = (tn_ints){ last, 1 };
-        return tn_sum(tn_le(tn_unsqueeze(edges, 1), tn_unsqueeze(u, 2)), &sum);
-    }
-    if (tn_sort(tn_cat(parts, 2, 1), NULL, &values, &order) != TN_OK)
-        return NULL;
-    counts = tn_cumsum(tn_cast(tn_lt(order, number(order, n)), TN_I64), 1, NULL);
-    return tn_narrow(tn_scatter(order, order, counts, 1), 1, n, k);
-}
-
-static tn_tensor *with_replacement(tn_tensor *p, int64_t count)
+/* Draws from the distributions p, which are `given` cast to float64. The sums of all weights, the
+ * last of the edges, show whether the weights fit; if not, weights_fit says why. */
+static tn_tensor *with_replacement(tn_tensor *given, tn_tensor *p, int64_t count)
 {
     tn_tensor *edges = tn_cumsum(p, 1, NULL);
+    tn_tensor *sums = tn_narrow(edges, 1, tn_tensor_size(p, 1) - 1, 1);
     tn_uniform_options all = TN_UNIFORM_OPTIONS;
+    tn_searchsorted_options past = TN_SEARCHSORTED_OPTIONS;
+    double low, least, most;
 
+    if (read(tn_amin(given, NULL), &low) != TN_OK || read(tn_amin(sums, NULL), &least) != TN_OK ||
+        read(tn_amax(sums, NULL), &most) != TN_OK)
+        return NULL;
+    if (!(low >= 0 && least > 0 && most < (double)INFINITY) && weights_fit(p, 1) != TN_OK)
+        return NULL;
+    past.right = true; /* the number of edges that are at most as large as the draw */
     /* The last edge becomes exactly 1, which is above all draws. */
-    edges = divide(edges, tn_narrow(edges, 1, tn_tensor_size(p, 1) - 1, 1));
-    return edges_before(edges,
-                        tn_uniform(empty(p, TN_SHAPE(tn_tensor_size(p, 0), count), TN_F64), &all));
+    edges = divide(edges, sums);
+    return tn_searchsorted(
+        edges, tn_uniform(empty(p, TN_SHAPE(tn_tensor_size(p, 0), count), TN_F64), &all), TN_NONE,
+        &past);
 }
 
 /* The key of category c is p[c] / e[c], where e[c] is drawn from the exponential distribution with
@@ -245,20 +231,21 @@ static tn_status multinomial_decompose(const tn_decompose *call)
     const tn_multinomial_options *o = call->options;
     tn_tensor *p = tn_cast(call->in[0], TN_F64), *y;
     bool one = tn_tensor_ndim(call->in[0]) == 1;
-    tn_status status;
     if (p == NULL)
         return tn_error_last_code();
     if (tn_tensor_numel(p) == 0)
         return tn__common_given(call->out,
                                 empty(p, TN_SHAPE(tn_tensor_size(p, 0), o->num_samples), TN_I64));
-    status = weights_fit(p, o->replacement ? 1 : o->num_samples);
-    if (status != TN_OK)
-        return status;
+    if (!o->replacement) {
+        tn_status status = weights_fit(p, o->num_samples);
+        if (status != TN_OK)
+            return status;
+    }
     if (one)
         p = tn_unsqueeze(p, 0);
     if (p == NULL)
         return tn_error_last_code();
-    y = o->replacement ? with_replacement(p, o->num_samples)
+    y = o->replacement ? with_replacement(call->in[0], p, o->num_samples)
                        : without_replacement(p, o->num_samples);
     return tn__common_given(call->out, one ? tn_reshape(y, TN_SHAPE(o->num_samples)) : y);
 }

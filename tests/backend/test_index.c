@@ -159,6 +159,28 @@ START_TEST(int32_indices_give_the_same_values_and_gradients_as_int64)
 }
 END_TEST
 
+/* The first NaN of a place stays, whether it was there or comes; of two equal numbers either. */
+START_TEST(scattered_extremes_are_nan_if_an_operand_is)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *in = put(device, TN_F32, TN_SHAPE(4), NUMBERS(1, NAN, -INFINITY, 5), DENSE);
+        tn_tensor *from = put(device, TN_F32, TN_SHAPE(6), NUMBERS(2, 3, 0, NAN, 7, -1), DENSE);
+        tn_tensor *at = put(device, TN_I64, TN_SHAPE(6), NUMBERS(0, 1, 2, 3, 3, 2), DENSE);
+        tn_scatter_reduce_options o = TN_SCATTER_REDUCE_OPTIONS;
+
+        same("scatter_reduce", device, TN_F32, tn_scatter_reduce(in, at, from, 0, "amax", NULL),
+             NUMBERS(2, NAN, 0, NAN), 0, 0);
+        same("scatter_reduce", device, TN_F32, tn_scatter_reduce(in, at, from, 0, "amin", NULL),
+             NUMBERS(1, NAN, -INFINITY, NAN), 0, 0);
+        o.include_self = false;
+        same("scatter_reduce", device, TN_F32, tn_scatter_reduce(in, at, from, 0, "amin", &o),
+             NUMBERS(2, 3, -1, NAN), 0, 0);
+    }
+}
+END_TEST
+
 START_TEST(targets_of_classes_may_be_uint8)
 {
     EACH_DEVICE(device)
@@ -179,8 +201,8 @@ START_TEST(targets_of_classes_may_be_uint8)
 END_TEST
 
 RUN_SUITE("index", int32_indices_give_the_same_values_and_gradients_as_int64,
-          targets_of_classes_may_be_uint8, scatter_in_place_adds_to_what_is_there,
-          gather_and_scatter_follow_their_index,
+          targets_of_classes_may_be_uint8, scattered_extremes_are_nan_if_an_operand_is,
+          scatter_in_place_adds_to_what_is_there, gather_and_scatter_follow_their_index,
           an_index_out_of_bounds_is_an_error_at_the_latest_at_the_next_copy,
           places_of_what_is_not_zero_come_in_row_major_order,
           many_places_are_put_together_from_pieces)

@@ -24,7 +24,7 @@ START_TEST(the_table_has_every_variable_of_the_library_with_help)
     static const char *const names[] = {
         "TENON_DEVICE",   "TENON_PLUGIN_PATH", "TENON_PLUGIN_PATH_ADD", "TENON_PLUGINS",
         "TENON_FALLBACK", "TENON_LOG",         "TENON_NUM_THREADS",     "TENON_SEED",
-        "TENON_MATH",     "TENON_CHECK",
+        "TENON_MATH",     "TENON_PREPARED",    "TENON_CHECK",
     };
 
     begin_anew();

@@ -28,6 +28,14 @@
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .supports = supports_, .run = run_##op_         \
     }
+/* A row whose kernel keeps what it prepares from the input in the mask `weights_`. */
+#define TN__KERNEL_KEEPS(op_, dtypes_, weights_, release_)                                         \
+    {                                                                                              \
+        TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
+                                .dtypes = dtypes_, .run = run_##op_, .prepare = prepare_##op_,     \
+                                .release = release_, .prepare_key = key_##op_,                     \
+                                .weights = weights_                                                \
+    }
 
 struct tn__kernel_table {
     const tn_kernel_def *rows;

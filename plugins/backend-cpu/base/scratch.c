@@ -19,6 +19,27 @@ struct block {
 
 static _Atomic(struct block *) slots[CLASSES][SLOTS];
 
+static void *block_new(size_t bytes, int32_t class)
+{
+    const size_t size = bytes + 2 * ALIGNMENT;
+    char *whole;
+    struct block *block;
+    size_t past;
+
+    if (size < bytes) {
+        tn_fail(TN_ERR_MEMORY, "cpu: temporary memory: too large, got %zu bytes", bytes);
+        return NULL;
+    }
+    whole = tn_malloc(size);
+    if (!whole)
+        return NULL;
+    past = (uintptr_t)whole % ALIGNMENT;
+    block = (struct block *)(void *)(whole + (past ? ALIGNMENT - past : 0));
+    block->whole = whole;
+    block->class = class;
+    return block + 1;
+}
+
 void *tn__scratch_take(size_t bytes)
 {
     int32_t class = 0;
@@ -34,19 +55,18 @@ void *tn__scratch_take(size_t bytes)
         if (block)
             return block + 1;
     }
-    size = (class < CLASSES ? size : bytes) + 2 * ALIGNMENT;
-    if (size < bytes) {
-        tn_fail(TN_ERR_MEMORY, "cpu: temporary memory: too large, got %zu bytes", bytes);
-        return NULL;
-    }
-    char *whole = tn_malloc(size);
-    if (!whole)
-        return NULL;
-    size_t past = (uintptr_t)whole % ALIGNMENT;
-    struct block *block = (struct block *)(void *)(whole + (past ? ALIGNMENT - past : 0));
-    block->whole = whole;
-    block->class = class;
-    return block + 1;
+    return block_new(class < CLASSES ? size : bytes, class);
+}
+
+void *tn__scratch_own(size_t bytes)
+{
+    return block_new(bytes, CLASSES);
+}
+
+void tn__scratch_free(void *memory)
+{
+    if (memory)
+        tn_free(((struct block *)memory - 1)->whole);
 }
 
 void tn__scratch_give(void *memory)

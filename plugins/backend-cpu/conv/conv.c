@@ -7,12 +7,13 @@
  * alone, so the result has the same bits for any number of threads. */
 #include <string.h>
 
+#include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"
 #include "conv/conv.h"
+#include "conv/weight.h"
 #include "conv/winograd.h"
 #include "matmul/gemm.h"
-#include "op/copy.h"
 #include "simd/simd.h"
 
 enum {
@@ -21,99 +22,6 @@ enum {
     ACROSS = 256 /* outputs that are computed together */
 };
 
-/* ---- the weight in panels -------------------------------------------------------------------- */
-
-/* The packing of the weight into panels [group][panel][depth][width]: a group has `columns`
- * columns, `width` of them in each panel. */
-struct panels {
-    enum tn__ct ct;
-    int64_t item, width, depth, columns, groups;
-    int64_t inner; /* depth = taps * inner; inner = channels, or outputs for the gradient */
-    int64_t taps;
-    bool turned; /* for the gradient: taps in reverse order, outputs and channels exchanged */
-    const char *weight; /* [groups * outputs][channels][taps] */
-    char *to;
-};
-
-static int64_t panels_bytes(const struct panels *p)
-{
-    return p->groups * tn__up(p->columns, p->width) * p->depth * p->item;
-}
-
-static void pack_panel(const struct panels *p, int64_t index)
-{
-    int64_t each = tn__up(p->columns, p->width) / p->width, group = index / each,
-            first = index % each * p->width, item = p->item;
-    int64_t here = p->columns - first < p->width ? p->columns - first : p->width;
-    char *to = p->to + index * p->depth * p->width * item;
-    const char *from = p->weight + group * p->columns * p->depth * item;
-    /* A column is an output or, for the gradient, a channel. `column` is the distance in the weight
-     * from one column to the next, `along` the distance along the inner dimension. */
-    int64_t column = (p->turned ? p->taps : p->depth) * item,
-            along = (p->turned ? p->columns * p->taps : p->taps) * item;
-    int64_t line = p->width * item, step = p->inner * line;
-
-    from += first * column;
-    if (here < p->width)
-        memset(to, 0, (size_t)(p->depth * line));
-    if (p->taps == 1) {
-        tn__gemm_pack(p->ct, p->depth, here, p->width, from, p->turned ? p->columns : 1,
-                      p->turned ? 1 : p->depth, to);
-        return;
-    }
-    for (int64_t i = 0; i < p->inner; i++) {
-        const char *x = from + i * along;
-        char *y = to + i * line + (p->turned ? (p->taps - 1) * step : 0);
-        if (item == 4)
-            tn__copy_transpose_4(p->taps, here, y, p->turned ? -step : step, x, column);
-        else
-            tn__copy_transpose_8(p->taps, here, y, p->turned ? -step : step, x, column);
-    }
-}
-
-static tn_status pack_part(void *user, int64_t begin, int64_t end)
-{
-    for (int64_t i = begin; i < end; i++)
-        pack_panel(user, i);
-    return TN_OK;
-}
-
-static tn_status pack_all(struct panels *p)
-{
-    int64_t count = p->groups * (tn__up(p->columns, p->width) / p->width);
-
-    return tn_parallel_for(count, 1 + 65536 / (1 + p->depth * p->width), pack_part, p);
-}
-
-/* Sets *at to the weight's elements in row-major order: the weight itself if it is contiguous,
- * otherwise a copy, which the caller gives back with tn__scratch_give(*copy). */
-static tn_status plain_weight(const tn_view *weight, const char **at, void **copy)
-{
-    int64_t strides[TN_MAX_DIMS], next = 1;
-    tn_view dense = *weight;
-    tn_status status;
-
-    *copy = NULL;
-    *at = tn__view_at(weight);
-    if (tn__span_view_dense(weight))
-        return TN_OK;
-    for (int32_t d = weight->ndim; d-- > 0; next *= weight->shape[d])
-        strides[d] = next;
-    *copy = tn__scratch_take((size_t)(next * tn__view_item(weight)));
-    if (!*copy)
-        return TN_ERR_MEMORY;
-    dense.data = *copy;
-    dense.byte_offset = 0;
-    dense.strides = strides;
-    *at = *copy;
-    status = tn__copy_views(&dense, weight);
-    if (status != TN_OK) {
-        tn__scratch_give(*copy);
-        *copy = NULL;
-    }
-    return status;
-}
-
 /* ---- forward --------------------------------------------------------------------------------- */
 
 struct forward {
@@ -121,7 +29,7 @@ struct forward {
         struct tn__windows w;
         struct tn__images x, y;
     } * at;
-    const struct panels *panels;
+    const struct tn__panels *panels;
     const char *bias; /* [group][outputs rounded up to whole panels] */
     /* A piece has `rows` windows and `across` outputs. There are `blocks` pieces along the windows
      * and `strips` pieces along the outputs. */
@@ -131,7 +39,7 @@ struct forward {
 static tn_status forward_block(const struct forward *f, int64_t index)
 {
     const struct tn__windows *w = &f->at->w;
-    const struct panels *p = f->panels;
+    const struct tn__panels *p = f->panels;
     int64_t item = w->item, all = w->images * w->places, step;
     int64_t group = index / f->strips / f->blocks, first = index % f->blocks * f->rows;
     int64_t column = index / f->blocks % f->strips * f->across;
@@ -197,45 +105,35 @@ static char *bias_of(const struct tn__windows *w, const tn_view *bias, int64_t w
     return to;
 }
 
-/* Computes y, the windows of x times the weight plus the bias, with the fastest method for the
- * shape. */
-static tn_status forward(struct windows_of *at, const tn_view *weight, bool turned,
-                         const tn_view *bias)
+/* Computes y, the windows of x times the weight plus the bias, with the weight in the order
+ * `how`. */
+static tn_status multiply(struct windows_of *at, enum tn__reading how, const char *weight,
+                          const tn_view *bias)
 {
     struct tn__windows *w = &at->w;
     int64_t all = w->images * w->places, mr = tn__simd.gemm->strips[w->ct].mr;
-    struct panels p = { .ct = w->ct,
-                        .item = w->item,
-                        .groups = w->groups,
-                        .turned = turned,
-                        .columns = w->outputs,
-                        .inner = w->channels,
-                        .taps = w->taps,
-                        .depth = w->taps * w->channels,
-                        .width = tn__gemm_width(w->ct, w->outputs) };
+    int64_t blocks = (all + MOST - 1) / MOST;
+    struct tn__panels p = tn__weight_panels(w, false);
     struct forward f = { .at = at, .panels = &p };
-    void *copy = NULL;
-    char *padded = NULL;
-    tn_status status = plain_weight(weight, &p.weight, &copy);
+    char *padded;
+    tn_status status;
 
-    if (status != TN_OK)
-        return status;
-    if (tn__winograd_takes(w)) {
-        const char *given = bias ? bias_of(w, bias, TN__WINO_LANES) : NULL;
-        status = bias && !given ? TN_ERR_MEMORY
-                                : tn__winograd_forward(w, &at->x, &at->y, p.weight, turned,
-                                                       (const float *)(const void *)given);
-        tn__scratch_give((void *)(uintptr_t)given);
-        tn__scratch_give(copy);
+    if (how == TN__READ_TRANSFORMED) {
+        padded = bias ? bias_of(w, bias, TN__WINO_LANES) : NULL;
+        status = bias && !padded
+                     ? TN_ERR_MEMORY
+                     : tn__winograd_forward(w, &at->x, &at->y, (const float *)(const void *)weight,
+                                            (const float *)(const void *)padded);
+        tn__scratch_give(padded);
         return status;
     }
-    p.to = tn__scratch_take((size_t)panels_bytes(&p));
     padded = bias_of(w, bias, p.width);
-    status = p.to && padded ? pack_all(&p) : TN_ERR_MEMORY;
-    if (status == TN_OK && tn__direct_takes(w)) {
-        status = tn__direct_forward(w, &at->x, &at->y, p.to, p.width, padded);
-    } else if (status == TN_OK) {
-        int64_t blocks = (all + MOST - 1) / MOST;
+    if (!padded)
+        return TN_ERR_MEMORY;
+    if (tn__direct_takes(w)) {
+        status = tn__direct_forward(w, &at->x, &at->y, weight, p.width, padded);
+    } else {
+        p.to = (char *)(uintptr_t)weight;
         f.bias = padded;
         f.rows = tn__up((all + blocks - 1) / blocks, mr);
         f.blocks = (all + f.rows - 1) / f.rows;
@@ -244,25 +142,72 @@ static tn_status forward(struct windows_of *at, const tn_view *weight, bool turn
         status = tn_parallel_for(f.blocks * f.strips * w->groups, 1, forward_part, &f);
     }
     tn__scratch_give(padded);
-    tn__scratch_give(p.to);
+    return status;
+}
+
+static enum tn__reading forward_reading(const struct tn__windows *w)
+{
+    return tn__winograd_takes(w) ? TN__READ_TRANSFORMED : TN__READ_PANELS;
+}
+
+static tn_status forward(struct windows_of *at, const tn_view *weight, bool turned,
+                         const tn_view *bias, const void *prepared)
+{
+    const enum tn__reading how = forward_reading(&at->w);
+    const char *ordered;
+    void *copy;
+    tn_status status = tn__weight_take(&at->w, how, turned, weight, prepared, &ordered, &copy);
+
+    if (status == TN_OK)
+        status = multiply(at, how, ordered, bias);
     tn__scratch_give(copy);
     return status;
 }
 
-static tn_status run_convolution(const tn_call *call)
+static void read_windows(const tn_call *call, struct tn__windows *w)
 {
     const tn_convolution_options *o = call->options;
+
+    tn__im2col_windows(w, call->in[0], call->out[0], call->in[1], o->stride, o->padding,
+                       o->dilation, o->groups);
+}
+
+static enum tn__reading reading_of(const tn_call *call, struct tn__windows *w)
+{
+    read_windows(call, w);
+    return tn__planes_takes(w, call->in[0], call->out[0]) || tn__depthwise_takes(w)
+               ? TN__READ_IN_PLACE
+               : forward_reading(w);
+}
+
+static uint64_t key_convolution(const tn_call *call)
+{
+    struct tn__windows w;
+
+    return tn__weight_key(&w, reading_of(call, &w));
+}
+
+static tn_status prepare_convolution(const tn_call *call, tn_prepared_data *out)
+{
+    struct tn__windows w;
+    enum tn__reading how = reading_of(call, &w);
+
+    return tn__weight_prepare(call, &w, how, false, out);
+}
+
+static tn_status run_convolution(const tn_call *call)
+{
     const tn_view *x = call->in[0], *weight = call->in[1], *y = call->out[0];
     struct windows_of at;
     tn_status status, last;
 
     if (tn__span_view_count(y) == 0)
         return TN_OK;
-    tn__im2col_windows(&at.w, x, y, weight, o->stride, o->padding, o->dilation, o->groups);
+    read_windows(call, &at.w);
     if (tn__planes_takes(&at.w, x, y)) {
         const char *plain;
         void *copy = NULL;
-        status = plain_weight(weight, &plain, &copy);
+        status = tn__weight_plain(weight, &plain, &copy);
         if (status == TN_OK)
             status = tn__planes_forward(&at.w, x, y, plain, call->in[2]);
         tn__scratch_give(copy);
@@ -275,7 +220,7 @@ static tn_status run_convolution(const tn_call *call)
     if (status == TN_OK) {
         status = tn__depthwise_takes(&at.w)
                      ? tn__depthwise_forward(&at.w, &at.x, &at.y, weight, call->in[2])
-                     : forward(&at, weight, false, call->in[2]);
+                     : forward(&at, weight, false, call->in[2], call->prepared);
         last = tn__images_done(&at.y, y, status == TN_OK);
         status = status == TN_OK ? last : status;
     }
@@ -288,26 +233,10 @@ static tn_status run_convolution(const tn_call *call)
 struct back {
     const struct tn__windows *w;
     const struct tn__images *gy, *gx;
-    const char *weight;     /* [groups * outputs][channels][taps] */
-    char *panels;           /* [group][tap][panel][outputs][width] */
+    const char *panels;     /* [group][tap][panel][outputs][width] */
     int64_t width, full;    /* columns of a panel; channels rounded up to whole panels */
     int64_t blocks, across; /* pieces across the channels, channels of a piece */
 };
-
-static tn_status back_pack(void *user, int64_t begin, int64_t end)
-{
-    const struct back *b = user;
-    const struct tn__windows *w = b->w;
-
-    for (int64_t i = begin; i < end; i++) {
-        int64_t group = i / w->taps, tap = i % w->taps;
-        tn__gemm_pack(w->ct, w->outputs, w->channels, b->width,
-                      b->weight + (group * w->outputs * w->channels * w->taps + tap) * w->item,
-                      w->channels * w->taps, w->taps,
-                      b->panels + i * w->outputs * b->full * w->item);
-    }
-    return TN_OK;
-}
 
 #define ADD_ROW(s, T)                                                                              \
     static void add_row_##s(int64_t n, T *to, const T *from)                                       \
@@ -319,8 +248,8 @@ ADD_ROW(f64, double)
 
 /* Adds row i of `rows`, the product for tap `tap` of window first + i, to the element of the image
  * that this tap of the window read, for n windows. */
-static void spread(const struct back *b, char *image, int64_t channels, int64_t first, int64_t n,
-                   int64_t tap, const char *rows, int64_t pitch)
+static void add_products(const struct back *b, char *image, int64_t channels, int64_t first,
+                         int64_t n, int64_t tap, const char *rows, int64_t pitch)
 {
     const struct tn__windows *w = b->w;
     int64_t k[TN__DIMS] = { tap / w->kernel[2] / w->kernel[1], tap / w->kernel[2] % w->kernel[1],
@@ -382,7 +311,7 @@ static tn_status back_piece(const struct back *b, int64_t index)
             g.b = b->panels +
                   ((group * w->taps + tap) * w->outputs * b->full + first * w->outputs) * item;
             tn__gemm_run(&g);
-            spread(b, at, channels, place, g.m, tap, sums, pitch);
+            add_products(b, at, channels, place, g.m, tap, sums, pitch);
         }
     }
     tn__scratch_give(sums);
@@ -398,27 +327,26 @@ static tn_status back_part(void *user, int64_t begin, int64_t end)
 }
 
 static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
-                      const struct tn__images *gx, const tn_view *weight)
+                      const struct tn__images *gx, const tn_view *weight, const void *prepared)
 {
     struct back b = { .w = w, .gy = gy, .gx = gx, .width = tn__gemm_width(w->ct, w->channels) };
+    const char *plain;
     void *copy = NULL;
-    tn_status status = plain_weight(weight, &b.weight, &copy);
+    tn_status status;
 
-    if (status != TN_OK)
-        return status;
     if (tn__few_places_takes(w)) {
-        status = tn__few_places_back(w, gy, gx, b.weight);
+        status = tn__weight_plain(weight, &plain, &copy);
+        if (status == TN_OK)
+            status = tn__few_places_back(w, gy, gx, plain);
         tn__scratch_give(copy);
         return status;
     }
     b.full = tn__up(w->channels, b.width);
     b.across = w->images >= 8 && w->channels < ACROSS ? b.full : 2 * b.width;
     b.blocks = (w->channels + b.across - 1) / b.across;
-    b.panels = tn__scratch_take((size_t)(w->groups * w->taps * w->outputs * b.full * w->item));
-    status = b.panels ? tn_parallel_for(w->groups * w->taps, 1, back_pack, &b) : TN_ERR_MEMORY;
+    status = tn__weight_take(w, TN__READ_TAPS, false, weight, prepared, &b.panels, &copy);
     if (status == TN_OK)
         status = tn_parallel_for(w->images * w->groups * b.blocks, 1, back_part, &b);
-    tn__scratch_give(b.panels);
     tn__scratch_give(copy);
     return status;
 }
@@ -445,16 +373,70 @@ static bool turn(struct tn__windows *w)
     return true;
 }
 
-static tn_status run_convolution_grad_input(const tn_call *call)
+static tn_status spread(const struct windows_of *at, const tn_view *weight, const void *prepared)
+{
+    const char *panels;
+    void *copy;
+    tn_status status = tn__weight_take(&at->w, TN__READ_WINDOWS, false, weight, prepared, &panels,
+                                       &copy);
+
+    if (status == TN_OK)
+        status = tn__spread_back(&at->w, &at->x, &at->y, panels);
+    tn__scratch_give(copy);
+    return status;
+}
+
+static void read_gradient_windows(const tn_call *call, struct tn__windows *w)
 {
     const tn_convolution_grad_input_options *o = call->options;
+
+    tn__im2col_windows(w, call->out[0], call->in[0], call->in[1], o->stride, o->padding,
+                       o->dilation, o->groups);
+}
+
+/* Sets *turned to whether the gradient is computed as a convolution. */
+static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__windows *w,
+                                            bool *turned)
+{
+    read_gradient_windows(call, w);
+    *turned = false;
+    if (tn__depthwise_takes(w))
+        return TN__READ_IN_PLACE;
+    if (tn__spread_takes(w))
+        return TN__READ_WINDOWS;
+    *turned = turn(w);
+    return *turned                   ? forward_reading(w)
+           : tn__few_places_takes(w) ? TN__READ_IN_PLACE
+                                     : TN__READ_TAPS;
+}
+
+static uint64_t key_convolution_grad_input(const tn_call *call)
+{
+    struct tn__windows w;
+    bool turned;
+    enum tn__reading how = reading_of_gradient(call, &w, &turned);
+
+    return tn__weight_key(&w, how);
+}
+
+static tn_status prepare_convolution_grad_input(const tn_call *call, tn_prepared_data *out)
+{
+    struct tn__windows w;
+    bool turned;
+    enum tn__reading how = reading_of_gradient(call, &w, &turned);
+
+    return tn__weight_prepare(call, &w, how, turned, out);
+}
+
+static tn_status run_convolution_grad_input(const tn_call *call)
+{
     const tn_view *gy = call->in[0], *weight = call->in[1], *gx = call->out[0];
     struct windows_of at;
     tn_status status, last;
 
     if (tn__span_view_count(gx) == 0)
         return TN_OK;
-    tn__im2col_windows(&at.w, gx, gy, weight, o->stride, o->padding, o->dilation, o->groups);
+    read_gradient_windows(call, &at.w);
     status = tn__images_take(&at.x, gy, false);
     if (status != TN_OK)
         return status;
@@ -462,9 +444,11 @@ static tn_status run_convolution_grad_input(const tn_call *call)
     if (status == TN_OK) {
         if (tn__depthwise_takes(&at.w))
             status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
+        else if (tn__spread_takes(&at.w))
+            status = spread(&at, weight, call->prepared);
         else
-            status = turn(&at.w) ? forward(&at, weight, true, NULL)
-                                 : back(&at.w, &at.x, &at.y, weight);
+            status = turn(&at.w) ? forward(&at, weight, true, NULL, call->prepared)
+                                 : back(&at.w, &at.x, &at.y, weight, call->prepared);
         last = tn__images_done(&at.y, gx, status == TN_OK);
         status = status == TN_OK ? last : status;
     }
@@ -473,7 +457,7 @@ static tn_status run_convolution_grad_input(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(convolution, TN__F32_F64),
-    TN__KERNEL(convolution_grad_input, TN__F32_F64),
+    TN__KERNEL_KEEPS(convolution, TN__F32_F64, 2, tn__weight_release),
+    TN__KERNEL_KEEPS(convolution_grad_input, TN__F32_F64, 2, tn__weight_release),
 };
 TN__KERNEL_TABLE(conv);

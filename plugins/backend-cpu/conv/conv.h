@@ -73,6 +73,13 @@ bool tn__few_places_takes(const struct tn__windows *w);
 tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__images *gy,
                               const struct tn__images *gx, const char *weight);
 
+/* spread.c: the gradient of the input for few channels. Returns whether spread.c computes it. */
+bool tn__spread_takes(const struct tn__windows *w);
+/* Computes gx from gy and the weight packed as [panel][output][width], whose columns are
+ * [tap][channel]. */
+tn_status tn__spread_back(const struct tn__windows *w, const struct tn__images *gy,
+                          const struct tn__images *gx, const char *panels);
+
 /* Rounds n up to a multiple of `step`. */
 static inline int64_t tn__up(int64_t n, int64_t step)
 {

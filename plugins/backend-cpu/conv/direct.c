@@ -150,9 +150,10 @@ tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images
                           .by_columns = true,
                           .m = w->outputs,
                           .n = around,
-                          .k = w->count[2],
                           .a_step = gy->step[2],
+                          .a_jump = gy->step[1] - w->count[2] * gy->step[2],
                           .b_step = w->stride[2] * w->channels,
+                          .b_jump = w->stride[1] * line - w->count[2] * w->stride[2] * w->channels,
                           .ldc = w->taps * w->channels };
 
     if (!lines)
@@ -163,15 +164,15 @@ tn_status tn__direct_weight(const struct tn__windows *w, const struct tn__images
         next = at + most < last ? at + most : last;
         next = next < (image + 1) * w->count[1] ? next : (image + 1) * w->count[1];
         copy_lines(w, x, image, top, next - at, lines);
-        for (int64_t h = 0; h < next - at; h++) {
-            g.a = gy->at + (image * gy->image + (top + h) * gy->step[1]) * w->item;
-            for (int64_t k = 0; k < w->kernel[1]; k++) {
-                g.b = lines + (h * w->stride[1] + k * w->dilation[1]) * line * w->item;
-                g.c = sums + k * around * w->item;
-                tn__gemm_run(&g);
-            }
-            g.add = true;
+        g.rounds = next - at;
+        g.k = g.rounds * w->count[2];
+        g.a = gy->at + (image * gy->image + top * gy->step[1]) * w->item;
+        for (int64_t k = 0; k < w->kernel[1]; k++) {
+            g.b = lines + k * w->dilation[1] * line * w->item;
+            g.c = sums + k * around * w->item;
+            tn__gemm_run(&g);
         }
+        g.add = true;
     }
     tn__scratch_give(lines);
     return TN_OK;

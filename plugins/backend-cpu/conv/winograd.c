@@ -197,34 +197,44 @@ static int64_t block_of(int64_t channels, int64_t outputs)
     return channels + outputs <= 128 ? 24 : channels + outputs <= 256 ? 48 : 96;
 }
 
+int64_t tn__winograd_bytes(const struct tn__windows *w)
+{
+    return TN__WINO_ALL * tn__up(w->outputs, tn__gemm_width(TN__F32, w->outputs)) * w->channels * 4;
+}
+
+tn_status tn__winograd_transform(const struct tn__windows *w, const char *weight, bool turned,
+                                 float *u)
+{
+    struct forward f = { .w = w,
+                         .weight = weight,
+                         .turned = turned,
+                         .width = tn__gemm_width(TN__F32, w->outputs),
+                         .u = u };
+
+    f.panels = (w->outputs + f.width - 1) / f.width;
+    f.u_step = f.panels * f.width * w->channels;
+    return tn_parallel_for(f.panels * w->channels, 64, weigh, &f);
+}
+
 tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__images *x,
-                               const struct tn__images *y, const char *weight, bool turned,
-                               const float *bias)
+                               const struct tn__images *y, const float *u, const float *bias)
 {
     struct forward f = { .w = w,
                          .x = x,
                          .y = y,
                          .bias = bias,
-                         .weight = weight,
-                         .turned = turned,
                          .tiles = tiles_of(w),
-                         .width = tn__gemm_width(TN__F32, w->outputs) };
-    tn_status status;
+                         .width = tn__gemm_width(TN__F32, w->outputs),
+                         .u = (float *)(uintptr_t)u };
 
-    f.panels = (w->outputs + f.width - 1) / f.width;
-    f.u_step = f.panels * f.width * w->channels;
+    f.u_step = tn__up(w->outputs, f.width) * w->channels;
     f.block = block_of(w->channels, w->outputs);
     f.blocks = (f.tiles.all + f.block - 1) / f.block;
     f.block = tn__up((f.tiles.all + f.blocks - 1) / f.blocks, 12);
     f.blocks = (f.tiles.all + f.block - 1) / f.block;
     f.across = f.blocks >= 8 || w->outputs < ACROSS ? tn__up(w->outputs, f.width) : ACROSS;
     f.strips = (w->outputs + f.across - 1) / f.across;
-    f.u = tn__scratch_take((size_t)(TN__WINO_ALL * f.u_step * 4));
-    status = f.u ? tn_parallel_for(f.panels * w->channels, 64, weigh, &f) : TN_ERR_MEMORY;
-    if (status == TN_OK)
-        status = tn_parallel_for(f.blocks * f.strips, 1, forward_part, &f);
-    tn__scratch_give(f.u);
-    return status;
+    return tn_parallel_for(f.blocks * f.strips, 1, forward_part, &f);
 }
 
 /* ---- the gradient of the weight -------------------------------------------------------------- */

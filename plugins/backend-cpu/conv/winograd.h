@@ -41,12 +41,15 @@ extern bool tn__winograd_allowed;
 bool tn__winograd_takes(const struct tn__windows *w);
 bool tn__winograd_takes_weight(const struct tn__windows *w);
 
-/* Computes y from x and the row-major weight. `turned` is for the gradient of an input: the
- * weight's windows are rotated, and its outputs and channels exchanged. bias: w->outputs numbers,
- * or NULL. */
+/* tn__winograd_transform transforms the row-major weight into u, which has tn__winograd_bytes()
+ * bytes. `turned` is for the gradient of an input: the weight's windows are rotated, and its
+ * outputs and channels exchanged. */
+int64_t tn__winograd_bytes(const struct tn__windows *w);
+tn_status tn__winograd_transform(const struct tn__windows *w, const char *weight, bool turned,
+                                 float *u);
+/* Computes y from x and the transformed weight. bias: w->outputs numbers, or NULL. */
 tn_status tn__winograd_forward(const struct tn__windows *w, const struct tn__images *x,
-                               const struct tn__images *y, const char *weight, bool turned,
-                               const float *bias);
+                               const struct tn__images *y, const float *u, const float *bias);
 /* Computes the weight's gradient gw, which is row-major. */
 tn_status tn__winograd_weight(const struct tn__windows *w, const struct tn__images *x,
                               const struct tn__images *gy, float *gw);

@@ -12,7 +12,6 @@
 enum {
     GAP = 16,          /* elements between gathered strips; tn__gemm_strip says why */
     MOST_COLUMNS = 64, /* of a panel, with any instruction set */
-    MOST_ROWS = 12,    /* of a strip, with any instruction set */
     WHOLE = 12 * 4,    /* bytes of a strip's column of float32 with the widest vectors */
     NEAR = 1 << 19     /* bytes of the panels that are used together: the second-level cache */
 };
@@ -25,23 +24,6 @@ int64_t tn__gemm_width(enum tn__ct ct, int64_t n)
     int64_t vectors = (n + s->vector - 1) / s->vector;
 
     return (vectors < 1 ? 1 : vectors < 3 ? vectors : s->vectors) * s->vector;
-}
-
-/* Multiplies a strip by the last columns of b if they do not fill a vector. `run` writes whole
- * vectors, so it gets a buffer, from which the existing columns are copied to c. */
-static void edge(const struct tn__gemm *g, tn__strip_run *run, int64_t rows, int64_t columns,
-                 int64_t rounds, int64_t kc, const char *a, int64_t step, const char *b, char *c,
-                 const char *bias)
-{
-    char beside[MOST_ROWS * MOST_COLUMNS * 8] __attribute__((aligned(64)));
-    int64_t size = (int64_t)tn__dtype_ct_size(g->ct);
-
-    if (!bias)
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(beside + i * g->width * size, c + i * g->ldc * size, (size_t)(columns * size));
-    run(rows, kc, a, step, b, g->b_step, beside, g->width, bias, rounds, g->a_jump);
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(c + i * g->ldc * size, beside + i * g->width * size, (size_t)(columns * size));
 }
 
 bool tn__gemm_crowded(const struct tn__gemm *g)
@@ -109,10 +91,8 @@ static void multiply(const struct tn__gemm *g, const struct strip *s, int64_t j,
         const int64_t rows = s->rows - i < strip->high ? s->rows - i : strip->high;
         const char *a = s->a + i * s->down;
         char *c = s->c + (i * g->ldc + j) * size;
-        if (n % strips->vector == 0)
-            run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias, s->rounds, g->a_jump);
-        else
-            edge(g, run, rows, n, s->rounds, s->kc, a, s->step, b, c, bias);
+        run(rows, s->kc, a, s->step, b, g->b_step, c, g->ldc, bias, s->rounds, g->a_jump, g->b_jump,
+            n % strips->vector);
     }
 }
 

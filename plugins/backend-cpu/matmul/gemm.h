@@ -18,6 +18,7 @@ struct tn__gemm {
     const void *a;
     int64_t a_step;
     int64_t rounds, a_jump; /* k is divided into `rounds` (0: 1); after each, a skips a_jump */
+    int64_t b_jump;         /* and each panel of b skips b_jump */
     int64_t a_strip;        /* distance between gathered strips; 0: a was not gathered */
     const void *b;          /* panels of `width` columns, `b_panel` apart */
     int64_t b_step;         /* from one row of a panel to the next */

@@ -2,6 +2,7 @@
  *
  * The operators linear, x weight^T + bias over the last dimension, and linear_activation, linear
  * followed by an activation and the addition of a residual. */
+#include "base/scratch.h"
 #include "matmul/matmul.h"
 #include "op/copy.h"
 #include "op/elementwise.h"
@@ -35,6 +36,7 @@ struct layer {
     const tn_view *x, *weight, *bias, *y;
     const struct tn__finish *finish; /* what follows the product, or NULL */
     bool finished;                   /* the product has applied `finish` */
+    const char *panels;              /* the packed weight, or NULL */
 };
 
 static tn_status compute(const tn_call *call, struct layer *l);
@@ -74,9 +76,12 @@ static tn_status compute(const tn_call *call, struct layer *l)
         return tn_fail(TN_ERR_RUNTIME,
                        "%s: result: wrong strides; expected equal distances between all rows",
                        call->op);
-    struct tn__product p = {
-        .batch = 1, .m = x_rows, .n = weight->shape[0], .k = weight->shape[1], .finish = l->finish
-    };
+    struct tn__product p = { .batch = 1,
+                             .m = x_rows,
+                             .n = weight->shape[0],
+                             .k = weight->shape[1],
+                             .finish = l->finish,
+                             .panels = l->panels };
     p.y = tn__matrix_of(y, -1, y->ndim - 1);
     p.a = tn__matrix_of(x, -1, x->ndim - 1);
     p.y.row = y_stride * p.y.item;
@@ -97,9 +102,58 @@ static tn_status compute(const tn_call *call, struct layer *l)
     return status;
 }
 
+/* ---- the packed weight, kept between calls --------------------------------------------------- */
+
+/* Returns the key of the panels that the product reads; 0: it packs nothing, or has so many rows
+ * that packing does not matter. */
+static uint64_t key_linear(const tn_call *call)
+{
+    enum { LEAST_ROWS = 6, MOST_ROWS = 1024 };
+    const tn_view *x = call->in[0], *weight = call->in[1];
+    const double elements = (double)weight->shape[0] * (double)weight->shape[1];
+    int64_t rows = 1;
+
+    for (int32_t i = 0; i + 1 < x->ndim; i++)
+        rows *= x->shape[i];
+    return (call->dtype == TN_F32 || call->dtype == TN_F64) && rows >= LEAST_ROWS &&
+                   rows <= MOST_ROWS && weight->shape[0] > 1 && elements >= 1024 && elements <= 64e6
+               ? 1
+               : 0;
+}
+
+static tn_status prepare_linear(const tn_call *call, tn_prepared_data *out)
+{
+    const tn_view *weight = call->in[1];
+    const enum tn__ct ct = tn__dtype_ct(call->dtype);
+    const int64_t n = weight->shape[0], k = weight->shape[1];
+    struct tn__matrix b;
+    tn_status status;
+
+    if (!(call->constant >> 1 & 1) || key_linear(call) == 0 || tn_view_dtype(weight) != call->dtype)
+        return TN_OK;
+    b = tn__matrix_of(weight, 1, 0);
+    out->bytes = (uint64_t)tn__packed_bytes(ct, k, n);
+    out->data = tn__scratch_own((size_t)out->bytes);
+    if (!out->data)
+        return TN_ERR_MEMORY;
+    status = tn__packed_panels(ct, k, n, &b, out->data);
+    if (status != TN_OK) {
+        tn__scratch_free(out->data);
+        out->data = NULL;
+    }
+    return status;
+}
+
+static void release(const tn_kernel_def *kernel, void *data)
+{
+    (void)kernel;
+    tn__scratch_free(data);
+}
+
 static tn_status run_linear(const tn_call *call)
 {
-    struct layer l = { .x = call->in[0],
+    struct layer l = { .panels = call->prepared,
+                       .x = call->in[0],
                        .weight = call->in[1],
                        .bias = call->n_in > 2 ? call->in[2] : NULL,
                        .y = call->out[0] };
@@ -150,6 +204,16 @@ static tn_status follow(const tn_call *call, enum tn__ew op, const tn_view *z,
     return status;
 }
 
+static uint64_t key_linear_activation(const tn_call *call)
+{
+    return key_linear(call);
+}
+
+static tn_status prepare_linear_activation(const tn_call *call, tn_prepared_data *out)
+{
+    return prepare_linear(call, out);
+}
+
 static tn_status run_linear_activation(const tn_call *call)
 {
     const tn_linear_activation_options *o = call->options;
@@ -157,7 +221,11 @@ static tn_status run_linear_activation(const tn_call *call)
     enum tn__ew op = follower(o->activation);
     tn_dtype dtype = tn_view_dtype(y);
     struct tn__finish finish = { 0 };
-    struct layer l = { .x = call->in[0], .weight = call->in[1], .bias = call->in[2], .y = y };
+    struct layer l = { .panels = call->prepared,
+                       .x = call->in[0],
+                       .weight = call->in[1],
+                       .bias = call->in[2],
+                       .y = y };
     bool kept = before->ndim == y->ndim && tn__span_view_count(before) == tn__span_view_count(y) &&
                 (op == TN__EW_gelu || op == TN__EW_gelu_tanh || op == TN__EW_silu || residual);
     char *at;
@@ -181,7 +249,7 @@ static tn_status run_linear_activation(const tn_call *call)
 }
 
 static const tn_kernel_def kernels[] = {
-    TN__KERNEL(linear, TN__FLOATS),
-    TN__KERNEL(linear_activation, TN__FLOATS),
+    TN__KERNEL_KEEPS(linear, TN__FLOATS, 2, release),
+    TN__KERNEL_KEEPS(linear_activation, TN__FLOATS, 2, release),
 };
 TN__KERNEL_TABLE(linear);

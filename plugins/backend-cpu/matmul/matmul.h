@@ -39,6 +39,7 @@ struct tn__product {
     bool alone;                      /* the whole product is one piece */
     const struct tn__finish *finish; /* NULL: none */
     bool finished;                   /* `finish` was applied; only packed.c does so */
+    const char *panels;              /* all of b, packed by tn__packed_panels(); NULL: not packed */
 };
 
 enum { TN__PRODUCT_SMALL = 64 * 64 * 64 * 2 }; /* multiplications that one thread does alone */
@@ -60,6 +61,11 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 bool tn__packed_take(const struct tn__product *p);
 /* Computes the product, applies p->finish and sets p->finished. */
 tn_status tn__packed_run(struct tn__product *p);
+/* Returns the bytes of all panels of a matrix b[k][n], and packs one, for products without a
+ * batch. */
+int64_t tn__packed_bytes(enum tn__ct ct, int64_t k, int64_t n);
+tn_status tn__packed_panels(enum tn__ct ct, int64_t k, int64_t n, const struct tn__matrix *b,
+                            char *panels);
 
 /* Returns whether narrow.c can compute this product, and computes it. */
 bool tn__narrow_take(const struct tn__product *p);

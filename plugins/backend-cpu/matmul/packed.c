@@ -40,6 +40,9 @@ struct strips {
     int64_t count, rows, down; /* panels of one b; rows of a piece; pieces of a column */
     int64_t wide, across;      /* columns of a piece; pieces of a row */
     const char *bias;          /* contiguous; NULL: none */
+    /* The bias is added to the whole sum, as the transposed product does, and not to the sum of the
+     * first part of the depth. */
+    bool late;
 };
 
 bool tn__packed_take(const struct tn__product *p)
@@ -81,13 +84,20 @@ static void finish(const struct tn__product *p, int64_t row, int64_t rows, int64
 struct place {
     const struct tn__product *p;
     int64_t row, column;
+    const char *bias; /* is added here, by column of y; NULL: none, or it was added before */
 };
 
 static void finish_part(void *user, int64_t i, int64_t m, int64_t j, int64_t n)
 {
     const struct place *at = user;
+    const struct tn__product *p = at->p;
+    const int64_t first = at->row + i, column = at->column + j;
 
-    finish(at->p, at->row + i, m, at->column + j, n);
+    for (int64_t row = first; at->bias && row < first + m; row++)
+        tn__gemm_add_row(p->ct, n, at->bias + column * p->y.item,
+                         p->y.at + row * p->y.row + column * p->y.item);
+    if (p->finish)
+        finish(p, first, m, column, n);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -161,7 +171,7 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         int64_t j = i % s->across * s->wide, row = i / s->across % s->down * s->rows,
                 which = i / s->across / s->down, last;
         struct tn__gemm g = s->g;
-        struct place place = { p, row, j };
+        struct place place = { p, row, j, s->late ? s->bias : NULL };
         next = (i / s->across + 1) * s->across; /* pieces of the same rows are one product */
         next = next < end ? next : end;
         last = j + (next - i) * s->wide;
@@ -175,9 +185,9 @@ static tn_status part(void *user, int64_t begin, int64_t end)
         }
         g.b = s->panels + ((s->batch_b ? which : 0) * s->each + j * g.k) * item;
         g.c = p->y.at + which * p->batch_y + row * p->y.row + j * item;
-        g.bias = s->bias ? s->bias + j * item : NULL;
+        g.bias = s->bias && !s->late ? s->bias + j * item : NULL;
         g.add = s->k0 > 0;
-        if (p->finish && s->k0 + g.k == p->k) {
+        if ((p->finish || place.bias) && s->k0 + g.k == p->k) {
             g.done = finish_part;
             g.user = &place;
         }
@@ -272,6 +282,14 @@ static int64_t depth_of(const struct strips *s)
     return depth < s->p->k ? depth : s->p->k;
 }
 
+static tn_status pack_b(struct strips *s)
+{
+    return s->b.column == s->b.item
+               ? tn_parallel_for(s->matrices_b * s->g.k, 1 + 32768 / s->n, pack_rows, s)
+               : tn_parallel_for(s->matrices_b * s->count, 1 + 32768 / (s->g.k * s->g.width), pack,
+                                 s);
+}
+
 /* Computes one round: packs (and gathers) depths [k0, k0 + g.k), then multiplies. */
 static tn_status round_of(struct strips *s)
 {
@@ -279,10 +297,7 @@ static tn_status round_of(struct strips *s)
     const double piece = (double)s->g.k * (double)p->m * (double)p->n /
                          (double)(s->down * s->across);
     const int64_t blocks = (s->strips + GATHERED - 1) / GATHERED;
-    tn_status status = s->b.column == s->b.item
-                           ? tn_parallel_for(s->matrices_b * s->g.k, 1 + 32768 / s->n, pack_rows, s)
-                           : tn_parallel_for(s->matrices_b * s->count,
-                                             1 + 32768 / (s->g.k * s->g.width), pack, s);
+    tn_status status = p->panels ? TN_OK : pack_b(s);
 
     if (status == TN_OK && s->gathered)
         status = tn_parallel_for(s->matrices_a * blocks, 1 + 1024 / s->g.k, gather, s);
@@ -296,8 +311,10 @@ static tn_status round_of(struct strips *s)
 
 static tn_status run_part(struct tn__product *p)
 {
+    const bool turned = turns(p);
     struct strips s = { .p = p,
-                        .turned = turns(p),
+                        .turned = turned && !p->panels,
+                        .late = turned && p->panels,
                         .a = p->a,
                         .b = p->b,
                         .m = p->m,
@@ -329,9 +346,10 @@ static tn_status run_part(struct tn__product *p)
                              .ldc = s.turned ? full : p->y.row / item };
     s.g.a_step = (s.g.by_columns ? s.a.column : s.a.row) / item;
     s.crowded = tn__gemm_crowded(&s.g);
-    depth = depth_of(&s);
+    depth = p->panels ? p->k : depth_of(&s);
     lay_out(&s);
-    s.panels = tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
+    s.panels = p->panels ? (char *)(uintptr_t)p->panels
+                         : tn__scratch_take((size_t)(s.matrices_b * full * depth * item));
     if (s.crowded) {
         const int64_t mr = tn__simd.gemm->strips[p->ct].mr;
         s.strips = (s.m + mr - 1) / mr;
@@ -357,7 +375,8 @@ static tn_status run_part(struct tn__product *p)
     }
     tn__scratch_give(bias);
     tn__scratch_give(s.gathered);
-    tn__scratch_give(s.panels);
+    if (!p->panels)
+        tn__scratch_give(s.panels);
     return status;
 }
 
@@ -395,7 +414,11 @@ tn_status tn__packed_run(struct tn__product *p)
     const int64_t columns = p->n < most + most / 2 ? p->n : most;
     tn_status status = TN_OK;
 
-    for (int64_t i = 0; i < p->batch && status == TN_OK; i += matrices)
+    if (p->a.column != p->a.item)
+        p->panels = NULL;
+    if (p->panels)
+        status = run_part(p);
+    for (int64_t i = 0; !p->panels && i < p->batch && status == TN_OK; i += matrices)
         for (int64_t j = 0; j < p->n && status == TN_OK; j += columns) {
             struct tn__finish finish;
             struct tn__product part = part_of(p, i,
@@ -406,4 +429,25 @@ tn_status tn__packed_run(struct tn__product *p)
         }
     p->finished = p->finish != NULL;
     return status;
+}
+
+/* ---- a matrix packed for several products ---------------------------------------------------- */
+
+int64_t tn__packed_bytes(enum tn__ct ct, int64_t k, int64_t n)
+{
+    const int64_t width = tn__gemm_width(ct, n);
+
+    return (n + width - 1) / width * width * k * (int64_t)tn__dtype_ct_size(ct);
+}
+
+tn_status tn__packed_panels(enum tn__ct ct, int64_t k, int64_t n, const struct tn__matrix *b,
+                            char *panels)
+{
+    struct tn__product p = { .ct = ct, .k = k };
+    struct strips s = { .p = &p, .b = *b, .n = n, .panels = panels, .matrices_b = 1 };
+    const int64_t width = tn__gemm_width(ct, n);
+
+    s.g = (struct tn__gemm){ .ct = ct, .k = k, .width = width };
+    s.count = (n + width - 1) / width;
+    return pack_b(&s);
 }

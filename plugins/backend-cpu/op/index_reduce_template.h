@@ -16,23 +16,27 @@ TN__INDEX_RUN(prod)
 
 static void NAME(amax)(const void *user, char *x, char *other)
 {
-    T a, b;
+    T a, b, most;
     (void)user;
     memcpy(&a, x, sizeof a);
     memcpy(&b, other, sizeof b);
-    if (b > a || IS_NAN(b))
-        memcpy(x, &b, sizeof b);
+    most = a > b ? a : b; /* b if one of them is NaN; no branch, which would be guessed wrongly */
+    if (IS_NAN(a))
+        most = a;
+    memcpy(x, &most, sizeof most);
 }
 TN__INDEX_RUN(amax)
 
 static void NAME(amin)(const void *user, char *x, char *other)
 {
-    T a, b;
+    T a, b, least;
     (void)user;
     memcpy(&a, x, sizeof a);
     memcpy(&b, other, sizeof b);
-    if (b < a || IS_NAN(b))
-        memcpy(x, &b, sizeof b);
+    least = a < b ? a : b;
+    if (IS_NAN(a))
+        least = a;
+    memcpy(x, &least, sizeof least);
 }
 TN__INDEX_RUN(amin)
 

@@ -9,6 +9,7 @@
 #include "base/kernel.h"
 #include "op/scan_pieces.h"
 
+enum { BLOCK = 16 };
 enum kind { LARGEST, SMALLEST, LOG_SUM };
 
 struct job {
@@ -17,6 +18,7 @@ struct job {
     tn__store *store;
     enum kind kind;
     bool whole;
+    int64_t item; /* the size of an element that `line` computes; 0: it does not */
     struct tn__scan_pieces pieces;
 };
 
@@ -101,6 +103,37 @@ static void log_sums(struct piece *p, struct state *s)
     }
 }
 
+/* cummax (`up`) or cummin of n contiguous elements of float32 or float64. A block without a new
+ * extreme, which is the usual one, is only filled. */
+#define LINE(s, T)                                                                                 \
+    static void line_##s(int64_t n, bool up, const T *x, T *y, int64_t *places)                    \
+    {                                                                                              \
+        const T sign = up ? 1 : -1;                                                                \
+        T best = -(T)INFINITY;                                                                     \
+        int64_t place = 0;                                                                         \
+        for (int64_t i = 0, end; i < n; i = end) {                                                 \
+            int above = 0;                                                                         \
+            end = i + BLOCK < n ? i + BLOCK : n;                                                   \
+            for (int64_t k = i; k < end; k++)                                                      \
+                above |= !(sign * x[k] < best);                                                    \
+            for (int64_t k = i; above == 0 && k < end; k++) {                                      \
+                y[k] = sign * best;                                                                \
+                places[k] = place;                                                                 \
+            }                                                                                      \
+            for (int64_t k = i; above != 0 && k < end; k++) {                                      \
+                if (sign * x[k] >= best || x[k] != x[k]) {                                         \
+                    best = sign * x[k];                                                            \
+                    place = k;                                                                     \
+                }                                                                                  \
+                y[k] = sign * best;                                                                \
+                places[k] = place;                                                                 \
+            }                                                                                      \
+        }                                                                                          \
+    }
+LINE(f32, float)
+LINE(f64, double)
+#undef LINE
+
 /* Computes the piece and writes it; steps are the bytes from one element to the next. */
 static void finish(const struct job *job, struct piece *p, struct state *s, char *y, int64_t step_y,
                    char *places, int64_t step_places)
@@ -127,6 +160,15 @@ static void run_line(const struct job *job, int64_t line)
     char *places = places_at(job, line);
     struct state state;
     struct piece piece; /* not initialized: its buffers would cost more than a short line */
+    if (job->item > 0 && sy == job->item && sx == job->item && sp == 8) {
+        if (job->item == 4)
+            line_f32(n, job->kind == LARGEST, (const float *)(const void *)x, (float *)(void *)y,
+                     (int64_t *)(void *)places);
+        else
+            line_f64(n, job->kind == LARGEST, (const double *)(const void *)x, (double *)(void *)y,
+                     (int64_t *)(void *)places);
+        return;
+    }
     piece.inc = 0;
     start(job, 1, &state);
     for (int64_t at = 0; at < n; at += TN__CHUNK) {
@@ -178,6 +220,8 @@ static tn_status run(const tn_call *call, int64_t dim, enum kind kind)
     struct job job = { .kind = kind };
     job.whole = (TN_MASK_FLOAT & TN_BIT(dtype)) == 0;
     enum tn__ct ct = job.whole ? TN__I64 : TN__F64;
+    if (kind != LOG_SUM && (dtype == TN_F32 || dtype == TN_F64))
+        job.item = dtype == TN_F32 ? 4 : 8;
     job.load = tn__dtype_load(dtype, ct);
     job.store = tn__dtype_store(ct, dtype);
     tn__span_lines_make(&job.lines, 3, views, dim);

@@ -28,6 +28,8 @@ typedef float tile_v_f32 __attribute__((vector_size(TILE_BYTES), aligned(4), may
 typedef double tile_v_f64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));
 typedef uint64_t tile_v_i64 __attribute__((vector_size(TILE_BYTES), aligned(8), may_alias));
 
+#include "simd/gemm_part.h"
+
 #define T float
 #define NAME(x) x##_f32
 #include "simd/gemm_tile_template.h"

@@ -8,11 +8,12 @@
  * that fewer instructions for counters and pointers compete with the multiply-adds. */
 static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t step, const T *b,
                                              int64_t pace, T *c, int64_t ldc, const T *bias,
-                                             int64_t rounds, int64_t jump)
+                                             int64_t rounds, int64_t jump, int64_t b_jump,
+                                             int64_t last)
 {
     enum { W = TILE_BYTES / (int)sizeof(T) };
     NAME(tile_v) acc[ROWS][VECTORS] = { { { 0 } } };
-    for (; rounds > 0; rounds--, a += jump) {
+    for (; rounds > 0; rounds--, a += jump, b += b_jump) {
         int64_t k = 0;
         for (; k + 1 < kc; k += 2) {
 #include "simd/gemm_strip_step.h"
@@ -29,7 +30,15 @@ static void STRIP(STRIP_KIND, VECTORS, ROWS)(int64_t kc, const T *a, int64_t ste
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++) {
             NAME(tile_v) *at = (NAME(tile_v) *)(void *)(to + v * W);
+            if (v == VECTORS - 1 && last > 0)
+                break;
             *at = acc[i][v] + (bias ? *(const NAME(tile_v) *)(const void *)(bias + v * W) : *at);
+        }
+        if (last > 0) {
+            enum { AT = (VECTORS - 1) * W };
+            const NAME(tile_v) more = bias ? *(const NAME(tile_v) *)(const void *)(bias + AT)
+                                           : NAME(load_part)(to + AT, last);
+            NAME(store_part)(to + AT, acc[i][VECTORS - 1] + more, last);
         }
     }
 }

@@ -195,10 +195,11 @@ struct tn__tile {
 /* Computes a strip of a product: c = a b + bias or, if `bias` is NULL, c += a b. A row of b has a
  * fixed number of vectors, and rows of b are `pace` elements apart. Element (i, k) of a is
  * a[i * step + k] for the member `rows` below, a[k * step + i] for `columns`. The depth of a b is
- * `rounds` times kc; after each round a skips `jump` elements, and b continues. */
+ * `rounds` times kc; after each round a skips `jump` elements and b skips `b_jump`. Of the last
+ * vector of a row only the first `last` elements are in c; 0: all. */
 typedef void tn__strip_run(int64_t rows, int64_t kc, const void *a, int64_t step, const void *b,
                            int64_t pace, void *c, int64_t ldc, const void *bias, int64_t rounds,
-                           int64_t jump);
+                           int64_t jump, int64_t b_jump, int64_t last);
 struct tn__strips {
     int32_t mr;      /* rows of a strip */
     int32_t vector;  /* elements of a vector */

@@ -323,6 +323,17 @@ typedef struct tn_kernel_def {
      * one for each output; 0: any dtype. The mask of a list input is for all its tensors. A call
      * with other dtypes goes to the next kernel. NULL: only `dtypes` is checked. */
     const uint64_t *operand_dtypes;
+    /* Makes the core call `prepare` by itself, for calls that no program prepared, once an input
+     * had the same values in several calls (weights in inference). The core keeps the data with the
+     * memory of the input, for calls in which the input is the same view with the same values and
+     * prepare_key returns the same number, and releases the data when the memory is written or
+     * freed. call->constant is `weights` then: one bit, of that input.
+     * prepare_key returns a number, not 0, that stands for everything in the call on which the data
+     * depends besides the input; 0 if nothing should be kept for this call. It decides as
+     * `supports` does. Results must have the same bits with and without the data. NULL: the core
+     * keeps nothing. */
+    uint64_t (*prepare_key)(const tn_call *call);
+    uint64_t weights;
 } tn_kernel_def;
 
 /* Initializes a kernel, as a row of a plugin's kernel table (tn_plugin.kernels) or alone. */

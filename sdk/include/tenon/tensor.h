@@ -179,7 +179,8 @@ typedef struct tn_memory_stats {
     int64_t device_allocs; /* number of allocations from the device */
     int64_t requests;      /* number of allocations for tensors */
     int64_t trims;         /* number of times that memory ran out and the cached memory was freed */
-    /* Data that kernels hold for prepared calls (tn_op_prepare); not part of the numbers above. */
+    /* Data that kernels hold for prepared calls (tn_op_prepare) and for weights that calls repeat
+     * (tn_kernel_def.prepare_key); not part of the numbers above. */
     int64_t prepared;
     int64_t reserved[4];
 } tn_memory_stats;
@@ -369,7 +370,9 @@ TN_API uint64_t tn_tensor_version(const tn_tensor *tensor);
  * (tn_module_share_memory). */
 TN_API bool tn_tensor_is_shared(const tn_tensor *tensor);
 /* Increases the version of the storage. To be called after other code than operators has written to
- * the memory. */
+ * the memory. By calling it, a program promises to call it after each such write: kernels may again
+ * keep data that they prepare from the memory (tn_kernel_def.prepare_key), as they do not after
+ * tn_tensor_data. */
 TN_API tn_status tn_tensor_touch(tn_tensor *tensor);
 /* Returns the view of the tensor that kernels receive. It is valid as long as the tensor.
  * [borrowed] */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Data that kernels prepare from weights, without a prepared call: packed matrices, transformed
+ * filters. It is kept with the storage of the weight, for the version that the storage had, and
+ * shared by all threads. A call whose weight was written runs without the data; the data of the old
+ * version is dropped then. */
+#include "core/op/prepared.h"
+#include "core/tensor/allocator.h"
+
+#include <string.h>
+
+enum {
+    OUTPUTS = 2, /* of a call, at most */
+    MOST = 4,    /* rows of a storage, for different kernels, keys and views */
+    /* Calls before the one that prepares. More of those that record a gradient: in training a
+     * weight is the same in few calls. */
+    EARLIER = 1,
+    EARLIER_RECORDED = 3,
+    SPINS = 1000,
+    DEFAULT_MIB = 1024
+};
+
+typedef struct row {
+    struct row *next;
+    const tn__kernel_entry *entry;
+    uint64_t key, version, offset;
+    tn__prepared_data *data; /* NULL: not yet */
+    int32_t calls;           /* without data, of this version */
+    bool busy;               /* a thread prepares the data */
+    bool refused;            /* the data is too large */
+    uint8_t dtype;
+    int8_t ndim;
+    int64_t dims[]; /* shape, strides */
+} row;
+
+/* The lock is for single steps: who does not get it soon runs without the data. So a child process
+ * that inherits a locked row still runs. */
+typedef struct kept {
+    tn__kept head;
+    _Atomic bool locked;
+    int32_t count;
+    row *rows;
+} kept;
+
+/* Returns the most bytes of prepared data of a device. */
+static int64_t limit(void)
+{
+    static _Atomic int64_t known = -1;
+    int64_t mib = atomic_load_explicit(&known, memory_order_relaxed);
+    const char *text;
+
+    if (tn__likely(mib >= 0))
+        return mib << 20;
+    if (tn__env_read("TENON_PREPARED", &text) != TN_OK)
+        return 0;
+    if (!tn_read_int(text, &mib) || mib < 0 || mib > INT32_MAX) {
+        mib = DEFAULT_MIB;
+        tn__log(TN_LOG_WARNING, "TENON_PREPARED=%q is not a number of MiB; %d are the limit", text,
+                DEFAULT_MIB);
+    }
+    atomic_store(&known, mib);
+    return mib << 20;
+}
+
+static bool take(kept *k)
+{
+    for (int i = 0; i < SPINS; i++)
+        if (!atomic_load_explicit(&k->locked, memory_order_relaxed) &&
+            !atomic_exchange_explicit(&k->locked, true, memory_order_acquire))
+            return true;
+    return false;
+}
+
+static void give(kept *k)
+{
+    atomic_store_explicit(&k->locked, false, memory_order_release);
+}
+
+static void drop(tn__kept *head)
+{
+    kept *k = (kept *)head;
+
+    for (row *r = k->rows, *next; r != NULL; r = next) {
+        next = r->next;
+        tn__prepared_data_drop(r->data);
+        tn_free(r);
+    }
+    tn_free(k);
+}
+
+static kept *kept_of(tn__storage *storage)
+{
+    tn__kept *there = atomic_load_explicit(&storage->kept, memory_order_acquire);
+    kept *made;
+
+    if (there != NULL)
+        return (kept *)there;
+    made = tn_calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->head.drop = drop;
+    if (atomic_compare_exchange_strong(&storage->kept, &there, &made->head))
+        return made;
+    tn_free(made);
+    return (kept *)there;
+}
+
+static bool same(const row *r, const tn__kernel_entry *entry, uint64_t key, const tn_tensor *weight)
+{
+    size_t bytes = (size_t)weight->view.ndim * sizeof(int64_t);
+
+    return r->entry == entry && r->key == key && r->offset == weight->view.byte_offset &&
+           r->dtype == weight->dtype && r->ndim == weight->view.ndim &&
+           memcmp(r->dims, weight->view.shape, bytes) == 0 &&
+           memcmp(r->dims + r->ndim, weight->view.strides, bytes) == 0;
+}
+
+/* Returns the row of the call, a new one if there is none yet; NULL if there are too many, or no
+ * memory. The caller holds the lock. */
+static row *row_of(kept *k, const tn__kernel_entry *entry, uint64_t key, const tn_tensor *weight)
+{
+    size_t bytes = (size_t)weight->view.ndim * sizeof(int64_t);
+    row *r = k->rows;
+
+    while (r != NULL && !same(r, entry, key, weight))
+        r = r->next;
+    if (r != NULL || k->count == MOST)
+        return r;
+    r = tn_calloc(1, sizeof *r + 2 * bytes);
+    if (r == NULL)
+        return NULL;
+    r->entry = entry;
+    r->key = key;
+    r->offset = weight->view.byte_offset;
+    r->dtype = weight->dtype;
+    r->ndim = (int8_t)weight->view.ndim;
+    memcpy(r->dims, weight->view.shape, bytes);
+    memcpy(r->dims + r->ndim, weight->view.strides, bytes);
+    r->next = k->rows;
+    k->rows = r;
+    k->count++;
+    return r;
+}
+
+/* Calls `prepare` of the kernel, with views that have no memory but for the weight. */
+static tn__prepared_data *make(const tn__work *work, const tn__kernel_entry *entry,
+                               const tn_call *call, int64_t weight)
+{
+    tn_view space[TN__FEW + OUTPUTS];
+    const tn_view *views[TN__FEW + OUTPUTS];
+    tn_call own = *call;
+
+    for (int64_t i = 0; i < call->n_in + call->n_out; i++) {
+        const tn_view *view = i < call->n_in ? call->in[i] : call->out[i - call->n_in];
+
+        views[i] = view;
+        if (view == NULL || i == weight)
+            continue;
+        space[i] = *view;
+        space[i].data = NULL;
+        space[i].byte_offset = 0;
+        views[i] = &space[i];
+    }
+    own.in = views;
+    own.out = views + call->n_in;
+    own.workspace = NULL;
+    own.host = NULL;
+    own.constant = entry->kernel.weights;
+    own.flags = TN_CALL_KEPT;
+    return tn__prepared_data_new(entry, work->device, &own);
+}
+
+/* Prepares the data of a row that the caller has marked as busy, and holds it. */
+static tn__prepared_data *prepare(const tn__work *work, const tn__kernel_entry *entry,
+                                  const tn_call *call, int64_t weight, kept *k, row *r)
+{
+    tn__prepared_data *made = make(work, entry, call, weight), *extra = NULL;
+    bool fits = made != NULL && made->data != NULL &&
+                tn__allocator_counter(&work->device->allocator->prepared) <= limit();
+
+    while (!take(k))
+        ;
+    r->busy = false;
+    r->refused = !fits;
+    if (fits) {
+        r->data = made;
+        atomic_fetch_add_explicit(&made->refs, 1, memory_order_relaxed);
+    } else {
+        extra = made;
+        made = NULL;
+    }
+    give(k);
+    tn__prepared_data_drop(extra);
+    return made;
+}
+
+/* The part of tn__kept_hold() for a weight whose data may be kept. */
+static tn__prepared_data *hold(const tn__work *work, const tn__kernel_entry *entry,
+                               const tn_call *call, int64_t weight, uint64_t key)
+{
+    tn_tensor *tensor = work->in[weight];
+    uint64_t version = atomic_load_explicit(&tensor->storage->version, memory_order_acquire);
+    tn__prepared_data *data = NULL, *old = NULL;
+    kept *k = kept_of(tensor->storage);
+    bool wanted = false;
+    row *r;
+
+    if (k == NULL || !take(k))
+        return NULL;
+    r = row_of(k, entry, key, tensor);
+    if (r != NULL && !r->busy && r->version != version) {
+        old = r->data;
+        r->data = NULL;
+        r->refused = false;
+        r->calls = 0;
+        r->version = version;
+    }
+    if (r != NULL && r->version == version && r->data != NULL) {
+        data = r->data;
+        atomic_fetch_add_explicit(&data->refs, 1, memory_order_relaxed);
+    } else if (r != NULL && !r->busy && !r->refused) {
+        wanted = r->calls++ >= (work->wants_grad ? EARLIER_RECORDED : EARLIER);
+        r->busy = wanted;
+    }
+    give(k);
+    tn__prepared_data_drop(old);
+    return wanted ? prepare(work, entry, call, weight, k, r) : data;
+}
+
+tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *entry, tn_call *call)
+{
+    const int64_t weight = __builtin_ctzll(entry->kernel.weights);
+    const tn__storage *storage;
+    tn__prepared_data *data;
+    uint64_t mark, key;
+
+    if (weight >= call->n_in || call->n_in > TN__FEW || call->n_out > OUTPUTS ||
+        (call->flags & TN_CALL_CAPTURED) != 0 || tn__is_none(work->in[weight]))
+        return NULL;
+    storage = work->in[weight]->storage;
+    if ((storage->flags & (TN__STORAGE_FOREIGN | TN__STORAGE_SHARED | TN__STORAGE_TRACED)) != 0 ||
+        atomic_load_explicit(&storage->pointed, memory_order_relaxed) || limit() == 0)
+        return NULL;
+    key = entry->kernel.prepare_key(call);
+    if (key == 0)
+        return NULL;
+    mark = tn_error_mark();
+    data = hold(work, entry, call, weight, key);
+    if (data == NULL) {
+        tn_error_restore(mark); /* the call runs without the data */
+        return NULL;
+    }
+    call->prepared = data->data;
+    call->constant = entry->kernel.weights;
+    return data;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Vectors of which only the first n elements, 0 < n < all, are in memory: load_part_* and
+ * store_part_* of a tile's vectors. Other elements are neither read nor written. */
+#ifndef TN_BACKEND_CPU_SIMD_GEMM_PART_H
+#define TN_BACKEND_CPU_SIMD_GEMM_PART_H
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
+{
+    return (tile_v_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from);
+}
+
+static inline void store_part_f32(float *to, tile_v_f32 x, int64_t n)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), (__m512)x);
+}
+
+static inline tile_v_f64 load_part_f64(const double *from, int64_t n)
+{
+    return (tile_v_f64)_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), from);
+}
+
+static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
+{
+    _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), (__m512d)x);
+}
+#elif defined(__AVX2__)
+#include <immintrin.h>
+
+static inline __m256i part_of_8(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline __m256i part_of_4(int64_t n)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+
+static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
+{
+    return (tile_v_f32)_mm256_maskload_ps(from, part_of_8(n));
+}
+
+static inline void store_part_f32(float *to, tile_v_f32 x, int64_t n)
+{
+    _mm256_maskstore_ps(to, part_of_8(n), (__m256)x);
+}
+
+static inline tile_v_f64 load_part_f64(const double *from, int64_t n)
+{
+    return (tile_v_f64)_mm256_maskload_pd(from, part_of_4(n));
+}
+
+static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
+{
+    _mm256_maskstore_pd(to, part_of_4(n), (__m256d)x);
+}
+#else
+static inline tile_v_f32 load_part_f32(const float *from, int64_t n)
+{
+    float x[TILE_BYTES / 4] = { 0 };
+
+    for (int64_t i = 0; i < n; i++)
+        x[i] = from[i];
+    return *(const tile_v_f32 *)(const void *)x;
+}
+
+static inline void store_part_f32(float *to, tile_v_f32 x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = x[i];
+}
+
+static inline tile_v_f64 load_part_f64(const double *from, int64_t n)
+{
+    double x[TILE_BYTES / 8] = { 0 };
+
+    for (int64_t i = 0; i < n; i++)
+        x[i] = from[i];
+    return *(const tile_v_f64 *)(const void *)x;
+}
+
+static inline void store_part_f64(double *to, tile_v_f64 x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = x[i];
+}
+#endif
+
+#endif
