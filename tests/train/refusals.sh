@@ -177,6 +177,20 @@ test $code -eq 143 && grep -q 'the checkpoint is saved' log || test $code -eq 0 
 train 0 'epoch 40/40' --resume --out parts
 cmp whole/model.safetensors parts/model.safetensors || bad=1
 
+# ---- a second signal ends the process at once: the step, of all batches, does not end ----
+"$tenon" train --model 'Sequential(Flatten(), Linear(64, 700), ReLU(), Linear(700, 700), ReLU(),
+    Linear(700, 10))' --data "$digits" --epochs 400 --out slow --batch-size 1 --accumulate 10000 \
+    >log 2>&1 &
+pid=$!
+while ! test -s slow/metrics.csv && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -TERM $pid 2>/dev/null
+sleep 0.02
+kill -TERM $pid 2>/dev/null
+wait $pid
+code=$?
+test $code -eq 143 && ! grep -q 'the checkpoint is saved' log || {
+    echo "two signals: status $code"; cat log; bad=1; }
+
 # ---- finetune ----
 tune() {
     "$tenon" finetune "$@" >log 2>&1 || { echo "tenon finetune $*"; cat log; bad=1; }
