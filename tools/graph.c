@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_page.h"
 #include "tool.h"
 #include "train/model.h"
 
@@ -107,13 +108,33 @@ static int print_plan(const tn_graph *graph)
     return code;
 }
 
+/* Writes the page, for which the graph runs. */
+static int print_page(tn_graph *graph, const request *wanted, const tn_pack *input)
+{
+    tn_tensor *in[INPUTS];
+    char inputs[1024] = "";
+    graph_page page = { wanted->model, wanted->passes, inputs, wanted->train };
+
+    for (int i = 0; i < wanted->input_count; i++) {
+        size_t length = strlen(inputs);
+
+        snprintf(inputs + length, sizeof inputs - length, "%s%s", i > 0 ? " and " : "",
+                 wanted->inputs[i]);
+        in[i] = tn_pack_at(input, i).as.tensor;
+    }
+    return graph_page_write(&page, graph, in, wanted->input_count) == TN_OK ? EXIT_OK
+                                                                            : tool_fail(NULL);
+}
+
 /* The reports of the passes go to standard error, so that the graph alone can be piped. */
-static int print_graph(const tn_graph *graph, const request *wanted)
+static int print_graph(tn_graph *graph, const request *wanted, const tn_pack *input)
 {
     int code;
 
     if (wanted->why)
         return explain(graph);
+    if (strcmp(wanted->format, "html") == 0)
+        return print_page(graph, wanted, input);
     code = print(graph, NULL, NULL, stderr);
     if (code != EXIT_OK)
         return code;
@@ -141,7 +162,7 @@ static int show(const request *wanted)
         graph = tn_module_trace_pack(module, input, &how);
     if (graph != NULL && wanted->passes != NULL)
         status = tn_graph_pass(graph, wanted->passes);
-    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted) : tool_fail(NULL);
+    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, input) : tool_fail(NULL);
     tn_graph_drop(graph);
     tn_pack_drop(input);
     tn_module_drop(module);
@@ -174,7 +195,9 @@ static bool take_passes(const char *value)
 
 static bool take_format(const char *value)
 {
-    static const char *const forms[] = { "text", "code", "table", "json", "graphviz", "plan" };
+    static const char *const forms[] = {
+        "text", "code", "table", "json", "graphviz", "plan", "html"
+    };
 
     wanted.format = value;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -227,8 +250,8 @@ static const tool_option options[] = {
     { "--dtype", "DTYPE", "dtype of inputs given without one; default: float32", take_dtype },
     { "--passes", "PASSES", "passes to run, such as \"conv_bn, dropout, dead\"", take_passes },
     { "--format", "FORMAT",
-      "text, code, table, json, graphviz, or plan: the kernels of a plan and its memory; default: "
-      "text",
+      "text, code, table, json, graphviz; plan: the kernels of a plan and its memory; html: a page "
+      "with times, for which the graph runs; default: text",
       take_format },
     { "--why", NULL,
       "in place of the graph: what passes left and why, what a plan needs or why there is none",

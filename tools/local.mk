@@ -14,6 +14,10 @@ tools_tenon_SOURCES = \
 	%D%/files.c \
 	%D%/files.h \
 	%D%/graph.c \
+	%D%/graph_page.c \
+	%D%/graph_page.h \
+	%D%/graph_script.js \
+	%D%/graph_style.css \
 	%D%/info.c \
 	%D%/input.c \
 	%D%/inspect.c \
@@ -36,5 +40,7 @@ tools_tenon_CFLAGS = $(AM_CFLAGS)
 # Looks for the library relative to the program first, so that the installation can be moved.
 tools_tenon_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,'$$ORIGIN/'`$(TN_FROM_TO) $(bindir) $(libdir)`
 tools_tenon_LDADD = $(TN_LINK) $(LIBM)
+
+CLEANFILES += %D%/graph_script.c %D%/graph_style.c
 
 include %D%/train/local.mk

@@ -53,7 +53,7 @@ static tn_status take_inputs(const tn_graph *graph, const tn_pack *input, tn_ten
     return TN_OK;
 }
 
-static tn_status give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output)
+tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output)
 {
     tn_pack *results;
     tn_status status = TN_OK;
@@ -84,7 +84,7 @@ static tn_status call_packs(tn_module *self, const tn_pack *input, tn_pack *outp
     if (status == TN_OK)
         status = tn__run_graph(graph, self, NULL, NULL, space, space + graph->n_inputs);
     if (status == TN_OK)
-        status = give_outputs(graph, space + graph->n_inputs, output);
+        status = tn__module_give_outputs(graph, space + graph->n_inputs, output);
     tn_free(space);
     return status;
 }

@@ -52,7 +52,7 @@ static bool holds(const tn__plan_binding *b)
         well = tn__graph_guard_holds(&b->reads[i]);
     for (int64_t i = 0; i < b->n_modules && well; i++)
         well = b->modules[i]->training == b->training[i] &&
-               (tn__hook_kinds(b->modules[i]) & TN__HOOKS_OF_CALLS) == 0;
+               (tn__hook_kinds(b->modules[i]) & TN__HOOKS_AROUND) == 0;
     return well;
 }
 
@@ -352,6 +352,13 @@ static tn__plan_binding *used_last(tn_plan *plan)
     return b;
 }
 
+static bool is_value(const tn__plan_binding *b, int64_t i)
+{
+    const tn__plan_root *root = &b->roots[i];
+
+    return root->same == i && root->place == TN__PLAN_ARENA && root->first <= root->last;
+}
+
 tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
 {
     tn__plan_binding *b;
@@ -367,12 +374,43 @@ tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out)
                             .bytes_least = (int64_t)b->bytes_least,
                             .bytes_apart = (int64_t)b->bytes_apart,
                             .bytes_prepared = (int64_t)b->bytes_prepared };
+    for (int64_t i = 0; i < b->n_roots; i++)
+        out->values += is_value(b, i);
     pthread_mutex_lock(&plan->lock);
     for (const tn__plan_binding *each = plan->bindings; each != NULL; each = each->next)
         out->bindings++;
     pthread_mutex_unlock(&plan->lock);
     tn__plan_binding_drop(b);
     return TN_OK;
+}
+
+tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out)
+{
+    tn__plan_binding *b;
+    int64_t found = -1, at = -1;
+
+    if (!tn__given(plan != NULL, "tn_plan_value_at: plan") ||
+        !tn__given(out != NULL, "tn_plan_value_at: out"))
+        return TN_ERR_VALUE;
+    b = used_last(plan);
+    if (b == NULL)
+        return tn_error_last_code();
+    for (int64_t i = 0; i < b->n_roots && found < index && index >= 0; i++)
+        if (is_value(b, i)) {
+            found++;
+            at = i;
+        }
+    if (index >= 0 && found == index)
+        *out = (tn_plan_value){ .node = b->steps[b->roots[at].first].node->name,
+                                .first = b->roots[at].first,
+                                .last = b->roots[at].last,
+                                .offset = (int64_t)b->roots[at].offset,
+                                .bytes = (int64_t)b->roots[at].size };
+    tn__plan_binding_drop(b);
+    return index >= 0 && found == index
+               ? TN_OK
+               : tn_fail(TN_ERR_INDEX, "tn_plan_value_at: index: out of range, got %lld",
+                         (long long)index);
 }
 
 static void print_step(tn__text *text, const tn__plan_binding *b, const tn__plan_step *step)

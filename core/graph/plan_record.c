@@ -189,7 +189,8 @@ static tn_status add_step(struct recorder *r, const tn__kernel_step *from)
                              .workspace = from->workspace > 0 };
     step->call.in = step->call.out = NULL;
     step->call.workspace = NULL;
-    step->call.host = NULL;
+    step->call.host = step->call.prepared = NULL;
+    step->call.constant = 0;
     step->call.make_output = no_output;
     if (step->plugin == NULL)
         step->plugin = "";
@@ -262,7 +263,7 @@ static bool module_begin(tn__tracer *doors, tn_module *module, tn_tensor *input,
     tn__plan_binding *b = r->b;
 
     (void)input, (void)pack;
-    if ((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0)
+    if ((tn__hook_kinds(module) & TN__HOOKS_AROUND) != 0)
         *status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
                           "%s: it has hooks, which a plan does not call; expected none",
                           module->type);

@@ -5,6 +5,7 @@
  * it needs from higher folders, and this file, which includes all folders, fills these tables. */
 #include "core/check/check.h"
 #include "core/grad/internal.h"
+#include "core/graph/private.h"
 #include "core/module/internal.h"
 #include "core/op/needed.h"
 
@@ -102,4 +103,10 @@ const tn__op_calls tn__op_up = {
     .grad_view = tn__grad_view,
     .module_now = tn__call_now,
     .grad_sequence = tn__grad_sequence,
+};
+
+/* ---- core/module ----------------------------------------------------------------------------- */
+
+const tn__module_calls tn__module_up = {
+    .plan = tn__planned_new,
 };

@@ -357,8 +357,15 @@ static void run_always(struct hooked *h)
 
 static tn_status between_hooks(struct hooked *h)
 {
+    tn__compiled *compiled = h->module->compiled;
     tn_pack *out = tn_pack_new();
-    tn_status status = out != NULL ? run_packs(h->module, h->input, out) : TN_ERR_MEMORY;
+    tn_status status = out != NULL ? TN_OK : TN_ERR_MEMORY;
+    bool done = false;
+
+    if (status == TN_OK && compiled != NULL)
+        status = compiled->call(compiled, h->module, h->input, out, &done);
+    if (status == TN_OK && !done)
+        status = run_packs(h->module, h->input, out);
     if (status != TN_OK) {
         tn_pack_drop(out);
         return status;
@@ -389,6 +396,17 @@ static tn_status run_hooks(struct hooked *h)
         status = tn__backward_output(passage, h->output);
     tn__backward_drop(passage);
     return status;
+}
+
+/* The module whose next call runs forward only. */
+static _Thread_local tn_module *bare TN__TLS_NEAR;
+
+tn_module *tn__call_bare(tn_module *module)
+{
+    tn_module *before = bare;
+
+    bare = module;
+    return before;
 }
 
 static tn_status run_hooked(tn_module *module, struct exchange *x)
@@ -426,7 +444,7 @@ static tn_status run_layer(tn_module *module, struct exchange *x)
         if (status != TN_OK)
             return status;
     }
-    if (tn__unlikely((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0))
+    if (tn__unlikely((tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) != 0) && module != bare)
         return run_hooked(module, x);
     return run_code(module, x);
 }

@@ -81,6 +81,20 @@ static tn__hooks *hooks_of(tn_module *module)
     return own;
 }
 
+tn_status tn__hooks_set_compiled(tn_module *module, bool compiled)
+{
+    uint32_t bit = TN__HOOK_BIT(TN__HOOK_COMPILED);
+    tn__hooks *own = hooks_of(module);
+
+    if (own == NULL)
+        return TN_ERR_MEMORY;
+    if (compiled)
+        atomic_fetch_or_explicit(&own->kinds, bit, memory_order_relaxed);
+    else
+        atomic_fetch_and_explicit(&own->kinds, ~bit, memory_order_relaxed);
+    return TN_OK;
+}
+
 /* Takes over a reference to `code`, even on failure. On failure, `user` is not released and stays
  * the caller's. */
 static tn_hook_handle add(tn_module *module, tn__hook_kind kind, uint32_t flags,
@@ -335,8 +349,9 @@ static void move_rows(tn__hooks *from, tn__hooks *to)
         }
         from->rows[kind].count = 0;
     }
-    uint32_t kinds = atomic_exchange_explicit(&from->kinds, 0, memory_order_relaxed);
-    atomic_fetch_or_explicit(&to->kinds, kinds, memory_order_relaxed);
+    uint32_t stays = TN__HOOK_BIT(TN__HOOK_COMPILED);
+    uint32_t kinds = atomic_fetch_and_explicit(&from->kinds, stays, memory_order_relaxed);
+    atomic_fetch_or_explicit(&to->kinds, kinds & ~stays, memory_order_relaxed);
 }
 
 tn_status tn_module_move_hooks(tn_module *from, tn_module *to)

@@ -11,6 +11,7 @@ typedef enum tn__hook_kind {
     TN__HOOK_FORWARD,
     TN__HOOK_BACKWARD_PRE,
     TN__HOOK_BACKWARD,
+    TN__HOOK_COMPILED,  /* no hook: the module is compiled (tn_module_compile) */
     TN__HOOK_STATE_PRE, /* from here to LOAD: only for single modules, around their state */
     TN__HOOK_STATE,
     TN__HOOK_LOAD_PRE,
@@ -23,6 +24,8 @@ typedef enum tn__hook_kind {
 
 #define TN__HOOK_BIT(kind) ((uint32_t)1 << (kind))
 #define TN__HOOKS_OF_CALLS (TN__HOOK_BIT(TN__HOOK_STATE_PRE) - 1)
+/* Hooks that may change what a call computes. */
+#define TN__HOOKS_AROUND (TN__HOOKS_OF_CALLS & ~TN__HOOK_BIT(TN__HOOK_COMPILED))
 #define TN__HOOKS_BACKWARD (TN__HOOK_BIT(TN__HOOK_BACKWARD_PRE) | TN__HOOK_BIT(TN__HOOK_BACKWARD))
 
 typedef union tn__hook_function {
@@ -76,6 +79,8 @@ static inline uint32_t tn__hook_kinds(tn_module *module)
     return own == NULL ? kinds : kinds | atomic_load_explicit(&own->kinds, memory_order_relaxed);
 }
 
+/* Says whether the module is compiled. Fails if memory runs out. */
+tn_status tn__hooks_set_compiled(tn_module *module, bool compiled);
 /* Registers a hook of one module. `given` says whether the caller passed a function. Returns 0 and
  * sets the error on failure. */
 tn_hook_handle tn__hook_register(tn_module *module, tn__hook_kind kind, uint32_t flags,

@@ -37,6 +37,21 @@ typedef struct tn__own_forward {
     void (*release)(void *user);
 } tn__own_forward;
 
+/* How the calls of a compiled module run. */
+typedef struct tn__compiled {
+    /* Computes what forward would. *done is false if forward has to run. */
+    tn_status (*call)(struct tn__compiled *self, tn_module *module, const tn_pack *input,
+                      tn_pack *output, bool *done);
+    void (*drop)(struct tn__compiled *self);
+} tn__compiled;
+
+/* Functions of core/graph. core/library/upward_calls.c fills the table. */
+typedef struct tn__module_calls {
+    /* Reads plan(...), and makes what runs the calls of a module. */
+    tn_status (*plan)(const tn__spec *spec, tn__compiled **out);
+} tn__module_calls;
+extern TN_HIDDEN const tn__module_calls tn__module_up;
+
 struct tn_module {
     _Atomic int32_t refs;
     _Atomic int32_t holders; /* number of slots that hold this module as a child */
@@ -57,6 +72,7 @@ struct tn_module {
     tn__keep *keep;
     tn__slots parameters, buffers, children, computed;
     struct tn__hooks *_Atomic hooks; /* NULL until a hook is registered */
+    tn__compiled *compiled;          /* owned; NULL: calls run eagerly */
     tn_module *next;                 /* in the list of modules that tn_module_drop() is freeing */
 };
 
@@ -128,6 +144,9 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
                           int64_t count, int64_t *done);
 /* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
+/* Until it is called again, calls of `module` on this thread run forward without hooks, and eagerly.
+ * Returns the module before. */
+tn_module *tn__call_bare(tn_module *module);
 /* Appends the path of that module, relative to the outermost one that is being called. */
 void tn__call_path(tn__text *text);
 /* Frees the module if it has no references. */

@@ -52,6 +52,8 @@ void tn_module_drop(tn_module *module)
             module->children.at[i].child = NULL;
         }
         tn__own_forward_drop(module->own_forward);
+        if (module->compiled != NULL)
+            module->compiled->drop(module->compiled);
         tn__module_hooks_free(module);
         tn__slots_clear(&module->parameters);
         tn__slots_clear(&module->buffers);

@@ -6,7 +6,7 @@ if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
-	%D%/test_plans %D%/test_plan_steps
+	%D%/test_plans %D%/test_plan_steps %D%/test_planned
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
 %C%_test_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -35,6 +35,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_comm_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_steps_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_steps_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_planned_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_planned_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -487,7 +487,7 @@ START_TEST(another_spec_to_compile_by_is_refused_with_the_list)
 {
     tn_module *m = parsed("ReLU()");
     ck_assert_int_eq(tn_module_compile(m, "infer(threads=1)"), TN_ERR_KEY);
-    expect_failure(TN_ERR_KEY, "got \"infer\"; expected one of: eager()");
+    expect_failure(TN_ERR_KEY, "got \"infer\"; expected one of: eager(), plan()");
     ck_assert_int_eq(tn_module_compile(m, "eager(threads=1)"), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "eager: too many arguments, got 1; expected 0");
     ck_assert_int_ne(tn_module_compile(m, "eager("), TN_OK);

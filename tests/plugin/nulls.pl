@@ -34,6 +34,7 @@ my %sample = (
     'tn_error *'               => '(tn_error *)given_bytes',
     'tn_memory_stats *'        => '(tn_memory_stats *)given_bytes',
     'tn_plan_stats *'          => '(tn_plan_stats *)given_bytes',
+    'tn_plan_value *'          => '(tn_plan_value *)(void *)given_bytes',
     'const tn_stream_args *'   => '(const tn_stream_args *)given_bytes',
     'tn_device_info *'         => '(tn_device_info *)given_bytes',
     'tn_fallback_count *'      => '(tn_fallback_count *)given_bytes',

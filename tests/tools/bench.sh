@@ -28,6 +28,14 @@ check 0 '"parameters": 20$' bench 'LazyLinear(4)' --input 2,4 --repeat 1 --json
 check 0 '^cpu:0 ' bench 'ReLU()' --input 2,4 --repeat 1 --device cpu,cpu:0
 check 0 '^cpu:0 ' bench 'Bilinear(3, 4, 2)' --input 2,3 --input 2,4 --repeat 1
 
+# plans
+check 0 'a run of a plan' bench "$net" --input 2,64 --repeat 3 --compiled
+check 0 '"compile_ms": [0-9.]+' bench "$net" --input 2,64 --repeat 3 --passes 'epilogue, dead' --json
+check 0 '"multiply_adds": 14800' bench "$net" --input 2,64 --repeat 3 --compiled --json
+check 0 '^cpu:0 ' bench 'Bilinear(3, 4, 2)' --input 2,3 --input 2,4 --repeat 1 --compiled
+check 1 'pass.* "nothing"' bench "$net" --input 2,64 --repeat 1 --passes nothing
+check 2 'a plan records no gradients' bench "$net" --input 2,64 --compiled --train
+
 # integers
 check 0 '' bench 'Embedding(10, 4)' --input 8,3:int64 --range 0,10 --repeat 5
 check 1 'index 2[0-9] is out of bounds' bench 'Embedding(10, 4)' --input 8,3:int64 \

@@ -93,10 +93,17 @@ TN_API tn_module *tn_module_copy(tn_module *module);
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* Chooses how calls of the module run. `spec` names the method. So far the only one is "eager()",
- * or NULL: operators run one by one, as without this function, and a message of level TN_LOG_INFO
- * says so. Any other name is refused with a list of the known names. [null-through]
- * [null-ok: spec] */
+/* Chooses how calls of the module run. `spec` names the method:
+ *   "eager()" or NULL: operators run one by one, as without this function;
+ *   "plan(passes='', bindings=8)": a call in evaluation mode that records no gradient traces the
+ *   module and makes a plan (<tenon/graph.h>) for inputs of these dtypes, shapes and devices, after
+ *   the passes; later ones run it. At most `bindings` plans are kept. A call fails if the module
+ *   cannot be traced or planned. Calls in training mode, in a region of autocast, within a trace,
+ *   and those that record gradients run eagerly. A plan is made again after a change of the module:
+ *   other parameters, buffers, children or modes. Hooks of the module itself run as before; those
+ *   of modules below are refused.
+ * Copies of the module run eagerly. Any other name is refused with a list of the known names. No
+ * other thread may be calling the module. [null-through] [null-ok: spec] */
 TN_API tn_status tn_module_compile(tn_module *module, const char *spec);
 
 TN_END_DECLS

@@ -331,8 +331,17 @@ typedef struct tn_plan_stats {
     int64_t bytes_least;    /* a lower bound of it: the most that is needed at one time */
     int64_t bytes_apart;    /* what these values would need if they shared no memory */
     int64_t bytes_prepared; /* what kernels have prepared, such as packed weights */
-    int64_t reserved[2];
+    int64_t values;         /* number of values in the memory between steps (tn_plan_value_at) */
+    int64_t reserved;
 } tn_plan_stats;
+
+/* A value between the steps of a plan. The layout (40 bytes) never changes. */
+typedef struct tn_plan_value {
+    const char *node;    /* the node that makes it; valid until the plan is dropped */
+    int64_t first, last; /* the steps, from 0, between which its memory is needed */
+    int64_t offset;      /* in the memory that the values share */
+    int64_t bytes;
+} tn_plan_value;
 
 /* Returns a plan for a copy of the graph; later changes of the graph do not change the plan. The
  * tensors of slots are shared, and each run uses their present values. Makes a binding for inputs
@@ -349,6 +358,9 @@ TN_API tn_status tn_plan_run(tn_plan *plan, tn_tensor *const *in, int64_t n_in, 
                              int64_t n_out);
 /* Stores what the plan needs in `out`. */
 TN_API tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out);
+/* Stores value `index` of the binding that was used last; TN_ERR_INDEX if there are not so many.
+ * Values that take over the memory of others are one with these. */
+TN_API tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out);
 /* Writes the steps of the binding that was used last, a line each: the node, the kernel, and where
  * the results are. Writes at most `size` bytes including the final NUL; returns the length of the
  * complete text, -1 on error. [null-ok: out] */
