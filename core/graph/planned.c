@@ -2,6 +2,7 @@
  *
  * Modules whose calls run plans (tn_module_compile, "plan()"): a plan for each form and layout of
  * the inputs, as long as the module is as it was when the plan was made. */
+#include "core/graph/internal.h"
 #include "core/base/vector.h"
 #include "core/graph/private.h"
 #include "core/module/hooks.h"

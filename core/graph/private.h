@@ -304,10 +304,6 @@ tn_status tn__run_check_guards(const tn_graph *graph);
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
                               const char *what);
 
-/* ---- planned.c ---- */
-/* tn__module_calls.plan: reads plan(passes, bindings). */
-tn_status tn__planned_new(const tn__spec *spec, tn__compiled **out);
-
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);

@@ -5,7 +5,7 @@
  * it needs from higher folders, and this file, which includes all folders, fills these tables. */
 #include "core/check/check.h"
 #include "core/grad/internal.h"
-#include "core/graph/private.h"
+#include "core/graph/internal.h"
 #include "core/module/internal.h"
 #include "core/op/needed.h"
 

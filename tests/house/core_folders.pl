@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 my @order = qw(base plugin tensor op grad check module train data io checkpoint graph comm library);
-my %tables = map { $_ => 1 } qw(tn__base_up tn__plugin_up tn__tensor_up tn__op_up);
+my %tables = map { $_ => 1 } qw(tn__base_up tn__plugin_up tn__tensor_up tn__op_up tn__module_up);
 my ($srcdir, $builddir) = @ARGV;
 my %level = map { $order[$_] => $_ } 0 .. $#order;
 my $bad = 0;

@@ -30,7 +30,8 @@ check 0 '^cpu:0 ' bench 'Bilinear(3, 4, 2)' --input 2,3 --input 2,4 --repeat 1
 
 # plans
 check 0 'a run of a plan' bench "$net" --input 2,64 --repeat 3 --compiled
-check 0 '"compile_ms": [0-9.]+' bench "$net" --input 2,64 --repeat 3 --passes 'epilogue, dead' --json
+check 0 '"compile_ms": [0-9.]+' bench "$net" --input 2,64 --repeat 3 --passes 'epilogue, dead' \
+    --json
 check 0 '"multiply_adds": 14800' bench "$net" --input 2,64 --repeat 3 --compiled --json
 check 0 '^cpu:0 ' bench 'Bilinear(3, 4, 2)' --input 2,3 --input 2,4 --repeat 1 --compiled
 check 1 'pass.* "nothing"' bench "$net" --input 2,64 --repeat 1 --passes nothing
