@@ -39,7 +39,7 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/nn/softmax.c \
 	%D%/fft/fft.c %D%/fft/plan.c %D%/fft/single.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
-	%D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
+	%D%/matmul/addmm.c %D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/narrow.c %D%/matmul/packed.c \
 	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/few_places.c %D%/conv/grad_weight.c %D%/conv/images.c \
 	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/spread.c %D%/conv/weight.c %D%/conv/winograd.c

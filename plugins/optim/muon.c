@@ -7,7 +7,8 @@
  *     u = u / max(norm of u, eps); A = u u^T; u = a * u + (b * A + c * A A) u
  *   p = p * (1 - lr * weight_decay) - lr * factor * u, with the factor that adjust_lr_fn names
  * As in torch.optim.Muon, the iterations round to bfloat16; a device without bfloat16 computes them
- * in float32. */
+ * in float32. Products are those of bfloat16 where the device adds to them before it rounds
+ * (a kernel for addmm), otherwise products of the rounded numbers in float32. */
 #include "optim.h"
 
 #include <math.h>
@@ -108,12 +109,59 @@ static tn_tensor *combined(tn_tensor *x, double scale, tn_tensor *a, tn_tensor *
     return rounded(tn_add(tn_mul_scalar(x, scale), tn_matmul(a, b), &o), shorter);
 }
 
+/* Returns the iterations in bfloat16 from u on, where the device has a kernel for addmm that rounds
+ * once, as `combined` does; NULL without a failure where it has none. */
+static tn_tensor *iterated_short(const struct muon *s, tn_tensor *u, bool *failed)
+{
+    const double *k = s->ns_coefficients.at;
+    const tn_op *op = tn_op_find("addmm", 0);
+    uint64_t mark = tn_error_mark();
+    tn_addmm_options square = TN_ADDMM_OPTIONS, last = TN_ADDMM_OPTIONS;
+    tn_tensor *y = tn_copy(tn_cast(u, TN_BF16)), *gram = tn_matmul(y, turned(y));
+    tn_tensor *in[3] = { gram, gram, gram };
+    tn_prepared *first, *second = NULL;
+    tn_status status = gram != NULL && op != NULL ? TN_OK : tn_error_last_code();
+
+    *failed = status != TN_OK;
+    if (*failed || s->ns_steps == 0)
+        return NULL;
+    square.beta = tn_scalar_float(k[1]);
+    square.alpha = tn_scalar_float(k[2]);
+    last.beta = tn_scalar_float(k[0]);
+    first = tn_op_prepare(op, in, 3, &square, 0);
+    in[0] = in[2] = y;
+    if (first != NULL)
+        second = tn_op_prepare(op, in, 3, &last, 0);
+    if (first == NULL || second == NULL)
+        tn_error_restore(mark);
+    for (int64_t i = 0; first != NULL && second != NULL && i < s->ns_steps && y != NULL; i++) {
+        tn_tensor *polynomial = NULL;
+
+        if (i > 0)
+            gram = tn_matmul(y, turned(y));
+        in[0] = in[1] = in[2] = gram;
+        if (gram == NULL || tn_prepared_run(first, in, 3, &polynomial, 1) != TN_OK)
+            polynomial = NULL;
+        in[0] = in[2] = y;
+        in[1] = polynomial;
+        if (polynomial == NULL || tn_prepared_run(second, in, 3, &y, 1) != TN_OK)
+            y = NULL;
+        *failed = y == NULL;
+    }
+    if (first == NULL || second == NULL)
+        y = NULL;
+    tn_prepared_drop(first);
+    tn_prepared_drop(second);
+    return y;
+}
+
 static tn_tensor *orthogonal(const struct muon *s, tn_tensor *update)
 {
     const double *k = s->ns_coefficients.at;
     tn_ints shape = tn_tensor_shape(update);
     bool tall = shape.at[0] > shape.at[1], shorter = has_bfloat16(tn_tensor_device(update));
-    tn_tensor *u = rounded(update, shorter);
+    bool failed = false;
+    tn_tensor *u = rounded(update, shorter), *y = NULL;
     tn_clamp_options least = TN_CLAMP_OPTIONS;
 
     least.min = tn_scalar_float(s->eps);
@@ -122,6 +170,10 @@ static tn_tensor *orthogonal(const struct muon *s, tn_tensor *update)
     u = rounded(
         tn_div(u, rounded(tn_clamp(rounded(tn_norm(u, NULL), shorter), &least), shorter), NULL),
         shorter);
+    if (shorter && u != NULL)
+        y = iterated_short(s, u, &failed);
+    if (y != NULL || failed)
+        return tall && y != NULL ? turned(y) : y;
     for (int64_t i = 0; i < s->ns_steps; i++) {
         tn_tensor *gram = rounded(tn_matmul(u, turned(u)), shorter);
 

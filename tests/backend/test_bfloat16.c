@@ -122,6 +122,46 @@ START_TEST(layers_add_their_bias)
 END_TEST
 
 /* A row of NaN or infinity, and what lies behind the end of a matrix, stay where they are. */
+/* Where instructions for bfloat16 compute the product, the sum is rounded once. */
+START_TEST(products_that_are_added_to_a_matrix)
+{
+    if (!instruction_set(sets[_i]))
+        return;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        TN_SCOPE;
+        const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+        const tn_device *cpu = tn_device_find("cpu");
+        double *a = room(m * k), *b = room(k * n), *x = room(m * n), *y = room(m * n),
+               *size = room(m * n);
+        const bool strict = _i < 2 && m >= 8 && n >= 8 && k >= 32 && m * n * k >= 32768;
+        tn_addmm_options o = TN_ADDMM_OPTIONS;
+
+        o.beta = tn_scalar_float(3);
+        o.alpha = tn_scalar_float(-0.5);
+        numbers(a, m * k, -2, 2, TN_BF16);
+        numbers(b, k * n, -2, 2, TN_BF16);
+        numbers(x, m * n, -2, 2, TN_BF16);
+        product(a, b, m, n, k, y, size);
+        for (int64_t i = 0; i < m * n; i++) {
+            y[i] = 3 * x[i] - 0.5 * y[i];
+            size[i] += fabs(3 * x[i]);
+            if (!strict) /* it is decomposed, and each part is rounded */
+                size[i] *= 4 * epsilon(TN_BF16) / 2e-6;
+        }
+        agrees(sets[_i],
+               tn_addmm(put(cpu, TN_BF16, TN_SHAPE(m, n), x, DENSE),
+                        put(cpu, TN_BF16, TN_SHAPE(m, k), a, DENSE),
+                        put(cpu, TN_BF16, TN_SHAPE(k, n), b, DENSE), &o),
+               y, size, m * n, TN_BF16);
+        free(a);
+        free(b);
+        free(x);
+        free(y);
+        free(size);
+    }
+}
+END_TEST
+
 START_TEST(numbers_that_are_not_finite_stay_in_their_rows)
 {
     if (!instruction_set(sets[_i]))
@@ -176,6 +216,7 @@ int main(void)
     suite_add_tcase(suite, test);
     tcase_add_loop_test(test, products_are_sums_of_products, 0, SETS);
     tcase_add_loop_test(test, layers_add_their_bias, 0, SETS);
+    tcase_add_loop_test(test, products_that_are_added_to_a_matrix, 0, SETS);
     tcase_add_loop_test(test, numbers_that_are_not_finite_stay_in_their_rows, 0, SETS);
     tcase_add_loop_test(test, threads_do_not_change_a_bit, 0, SETS);
     tcase_set_timeout(test, 600);

@@ -184,11 +184,15 @@ static void store_apart(const struct product *s, const struct tn__bfloat16_store
     const int64_t first = s->turned ? j : i, column = s->turned ? i : j;
 
     for (int64_t r = 0; r < rows; r++) {
+        char *to = y->at + which * s->p->batch_y + (first + r) * y->row + column * y->column;
+        if (y->dtype == TN_F32 && y->column == 4 && !s->turned && !block->bias) {
+            memcpy(to, block->c + r * SIDE, (size_t)columns * 4);
+            continue;
+        }
         for (int64_t c = 0; c < columns; c++)
             row[c] = (s->turned ? block->c[c * SIDE + r] : block->c[r * SIDE + c]) +
                      (block->bias ? block->bias[c] : 0);
-        store(columns, row,
-              y->at + which * s->p->batch_y + (first + r) * y->row + column * y->column, y->column);
+        store(columns, row, to, y->column);
     }
 }
 
