@@ -6,7 +6,6 @@
 #include "network_hooks.h"
 
 #include <string.h>
-#include <tenon/parametrize.h>
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
