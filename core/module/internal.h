@@ -144,8 +144,8 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
                           int64_t count, int64_t *done);
 /* Returns the innermost module that this thread is calling, or NULL. */
 tn_module *tn__call_now(void);
-/* Until it is called again, calls of `module` on this thread run forward without hooks, and eagerly.
- * Returns the module before. */
+/* Until it is called again, calls of `module` on this thread run forward without hooks, and
+ * eagerly. Returns the module before. */
 tn_module *tn__call_bare(tn_module *module);
 /* Appends the path of that module, relative to the outermost one that is being called. */
 void tn__call_path(tn__text *text);

@@ -261,7 +261,7 @@ static TN__INLINE tn_status run_kernel(tn__work *work, const tn__kernel_entry *e
         status = make_workspace(work, entry, call, entry->kernel.workspace(call), &space);
     if (tn__unlikely(status != TN_OK))
         return status;
-    if (entry->kernel.prepare_key != NULL)
+    if (entry->kernel.prepare_key != NULL && tn__tracer_here == NULL)
         kept = tn__kept_hold(work, entry, call);
     status = run_with(work, entry, call, stream, space);
     if (tn__unlikely(kept != NULL)) {

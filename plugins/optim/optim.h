@@ -71,8 +71,8 @@ struct optim_batch {
  * rate. They belong to the current scope. Return NULL and set the error on failure. */
 TN_HIDDEN tn_tensor *optim_step_number(const struct optim_batch *batch);
 TN_HIDDEN tn_tensor *optim_rate(const struct optim_batch *batch, double rate);
-/* Returns the dtype of the numbers for a parameter: float64 only if it has doubles, because a device
- * may lack float64, else float32. */
+/* Returns the dtype of the numbers for a parameter: float64 only if it has doubles, because a
+ * device may lack float64, else float32. */
 TN_HIDDEN tn_dtype optim_number_type(const tn_tensor *parameter);
 /* Returns the 0-d state `name` that all members of a batch share, `start` if it is new. */
 TN_HIDDEN tn_tensor *optim_number(const struct optim_batch *batch, const char *name, double start);
@@ -87,7 +87,8 @@ TN_HIDDEN tn_status optim_step_number_set(const struct optim_batch *batch);
 
 /* groups.c */
 
-/* Returns the view of a complex tensor as a real one; a real tensor itself. Returns NULL for NULL. */
+/* Returns the view of a complex tensor as a real one; a real tensor itself. Returns NULL for NULL.
+ */
 TN_HIDDEN tn_tensor *optim_real(tn_tensor *tensor);
 
 enum { OPTIM_NUMBERS = 2 };

@@ -33,8 +33,7 @@
     {                                                                                              \
         TN_HEAD(tn_kernel_def), .op = #op_, .device = "cpu", .name = "tn_" #op_, .revision = 1,    \
                                 .dtypes = dtypes_, .run = run_##op_, .prepare = prepare_##op_,     \
-                                .release = release_, .prepare_key = key_##op_,                     \
-                                .weights = weights_                                                \
+                                .release = release_, .prepare_key = key_##op_, .weights = weights_ \
     }
 
 struct tn__kernel_table {

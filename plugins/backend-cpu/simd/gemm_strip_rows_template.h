@@ -34,7 +34,7 @@
 #define CASE(rows_)                                                                                \
     case rows_:                                                                                    \
         STRIP(STRIP_KIND, VECTORS, rows_)                                                          \
-        (kc, a, step, b, pace, c, ldc, bias, rounds, jump, b_jump, last);                                        \
+        (kc, a, step, b, pace, c, ldc, bias, rounds, jump, b_jump, last);                          \
         break;
 static void STRIP_OF(STRIP_KIND, VECTORS)(int64_t rows, int64_t kc, const void *a, int64_t step,
                                           const void *b, int64_t pace, void *c, int64_t ldc,
