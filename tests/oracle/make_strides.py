@@ -4,8 +4,8 @@
 # Writes strides.txt: the layers and operators whose result has its channels last in PyTorch if the
 # input has. test_strides.c checks that they have in Tenon, too.
 #   PYTHON-WITH-TORCH make_strides.py > strides.txt
-# A line is `layer MODE SIZES SPEC` or `op NAME SIZES`, with SIZES of the input, such as 2x8x6x6. The
-# specs are Python, too. What PyTorch gives another order is left out: Tenon may keep the order there.
+# A line is `layer MODE SIZES SPEC` or `op NAME SIZES`, with SIZES of the input, such as 2x8x6x6.
+# The specs are Python, too. What PyTorch gives another order is left out: Tenon may keep the order.
 import sys
 import warnings
 

@@ -35,7 +35,9 @@ for device in cpu:0 $devices; do
     test -s losses || { echo "$device: no losses"; bad=1; }
     losses cpu-0 | paste losses - | awk -v device="$device" '
         { gap = $1 - $2; if (gap < 0) gap = -gap
-          if (NF != 2 || gap > 2e-3 * $2) { print device ": loss " $1 ", on the cpu " $2; bad = 1 } }
+          if (NF != 2 || gap > 2e-3 * $2) {
+              print device ": loss " $1 ", on the cpu " $2
+              bad = 1 } }
         END { exit bad }' || bad=1
     for place in "$device" cpu:0; do
         "$tenon" eval "$folder/model.safetensors" --data "Digits(split='test')" --device "$place" \
