@@ -179,25 +179,52 @@ static void unknown_shared(network_leaf *leaf, const char *slot, const network_l
     tn_snprint(leaf->why, sizeof leaf->why, "its %s is also that of \"%s\"", slot, other->path);
 }
 
-/* Channels of modules that share a tensor are not known: each needs its own. */
-static void find_shared(network *n)
+/* A tensor that a leaf describes. */
+struct owned {
+    const tn_tensor *tensor;
+    network_leaf *leaf;
+    const char *slot;
+};
+
+/* Writes the tensors that the leaves describe to `all`, and returns their number. Without `all`,
+ * returns how many there are at most. */
+static int64_t collect_owned(network *n, struct owned *all)
 {
-    for (int64_t i = 0; i < n->n_leaves; i++)
-        for (int64_t k = 0; k < i; k++) {
-            network_leaf *a = &n->leaves[i], *b = &n->leaves[k];
+    int64_t count = 0;
 
-            for (int64_t r = 0; a->known && r < a->channels.n_rows; r++)
-                for (int64_t s = 0; b->known && s < b->channels.n_rows; s++) {
-                    const char *one = a->channels.rows[r].slot, *other = b->channels.rows[s].slot;
-                    tn_tensor *mine = one != NULL ? network_plain(a->module, one) : NULL;
-                    tn_tensor *its = other != NULL ? network_plain(b->module, other) : NULL;
+    for (int64_t i = 0; i < n->n_leaves; i++) {
+        network_leaf *leaf = &n->leaves[i];
 
-                    if (mine == NULL || mine == TN_NONE || mine != its)
-                        continue;
-                    unknown_shared(a, one, b);
-                    unknown_shared(b, other, a);
-                }
+        for (int64_t r = 0; leaf->known && r < leaf->channels.n_rows; r++) {
+            const char *slot = leaf->channels.rows[r].slot;
+            const tn_tensor *tensor = slot != NULL && all != NULL
+                                          ? network_plain(leaf->module, slot)
+                                          : NULL;
+
+            if (all != NULL && (tensor == NULL || tensor == TN_NONE))
+                continue;
+            if (all != NULL)
+                all[count] = (struct owned){ tensor, leaf, slot };
+            count++;
         }
+    }
+    return count;
+}
+
+/* Channels of modules that share a tensor are not known: each needs its own. */
+static tn_status find_shared(network *n)
+{
+    struct owned *all = tn_calloc((size_t)collect_owned(n, NULL) + 1, sizeof *all);
+    int64_t count = all != NULL ? collect_owned(n, all) : 0;
+
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < i; k++)
+            if (all[i].tensor == all[k].tensor && all[i].leaf != all[k].leaf) {
+                unknown_shared(all[i].leaf, all[i].slot, all[k].leaf);
+                unknown_shared(all[k].leaf, all[k].slot, all[i].leaf);
+            }
+    tn_free(all);
+    return all != NULL ? TN_OK : TN_ERR_MEMORY;
 }
 
 struct sharing {
@@ -354,7 +381,7 @@ tn_status network_open(network *n, tn_module *net, tn_tensor *const *inputs, int
     *n = (network){ .net = net, .inputs = inputs, .n_inputs = n_inputs };
     status = tn_module_walk(net, TN_SLOT_CHILD, &options, collect, n);
     if (status == TN_OK)
-        find_shared(n);
+        status = find_shared(n);
     if (status == TN_OK)
         status = find_shared_parts(n);
     if (status == TN_OK)

@@ -86,9 +86,11 @@ TN_HIDDEN tn_status network_slices(tn_tensor *tensor, int64_t dim, bool (*test)(
                                    uint8_t *any);
 TN_HIDDEN bool network_is_nan(double value);
 TN_HIDDEN bool network_is_not_zero(double value);
-/* For each channel of a leaf in one of the roles: whether a parameter has an element other than 0
- * there. */
-TN_HIDDEN tn_status network_used(network_leaf *leaf, uint32_t role, uint8_t *used);
+/* For each channel that a leaf reads, and for each that it computes: whether a parameter has an
+ * element other than 0 there. */
+TN_HIDDEN tn_status network_used(const network_leaf *leaf, uint8_t *in, uint8_t *out);
+/* Returns whether an earlier row has the slot of a row. */
+TN_HIDDEN bool network_named_before(const network_leaf *leaf, int64_t row);
 /* Returns the element of slice i of a row of the leaf's channels. */
 static inline int64_t network_slice(const network_leaf *leaf, const tn_channel_row *row, int64_t i)
 {

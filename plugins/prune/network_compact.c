@@ -84,9 +84,7 @@ static tn_status study(plan *p)
 
         if (!leaf->known || leaf->same)
             continue;
-        status = network_used(leaf, TN_CHANNELS_OUT, p->computed + leaf->out_at);
-        if (status == TN_OK)
-            status = network_used(leaf, TN_CHANNELS_IN, p->read + leaf->in_at);
+        status = network_used(leaf, p->read + leaf->in_at, p->computed + leaf->out_at);
         if (status == TN_OK)
             status = find_zeros(leaf);
     }
@@ -264,15 +262,6 @@ static tn_status shrink_option(plan *p, const network_leaf *leaf, const tn_chann
     return TN_OK;
 }
 
-static bool named_before(const network_leaf *leaf, int64_t row)
-{
-    for (int64_t i = 0; i < row; i++)
-        if (leaf->channels.rows[i].slot != NULL &&
-            strcmp(leaf->channels.rows[i].slot, leaf->channels.rows[row].slot) == 0)
-            return true;
-    return false;
-}
-
 static tn_status shrink_leaf(plan *p, const network_leaf *leaf)
 {
     tn_status status = TN_OK;
@@ -280,7 +269,7 @@ static tn_status shrink_leaf(plan *p, const network_leaf *leaf)
     for (int64_t i = 0; i < leaf->channels.n_rows && status == TN_OK; i++) {
         const tn_channel_row *row = &leaf->channels.rows[i];
 
-        if (row->slot != NULL && !named_before(leaf, i))
+        if (row->slot != NULL && !network_named_before(leaf, i))
             status = shrink_slot(p, leaf, row->slot);
         if (status == TN_OK && row->option != NULL)
             status = shrink_option(p, leaf, row);

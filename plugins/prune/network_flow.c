@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which module reads the channels that another one computes. No operator is known by name here:
- * the network is called with NaN in some channels of the results of one module, and the modules
- * that read NaN read these channels. To tell the channels apart, each has a word of its own with as
- * many ones as all others, and in call k those channels are NaN whose word has bit k. The calls in
- * which a channel of a module reads NaN make a word again: that of the channel that it is, or, with
- * more ones, of several channels that are mixed.
+ * the network is called with NaN in results of modules, and the modules that read NaN read these
+ * results. First, all results of one module are NaN in each call: so it is known who reads what.
+ * Then channels are told apart, in the same calls for all modules that nobody reads together: each
+ * channel of a module has a word of its own with as many ones as all others, and in call k those
+ * channels are NaN whose word has bit k. The calls in which a channel of a module reads NaN make a
+ * word again: that of the channel that it is, or, with more ones, of several channels that are
+ * mixed.
  */
 #include "network_hooks.h"
 
@@ -62,72 +64,80 @@ tn_status network_not_known(const network *n, int64_t element, const char *what)
 
 /* ---- probes ---------------------------------------------------------------------------------- */
 
-/* What all probes of one module have found. */
+/* What the probes have found. */
 struct findings {
-    uint32_t *word; /* for each element: bits of the calls in which it read NaN */
-    uint32_t *code; /* for each channel of the module: its word; in ascending order */
-    uint8_t *hit, *read, *chosen;
-    bool output; /* NaN reached the results of the network */
+    uint8_t *from;   /* for each leaf: how its results are spoiled in the next call */
+    uint8_t *chosen; /* for each element of a result: it is NaN in the next call */
+    uint8_t *hit;    /* for each element of an argument: it read NaN in the last call */
+    uint8_t *read;   /* for each leaf: it read NaN in the last call */
+    bool output;     /* NaN reached the results of the network in the last call */
+    uint64_t **who;  /* for each leaf: bits of the elements that read its results, or NULL */
+    uint32_t *code;  /* for each element of a result: its word; in ascending order of the leaf */
+    uint32_t *word;  /* for each element of an argument: bits of the calls in which it read NaN */
 };
 
-static void free_findings(struct findings *f)
+static void free_findings(const network *n, struct findings *f)
 {
+    for (int64_t i = 0; f->who != NULL && i < n->n_leaves; i++)
+        tn_free(f->who[i]);
+    tn_free(f->who);
     tn_free(f->word);
     tn_free(f->code);
     tn_free(f->hit);
     tn_free(f->read);
+    tn_free(f->from);
     tn_free(f->chosen);
 }
 
 static tn_status make_findings(const network *n, struct findings *f)
 {
-    int64_t most = 1;
+    size_t elements = (size_t)n->n_elements + 1, leaves = (size_t)n->n_leaves + 1;
 
-    for (int64_t i = 0; i < n->n_leaves; i++)
-        most = n->leaves[i].out > most ? n->leaves[i].out : most;
-    f->word = tn_calloc((size_t)n->n_elements + 1, sizeof *f->word);
-    f->code = tn_calloc((size_t)most, sizeof *f->code);
-    f->hit = tn_calloc((size_t)n->n_elements + 1, 1);
-    f->read = tn_calloc((size_t)n->n_leaves + 1, 1);
-    f->chosen = tn_calloc((size_t)most, 1);
-    return f->word != NULL && f->code != NULL && f->hit != NULL && f->read != NULL &&
-                   f->chosen != NULL
+    f->word = tn_calloc(elements, sizeof *f->word);
+    f->code = tn_calloc(elements, sizeof *f->code);
+    f->who = tn_calloc(leaves, sizeof *f->who);
+    f->hit = tn_calloc(elements, 1);
+    f->chosen = tn_calloc(elements, 1);
+    f->read = tn_calloc(leaves, 1);
+    f->from = tn_calloc(leaves, 1);
+    return f->word != NULL && f->code != NULL && f->who != NULL && f->hit != NULL &&
+                   f->chosen != NULL && f->read != NULL && f->from != NULL
                ? TN_OK
                : TN_ERR_MEMORY;
 }
 
-static void clear_findings(const network *n, struct findings *f)
+static bool is_read_by(const struct findings *f, int64_t leaf, int64_t element)
 {
-    memset(f->word, 0, (size_t)n->n_elements * sizeof *f->word);
-    memset(f->read, 0, (size_t)n->n_leaves);
-    f->output = false;
+    return (f->who[leaf][element / 64] >> (element % 64) & 1) != 0;
 }
 
-/* Calls the network once with NaN. f->hit has what this call found. */
-static tn_status probe(network *n, struct findings *f, int64_t from, const uint8_t *chosen,
-                       tn_tensor *const *inputs)
+static tn_status has_nan(tn_tensor *tensor, bool *has)
 {
-    network_probe now = { from, chosen, f->hit, f->read };
+    double *values = network_read(tensor);
+
+    for (int64_t i = 0; values != NULL && i < tn_tensor_numel(tensor) && !*has; i++)
+        *has = isnan(values[i]);
+    tn_free(values);
+    return values != NULL ? TN_OK : tn_error_last_code();
+}
+
+/* Calls the network once with NaN, and notes what this call finds. */
+static tn_status probe(network *n, struct findings *f, tn_tensor *const *inputs)
+{
+    network_probe now = { f->from, f->chosen, f->hit, f->read };
     uint64_t scope = tn_scope_begin();
     tn_tensor **outputs = NULL;
     int64_t count = 0;
-    uint8_t any;
     tn_status status;
 
     memset(f->hit, 0, (size_t)n->n_elements);
+    memset(f->read, 0, (size_t)n->n_leaves);
+    f->output = false;
     n->probe = &now;
     status = network_call(n, inputs, &outputs, &count);
     n->probe = NULL;
-    for (int64_t i = 0; i < count && status == TN_OK && !f->output; i++) {
-        double *values = network_read(outputs[i]);
-
-        any = 0;
-        for (int64_t k = 0; values != NULL && k < tn_tensor_numel(outputs[i]) && !any; k++)
-            any = isnan(values[k]);
-        f->output |= any;
-        status = values != NULL ? TN_OK : tn_error_last_code();
-        tn_free(values);
-    }
+    for (int64_t i = 0; i < count && status == TN_OK && !f->output; i++)
+        status = has_nan(outputs[i], &f->output);
     tn_free(outputs);
     tn_scope_end(scope);
     return status;
@@ -170,29 +180,85 @@ static int64_t channel_of(const uint32_t *code, int64_t count, uint32_t word)
     return low < count && code[low] == word ? low : -1;
 }
 
-static tn_status probe_channels(network *n, struct findings *f, int64_t from)
-{
-    const network_leaf *leaf = &n->leaves[from];
-    int bits = make_code(f->code, leaf->out);
-    tn_status status = TN_OK;
-
-    clear_findings(n, f);
-    for (int bit = 0; bit < bits && status == TN_OK; bit++) {
-        for (int64_t c = 0; c < leaf->out; c++)
-            f->chosen[c] = f->code[c] >> bit & 1;
-        status = probe(n, f, from, f->chosen, n->inputs);
-        for (int64_t e = 0; e < n->n_elements && status == TN_OK; e++)
-            f->word[e] |= (uint32_t)f->hit[e] << bit;
-    }
-    return status;
-}
-
-/* ---- conclusions ----------------------------------------------------------------------------- */
+/* ---- who reads a module ---------------------------------------------------------------------- */
 
 static void lock_all(network *n, const network_leaf *leaf, uint8_t lock, int64_t because)
 {
     for (int64_t c = 0; c < leaf->out; c++)
         network_lock(n, leaf->out_at + c, lock, because);
+}
+
+static bool has_channels(const network_leaf *leaf)
+{
+    return leaf->known && !leaf->same && leaf->out > 0;
+}
+
+/* Calls the network with NaN in all results of a module, and locks what is known to stay then. */
+static tn_status probe_whole(network *n, struct findings *f, int64_t from)
+{
+    const network_leaf *leaf = &n->leaves[from];
+    tn_status status;
+
+    f->from[from] = NETWORK_WHOLE;
+    status = probe(n, f, n->inputs);
+    f->from[from] = NETWORK_CLEAN;
+    if (status != TN_OK)
+        return status;
+    if (!has_channels(leaf)) {
+        for (int64_t e = 0; e < n->n_elements; e++)
+            if (f->hit[e])
+                network_lock(n, e, NETWORK_UNKNOWN, from);
+        return TN_OK;
+    }
+    f->who[from] = tn_calloc((size_t)n->n_elements / 64 + 1, sizeof **f->who);
+    if (f->who[from] == NULL)
+        return TN_ERR_MEMORY;
+    for (int64_t e = 0; e < n->n_elements; e++)
+        f->who[from][e / 64] |= (uint64_t)(f->hit[e] != 0) << (e % 64);
+    for (int64_t i = 0; i < n->n_leaves; i++)
+        if (f->read[i] == 2 || (f->read[i] != 0 && !n->leaves[i].known))
+            lock_all(n, leaf, NETWORK_UNKNOWN, i);
+    if (f->output)
+        lock_all(n, leaf, NETWORK_OUTPUT, from);
+    return TN_OK;
+}
+
+/* ---- channels -------------------------------------------------------------------------------- */
+
+/* Modules that are probed together: nobody reads two of them. */
+struct together {
+    int64_t *leaves; /* all that have channels, the ones with most channels first */
+    int64_t n_leaves, n_left;
+    uint8_t *done;
+    uint64_t *who; /* the elements that read one of the modules of the present group */
+};
+
+static bool disjoint(const uint64_t *a, const uint64_t *b, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if ((a[i] & b[i]) != 0)
+            return false;
+    return true;
+}
+
+/* Marks the modules of the next group in f->from. */
+static void next_group(const network *n, struct findings *f, struct together *t)
+{
+    int64_t words = n->n_elements / 64 + 1;
+
+    memset(t->who, 0, (size_t)words * sizeof *t->who);
+    for (int64_t i = 0; i < t->n_leaves; i++) {
+        int64_t leaf = t->leaves[i];
+
+        f->from[leaf] = NETWORK_CLEAN;
+        if (t->done[leaf] || !disjoint(t->who, f->who[leaf], words))
+            continue;
+        for (int64_t k = 0; k < words; k++)
+            t->who[k] |= f->who[leaf][k];
+        f->from[leaf] = NETWORK_CHOSEN;
+        t->done[leaf] = 1;
+        t->n_left--;
+    }
 }
 
 /* Joins each channel that a module read with the channel that it is, or locks both. */
@@ -201,36 +267,77 @@ static void conclude(network *n, const struct findings *f, int64_t from)
     const network_leaf *leaf = &n->leaves[from];
 
     for (int64_t e = 0; e < n->n_elements; e++) {
-        int64_t reader = n->elements[e].leaf, channel;
+        int64_t channel;
 
-        if (f->word[e] == 0)
+        if (!is_read_by(f, from, e))
             continue;
-        channel = channel_of(f->code, leaf->out, f->word[e]);
+        channel = channel_of(f->code + leaf->out_at, leaf->out, f->word[e]);
         if (channel >= 0) {
             network_join(n, leaf->out_at + channel, e);
         } else {
-            network_lock(n, e, NETWORK_UNKNOWN, reader);
-            lock_all(n, leaf, NETWORK_UNKNOWN, reader);
+            network_lock(n, e, NETWORK_UNKNOWN, n->elements[e].leaf);
+            lock_all(n, leaf, NETWORK_UNKNOWN, n->elements[e].leaf);
         }
     }
-    for (int64_t i = 0; i < n->n_leaves; i++)
-        if (f->read[i] == 2 || (f->read[i] != 0 && !n->leaves[i].known))
-            lock_all(n, leaf, NETWORK_UNKNOWN, i);
-    if (f->output)
-        lock_all(n, leaf, NETWORK_OUTPUT, from);
 }
 
-/* Locks what reads a module whose channels are not known or, from -1, the inputs. */
-static tn_status probe_whole(network *n, struct findings *f, int64_t from, tn_tensor *const *inputs)
+static tn_status probe_group(network *n, struct findings *f, const struct together *t)
 {
-    tn_status status = probe(n, f, from, NULL, inputs);
+    tn_status status = TN_OK;
+    int bits = 0;
 
-    for (int64_t e = 0; e < n->n_elements && status == TN_OK; e++)
-        if (f->hit[e])
-            network_lock(n, e, from < 0 ? NETWORK_INPUT : NETWORK_UNKNOWN, from < 0 ? 0 : from);
+    memset(f->word, 0, (size_t)n->n_elements * sizeof *f->word);
+    for (int64_t i = 0; i < t->n_leaves; i++) {
+        const network_leaf *leaf = &n->leaves[t->leaves[i]];
+
+        if (f->from[t->leaves[i]] == NETWORK_CHOSEN) {
+            int own = make_code(f->code + leaf->out_at, leaf->out);
+            bits = own > bits ? own : bits;
+        }
+    }
+    for (int bit = 0; bit < bits && status == TN_OK; bit++) {
+        for (int64_t e = 0; e < n->n_elements; e++)
+            f->chosen[e] = f->code[e] >> bit & 1;
+        status = probe(n, f, n->inputs);
+        for (int64_t e = 0; e < n->n_elements && status == TN_OK; e++)
+            f->word[e] |= (uint32_t)f->hit[e] << bit;
+    }
+    for (int64_t i = 0; i < t->n_leaves && status == TN_OK; i++)
+        if (f->from[t->leaves[i]] == NETWORK_CHOSEN)
+            conclude(n, f, t->leaves[i]);
     return status;
 }
 
+static tn_status probe_channels(network *n, struct findings *f)
+{
+    struct together t = { tn_calloc((size_t)n->n_leaves + 1, sizeof *t.leaves), 0, 0,
+                          tn_calloc((size_t)n->n_leaves + 1, 1),
+                          tn_calloc((size_t)n->n_elements / 64 + 1, sizeof *t.who) };
+    tn_status status = t.leaves != NULL && t.done != NULL && t.who != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    for (int64_t i = 0; i < n->n_leaves && status == TN_OK; i++)
+        if (f->who[i] != NULL) {
+            int64_t at = t.n_leaves++;
+
+            for (; at > 0 && n->leaves[t.leaves[at - 1]].out < n->leaves[i].out; at--)
+                t.leaves[at] = t.leaves[at - 1];
+            t.leaves[at] = i;
+        }
+    t.n_left = t.n_leaves;
+    while (t.n_left > 0 && status == TN_OK) {
+        next_group(n, f, &t);
+        status = probe_group(n, f, &t);
+    }
+    memset(f->from, NETWORK_CLEAN, (size_t)n->n_leaves);
+    tn_free(t.leaves);
+    tn_free(t.done);
+    tn_free(t.who);
+    return status;
+}
+
+/* ---- the network ----------------------------------------------------------------------------- */
+
+/* Locks what reads the inputs. */
 static tn_status probe_inputs(network *n, struct findings *f)
 {
     tn_tensor **inputs = tn_calloc((size_t)n->n_inputs + 1, sizeof *inputs);
@@ -246,7 +353,10 @@ static tn_status probe_inputs(network *n, struct findings *f)
         status = inputs[i] != NULL ? TN_OK : tn_error_last_code();
     }
     if (status == TN_OK)
-        status = probe_whole(n, f, -1, inputs);
+        status = probe(n, f, inputs);
+    for (int64_t e = 0; e < n->n_elements && status == TN_OK; e++)
+        if (f->hit[e])
+            network_lock(n, e, NETWORK_INPUT, 0);
     tn_scope_end(scope);
     tn_free(inputs);
     return status;
@@ -279,19 +389,13 @@ tn_status network_flow(network *n)
 
     if (status == TN_OK)
         status = probe_inputs(n, &f);
-    for (int64_t i = 0; i < n->n_leaves && status == TN_OK; i++) {
-        const network_leaf *leaf = &n->leaves[i];
-
-        if (!leaf->known) {
-            status = probe_whole(n, &f, i, n->inputs);
-        } else if (!leaf->same && leaf->out > 0) {
-            status = probe_channels(n, &f, i);
-            if (status == TN_OK)
-                conclude(n, &f, i);
-        }
-    }
+    for (int64_t i = 0; i < n->n_leaves && status == TN_OK; i++)
+        if (!n->leaves[i].known || has_channels(&n->leaves[i]))
+            status = probe_whole(n, &f, i);
+    if (status == TN_OK)
+        status = probe_channels(n, &f);
     if (status == TN_OK)
         status = lock_ends(n);
-    free_findings(&f);
+    free_findings(n, &f);
     return status;
 }

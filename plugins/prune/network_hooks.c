@@ -86,7 +86,7 @@ static tn_status look(const network *n, const network_leaf *leaf, int64_t index,
         if (!any)
             continue;
         *read = true;
-        probe->read[index] = 1;
+        probe->read[index] = probe->read[index] == 2 ? 2 : 1;
         axis = leaf->known && i == 0 ? network_axis(value.as.tensor, leaf->channels.in_axis) : -1;
         if (axis < 0 || tn_tensor_size(value.as.tensor, axis) != leaf->in)
             probe->read[index] = 2; /* in a place that is not a channel */
@@ -165,16 +165,19 @@ tn_status network_after(void *user, tn_module *module, const tn_pack *input, con
     const network_at *at = user;
     const network_probe *probe = at->n->probe;
     network_leaf *leaf = &at->n->leaves[at->leaf];
+    const uint8_t *chosen = NULL;
     tn_status status = TN_OK;
 
     (void)module, (void)input;
-    if (probe == NULL || probe->from != at->leaf)
+    if (probe == NULL || probe->from[at->leaf] == NETWORK_CLEAN)
         return TN_OK;
+    if (probe->from[at->leaf] == NETWORK_CHOSEN)
+        chosen = probe->chosen + leaf->out_at;
     for (int64_t i = 0; i < tn_pack_count(output) && status == TN_OK; i++) {
         tn_value value = tn_pack_at(output, i);
 
         if (value.kind == TN_VALUE_TENSOR && is_floating(value.as.tensor)) {
-            value.as.tensor = spoil(leaf, probe->chosen, value.as.tensor);
+            value.as.tensor = spoil(leaf, chosen, value.as.tensor);
             status = value.as.tensor != NULL ? TN_OK : tn_error_last_code();
         }
         if (status == TN_OK)

@@ -12,13 +12,19 @@ typedef struct network_at {
     int64_t leaf;
 } network_at;
 
-/* A call in which some results are NaN: those of the module `from` in the channels that `chosen`
- * marks (NULL: everywhere). from -1: the inputs of the network. The hooks set hit[element] for each
- * channel that a module read with NaN, and read[leaf] for each module that read any. The modules
- * get the clean arguments instead, so NaN goes no further than to those that read it first. */
+/* How the results of a module are spoiled. */
+enum {
+    NETWORK_CLEAN = 0,
+    NETWORK_WHOLE = 1, /* all of them are NaN */
+    NETWORK_CHOSEN = 2 /* NaN in the channels that `chosen` marks */
+};
+
+/* A call in which some results are NaN: from[leaf] is NETWORK_*, chosen[element] marks channels.
+ * The hooks set hit[element] for each channel that a module read with NaN, and read[leaf] for each
+ * module that read any: 2, if it was in a place that is no channel. The modules get the clean
+ * arguments instead, so NaN goes no further than to those that read it first. */
 typedef struct network_probe {
-    int64_t from;
-    const uint8_t *chosen;
+    const uint8_t *from, *chosen;
     uint8_t *hit, *read;
 } network_probe;
 

@@ -66,41 +66,77 @@ bool network_is_not_zero(double value)
     return value != 0; /* NaN too */
 }
 
+/* Sets any[i] for each slice i along a dimension that has a value for which test() is true. */
+static void find_slices(const double *values, tn_ints shape, int64_t dim,
+                        bool (*test)(double value), uint8_t *any)
+{
+    int64_t outer = 1, inner = 1, size = shape.at[dim];
+
+    for (int64_t i = 0; i < dim; i++)
+        outer *= shape.at[i];
+    for (int64_t i = dim + 1; i < shape.count; i++)
+        inner *= shape.at[i];
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < size; i++, values += inner)
+            for (int64_t k = 0; k < inner && !any[i]; k++)
+                any[i] = test(values[k]);
+}
+
 tn_status network_slices(tn_tensor *tensor, int64_t dim, bool (*test)(double value), uint8_t *any)
 {
     double *values = network_read(tensor);
-    tn_ints shape = tn_tensor_shape(tensor);
-    int64_t inner = 1, size = shape.at[dim];
 
     if (values == NULL)
         return tn_error_last_code();
-    for (int64_t i = dim + 1; i < shape.count; i++)
-        inner *= shape.at[i];
-    for (int64_t i = 0; i < tn_tensor_numel(tensor); i++)
-        if (test(values[i]))
-            any[i / inner % size] = 1;
+    find_slices(values, tn_tensor_shape(tensor), dim, test, any);
     tn_free(values);
     return TN_OK;
 }
 
-tn_status network_used(network_leaf *leaf, uint32_t role, uint8_t *used)
+/* Reads the parameter of row `first`, and uses it for all rows of the same slot. */
+static tn_status used_of_slot(const network_leaf *leaf, int64_t first, uint8_t *in, uint8_t *out)
+{
+    const tn_channel_row *rows = leaf->channels.rows;
+    tn_tensor *tensor = tn_module_get(leaf->module, rows[first].slot);
+    double *values;
+
+    if (tensor == NULL)
+        return tn_error_last_code();
+    if (tensor == TN_NONE)
+        return TN_OK;
+    values = network_read(tensor);
+    if (values == NULL)
+        return tn_error_last_code();
+    for (int64_t i = first; i < leaf->channels.n_rows; i++)
+        if (rows[i].slot != NULL && strcmp(rows[i].slot, rows[first].slot) == 0 &&
+            rows[i].role != TN_CHANNELS_SAME)
+            find_slices(values, tn_tensor_shape(tensor), rows[i].dim, network_is_not_zero,
+                        rows[i].role == TN_CHANNELS_IN ? in : out);
+    tn_free(values);
+    return TN_OK;
+}
+
+bool network_named_before(const network_leaf *leaf, int64_t row)
+{
+    for (int64_t i = 0; i < row; i++)
+        if (leaf->channels.rows[i].slot != NULL &&
+            strcmp(leaf->channels.rows[i].slot, leaf->channels.rows[row].slot) == 0)
+            return true;
+    return false;
+}
+
+tn_status network_used(const network_leaf *leaf, uint8_t *in, uint8_t *out)
 {
     tn_status status = TN_OK;
-    uint64_t scope = tn_scope_begin();
 
     for (int64_t i = 0; i < leaf->channels.n_rows && status == TN_OK; i++) {
-        const tn_channel_row *row = &leaf->channels.rows[i];
-        tn_tensor *tensor;
+        const char *slot = leaf->channels.rows[i].slot;
+        uint64_t scope = tn_scope_begin();
 
-        if (row->role != role || row->slot == NULL ||
-            tn_module_slot_kind(leaf->module, row->slot) == TN_SLOT_BUFFER)
-            continue;
-        tensor = tn_module_get(leaf->module, row->slot);
-        if (tensor == NULL)
-            status = tn_error_last_code();
-        else if (tensor != TN_NONE)
-            status = network_slices(tensor, row->dim, network_is_not_zero, used);
+        if (slot != NULL && !network_named_before(leaf, i) &&
+            tn_module_slot_kind(leaf->module, slot) != TN_SLOT_BUFFER)
+            status = used_of_slot(leaf, i, in, out);
+        tn_scope_end(scope);
     }
-    tn_scope_end(scope);
     return status;
 }

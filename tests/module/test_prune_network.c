@@ -145,13 +145,27 @@ START_TEST(channels_go_through_convolutions_normalizations_and_flatten)
 }
 END_TEST
 
+static tn_status count_call(void *user, tn_module *module, const tn_pack *input,
+                            tn_pack *replacement, tn_hook_outcome *outcome)
+{
+    (void)module, (void)input, (void)replacement, (void)outcome;
+    ++*(int *)user;
+    return TN_OK;
+}
+
 START_TEST(channels_that_a_residual_connection_adds_go_together)
 {
     TN_SCOPE;
     tn_module *net = network("resnet18(num_classes=10)");
     tn_tensor *x = random_tensor(TN_SHAPE(1, 3, 32, 32));
+    int calls = 0;
+    tn_hook_handle hook = tn_module_hook_forward_pre(net, count_call, 0, &calls, NULL);
     tn_prune_report report = halve(net, x, 10);
 
+    /* Modules that nobody reads together are probed together: three groups of twelve calls instead
+     * of ten for each of the 21 modules; twice, and two comparisons. */
+    tn_hook_remove(hook);
+    ck_assert_int_le(calls, 130);
     /* all channels but the ten results */
     ck_assert_int_eq(report.channels_removed * 2 + 10, report.channels_before);
     ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "layer4.1.conv2.weight"), 0), 256);
@@ -162,6 +176,36 @@ START_TEST(channels_that_a_residual_connection_adds_go_together)
     ck_assert_msg(report.parameters_after * 3.9 < (double)report.parameters_before, "%lld of %lld",
                   (long long)report.parameters_after, (long long)report.parameters_before);
     TN_PROVES("PRN-019");
+    tn_module_drop(net);
+}
+END_TEST
+
+static tn_tensor *side_by_side(tn_module *self, tn_tensor *x)
+{
+    tn_tensor *parts[3] = { tn_module_call_child(self, "a", x), tn_module_call_child(self, "b", x),
+                            tn_module_call_child(self, "c", x) };
+
+    /* a and b side by side; c is added to b alone */
+    parts[1] = parts[2] != NULL ? tn_add(parts[1], parts[2], NULL) : NULL;
+    return tn_module_call_child(self, "d", tn_relu(tn_cat(parts, 2, 1)));
+}
+
+START_TEST(a_module_reads_parts_of_several_modules)
+{
+    TN_SCOPE;
+    tn_module *net = tn_module_plain("Joined");
+    tn_tensor *x = random_tensor(TN_SHAPE(5, 3));
+    tn_prune_report report;
+
+    ok(tn_module_add_children(net, "a=Linear(3, 4), b=Linear(3, 6), c=Linear(3, 6), "
+                                   "d=Linear(10, 2)"));
+    ok(tn_module_set_forward(net, side_by_side, NULL, NULL));
+    ok(tn_module_eval(net));
+    report = halve(net, x, 10);
+    ck_assert_int_eq(report.channels_before, 4 + 6 + 6 + 2);
+    ck_assert_int_eq(report.channels_removed, 2 + 3 + 3);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "c.weight"), 0), 3);
+    ck_assert_int_eq(tn_tensor_size(tn_module_find_tensor(net, "d.weight"), 1), 5);
     tn_module_drop(net);
 }
 END_TEST
@@ -526,6 +570,7 @@ int main(void)
         rows_of_linear_layers_are_removed_prn_019,
         channels_go_through_convolutions_normalizations_and_flatten,
         channels_that_a_residual_connection_adds_go_together,
+        a_module_reads_parts_of_several_modules,
         masks_alone_and_columns_that_nobody_reads,
         a_channel_with_a_value_of_its_own_stays,
         one_channel_stays_when_all_are_masked,
