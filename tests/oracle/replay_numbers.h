@@ -89,10 +89,10 @@ static bool is_finite_limit(double ours, double theirs)
     return isfinite(ours) && !isfinite(theirs);
 }
 
-/* 1e-8 of the number, or of 1. */
+/* 1e-7 of the number, or of 1. */
 static bool is_rounded(double ours, double theirs)
 {
-    return fabs(ours - theirs) <= 1e-8 * (1 + fabs(theirs));
+    return fabs(ours - theirs) <= 1e-7 * (1 + fabs(theirs));
 }
 
 static struct known {
