@@ -11,8 +11,8 @@
 
 /* ---- what a module consists of --------------------------------------------------------------- */
 
-/* The modules and tensors of a tree, in order. The addresses are those of objects that the list
- * keeps. */
+/* The modules and tensors of a tree, in order. The list keeps all of them but the first module,
+ * which owns the list: it would never be freed. */
 typedef struct parts {
     tn_module **modules;
     tn_tensor **tensors; /* parameters and buffers; TN_NONE for an empty slot */
@@ -22,7 +22,7 @@ typedef struct parts {
 
 static void parts_free(parts *p)
 {
-    for (int64_t i = 0; i < p->n_modules; i++)
+    for (int64_t i = 1; i < p->n_modules; i++)
         tn_module_drop(p->modules[i]);
     for (int64_t i = 0; i < p->n_tensors; i++)
         tn_tensor_drop(p->tensors[i]);
@@ -59,7 +59,8 @@ static tn_status parts_add(parts *p, tn_module *module)
     if (status != TN_OK)
         return status;
     p->training[p->n_modules] = module->training;
-    p->modules[p->n_modules++] = tn_module_keep(module);
+    p->modules[p->n_modules] = p->n_modules > 0 ? tn_module_keep(module) : module;
+    p->n_modules++;
     status = add_tensors(p, &module->parameters);
     if (status == TN_OK)
         status = add_tensors(p, &module->buffers);
