@@ -26,6 +26,7 @@ tools_tenon_SOURCES = \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/profile.c \
+	%D%/prune.c \
 	%D%/show.c \
 	%D%/statistics.c \
 	%D%/summary.c \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
+EXTRA_DIST += %D%/backward_hooks.h %D%/each_oracle_layer.h %D%/forward_hooks.h %D%/hooks.h %D%/layer_inputs.h %D%/make_parametrize.py %D%/make_prune.py %D%/parametrize.h %D%/parametrize_values.h %D%/prune.h %D%/prune_network.h %D%/prune.txt %D%/toy_layers.h %D%/state_layers.h %D%/suite.h tests/oracle/make_layers.py tests/oracle/layers.txt \
 	tests/oracle/option_rows.h tests/oracle/option_values.py tests/oracle/make_layer_options.py tests/oracle/layer_options.txt \
 	tests/oracle/make_strides.py tests/oracle/strides.txt
 
@@ -44,6 +44,7 @@ TN_MODULE_TESTS = \
 	%D%/test_prune_methods \
 	%D%/test_prune_network \
 	%D%/test_prune_pytorch \
+	%D%/test_prune_reload \
 	%D%/test_pytorch \
 	%D%/test_rows \
 	%D%/test_slots \
@@ -120,6 +121,8 @@ EXTRA_%C%_test_prune_methods_DEPENDENCIES = %D%/prune_plugin.la
 %C%_test_prune_network_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_prune_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_prune_pytorch_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_prune_reload_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_prune_reload_LDADD = $(TN_LINK_TEST_CORE)
 check_LTLIBRARIES += %D%/prune_plugin.la
 %C%_prune_plugin_la_SOURCES = %D%/prune_plugin.c
 %C%_prune_plugin_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
