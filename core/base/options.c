@@ -72,6 +72,8 @@ static size_t row_size(const tn_option *row)
 
     if (row->flags & TN_OPTION_MANY)
         return sizeof(tn_values);
+    if (row->flags & TN_OPTION_LISTS)
+        return sizeof(tn_ints_given);
     return row->kind < tn__countof(sizes) ? sizes[row->kind] : 0;
 }
 
@@ -261,6 +263,8 @@ static tn_status store_row(tn__keep *keep, const tn_option *row, const tn_value 
         *(tn_ints *)to = (tn_ints){ whole, (int64_t)count };
     else
         *(tn_floats *)to = (tn_floats){ numbers, (int64_t)count };
+    if (row->flags & TN_OPTION_LISTS)
+        ((tn_ints_given *)to)->list = value->kind == TN_VALUE_LIST;
     return TN_OK;
 }
 

@@ -26,17 +26,20 @@ static struct place place_of(const tn_option *row)
         [TN_OPTION_KIND_DTYPE] = PLACE(tn_dtype),   [TN_OPTION_KIND_VALUE] = PLACE(tn_value),
         [TN_OPTION_KIND_SCALAR] = PLACE(tn_scalar),
     };
-    static const struct place many = PLACE(tn_values), unknown = { 0, 1 };
+    static const struct place many = PLACE(tn_values), given = PLACE(tn_ints_given),
+                              unknown = { 0, 1 };
 
     if (row->flags & TN_OPTION_MANY)
         return many;
+    if (row->flags & TN_OPTION_LISTS)
+        return given;
     return row->kind < tn__countof(places) ? places[row->kind] : unknown;
 }
 
 static tn_status form_fits(const tn_option *row, int64_t index, const char *what)
 {
     const uint32_t known = TN_OPTION_REQUIRED | TN_OPTION_KEYWORD | TN_OPTION_MANY |
-                           TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD;
+                           TN_OPTION_OPTIONAL | TN_OPTION_REPR_KEYWORD | TN_OPTION_LISTS;
 
     if (index == MOST_ROWS)
         return tn_fail(TN_ERR_VALUE,
@@ -64,6 +67,11 @@ static tn_status form_fits(const tn_option *row, int64_t index, const char *what
         return tn_fail(TN_ERR_VALUE,
                        "%s: option %q: TN_OPTION_MANY at the wrong place; expected this flag only "
                        "in the last row, of kind TN_OPTION_KIND_VALUE",
+                       what, row->name);
+    if (row->flags & TN_OPTION_LISTS && row->kind != TN_OPTION_KIND_INTS)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: option %q: TN_OPTION_LISTS with a wrong kind; expected "
+                       "TN_OPTION_KIND_INTS",
                        what, row->name);
     return TN_OK;
 }

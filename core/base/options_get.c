@@ -3,21 +3,24 @@
  * Reads one option of an option struct as a value, as a spec could give it. */
 #include "core/base/internal.h"
 
-/* Adds a row of integers or numbers as a tuple. */
-static tn_status add_row(tn_pack *out, const char *name, const tn_ints *row, bool ints)
+/* Adds a row of integers or numbers as a tuple, or as the list that it was written as. */
+static tn_status add_row(tn_pack *out, const tn_option *option, const tn_ints *row, bool ints)
 {
     const double *numbers = ((const tn_floats *)(const void *)row)->at;
-    tn_value *list;
+    tn_value *list, value;
     tn_status status;
 
     if (row->count < 0)
-        return tn_pack_add(out, name, tn_value_none());
+        return tn_pack_add(out, option->name, tn_value_none());
     list = tn_malloc((size_t)(row->count > 0 ? row->count : 1) * sizeof *list);
     if (list == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < row->count; i++)
         list[i] = ints ? tn_value_int(row->at[i]) : tn_value_float(numbers[i]);
-    status = tn_pack_add(out, name, tn_value_tuple(list, (uint32_t)row->count));
+    value = tn_value_tuple(list, (uint32_t)row->count);
+    if ((option->flags & TN_OPTION_LISTS) != 0 && ((const tn_ints_given *)(const void *)row)->list)
+        value.kind = TN_VALUE_LIST;
+    status = tn_pack_add(out, option->name, value);
     tn_free(list);
     return status;
 }
@@ -58,8 +61,8 @@ tn_status tn__options_get(const tn_option *row, const void *data, tn_pack *out)
         if (*(const char *const *)from != NULL)
             value = tn_value_string(*(const char *const *)from);
         break;
-    case TN_OPTION_KIND_INTS: return add_row(out, row->name, from, true);
-    case TN_OPTION_KIND_FLOATS: return add_row(out, row->name, from, false);
+    case TN_OPTION_KIND_INTS: return add_row(out, row, from, true);
+    case TN_OPTION_KIND_FLOATS: return add_row(out, row, from, false);
     case TN_OPTION_KIND_DTYPE:
         if (*(const tn_dtype *)from != TN_DTYPE_AUTO)
             value = tn_value_string(tn_dtype_name(*(const tn_dtype *)from));

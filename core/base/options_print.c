@@ -14,16 +14,22 @@ static void print_value(tn__text *text, tn_value value)
     tn__value_print(&value, text);
 }
 
-static void print_ints(const tn_ints *row, tn__text *text)
+/* Returns whether an option of kind INTS was written as a list. */
+static bool is_list(const tn_option *row, const void *from)
+{
+    return (row->flags & TN_OPTION_LISTS) != 0 && ((const tn_ints_given *)from)->list;
+}
+
+static void print_ints(const tn_ints *row, bool list, tn__text *text)
 {
     if (row->count < 0) {
         put(text, "None");
         return;
     }
-    put(text, "(");
+    put(text, list ? "[" : "(");
     for (int64_t i = 0; i < row->count; i++)
         tn__text_add(text, "%s%lld", i ? ", " : "", (long long)row->at[i]);
-    put(text, row->count == 1 ? ",)" : ")");
+    put(text, list ? "]" : row->count == 1 ? ",)" : ")");
 }
 
 /* In an optional list, NaN stands for None. */
@@ -85,7 +91,7 @@ static void print_option(const tn_option *row, const char *data, tn__text *text)
         print_value(text, string ? tn_value_string(string) : none);
         break;
     }
-    case TN_OPTION_KIND_INTS: print_ints(from, text); break;
+    case TN_OPTION_KIND_INTS: print_ints(from, is_list(row, from), text); break;
     case TN_OPTION_KIND_FLOATS: print_floats(from, optional, text); break;
     case TN_OPTION_KIND_DTYPE: {
         tn_dtype dtype = *(const tn_dtype *)from;

@@ -6,10 +6,10 @@
 /* The options of all these layers. Each layer uses those that its table lists. */
 struct pool {
     double norm_type;
-    tn_ints kernel_size;
-    tn_ints stride; /* count <= 0 (None): kernel_size */
-    tn_ints padding;
-    tn_ints dilation;
+    tn_ints_given kernel_size;
+    tn_ints_given stride; /* count <= 0 (None): kernel_size */
+    tn_ints_given padding;
+    tn_ints_given dilation;
     tn_value output_size;
     int64_t sizes[3]; /* output_size for the operators; -1 (None): size of the input */
     int64_t n_sizes;
@@ -21,11 +21,12 @@ struct pool {
 
 #define KERNEL                                                                                     \
     TN_OPTION_ROW(struct pool, kernel_size, NULL, "size of a window", TN_OPTION_KIND_INTS,         \
-                  TN_OPTION_REQUIRED),                                                             \
+                  TN_OPTION_REQUIRED | TN_OPTION_LISTS),                                           \
         TN_OPTION_ROW(struct pool, stride, "None", "stride between windows; None: kernel_size",    \
-                      TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL)
+                      TN_OPTION_KIND_INTS, TN_OPTION_OPTIONAL | TN_OPTION_LISTS)
 #define PADDING                                                                                    \
-    TN_OPTION_ROW(struct pool, padding, "0", "padding on both sides", TN_OPTION_KIND_INTS, 0)
+    TN_OPTION_ROW(struct pool, padding, "0", "padding on both sides", TN_OPTION_KIND_INTS,         \
+                  TN_OPTION_LISTS)
 #define CEIL                                                                                       \
     TN_OPTION_ROW(struct pool, ceil_mode, "False",                                                 \
                   "whether the last window may extend beyond the end", TN_OPTION_KIND_BOOL, 0)
@@ -37,7 +38,7 @@ static const tn_option max_options[] = { KERNEL,
                                          PADDING,
                                          TN_OPTION_ROW(struct pool, dilation, "1",
                                                        "spacing of the elements of a window",
-                                                       TN_OPTION_KIND_INTS, 0),
+                                                       TN_OPTION_KIND_INTS, TN_OPTION_LISTS),
                                          INDICES,
                                          CEIL,
                                          TN_OPTION_END };
@@ -71,9 +72,14 @@ static const tn_option lp_options[] = { TN_OPTION_ROW(struct pool, norm_type, NU
                                                       TN_OPTION_REQUIRED),
                                         KERNEL, CEIL, TN_OPTION_END };
 
+static const tn_ints_given *stride_given(const struct pool *s)
+{
+    return s->stride.row.count > 0 ? &s->stride : &s->kernel_size;
+}
+
 static tn_ints stride_of(const struct pool *s)
 {
-    return s->stride.count > 0 ? s->stride : s->kernel_size;
+    return stride_given(s)->row;
 }
 
 /* ---- building ---- */
@@ -90,14 +96,14 @@ static tn_status pool_build(tn_module *self)
 {
     int64_t dims = layers_dims(self);
     const struct pool *s = tn_module_data(self);
-    tn_status status = row_fits(self, "kernel_size", s->kernel_size, dims);
+    tn_status status = row_fits(self, "kernel_size", s->kernel_size.row, dims);
 
-    if (status == TN_OK && s->stride.count > 0)
-        status = row_fits(self, "stride", s->stride, dims);
-    if (status == TN_OK && s->padding.at != NULL)
-        status = row_fits(self, "padding", s->padding, dims);
-    if (status == TN_OK && s->dilation.at != NULL)
-        status = row_fits(self, "dilation", s->dilation, dims);
+    if (status == TN_OK && s->stride.row.count > 0)
+        status = row_fits(self, "stride", s->stride.row, dims);
+    if (status == TN_OK && s->padding.row.at != NULL)
+        status = row_fits(self, "padding", s->padding.row, dims);
+    if (status == TN_OK && s->dilation.row.at != NULL)
+        status = row_fits(self, "dilation", s->dilation.row, dims);
     return status;
 }
 
@@ -138,19 +144,31 @@ static const char *true_or_false(bool value)
     return value ? "True" : "False";
 }
 
+/* PyTorch's pools print their numbers as they were given; AvgPool1d prints tuples. */
+static void put_given(layers_text *text, const tn_ints_given *given, int64_t dims)
+{
+    if (!given->list || dims > 0) {
+        layers_put_row(text, given->row, dims);
+        return;
+    }
+    for (int64_t i = 0; i < given->row.count; i++)
+        layers_put(text, "%s%lld", i > 0 ? ", " : "[", (long long)given->row.at[i]);
+    layers_put(text, "]");
+}
+
 static int64_t max_repr(tn_module *self, char *out, size_t size)
 {
     const struct pool *s = tn_module_data(self);
     layers_text text = { out, size, 0 };
 
     layers_put(&text, "kernel_size=");
-    layers_put_row(&text, s->kernel_size, 0);
+    put_given(&text, &s->kernel_size, 0);
     layers_put(&text, ", stride=");
-    layers_put_row(&text, stride_of(s), 0);
+    put_given(&text, stride_given(s), 0);
     layers_put(&text, ", padding=");
-    layers_put_row(&text, s->padding, 0);
+    put_given(&text, &s->padding, 0);
     layers_put(&text, ", dilation=");
-    layers_put_row(&text, s->dilation, 0);
+    put_given(&text, &s->dilation, 0);
     layers_put(&text, ", ceil_mode=%s", true_or_false(s->ceil_mode));
     return text.used;
 }
@@ -163,11 +181,11 @@ static int64_t avg_repr(tn_module *self, char *out, size_t size)
     layers_text text = { out, size, 0 };
 
     layers_put(&text, "kernel_size=");
-    layers_put_row(&text, s->kernel_size, dims);
+    put_given(&text, &s->kernel_size, dims);
     layers_put(&text, ", stride=");
-    layers_put_row(&text, stride_of(s), dims);
+    put_given(&text, stride_given(s), dims);
     layers_put(&text, ", padding=");
-    layers_put_row(&text, s->padding, dims);
+    put_given(&text, &s->padding, dims);
     return text.used;
 }
 
@@ -203,10 +221,10 @@ static int64_t lp_repr(tn_module *self, char *out, size_t size)
         layers_put(&text, "norm_type=%lld, kernel_size=", (long long)s->norm_type);
     else
         layers_put(&text, "norm_type=%g, kernel_size=", s->norm_type);
-    layers_put_row(&text, s->kernel_size, 0);
+    put_given(&text, &s->kernel_size, 0);
     layers_put(&text, ", stride=");
-    if (s->stride.count > 0)
-        layers_put_row(&text, s->stride, 0);
+    if (s->stride.row.count > 0)
+        put_given(&text, &s->stride, 0);
     else
         layers_put(&text, "None");
     layers_put(&text, ", ceil_mode=%s", true_or_false(s->ceil_mode));
@@ -242,19 +260,19 @@ typedef tn_status pool_with_indices_op(const struct pool *s, tn_tensor *x, tn_te
                                        tn_tensor **indices);
 
 #define MAX_WINDOW                                                                                 \
-    .stride = stride_of(s), .padding = s->padding, .dilation = s->dilation,                        \
+    .stride = stride_of(s), .padding = s->padding.row, .dilation = s->dilation.row,                \
     .ceil_mode = s->ceil_mode
 #define MAX_POOL(op)                                                                               \
     static tn_tensor *op(const struct pool *s, tn_tensor *x)                                       \
     {                                                                                              \
         tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
-        return tn_##op(x, s->kernel_size, &o);                                                     \
+        return tn_##op(x, s->kernel_size.row, &o);                                                 \
     }
 #define MAX_POOL_WITH_INDICES(op)                                                                  \
     static tn_status op(const struct pool *s, tn_tensor *x, tn_tensor **y, tn_tensor **indices)    \
     {                                                                                              \
         tn_##op##_options o = { .size = sizeof o, MAX_WINDOW };                                    \
-        return tn_##op(x, s->kernel_size, &o, y, indices);                                         \
+        return tn_##op(x, s->kernel_size.row, &o, y, indices);                                     \
     }
 MAX_POOL(max_pool1d)
 MAX_POOL(max_pool2d)
@@ -311,11 +329,11 @@ static tn_status adaptive_max_call(tn_module *self, const tn_pack *input, tn_pac
     {                                                                                              \
         tn_##op##_options o = { .size = sizeof o,                                                  \
                                 .stride = stride_of(s),                                            \
-                                .padding = s->padding,                                             \
+                                .padding = s->padding.row,                                         \
                                 .ceil_mode = s->ceil_mode,                                         \
                                 .count_include_pad = s->count_include_pad,                         \
                                 .divisor_override = divisor };                                     \
-        return tn_##op(x, s->kernel_size, &o);                                                     \
+        return tn_##op(x, s->kernel_size.row, &o);                                                 \
     }
 AVG_POOL(avg_pool1d, INT64_MIN)
 AVG_POOL(avg_pool2d, s->divisor_override)
@@ -343,7 +361,7 @@ static tn_tensor *adaptive_avg_forward(tn_module *self, tn_tensor *x)
         tn_##op##_options o = { .size = sizeof o,                                                  \
                                 .stride = stride_of(s),                                            \
                                 .ceil_mode = s->ceil_mode };                                       \
-        return tn_##op(x, s->norm_type, s->kernel_size, &o);                                       \
+        return tn_##op(x, s->norm_type, s->kernel_size.row, &o);                                   \
     }
 LP_POOL(lp_pool1d)
 LP_POOL(lp_pool2d)

@@ -242,6 +242,28 @@ START_TEST(numbers_keep_their_kind_and_their_bits)
 }
 END_TEST
 
+START_TEST(a_row_that_was_written_as_a_list_is_printed_as_one)
+{
+    static const tn_option table[] = { TN_OPTION_ROW(tn_ints_given, row, "1", "a size",
+                                                     TN_OPTION_KIND_INTS,
+                                                     OPTIONAL | TN_OPTION_LISTS),
+                                       TN_OPTION_END };
+    static const char *const rows[][2] = { { "F([2, 3])", "[2, 3]" }, { "F((2, 3))", "(2, 3)" },
+                                           { "F([4])", "[4]" },       { "F(4)", "(4,)" },
+                                           { "F()", "(1,)" },         { "F(None)", "None" } };
+
+    for (int64_t i = 0; i < tn__countof(rows); i++) {
+        tn_ints_given data;
+        tn__keep *keep;
+
+        ck_assert_int_eq(fill(table, &data, sizeof data, rows[i][0], &keep), TN_OK);
+        ck_assert_int_eq(data.list, rows[i][1][0] == '[');
+        ck_assert_str_eq(printed(table, &data, true) + strlen("row="), rows[i][1]);
+        tn__options_release(keep);
+    }
+}
+END_TEST
+
 START_TEST(none_is_stored_where_the_option_allows_it)
 {
     struct all data;
@@ -539,6 +561,7 @@ int main(void)
         a_wrong_argument_is_refused_with_column_accepted_names_and_nearest_match,
         every_kind_of_option_is_stored,
         numbers_keep_their_kind_and_their_bits,
+        a_row_that_was_written_as_a_list_is_printed_as_one,
         none_is_stored_where_the_option_allows_it,
         further_positional_arguments_come_behind_the_positions,
         keyword_only_options_take_no_position,

@@ -73,10 +73,8 @@ MODELS.update(
     whisper=language("WhisperForConditionalGeneration", "WhisperConfig"),
 )
 
-# What is not read yet: the text of GeneralizedRCNNTransform has lines without commas, a pool with
-# lists as options is printed with tuples, and a class of transformers has the name of a layer.
-# PyTorch prints a list given as kernel_size as a list; Tenon prints options as tuples.
-KNOWN = set("mvit_v1_b mvit_v2_s".split())
+# What is not read yet.
+KNOWN = set()
 
 
 def write(state, path):

@@ -127,6 +127,48 @@ START_TEST(values_derived_from_options_follow_them)
 }
 END_TEST
 
+/* As PyTorch does: MViT's pools have lists. */
+START_TEST(pools_print_their_numbers_as_they_were_given)
+{
+    static const char *const same[] = {
+        "MaxPool3d(kernel_size=[1, 3, 3], stride=[1, 2, 2], padding=[0, 1, 1], dilation=1, "
+        "ceil_mode=False)",
+        "MaxPool2d(kernel_size=(3, 2), stride=[2], padding=0, dilation=(1, 1), ceil_mode=True)",
+        "AvgPool2d(kernel_size=[3, 3], stride=2, padding=[1, 1])",
+        "LPPool2d(norm_type=2, kernel_size=[2, 3], stride=None, ceil_mode=False)",
+        "AvgPool1d(kernel_size=(3,), stride=(2,), padding=(0,))",
+    };
+    tn_value two[2] = { tn_value_int(2), tn_value_int(1) };
+    tn_module *pool, *copy;
+    tn_pack *pack;
+
+    for (int64_t i = 0; i < tn__countof(same); i++) {
+        pool = parsed(same[i]);
+        expect_print(pool, same[i]);
+        tn_module_drop(pool);
+    }
+    pool = parsed("AvgPool1d([3])");
+    expect_print(pool, "AvgPool1d(kernel_size=(3,), stride=(3,), padding=(0,))");
+    tn_module_drop(pool);
+    pool = parsed("AvgPool2d([3, 3])");
+    expect_print(pool, "AvgPool2d(kernel_size=[3, 3], stride=[3, 3], padding=0)");
+    pack = got(pool, "kernel_size");
+    ck_assert_int_eq(tn_pack_at(pack, 0).kind, TN_VALUE_LIST);
+    ck_assert_int_eq(tn_pack_at(pack, 0).as.list[1].as.i, 3);
+    tn_pack_drop(pack);
+    set(pool, "stride", tn_value_tuple(two, 2));
+    copy = tn_module_copy(pool);
+    expect_print(copy, "AvgPool2d(kernel_size=[3, 3], stride=(2, 1), padding=0)");
+    set(copy, "stride", tn_value_list(two, 2));
+    expect_print(copy, "AvgPool2d(kernel_size=[3, 3], stride=[2, 1], padding=0)");
+    expect_print(pool, "AvgPool2d(kernel_size=[3, 3], stride=(2, 1), padding=0)");
+    set(copy, "stride", tn_value_none());
+    expect_print(copy, "AvgPool2d(kernel_size=[3, 3], stride=[3, 3], padding=0)");
+    tn_module_drop(copy);
+    tn_module_drop(pool);
+}
+END_TEST
+
 START_TEST(the_weight_of_a_loss_is_its_buffer)
 {
     TN_SCOPE;
@@ -227,6 +269,7 @@ int main(void)
         a_convolution_computes_with_the_stride_that_was_set,
         a_batch_norm_stops_tracking,
         values_derived_from_options_follow_them,
+        pools_print_their_numbers_as_they_were_given,
         the_weight_of_a_loss_is_its_buffer,
         what_cannot_be_set_is_refused_and_changes_nothing,
         a_module_that_is_being_called_keeps_its_options,

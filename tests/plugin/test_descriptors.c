@@ -149,6 +149,8 @@ START_TEST(an_option_of_an_unknown_kind_or_flag_is_refused)
             ROW("beta", "1", TN_OPTION_KIND_FLOAT, 0x8000, 8));
     REFUSED("option \"beta\": TN_OPTION_MANY at the wrong place",
             ROW("beta", NULL, TN_OPTION_KIND_VALUE, TN_OPTION_MANY, 24), BETA);
+    REFUSED("option \"beta\": TN_OPTION_LISTS with a wrong kind",
+            ROW("beta", "1", TN_OPTION_KIND_INT, TN_OPTION_LISTS, 8));
     REFUSED("option 1: it is NULL", ROW(NULL, "1", TN_OPTION_KIND_FLOAT, 0, 8));
 }
 END_TEST

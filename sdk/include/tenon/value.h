@@ -342,8 +342,16 @@ enum {
     /* The value None is accepted. It is stored as NaN in a FLOAT, INT64_MIN in an INT, NULL in a
      * STRING, count -1 in INTS and FLOATS, kind NONE in a SCALAR. */
     TN_OPTION_OPTIONAL = 8,
-    TN_OPTION_REPR_KEYWORD = 16 /* repr prints NAME=VALUE instead of only the value */
+    TN_OPTION_REPR_KEYWORD = 16, /* repr prints NAME=VALUE instead of only the value */
+    /* For INTS: the member has type tn_ints_given, which also says whether the value was written as
+     * a list, [2, 2]. It is printed in the same form. */
+    TN_OPTION_LISTS = 32
 };
+
+typedef struct tn_ints_given {
+    tn_ints row;
+    bool list;
+} tn_ints_given;
 
 /* One row of an option table. A table ends with TN_OPTION_END. The layout never changes. */
 typedef struct tn_option {
