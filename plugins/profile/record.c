@@ -53,14 +53,15 @@ static int64_t thread_id(void)
 #endif
 }
 
-/* Takes the struct of a thread that has ended and has no records of this profile. */
+/* Takes the struct of a thread that has ended, with records of an earlier profile. This thread may
+ * be late, in a profile that is over, while the next one is being read: its records stay. */
 static record_thread *reuse(uint64_t number)
 {
     record_thread *t = atomic_load_explicit(&record_current.threads, memory_order_acquire);
 
     for (; t != NULL; t = t->next) {
         bool ended = true;
-        if (atomic_load_explicit(&t->number, memory_order_acquire) != number &&
+        if (atomic_load_explicit(&t->number, memory_order_acquire) < number &&
             atomic_compare_exchange_strong(&t->ended, &ended, false))
             return t;
     }
@@ -114,7 +115,9 @@ record_thread *record_here(void)
 
     if (!atomic_load_explicit(&record_current.on, memory_order_acquire))
         return NULL;
-    number = atomic_load_explicit(&record_current.number, memory_order_relaxed);
+    /* A thread that was late may see here that the next profile has started. The reader of the last
+     * one is done with the texts of this thread then, which enter() frees: hence acquire. */
+    number = atomic_load_explicit(&record_current.number, memory_order_acquire);
     return t != NULL && atomic_load_explicit(&t->number, memory_order_relaxed) == number
                ? t
                : enter(number);
