@@ -236,12 +236,13 @@ static bool supports_total_norm(const tn_call *call, char *reason, size_t size)
     return false;
 }
 
-static void put(const tn_call *call, double value)
+/* Writes the element of a 0-d tensor. */
+static void put(const tn_view *view, double value)
 {
-    if (call->dtype == TN_F32)
-        *(float *)(void *)tn__view_at(call->out[0]) = (float)value;
+    if (tn_view_dtype(view) == TN_F32)
+        *(float *)(void *)tn__view_at(view) = (float)value;
     else
-        *(double *)(void *)tn__view_at(call->out[0]) = value;
+        *(double *)(void *)tn__view_at(view) = value;
 }
 
 static tn_status run_total_norm(const tn_call *call)
@@ -256,7 +257,7 @@ static tn_status run_total_norm(const tn_call *call)
     double norm = p == 2 ? sqrt(w.norm) : w.norm;
 
     if (status == TN_OK)
-        put(call, norm);
+        put(call->out[0], norm);
     return status;
 }
 
@@ -274,7 +275,7 @@ static tn_status run_unscale(const tn_call *call)
     tn_status status = run(&w, UNSCALE_LIST, true);
 
     if (status == TN_OK && isnan(w.norm))
-        *(float *)(void *)tn__view_at(call->in[UNSCALE_FOUND]) = 1;
+        put(call->in[UNSCALE_FOUND], 1);
     return status;
 }
 
