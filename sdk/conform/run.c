@@ -441,9 +441,9 @@ int conform_run(const conform_options *options)
     int64_t count[3] = { 0, 0, 0 }, missing = 0;
     bool well = make_plan(&report);
 
-    if (!well)
-        return 1;
-    if (options->list) {
+    if (!well) {
+        /* what was listed is freed below */
+    } else if (options->list) {
         for (int64_t i = 0; i < report.n_outcomes; i++)
             printf("%s\n", report.outcome[i].name);
     } else if (report.n_outcomes == 0) {
