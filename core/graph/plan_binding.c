@@ -5,7 +5,45 @@
 
 /* ---- prepared data --------------------------------------------------------------------------- */
 
+/* Takes the data that the core keeps for the weight of the step, which other calls of the weight
+ * share. Returns false if it keeps none. */
+static bool share(tn__plan_binding *b, tn__plan_step *step, const tn_call *call)
+{
+    const tn_kernel_def *kernel = step->call.kernel;
+    int64_t weight = kernel->weights != 0 ? __builtin_ctzll(kernel->weights) : call->n_in;
+    int32_t root = weight < call->n_in ? b->operands[step->first + weight].root : -1;
+
+    if (kernel->prepare_key == NULL || root < 0 || b->roots[root].place != TN__PLAN_HELD)
+        return false;
+    step->prepared = tn__kept_share(step->entry, b->device, call, weight, b->roots[root].storage);
+    if (step->prepared == NULL)
+        return false;
+    b->roots[root].guarded = true;
+    step->call.constant = kernel->weights;
+    return true;
+}
+
 /* Calls `prepare` of a kernel with the tensors that exist as constants. */
+static bool prepare_own(tn__plan_binding *b, tn__plan_step *step, const tn_call *call)
+{
+    tn_call own = *call;
+
+    for (int64_t i = 0; i < call->n_in; i++) {
+        int32_t root = b->operands[step->first + i].root;
+
+        if (root < 0 || b->roots[root].place != TN__PLAN_HELD)
+            continue;
+        own.constant |= UINT64_C(1) << (i < 63 ? i : 63);
+        b->roots[root].guarded = true;
+    }
+    own.flags |= TN_CALL_KEPT;
+    step->prepared = tn__prepared_data_new(step->entry, b->device, &own);
+    step->call.constant = own.constant;
+    step->call.flags = own.flags;
+    return step->prepared != NULL;
+}
+
+/* Prepares the data of a step, from views that have memory only if the tensors exist. */
 static tn_status prepare_step(tn__plan_binding *b, tn__plan_step *step)
 {
     int64_t count = tn__plan_operands_of(step);
@@ -19,26 +57,16 @@ static tn_status prepare_step(tn__plan_binding *b, tn__plan_step *step)
 
         places[i] = operand->root >= 0 ? &views[i] : NULL;
         views[i] = operand->view;
-        views[i].data = NULL;
         if (operand->root < 0 || b->roots[operand->root].place != TN__PLAN_HELD)
-            continue;
-        views[i].data = operand->view.data;
-        if (i >= call.n_in)
-            continue;
-        call.constant |= UINT64_C(1) << (i < 63 ? i : 63);
-        b->roots[operand->root].guarded = true;
+            views[i].data = NULL;
     }
     if (status == TN_OK) {
         call.in = places;
         call.out = places + call.n_in;
-        call.flags |= TN_CALL_KEPT;
-        step->prepared = tn__prepared_data_new(step->entry, b->device, &call);
-        status = step->prepared != NULL ? TN_OK : tn_error_last_code();
-    }
-    if (status == TN_OK) {
-        step->call.constant = call.constant;
-        step->call.flags = call.flags;
-        step->call.prepared = tn__prepared_data_of(step->prepared, &b->bytes_prepared);
+        if (share(b, step, &call) || prepare_own(b, step, &call))
+            step->call.prepared = tn__prepared_data_of(step->prepared, &b->bytes_prepared);
+        else
+            status = tn_error_last_code();
     }
     tn_free(views);
     tn_free(places);

@@ -2,8 +2,8 @@
  *
  * Data that kernels prepare from weights, without a prepared call: packed matrices, transformed
  * filters. It is kept with the storage of the weight, for the version that the storage had, and
- * shared by all threads. A call whose weight was written runs without the data; the data of the old
- * version is dropped then. */
+ * shared by all threads and plans. A call whose weight was written runs without the data; the data
+ * of the old version is dropped then. */
 #include "core/op/prepared.h"
 #include "core/tensor/allocator.h"
 
@@ -41,6 +41,17 @@ typedef struct kept {
     int32_t count;
     row *rows;
 } kept;
+
+/* A call, and the weight whose data may be kept. */
+typedef struct subject {
+    const tn__kernel_entry *entry;
+    const tn_device *device;
+    const tn_call *call;
+    tn__storage *storage; /* of the weight */
+    int64_t weight;       /* which input it is */
+    uint64_t key;
+    int32_t earlier; /* calls before the one that prepares */
+} subject;
 
 /* Returns the most bytes of prepared data of a device. */
 static int64_t limit(void)
@@ -105,37 +116,44 @@ static kept *kept_of(tn__storage *storage)
     return (kept *)there;
 }
 
-static bool same(const row *r, const tn__kernel_entry *entry, uint64_t key, const tn_tensor *weight)
+static const tn_view *weight_of(const subject *s)
 {
-    size_t bytes = (size_t)weight->view.ndim * sizeof(int64_t);
+    return s->call->in[s->weight];
+}
 
-    return r->entry == entry && r->key == key && r->offset == weight->view.byte_offset &&
-           r->dtype == weight->dtype && r->ndim == weight->view.ndim &&
-           memcmp(r->dims, weight->view.shape, bytes) == 0 &&
-           memcmp(r->dims + r->ndim, weight->view.strides, bytes) == 0;
+static bool same(const row *r, const subject *s)
+{
+    const tn_view *view = weight_of(s);
+    size_t bytes = (size_t)view->ndim * sizeof(int64_t);
+
+    return r->entry == s->entry && r->key == s->key && r->offset == view->byte_offset &&
+           r->dtype == tn_view_dtype(view) && r->ndim == view->ndim &&
+           memcmp(r->dims, view->shape, bytes) == 0 &&
+           memcmp(r->dims + r->ndim, view->strides, bytes) == 0;
 }
 
 /* Returns the row of the call, a new one if there is none yet; NULL if there are too many, or no
  * memory. The caller holds the lock. */
-static row *row_of(kept *k, const tn__kernel_entry *entry, uint64_t key, const tn_tensor *weight)
+static row *row_of(kept *k, const subject *s)
 {
-    size_t bytes = (size_t)weight->view.ndim * sizeof(int64_t);
+    const tn_view *view = weight_of(s);
+    size_t bytes = (size_t)view->ndim * sizeof(int64_t);
     row *r = k->rows;
 
-    while (r != NULL && !same(r, entry, key, weight))
+    while (r != NULL && !same(r, s))
         r = r->next;
     if (r != NULL || k->count == MOST)
         return r;
     r = tn_calloc(1, sizeof *r + 2 * bytes);
     if (r == NULL)
         return NULL;
-    r->entry = entry;
-    r->key = key;
-    r->offset = weight->view.byte_offset;
-    r->dtype = weight->dtype;
-    r->ndim = (int8_t)weight->view.ndim;
-    memcpy(r->dims, weight->view.shape, bytes);
-    memcpy(r->dims + r->ndim, weight->view.strides, bytes);
+    r->entry = s->entry;
+    r->key = s->key;
+    r->offset = view->byte_offset;
+    r->dtype = (uint8_t)tn_view_dtype(view);
+    r->ndim = (int8_t)view->ndim;
+    memcpy(r->dims, view->shape, bytes);
+    memcpy(r->dims + r->ndim, view->strides, bytes);
     r->next = k->rows;
     k->rows = r;
     k->count++;
@@ -143,18 +161,18 @@ static row *row_of(kept *k, const tn__kernel_entry *entry, uint64_t key, const t
 }
 
 /* Calls `prepare` of the kernel, with views that have no memory but for the weight. */
-static tn__prepared_data *make(const tn__work *work, const tn__kernel_entry *entry,
-                               const tn_call *call, int64_t weight)
+static tn__prepared_data *make(const subject *s)
 {
     tn_view space[TN__FEW + OUTPUTS];
     const tn_view *views[TN__FEW + OUTPUTS];
+    const tn_call *call = s->call;
     tn_call own = *call;
 
     for (int64_t i = 0; i < call->n_in + call->n_out; i++) {
         const tn_view *view = i < call->n_in ? call->in[i] : call->out[i - call->n_in];
 
         views[i] = view;
-        if (view == NULL || i == weight)
+        if (view == NULL || i == s->weight)
             continue;
         space[i] = *view;
         space[i].data = NULL;
@@ -165,18 +183,17 @@ static tn__prepared_data *make(const tn__work *work, const tn__kernel_entry *ent
     own.out = views + call->n_in;
     own.workspace = NULL;
     own.host = NULL;
-    own.constant = entry->kernel.weights;
+    own.constant = s->entry->kernel.weights;
     own.flags = TN_CALL_KEPT;
-    return tn__prepared_data_new(entry, work->device, &own);
+    return tn__prepared_data_new(s->entry, s->device, &own);
 }
 
 /* Prepares the data of a row that the caller has marked as busy, and holds it. */
-static tn__prepared_data *prepare(const tn__work *work, const tn__kernel_entry *entry,
-                                  const tn_call *call, int64_t weight, kept *k, row *r)
+static tn__prepared_data *prepare(const subject *s, kept *k, row *r)
 {
-    tn__prepared_data *made = make(work, entry, call, weight), *extra = NULL;
+    tn__prepared_data *made = make(s), *extra = NULL;
     bool fits = made != NULL && made->data != NULL &&
-                tn__allocator_counter(&work->device->allocator->prepared) <= limit();
+                tn__allocator_counter(&s->device->allocator->prepared) <= limit();
 
     while (!take(k))
         ;
@@ -194,20 +211,19 @@ static tn__prepared_data *prepare(const tn__work *work, const tn__kernel_entry *
     return made;
 }
 
-/* The part of tn__kept_hold() for a weight whose data may be kept. */
-static tn__prepared_data *hold(const tn__work *work, const tn__kernel_entry *entry,
-                               const tn_call *call, int64_t weight, uint64_t key)
+/* Returns the data for a weight whose data may be kept, with a reference for the caller; NULL if
+ * there is none. */
+static tn__prepared_data *hold(const subject *s)
 {
-    tn_tensor *tensor = work->in[weight];
-    uint64_t version = atomic_load_explicit(&tensor->storage->version, memory_order_acquire);
+    uint64_t version = atomic_load_explicit(&s->storage->version, memory_order_acquire);
     tn__prepared_data *data = NULL, *old = NULL;
-    kept *k = kept_of(tensor->storage);
+    kept *k = kept_of(s->storage);
     bool wanted = false;
     row *r;
 
     if (k == NULL || !take(k))
         return NULL;
-    r = row_of(k, entry, key, tensor);
+    r = row_of(k, s);
     if (r != NULL && !r->busy && r->version != version) {
         old = r->data;
         r->data = NULL;
@@ -219,38 +235,71 @@ static tn__prepared_data *hold(const tn__work *work, const tn__kernel_entry *ent
         data = r->data;
         atomic_fetch_add_explicit(&data->refs, 1, memory_order_relaxed);
     } else if (r != NULL && !r->busy && !r->refused) {
-        wanted = r->calls++ >= (work->wants_grad ? EARLIER_RECORDED : EARLIER);
+        wanted = r->calls++ >= s->earlier;
         r->busy = wanted;
     }
     give(k);
     tn__prepared_data_drop(old);
-    return wanted ? prepare(work, entry, call, weight, k, r) : data;
+    return wanted ? prepare(s, k, r) : data;
+}
+
+/* Returns whether data may be kept for a weight in this memory. */
+static bool may_keep(const tn__storage *storage)
+{
+    const uint32_t never = TN__STORAGE_FOREIGN | TN__STORAGE_SHARED | TN__STORAGE_TRACED;
+
+    return (storage->flags & never) == 0 &&
+           !atomic_load_explicit(&storage->pointed, memory_order_relaxed) && limit() != 0;
+}
+
+/* Finds the key of a call, and returns its data as hold() does. A failure leaves no error. */
+static tn__prepared_data *hold_for(subject *s)
+{
+    uint64_t mark;
+    tn__prepared_data *data;
+
+    s->key = s->entry->kernel.prepare_key(s->call);
+    if (s->key == 0)
+        return NULL;
+    mark = tn_error_mark();
+    data = hold(s);
+    if (data == NULL)
+        tn_error_restore(mark); /* the call runs without the data */
+    return data;
+}
+
+static bool fits(const tn_call *call, int64_t weight)
+{
+    return weight < call->n_in && call->n_in <= TN__FEW && call->n_out <= OUTPUTS &&
+           (call->flags & TN_CALL_CAPTURED) == 0;
 }
 
 tn__prepared_data *tn__kept_hold(const tn__work *work, const tn__kernel_entry *entry, tn_call *call)
 {
     const int64_t weight = __builtin_ctzll(entry->kernel.weights);
-    const tn__storage *storage;
     tn__prepared_data *data;
-    uint64_t mark, key;
 
-    if (weight >= call->n_in || call->n_in > TN__FEW || call->n_out > OUTPUTS ||
-        (call->flags & TN_CALL_CAPTURED) != 0 || tn__is_none(work->in[weight]))
+    if (!fits(call, weight) || tn__is_none(work->in[weight]) ||
+        !may_keep(work->in[weight]->storage))
         return NULL;
-    storage = work->in[weight]->storage;
-    if ((storage->flags & (TN__STORAGE_FOREIGN | TN__STORAGE_SHARED | TN__STORAGE_TRACED)) != 0 ||
-        atomic_load_explicit(&storage->pointed, memory_order_relaxed) || limit() == 0)
-        return NULL;
-    key = entry->kernel.prepare_key(call);
-    if (key == 0)
-        return NULL;
-    mark = tn_error_mark();
-    data = hold(work, entry, call, weight, key);
-    if (data == NULL) {
-        tn_error_restore(mark); /* the call runs without the data */
-        return NULL;
+    data = hold_for(&(subject){ .entry = entry,
+                                .device = work->device,
+                                .call = call,
+                                .storage = work->in[weight]->storage,
+                                .weight = weight,
+                                .earlier = work->wants_grad ? EARLIER_RECORDED : EARLIER });
+    if (data != NULL) {
+        call->prepared = data->data;
+        call->constant = entry->kernel.weights;
     }
-    call->prepared = data->data;
-    call->constant = entry->kernel.weights;
     return data;
+}
+
+tn__prepared_data *tn__kept_share(const tn__kernel_entry *entry, const tn_device *device,
+                                  const tn_call *call, int64_t weight, tn__storage *storage)
+{
+    if (!fits(call, weight) || !may_keep(storage))
+        return NULL;
+    return hold_for(&(subject){
+        .entry = entry, .device = device, .call = call, .storage = storage, .weight = weight });
 }

@@ -80,13 +80,31 @@ static const tn_kernel_def weigh_kernel = { TN_HEAD(tn_kernel_def),  .op = "test
                                             .run = weigh_run,        .prepare = weigh_prepare,
                                             .release = weigh_release };
 
-static tn_graph *weighing(tn_tensor *w)
+static uint64_t weigh_key(const tn_call *call)
+{
+    return (uint64_t)call->in[1]->shape[0];
+}
+
+/* Calls without a plan keep the data, too. */
+static const tn_kernel_def weigh_keyed = { TN_HEAD(tn_kernel_def),
+                                           .op = "test_weigh",
+                                           .device = "cpu",
+                                           .name = "weigh_keyed",
+                                           .revision = 1,
+                                           .dtypes = TN_BIT(TN_F32),
+                                           .run = weigh_run,
+                                           .prepare = weigh_prepare,
+                                           .release = weigh_release,
+                                           .weights = 2,
+                                           .prepare_key = weigh_key };
+
+static tn_graph *weighing(tn_tensor *w, const tn_kernel_def *kernel)
 {
     tn_graph *graph = tn_graph_new();
     tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *y;
 
     ck_ok(tn_register(&weigh));
-    ck_ok(tn_register(&weigh_kernel));
+    ck_ok(tn_register(kernel));
     y = step(graph, "test_weigh", x, tn_graph_slot(graph, "w", w));
     ck_ok(tn_graph_output(graph, &y, 1));
     return graph;
@@ -97,7 +115,7 @@ START_TEST(what_kernels_prepare_is_made_again_when_a_weight_changes)
     TN_SCOPE;
     static const float row[] = { 1, 10, 100 };
     tn_tensor *w = tn_tensor_from(row, TN_F32, TN_SHAPE(3)), *x = numbers(1), *one;
-    tn_graph *graph = weighing(w);
+    tn_graph *graph = weighing(w, &weigh_kernel);
     tn_plan *plan = tn_plan_new(graph, NULL);
 
     ck_made(plan);
@@ -122,6 +140,47 @@ START_TEST(what_kernels_prepare_is_made_again_when_a_weight_changes)
     tn_plan_drop(plan);
     ck_assert_int_eq(seen.released, seen.prepared);
     tn_graph_drop(graph);
+}
+END_TEST
+
+START_TEST(plans_and_calls_share_what_kernels_prepare)
+{
+    TN_SCOPE;
+    static const float row[] = { 1, 10, 100 };
+    tn_tensor *w = tn_tensor_from(row, TN_F32, TN_SHAPE(3)), *own = tn_tensor_keep(w);
+    tn_tensor *x = numbers(1), *one = tn_tensor_full(TN_SHAPE(2, 3), 1, TN_F32, NULL), *y;
+    tn_graph *graph = weighing(w, &weigh_keyed);
+    tn_plan *plans[2];
+
+    for (int i = 0; i < 3; i++) {
+        ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
+        ck_same(y, tn_add(tn_mul(x, w), one, NULL));
+    }
+    ck_assert_int_eq(seen.prepared, 1);
+    ck_assert_int_ge(seen.with_data, 1);
+    for (int i = 0; i < 2; i++) {
+        plans[i] = tn_plan_new(graph, NULL);
+        ck_made(plans[i]);
+        ck_assert_int_eq(stats_of(plans[i]).bytes_prepared, 12);
+    }
+    ck_assert_int_eq(seen.prepared, 1);
+    seen.plain = 0;
+    ck_same(plan1(plans[0], x), tn_add(tn_mul(x, w), one, NULL));
+    ck_same(plan1(plans[1], one), tn_add(tn_mul(one, w), one, NULL));
+    /* the first plan that runs after a write prepares for all */
+    ck_made(tn_add_(w, w, NULL));
+    for (int i = 0; i < 2; i++)
+        ck_same(plan1(plans[i], x), tn_add(tn_mul(x, w), one, NULL));
+    ck_ok(tn_graph_run(graph, &x, 1, &y, 1));
+    ck_same(y, tn_add(tn_mul(x, w), one, NULL));
+    ck_assert_int_eq(seen.prepared, 2);
+    ck_assert_int_eq(seen.plain, 0);
+    ck_assert_int_eq(seen.released, 1);
+    tn_plan_drop(plans[0]);
+    tn_plan_drop(plans[1]);
+    ck_assert_int_eq(seen.released, 1); /* the weight keeps the rest */
+    tn_graph_drop(graph);
+    tn_tensor_drop(own);
 }
 END_TEST
 
@@ -273,6 +332,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = { what_kernels_prepare_is_made_again_when_a_weight_changes,
+                                   plans_and_calls_share_what_kernels_prepare,
                                    a_compiled_region_is_a_step,
                                    observers_see_the_steps,
                                    eight_threads_run_one_plan,
