@@ -133,8 +133,8 @@ START_TEST(strings_have_two_quotes_and_escapes)
                                             "a'b\"c\\",
                                             "\n\t\r",
                                             "A\xe4",
-                                            "\xc3\xa4\xe2\x82\xac"
-                                            "A",
+                                            ("\xc3\xa4\xe2\x82\xac"
+                                             "A"),
                                             "%s %n",
                                             "a(b)=[c]",
                                             "'",

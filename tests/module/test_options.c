@@ -131,8 +131,8 @@ END_TEST
 START_TEST(pools_print_their_numbers_as_they_were_given)
 {
     static const char *const same[] = {
-        "MaxPool3d(kernel_size=[1, 3, 3], stride=[1, 2, 2], padding=[0, 1, 1], dilation=1, "
-        "ceil_mode=False)",
+        ("MaxPool3d(kernel_size=[1, 3, 3], stride=[1, 2, 2], padding=[0, 1, 1], dilation=1, "
+         "ceil_mode=False)"),
         "MaxPool2d(kernel_size=(3, 2), stride=[2], padding=0, dilation=(1, 1), ceil_mode=True)",
         "AvgPool2d(kernel_size=[3, 3], stride=2, padding=[1, 1])",
         "LPPool2d(norm_type=2, kernel_size=[2, 3], stride=None, ceil_mode=False)",
