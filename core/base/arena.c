@@ -6,14 +6,7 @@
 #define ARENA_ALIGNMENT 16
 /* With AddressSanitizer every allocation gets a chunk of its own, because the sanitizer does not
  * detect an access beyond the end of an allocation that stays inside a shared chunk. */
-#if defined __SANITIZE_ADDRESS__
-#define ARENA_SEPARATE 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define ARENA_SEPARATE 1
-#endif
-#endif
-#ifdef ARENA_SEPARATE
+#if TN_BUILD_ASAN
 #define ARENA_SHARED 0
 #define ARENA_CHUNK 0
 #define ARENA_ROUND 1

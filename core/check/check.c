@@ -5,7 +5,7 @@
 #include "core/plugin/check_thread.h"
 #include "core/tensor/internal.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if TN_BUILD_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 #include <sys/syscall.h>
@@ -49,7 +49,7 @@ bool tn__check_row(const void *at, int64_t count, const char *function, const ch
  * AddressSanitizer it is poisoned until then. */
 static bool is_dead(const tn_tensor *tensor)
 {
-#if defined(__SANITIZE_ADDRESS__)
+#if TN_BUILD_ASAN
     if (__asan_address_is_poisoned(&tensor->refs))
         return true;
 #endif

@@ -9,16 +9,8 @@
 #include "core/base/vector.h"
 #include "core/tensor/internal.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TN__ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TN__ASAN 1
-#endif
-#endif
-
 /* With AddressSanitizer, an access to an object that waits to be used again is an error. */
-#ifdef TN__ASAN
+#if TN_BUILD_ASAN
 #include <sanitizer/asan_interface.h>
 #define TN__POISON(at, size) __asan_poison_memory_region(at, size)
 #define TN__UNPOISON(at, size) __asan_unpoison_memory_region(at, size)

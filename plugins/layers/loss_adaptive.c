@@ -41,7 +41,7 @@ static tn_status adaptive_check(const struct adaptive *s)
 
     for (int64_t i = 0; i < s->cutoffs.count && good; i++)
         good = s->cutoffs.at[i] > (i > 0 ? s->cutoffs.at[i - 1] : 0) &&
-               s->cutoffs.at[i] <= s->n_classes - 1;
+               s->cutoffs.at[i] < s->n_classes;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
                           /* PyTorch's wording */

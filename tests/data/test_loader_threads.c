@@ -166,7 +166,7 @@ START_TEST(a_loader_can_be_asked_by_another_thread)
 END_TEST
 
 /* ThreadSanitizer cannot start threads in the child of a process that has threads. */
-#ifdef __SANITIZE_THREAD__
+#if TN_BUILD_TSAN
 static const char *const in_child = "3";
 #else
 static const char *const in_child = "3, workers=2";

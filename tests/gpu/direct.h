@@ -17,12 +17,8 @@
 #include <tenon/query.h>
 
 /* Drivers are not built for ThreadSanitizer, which would report false races. */
-#if defined(__SANITIZE_THREAD__)
+#if TN_BUILD_TSAN
 #define NO_REAL_DRIVERS 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_REAL_DRIVERS 1
-#endif
 #endif
 
 /* A plugin, and one device and stream of it. */

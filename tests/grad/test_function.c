@@ -55,9 +55,9 @@ static const tn_function scale_function = {
 
 START_TEST(arguments_that_are_no_tensors_stand_in_user_and_go_with_the_graph)
 {
-    TN_SCOPE;
     int count = 0;
     scaling s = { .factor = 3, .released = &count };
+    TN_SCOPE;
     tn_tensor *in[2] = { LEAF(1, 2), TN_NONE }, *y;
     uint64_t scope;
 
@@ -80,9 +80,9 @@ END_TEST
 
 START_TEST(what_a_function_saved_is_checked_for_changes)
 {
-    TN_SCOPE;
     int count = 0;
     scaling s = { .factor = 3, .released = &count };
+    TN_SCOPE; /* ends before `s` does, which the graph releases */
     tn_tensor *x = LEAF(1, 2), *mine = VEC(5, 6), *in[2], *y;
 
     in[0] = tn_mul_scalar(x, 1);
@@ -96,9 +96,9 @@ END_TEST
 
 START_TEST(flags_of_a_function_that_are_unknown_are_refused)
 {
-    TN_SCOPE;
     int count = 0;
     scaling s = { .factor = 3, .released = &count };
+    TN_SCOPE;
     tn_tensor *in[2] = { LEAF(1, 2), TN_NONE }, *y;
     tn_function function = scale_function;
 
@@ -117,9 +117,9 @@ END_TEST
 
 START_TEST(a_call_that_fails_releases_what_it_was_given)
 {
-    TN_SCOPE;
     int count = 0;
     scaling s = { .factor = 3, .released = &count };
+    TN_SCOPE;
     tn_tensor *in[2] = { LEAF(1, 2), TN_NONE }, *y;
 
     ck_assert_int_eq(tn_function_call(&scale_function, &s, NULL, 2, &y, 1), TN_ERR_VALUE);
@@ -142,9 +142,9 @@ static tn_status scaled(void *user, tn_tensor *const *in, tn_tensor **out)
 
 START_TEST(a_function_can_be_differentiated_twice)
 {
-    TN_SCOPE;
     int count = 0;
     scaling s = { .factor = 3, .released = &count };
+    TN_SCOPE;
     double a[3] = { 0.3, -0.7, 1.1 }, b[3] = { 0.9, 0.2, -0.4 };
     tn_tensor *in[2] = { tn_tensor_from(a, TN_F64, TN_SHAPE(3)),
                          tn_tensor_from(b, TN_F64, TN_SHAPE(3)) };

@@ -197,12 +197,13 @@ END_TEST
 START_TEST(memory_that_runs_out_leaves_whole_gradients)
 {
     for (uint64_t nth = 1;; nth++) {
-        TN_SCOPE;
+        seen s = { .scarce = true };
+        TN_SCOPE; /* ends before `s` does, which the graph releases */
         tn_tensor *x = LEAF(1, 2), *loss = total(tn_mul(x, x));
-        seen s = { .tensor = x, .scarce = true };
         uint64_t handle, made;
         tn_status status = TN_OK;
 
+        s.tensor = x;
         tn__memory_fail(nth);
         handle = tn_tensor_hook_added(x, look, &s, released);
         if (handle != 0)

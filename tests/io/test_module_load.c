@@ -336,7 +336,7 @@ static int load_and_measure(const char *path)
 
 START_TEST(the_weights_are_in_memory_once)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if TN_BUILD_ASAN || TN_BUILD_TSAN
     return; /* a sanitizer has memory of its own for each byte */
 #endif
     TN_SCOPE;

@@ -188,7 +188,7 @@ static tn_status note_module(void *user, const char *path, tn_module *module)
 START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
 {
     TN_SCOPE;
-    tn_module *m = bare();
+    tn_module *m = bare(), *inner;
     tn_module_add_parameter(m, "a", parameter(1));
     tn_module_add_parameter(m, "b", parameter(1));
     ck_assert_int_eq(tn_module_set(m, "a", TN_NONE), TN_OK);
@@ -204,7 +204,9 @@ START_TEST(replacing_keeps_the_place_removing_loses_it_reg_010_reg_022)
                    "'Sequential' object has no parameter or buffer 'c'; parameters: b, a");
     ck_assert_ptr_null(tn_module_get(m, "zzz"));
     expect_failure(TN_ERR_ATTR, "zzz");
-    ck_assert_int_eq(tn_module_add_child(m, "inner", tn_module_new("Sequential")), TN_OK);
+    inner = tn_module_new("Sequential");
+    ck_assert_int_eq(tn_module_add_child(m, "inner", inner), TN_OK);
+    tn_module_drop(inner);
     ck_assert_ptr_null(tn_module_get(m, "inner"));
     expect_failure(TN_ERR_ATTR, "'inner': this is the name of a child, a module; parameters: ");
     tn_module_drop(m);

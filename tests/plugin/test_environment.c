@@ -200,7 +200,7 @@ START_TEST(the_word_of_the_checked_boundary_is_yes_or_no)
 {
     static const char *const words[] = { "1", "true", "ON", "0", "False", "off" };
     int count = 6;
-#ifdef __SANITIZE_ADDRESS__
+#if TN_BUILD_ASAN
     count = 3; /* where nothing checks, the sanitizer ends the process */
 #endif
     place("misbehaving", NULL);

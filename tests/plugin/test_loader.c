@@ -203,7 +203,7 @@ START_TEST(a_sanitizer_that_comes_too_late_is_refused_before_it_ends_the_process
         return;
     }
     place("asan", NULL);
-#if defined(__SANITIZE_ADDRESS__)
+#if TN_BUILD_ASAN
     expect("asan.so", OK, TN_STAGE_VERSION, "");
 #else
     expect("asan.so", REFUSED, TN_STAGE_DLOPEN,

@@ -278,7 +278,8 @@ TN_ATTR(unused) static inline void tn_scope_end_at(uint64_t *scope)
 }
 #define TN_PASTE_(a, b) a##b
 #define TN_PASTE(a, b) TN_PASTE_(a, b)
-/* A declaration that opens a scope. The scope ends with the block, however the block is left. */
+/* A declaration that opens a scope. The scope ends with the block, however the block is left.
+ * Variables that hooks or release functions use at that time must be declared before it. */
 #define TN_SCOPE                                                                                   \
     uint64_t TN_PASTE(tn_scope_here_, __LINE__)                                                    \
         __attribute__((cleanup(tn_scope_end_at), unused)) = tn_scope_begin()
