@@ -11,7 +11,7 @@
 
 /* Files of up to EVERY bytes are damaged at every position, longer ones at about SAMPLES
  * positions. */
-enum { EVERY = 600, SAMPLES = 240, LONGEST = 1 << 22 };
+enum { EVERY = 600, SAMPLES = 240, LONGEST = 1 << 24, MANY = 340 };
 
 /* A file in memory, which a format reads or writes. */
 typedef struct image {
@@ -129,6 +129,15 @@ static bool put(tn_state *state, const char *name, tn_tensor *tensor)
     return tensor != NULL && tn_state_set(state, name, tensor) == TN_OK;
 }
 
+/* Returns the state, or drops it and returns NULL if it is not complete. */
+static tn_state *complete(tn_state *state, bool well)
+{
+    if (well)
+        return state;
+    tn_state_drop(state);
+    return NULL;
+}
+
 /* Creates a state of four tensors of a dtype: a matrix, a tensor without dimensions, an empty one
  * and a transposed one. One name is short, one is long, one contains a space, and one is not ASCII.
  * Returns NULL on failure. */
@@ -144,10 +153,7 @@ static tn_state *shapes_of(tn_dtype dtype)
                 put(state, names[2], sample(dtype, TN_SHAPE(0, 3), 2)) &&
                 put(state, names[3], tn_transpose(sample(dtype, TN_SHAPE(2, 1, 3), 3), 0, 2));
 
-    if (well)
-        return state;
-    tn_state_drop(state);
-    return NULL;
+    return complete(state, well);
 }
 
 /* Returns a new state with `count` entries of `from`, beginning with entry `first`; NULL on
@@ -162,6 +168,63 @@ static tn_state *part(const tn_state *from, int64_t first, int64_t count)
             state = NULL;
         }
     return state;
+}
+
+/* Creates a state of MANY tensors: of all dtypes in turn, with 0 to 2 dimensions, some of them
+ * empty. Names are in no order, some differ only in case, and some begin like others. */
+static tn_state *many_tensors(void)
+{
+    static const char *const forms[] = { "layers.%d.weight", "layers.%d.Weight", "layers.%d", "%d",
+                                         "z%d/a\\b" };
+    tn_state *state = tn_state_new();
+    bool well = state != NULL;
+
+    for (int i = 0; well && i < MANY; i++) {
+        const int64_t sizes[] = { i % 7 == 3 ? 0 : 1 + i % 4, 1 + i % 3 };
+        const tn_dtype dtype = (tn_dtype)(i % (TN_C128 + 1));
+        char name[64];
+
+        snprintf(name, sizeof name, forms[i % 5], MANY - i / 5);
+        well = put(state, name, sample(dtype, (tn_ints){ sizes, i / 5 % 3 }, i));
+    }
+    return complete(state, well);
+}
+
+/* Creates a state of tensors with names of 100 to 1000 bytes that differ only at their end. */
+static tn_state *long_names(void)
+{
+    static const int lengths[] = { 100, 101, 128, 200, 255, 256, 257, 512, 1000 };
+    tn_state *state = tn_state_new();
+    bool well = state != NULL;
+
+    for (int i = 0; well && i < 18; i++) {
+        char name[1001];
+        int length = lengths[i / 2];
+
+        memset(name, 'n', sizeof name);
+        for (int at = 9; at < length - 1; at += 10)
+            name[at] = '.';
+        name[length - 1] = (char)('a' + i);
+        name[length] = '\0';
+        well = put(state, name, sample(TN_F32, TN_SHAPE(2), i));
+    }
+    return complete(state, well);
+}
+
+/* Creates a state whose second tensor has 5 MB, all elements different. */
+static tn_state *with_large_tensor(void)
+{
+    enum { ROWS = 1250, COLUMNS = 1001 };
+    tn_state *state = tn_state_new();
+    tn_tensor *large = tn_tensor_empty(TN_SHAPE(ROWS, COLUMNS), TN_I32, tn_device_find("cpu"));
+    int32_t *at = large != NULL ? tn_tensor_data(large) : NULL;
+    bool well = state != NULL && at != NULL;
+
+    for (int32_t i = 0; well && i < ROWS * COLUMNS; i++)
+        at[i] = i - 1000;
+    well = well && put(state, "first", sample(TN_F16, TN_SHAPE(3), 0)) &&
+           put(state, "large", large) && put(state, "last", sample(TN_F64, TN_SHAPE(2, 2), 1));
+    return complete(state, well);
 }
 
 /* ---- comparing ---- */
@@ -211,11 +274,24 @@ typedef struct trial {
     int64_t written;
 } trial;
 
+/* Keeps the current file if it is the longest, with the `state` that it contains. */
+static void remember(trial *t, const tn_state *state)
+{
+    image before = t->largest;
+
+    if (t->file.size <= t->largest.size)
+        return;
+    t->largest = t->file;
+    t->file = before;
+    tn_state_drop(t->of_largest);
+    t->of_largest = part(state, 0, tn_state_count(state));
+}
+
 /* Writes a state, reads it back and compares. The format may refuse to save the state, with a
  * message. */
 static bool round_trip(trial *t, tn_state *state, const char *what)
 {
-    char words[400];
+    char words[800];
     tn_state *got;
     bool well = true;
 
@@ -235,14 +311,6 @@ static bool round_trip(trial *t, tn_state *state, const char *what)
     else if (differ(got, state, words, sizeof words))
         well = conform_fail(t->c, "%s: %s", what, words);
     tn_state_drop(got);
-    if (well && t->file.size > t->largest.size) {
-        image before = t->largest;
-
-        t->largest = t->file;
-        t->file = before;
-        tn_state_drop(t->of_largest);
-        t->of_largest = part(state, 0, tn_state_count(state));
-    }
     return well;
 }
 
@@ -255,11 +323,15 @@ static bool all_dtypes(trial *t)
 
         snprintf(what, sizeof what, "four tensors of %s", tn_dtype_name((tn_dtype)dtype));
         well = round_trip(t, state, what);
+        if (well)
+            remember(t, state);
         for (int64_t i = 0; well && i < tn_state_count(state); i++) {
             snprintf(what, sizeof what, "a tensor of %s with %d dimensions",
                      tn_dtype_name((tn_dtype)dtype), tn_tensor_ndim(tn_state_tensor(state, i)));
             one = part(state, i, 1);
             well = round_trip(t, one, what);
+            if (well)
+                remember(t, one);
             tn_state_drop(one);
         }
         tn_state_drop(state);
@@ -267,6 +339,27 @@ static bool all_dtypes(trial *t)
             return false;
     }
     return t->written > 0 || conform_fail(t->c, "save: refuses every state: %s", tn_error_text());
+}
+
+/* Saves and loads long states. Damage is not tried with their files, because that takes too long.
+ */
+static bool long_states(trial *t)
+{
+    static const struct {
+        const char *what;
+        tn_state *(*make)(void);
+    } all[] = { { "a state of 340 tensors", many_tensors },
+                { "names of up to 1000 bytes", long_names },
+                { "a tensor of 5 MB between two small ones", with_large_tensor } };
+    bool well = true;
+
+    for (size_t i = 0; well && i < sizeof all / sizeof *all; i++) {
+        tn_state *state = all[i].make();
+
+        well = round_trip(t, state, all[i].what);
+        tn_state_drop(state);
+    }
+    return well;
 }
 
 /* Saves and loads texts and values other than tensors, if the flags of the format declare them. */
@@ -473,7 +566,7 @@ void conform_format(conform *c)
         t.format->save != NULL && all_dtypes(&t))
         (void)(((t.format->flags & (TN_FORMAT_TEXTS | TN_FORMAT_VALUES)) == 0 ||
                 texts_and_values(&t)) &&
-               damaged(&t) && notices_that_writing_failed(&t));
+               damaged(&t) && notices_that_writing_failed(&t) && long_states(&t));
     if (c->verdict == CONFORM_PASS)
         recognizes(&t);
     tn_state_drop(t.of_largest);

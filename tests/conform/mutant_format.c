@@ -3,6 +3,7 @@
  * A format and what can be wrong in formats: "TOY1", the numbers of tensors and of texts, and for
  * each tensor the length of its name, dtype, number of dimensions, sizes, name, elements; for each
  * text the lengths of name and text, and both. */
+#include <ctype.h>
 #include <math.h>
 
 #include "mutant.h"
@@ -77,6 +78,8 @@ static tn_status load_one(const tn_source *source, uint64_t *at, tn_state *state
         return status;
     if (strlen(name) != (size_t)e.name)
         return refused("a name with a zero byte");
+    for (char *letter = name; is("case-lost") && *letter != '\0'; letter++)
+        *letter = (char)tolower((unsigned char)*letter);
     if (is("shape-lost") && e.ndim == 2) {
         e.sizes[0] *= e.sizes[1];
         e.ndim = 1;
@@ -180,6 +183,9 @@ static void change_numbers(tn_tensor *t)
     }
 }
 
+/* The dtype of the first tensor of the file that is being written. */
+static tn_dtype first;
+
 static tn_status save_one(const tn_sink *sink, const char *name, tn_tensor *t)
 {
     tn_tensor *plain = is("strides-kept") ? t : in_rows(t);
@@ -188,10 +194,21 @@ static tn_status save_one(const tn_sink *sink, const char *name, tn_tensor *t)
     const tn_ints shape = tn_tensor_shape(t);
     tn_status status;
 
-    if ((e.name > 255 && !is("name-cut")) || e.ndim > 8 || plain == NULL)
+    if ((e.name > 255 && !is("name-cut") && !is("long-name-cut")) || e.ndim > 8 || plain == NULL)
         return tn_fail(TN_ERR_VALUE, "toy: a name of at most 255 bytes, at most 8 dimensions");
     if (e.name > 32 && is("name-cut"))
         e.name = 32;
+    if (e.name > 255)
+        e.name = 255;
+    if (is("dtype-of-first")) {
+        if (first == TN_DTYPE_AUTO)
+            first = (tn_dtype)e.dtype;
+        plain = tn_cast(plain, first);
+        e.dtype = first;
+        bytes = (size_t)tn_tensor_numel(t) * tn_dtype_size(first);
+    }
+    if (is("large-cut") && bytes > 1 << 20)
+        memset((char *)tn_tensor_data(plain) + (1 << 20), 0, bytes - (1 << 20));
     if (bytes > 0 && !is("strides-kept"))
         change_numbers(plain);
     for (int64_t d = 0; d < shape.count; d++)
@@ -223,6 +240,9 @@ static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_s
     tn_status status;
 
     (void)self;
+    first = TN_DTYPE_AUTO;
+    if (is("many-cut") && total > 256)
+        total = 256;
     if (is("save-refuses"))
         return tn_fail(TN_ERR_VALUE, "toy: not this one");
     if (is("save-silent") && total > 1)
