@@ -110,6 +110,15 @@ void conform_pruning(conform *c);
  * subject or, if there is none, for the name alone. `word` ends with a blank. */
 void conform_check_specs(conform *c, const char *word, const tn_option *options,
                          bool (*check)(conform *c, const char *spec));
+/* The value of an option in a spec, and the value that is tried instead. */
+typedef struct conform_other_value {
+    char from[32], to[32];
+} conform_other_value;
+/* Writes to `out` the spec with another value of option `which` (of a list of floats: another
+ * element `element`). Returns false if the spec does not contain the option, or contains its
+ * default, or if it is neither a bool nor a float. */
+bool conform_other_spec(const char *spec, const tn_option *options, int which, int element,
+                        conform_other_value *value, char *out, size_t size);
 /* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines
  * the operator, or has a kernel for it (conform_runs()). */
 bool conform_concerns(const conform_plugin *plugin, const char *op);

@@ -12,8 +12,8 @@ enum { MOST = 64, TEXT = 640 };
 
 /* The result for each option over all cases. */
 static struct record {
-    bool tried, counts;    /* another value was tried; it had an effect */
-    char from[32], to[32]; /* the value in the case, and the value tried instead */
+    bool tried, counts; /* another value was tried; it had an effect */
+    conform_other_value value;
 } records[MOST];
 
 static const tn_option *options_of(const conform *c)
@@ -21,74 +21,6 @@ static const tn_option *options_of(const conform *c)
     const tn_layer_def *def = (const void *)tn_registry_find(TN_KIND_tn_layer_def, c->subject);
 
     return def != NULL ? def->options : NULL;
-}
-
-/* Writes another value of an option as text. Returns false if the kind of option is not tried. */
-static bool other_value(const tn_option *option, const char *value, char *out, size_t size)
-{
-    double number;
-
-    if (option->kind == TN_OPTION_KIND_BOOL && strcmp(value, "True") == 0)
-        snprintf(out, size, "False");
-    else if (option->kind == TN_OPTION_KIND_BOOL && strcmp(value, "False") == 0)
-        snprintf(out, size, "True");
-    else if (option->kind == TN_OPTION_KIND_FLOAT && tn_read_float(value, &number))
-        snprintf(out, size, "%.6f", number < 0.6 ? number + 0.35 : number * 0.5);
-    else
-        return false;
-    return true;
-}
-
-static bool is_default(const tn_option *option, const char *value)
-{
-    double a, b;
-
-    if (option->def == NULL)
-        return false;
-    return strcmp(option->def, value) == 0 ||
-           (tn_read_float(option->def, &a) && tn_read_float(value, &b) && a == b);
-}
-
-/* Finds the value of option `which` in a spec, by its name or its position. Returns NULL if the
- * spec does not contain it. */
-static const char *find_value(const char *spec, const tn_option *options, int which, size_t *length)
-{
-    const char *at = strchr(spec, '('), *end;
-    size_t name = strlen(options[which].name);
-
-    for (int i = 0; at != NULL && *at != '\0' && *at != ')'; i++, at = end) {
-        int depth = 0;
-
-        at += 1 + strspn(at + 1, " ");
-        for (end = at; *end != '\0' && (depth > 0 || strchr(",)", *end) == NULL); end++)
-            depth += strchr("([", *end) != NULL ? 1 : strchr(")]", *end) != NULL ? -1 : 0;
-        *length = (size_t)(end - at);
-        if (strncmp(at, options[which].name, name) == 0 && at[name] == '=') {
-            *length -= name + 1;
-            return at + name + 1;
-        }
-        if (i == which && memchr(at, '=', *length) == NULL)
-            return at;
-    }
-    return NULL;
-}
-
-/* Writes to `out` the spec with another value of the option, and stores both values in `r`. Returns
- * false if the option has its default value or is not tried. */
-static bool other_spec(const char *spec, const tn_option *options, int which, struct record *r,
-                       char *out)
-{
-    size_t length = 0;
-    const char *at = find_value(spec, options, which, &length);
-
-    if (at == NULL || length >= sizeof r->from)
-        return false;
-    snprintf(r->from, sizeof r->from, "%.*s", (int)length, at);
-    if (is_default(&options[which], r->from) ||
-        !other_value(&options[which], r->from, r->to, sizeof r->to))
-        return false;
-    snprintf(out, TEXT, "%.*s%s%s", (int)(at - spec), spec, r->to, at + length);
-    return true;
 }
 
 static bool same_bits(const conform_results *a, const conform_results *b)
@@ -159,7 +91,8 @@ void conform_layer_try_options(const conform_subject *s)
         tn_module *other;
         struct record r = records[i];
 
-        if (r.counts || !other_spec(s->one->spec, options, i, &r, text))
+        if (r.counts || options[i].kind == TN_OPTION_KIND_FLOATS ||
+            !conform_other_spec(s->one->spec, options, i, 0, &r.value, text, sizeof text))
             continue;
         scope = tn_scope_begin();
         other = tn_module_parse(text);
@@ -189,5 +122,5 @@ void conform_layer_judge_options(conform *c)
     for (int i = 0; options != NULL && options[i].name != NULL && i < MOST; i++)
         if (records[i].tried && !records[i].counts && !has_no_effect(options[i].name))
             conform_fail(c, "option `%s`: has no effect in any case, as %s and as %s",
-                         options[i].name, records[i].from, records[i].to);
+                         options[i].name, records[i].value.from, records[i].value.to);
 }

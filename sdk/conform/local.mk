@@ -35,6 +35,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/layers.h \
 	sdk/conform/optimizers.c \
 	sdk/conform/optimizers.h \
+	sdk/conform/optimizers_options.c \
+	sdk/conform/option_values.c \
 	sdk/conform/optimizers_cases.c \
 	sdk/conform/pruning.c \
 	sdk/conform/ops.c \

@@ -491,6 +491,34 @@ static bool has_dtype(const tn_device *device, tn_dtype dtype)
     return tn_device_describe(device, &info) == TN_OK && (info.dtypes & TN_BIT(dtype)) != 0;
 }
 
+tn_state *conform_rule_after(const conform_rule *r, tn_dtype dtype)
+{
+    tn_state *after = tn_state_new();
+    trainer t;
+    bool well = after != NULL && has_dtype(r->c->plugin->device, dtype);
+    char name[160];
+
+    t.optimizer = NULL;
+    well = well && start(r, dtype, r->c->plugin->device, &t) && steps(r, &t, 0, STEPS);
+    for (int i = 0; well && i < PARAMETERS; i++) {
+        int64_t count = tn_optimizer_state_count(t.optimizer, i);
+
+        snprintf(name, sizeof name, "parameter %d", i);
+        well = tn_state_set(after, name, tn_detach(t.parameter[i])) == TN_OK;
+        for (int64_t k = 0; well && k < count; k++) {
+            const char *state = tn_optimizer_state_name(t.optimizer, i, k);
+
+            snprintf(name, sizeof name, "state %d %s", i, state);
+            well = tn_state_set(after, name, tn_optimizer_state(t.optimizer, i, state)) == TN_OK;
+        }
+    }
+    tn_optimizer_drop(t.optimizer);
+    if (well)
+        return after;
+    tn_state_drop(after);
+    return NULL;
+}
+
 bool conform_rule_check(const conform_rule *r)
 {
     static const tn_dtype dtypes[] = { TN_F32, TN_F64 };

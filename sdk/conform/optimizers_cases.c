@@ -110,6 +110,8 @@ static int64_t cases_of_file(conform *c, const char *path)
             snprintf(one.spec, sizeof one.spec, "%s", line + 10);
             found++;
             well = conform_rule_check(&r);
+            if (well)
+                conform_rule_try_options(&r);
         } else if (one.spec[0] != '\0' && strncmp(line, "parameter ", 10) == 0) {
             one.n_parameter = read_numbers(line + 10, one.parameter);
         } else if (one.spec[0] != '\0' && strncmp(line, "gradient ", 9) == 0) {
@@ -170,6 +172,8 @@ void conform_optimizer(conform *c)
         snprintf(spec, sizeof spec, "%.250s()", c->subject);
         conform_rule_check(&(conform_rule){ c, spec });
     }
+    if (c->verdict == CONFORM_PASS)
+        conform_rule_judge_options(c);
     tn_error_clear();
     tn_scope_end(scope);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * An optimizer and what can be wrong in optimizers: descent with momentum, weight decay and a
- * correction of the first steps, m = momentum * m + (1 - momentum) * (g + decay * p),
- * p = p - lr * m / (1 - momentum^t). */
+ * correction of the first steps, m = momentum * m + (1 - momentum) * (w0 * g + w1 * decay * p),
+ * p = p - lr * m / (1 - momentum^t). With `maximize`, the sign of g is changed. */
 #include <math.h>
 
 #include "mutant.h"
 
 struct rule {
     double lr, momentum, decay;
+    bool maximize;
+    tn_floats weights;
     double first_lr;
     int64_t steps;
     tn_tensor *hidden;
@@ -17,7 +19,10 @@ struct rule {
 static const tn_option options[] = {
     TN_OPTION_FLOAT(struct rule, lr, "0.1", "learning rate"),
     TN_OPTION_FLOAT(struct rule, momentum, "0.5", "of the steps before that stays"),
-    TN_OPTION_FLOAT(struct rule, decay, "0.25", "weight decay"), TN_OPTION_END
+    TN_OPTION_FLOAT(struct rule, decay, "0.25", "weight decay"),
+    TN_OPTION_BOOL(struct rule, maximize, "False", "go up"),
+    TN_OPTION_FLOATS(struct rule, weights, "(1.0, 1.0)", "of gradient and decay"),
+    TN_OPTION_END
 };
 
 static tn_status check(tn_optimizer *self, const void *of_group)
@@ -49,7 +54,11 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
         steps += steps > 1 ? -1 : 0;
     if (is("step-2"))
         steps += 1;
-    g = tn_add(gradient, tn_mul_scalar(parameter, is("decay-sign") ? -decay : decay), NULL);
+    if (!is("second-weight-ignored"))
+        decay *= s->weights.at[1];
+    g = tn_mul_scalar(gradient, s->maximize && !is("maximize-ignored") ? -s->weights.at[0]
+                                                                       : s->weights.at[0]);
+    g = tn_add(g, tn_mul_scalar(parameter, is("decay-sign") ? -decay : decay), NULL);
     g = tn_mul_scalar(g, is("momentum-undamped") ? 1 : 1 - s->momentum);
     m = m == NULL || is("momentum-forgotten") ? g : tn_add(tn_mul_scalar(m, s->momentum), g, NULL);
     if (is("state-narrow"))
