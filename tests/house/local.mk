@@ -17,6 +17,7 @@ TN_HOUSE_TESTS = \
 	tests/house/host_tables.sh \
 	tests/house/links.sh \
 	tests/house/required_operators.sh \
+	tests/house/operator_results.sh \
 	tests/house/primitives.sh \
 	tests/house/outside.sh \
 	tests/house/prefix.sh

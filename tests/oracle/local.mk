@@ -8,6 +8,7 @@ tests_oracle_replay_opinfo_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 tests_oracle_replay_opinfo_LDADD = $(TN_LINK) $(LIBM)
 EXTRA_DIST += %D%/README.md %D%/rows.h %D%/opinfo.py %D%/opinfo_samples.py %D%/opinfo_write.py %D%/pytorch_operators.py %D%/pytorch_operators_nn.py %D%/live %D%/holes %D%/opinfo.txt %D%/refused.txt %D%/make_primitives.py %D%/primitives.txt %D%/make_without_results.py %D%/without_results.txt %D%/make_optimizer.py %D%/optimizer.txt %D%/make_fused.py %D%/fused.txt %D%/make_linalg.py %D%/linalg.txt %D%/make_reduction_order.py %D%/reduction_order.txt
 EXTRA_DIST += %D%/pytorch_operators_index.py %D%/pytorch_names.py
+EXTRA_DIST += %D%/results.pl
 EXTRA_DIST += %D%/make_fft.py %D%/fft.txt
 
 # ORACLE_FLAGS="--device opencl:0 --verbose"; PYTHON names a Python that has PyTorch.
