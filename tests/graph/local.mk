@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/planned.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/exchange.h %D%/planned.h %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \

@@ -3,6 +3,8 @@
  * Compilers of regions: the one of examples/graph_doors.c against eager calls, and hostile ones. */
 #include "tests/graph/suite.h"
 
+#include "tests/graph/exchange.h"
+
 #include <pthread.h>
 
 static const tn_device *cpu(void)
@@ -317,6 +319,27 @@ START_TEST(random_draws_and_writes_are_not_offered)
 }
 END_TEST
 
+START_TEST(calls_that_keep_their_order_are_not_offered)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *a, *b, *exchange;
+
+    register_exchange();
+    a = step(graph, "exp()", x, NULL);
+    exchange = step(graph, "test_exchange()", x, NULL);
+    b = step(graph, "relu()", a, NULL);
+    ck_ok(tn_register(&test));
+    ck_ok(tn_graph_output(graph, (tn_node *[]){ b, exchange }, 2));
+    want(0, 2, 0, 1);
+    ck_assert_int_eq(tn_graph_compile(graph, cpu(), "test"), TN_ERR_VALUE);
+    ck_assert_int_eq(seen_nodes, 2);
+    expect_failure(TN_ERR_VALUE, "claim: node test_exchange draws random numbers, or must keep its "
+                                 "order");
+    tn_graph_drop(graph);
+}
+END_TEST
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 START_TEST(a_compiler_that_fails_leaves_the_graph)
@@ -461,6 +484,7 @@ int main(void)
                                    nodes_between_move_behind_a_region_that_they_depend_on,
                                    wrong_claims_fail_with_the_name_of_the_compiler,
                                    random_draws_and_writes_are_not_offered,
+                                   calls_that_keep_their_order_are_not_offered,
                                    a_compiler_that_fails_leaves_the_graph,
                                    a_run_that_fails_gives_nothing,
                                    many_threads_run_one_program,

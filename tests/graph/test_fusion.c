@@ -2,6 +2,8 @@
  *
  * The passes of the plugin tenon.passes, and the fusion of batch norms. */
 #include "tests/graph/suite.h"
+
+#include "tests/graph/exchange.h"
 #include "tests/graph/traced.h"
 #include "tests/spec/proves.h"
 
@@ -242,6 +244,27 @@ START_TEST(random_and_written_values_are_not_merged)
 }
 END_TEST
 
+START_TEST(calls_that_keep_their_order_are_neither_merged_nor_removed)
+{
+    TN_SCOPE;
+    tn_graph *graph = tn_graph_new();
+    tn_node *x = tn_graph_input(graph, "x", TN_SHAPE(2, 3), TN_F32), *out;
+
+    register_exchange();
+    step(graph, "test_exchange()", x, NULL); /* unused: the other processes wait for it */
+    out = step(graph, "add()", step(graph, "test_exchange()", x, NULL),
+               step(graph, "test_exchange()", x, NULL));
+    out = step(graph, "add()", out,
+               step(graph, "test_exchange()", tn_graph_constant(graph, "c", numbers(2)), NULL));
+    ck_ok(tn_graph_output(graph, &out, 1));
+    ck_ok(tn_graph_pass(graph, "constants, cse, dead"));
+    ck_assert_str_eq(names_of(graph), "x c test_exchange test_exchange_1 test_exchange_2 add "
+                                      "test_exchange_3 add_1 output");
+    ck_same(run1(graph, numbers(1)), tn_add(tn_mul_scalar(numbers(1), 2), numbers(2), NULL));
+    tn_graph_drop(graph);
+}
+END_TEST
+
 START_TEST(operators_are_replaced_by_their_decomposition)
 {
     TN_SCOPE;
@@ -380,6 +403,7 @@ int main(void)
         dropout_goes_for_inference,
         equal_values_are_computed_once_and_constants_in_advance,
         random_and_written_values_are_not_merged,
+        calls_that_keep_their_order_are_neither_merged_nor_removed,
         operators_are_replaced_by_their_decomposition,
         NULL
     };
