@@ -601,6 +601,7 @@ the struct `call->options`. A `scalar` is a number of any kind (`tn_scalar`). Ty
 float and complex; `nograd` inputs get no gradient. Flags that begin with `autocast` say what
 autocast does with the inputs: `low`, `f32`, `widest`, `refused`; with `host` on devices that
 compute in the memory of the host, such as cpu, otherwise on the others.
+[operator-results.md](operator-results.md) lists the dtypes and shapes of the results.
 END
 my (@json, @list, @layers);
 my $conversions = <<'END';
