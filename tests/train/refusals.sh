@@ -128,6 +128,11 @@ cp run/model.safetensors before.safetensors
 "$tenon" predict run/model.safetensors --data "$digits" >log 2>&1
 grep -q '^INPUT *CLASS *PROBABILITY' log || {
     echo "predict shows no classes:"; head -3 log; bad=1; }
+# a checkpoint is a model as well
+"$tenon" predict run/checkpoints/step-00000024.checkpoint --data "$digits" >log2 2>&1
+cmp log log2 || { echo "the checkpoint predicts otherwise"; head -3 log2; bad=1; }
+"$tenon" summary run/checkpoints/step-00000024.checkpoint --input 2,64 >log 2>&1
+grep -q '^  (3): Linear *\[2, 10\] *170 *320$' log || { cat log; bad=1; }
 train 1 'run has a run with 24 steps; expected --resume' --model "$net" --data "$digits" --out run
 train 1 '1.weight: [16, 64] in the checkpoint; here [8, 64]' --resume --out run \
     --model 'Sequential(Flatten(), Linear(64, 8), ReLU(), Linear(8, 10))'

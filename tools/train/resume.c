@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Continues a run: what its checkpoint keeps, and what must not differ. */
+#include "report_private.h"
 #include "train.h"
 
 #include <string.h>
@@ -29,6 +30,9 @@ static tn_status keep_settings(run *r)
 tn_status resume_keep(run *r)
 {
     char scaler[256] = "";
+    const char *transform = setting_text(r->set, SET_TRANSFORM);
+    report_text classes = { .status = TN_OK };
+    tn_status status = r->classes > 0 ? save_class_names(r, &classes) : TN_OK;
     const struct {
         const char *name;
         tn_value value;
@@ -44,14 +48,20 @@ tn_status resume_keep(run *r)
         { "best", r->has_best ? tn_value_float(r->best) : tn_value_none() },
         { "best_epoch", tn_value_int(r->best_epoch) },
         { "scaler", r->scaler != NULL ? tn_value_string(scaler) : tn_value_none() },
+        /* for commands that open the checkpoint as a model */
+        { "classes", classes.bytes != NULL ? tn_value_string(classes.bytes) : tn_value_none() },
+        { "transform", transform != NULL ? tn_value_string(transform) : tn_value_none() },
     };
-    tn_status status = keep_settings(r);
+
+    if (status == TN_OK)
+        status = keep_settings(r);
 
     if (r->scaler != NULL)
         tn_grad_scaler_state(r->scaler, scaler, sizeof scaler);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
         status = tn_checkpoint_set(r->checkpoint, rows[i].name, rows[i].value);
+    report_text_drop(&classes);
     return status;
 }
 

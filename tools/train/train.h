@@ -113,6 +113,8 @@ tn_status epochs_run(run *r);
 
 /* ---- save.c: files of the run ---- */
 
+struct report_text; /* report_private.h */
+
 /* Makes the folders of the run and locks them. */
 tn_status save_begin(run *r);
 /* Writes a checkpoint of the present step and removes the oldest ones. */
@@ -121,6 +123,8 @@ tn_status save_checkpoint(run *r);
 tn_status save_best(run *r);
 /* Writes the weights, of the average if there is one, to a file of the folder. */
 tn_status save_weights(run *r, const char *name);
+/* Appends the names of the classes as a JSON list. A class without a name has its number. */
+tn_status save_class_names(const run *r, struct report_text *text);
 /* Writes the path of the newest checkpoint, and returns its step; -1 if there is none. */
 int64_t save_newest(const run *r, char *path, size_t size);
 
