@@ -168,6 +168,8 @@ static tn_status count_right(run *r, tn_pack *batch, tn_tensor *output, int64_t 
         return TN_ERR_MEMORY;
     predicted = truth + samples;
     status = step_compare(r, batch, output, truth, predicted, &known);
+    if (known && status == TN_OK)
+        r->now.compared += samples;
     for (int64_t i = 0; i < samples && known && status == TN_OK; i++)
         r->now.right += truth[i] == predicted[i];
     tn_free(truth);

@@ -13,7 +13,8 @@
 /* Sums over the samples of an epoch. */
 typedef struct tally {
     double loss; /* of all samples */
-    int64_t samples, right;
+    int64_t samples;
+    int64_t compared, right; /* samples with one class, and those that got it */
 } tally;
 
 /* What a validation found. */
@@ -51,6 +52,7 @@ typedef struct run {
     tally now;       /* of the present epoch */
     bool has_best;
     double best; /* the best score so far, by which the best checkpoint is chosen */
+    bool best_is_accuracy;
     int64_t best_epoch;
     int64_t skipped; /* damaged samples, of earlier processes */
     double began;    /* by the clock, when the present epoch began */
