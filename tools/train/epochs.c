@@ -115,7 +115,7 @@ static tn_status end_epoch(run *r)
     progress_metric metrics[METRICS];
     score train, val = { .known = false };
     bool best = false;
-    tn_status status = r->pending > 0 ? step_take(r) : TN_OK;
+    tn_status status = r->pending > 0 ? step_take(r, NULL) : TN_OK;
 
     train = train_score(r);
     if (status == TN_OK && !train.known)
@@ -193,7 +193,7 @@ static tn_status one_batch(run *r, int64_t *share)
     *share = next;
     status = step_batch(r, batch, next, &loss);
     if (status == TN_OK && r->pending >= next) {
-        status = step_take(r);
+        status = step_take(r, batch);
         if (status == TN_OK)
             status = after_step(r, loss);
     }

@@ -31,6 +31,7 @@ typedef struct run {
     tn_dataset *data, *val;
     tn_module *model, *average, *criterion;
     tn_optimizer *optimizer;
+    bool evaluates; /* the optimizer computes the loss in its step, as often as it likes */
     tn_scheduler *scheduler;
     const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
     tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
@@ -84,8 +85,9 @@ tn_status head_replace(run *r);
 
 /* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
-/* Takes a step with the gradients of the pending batches. */
-tn_status step_take(run *r);
+/* Takes a step with the gradients of the pending batches. `batch` is the last one, with which an
+ * optimizer that evaluates the loss does so; NULL at the end of an epoch. */
+tn_status step_take(run *r, tn_pack *batch);
 /* Calls the module and the loss with a batch. Stores the output and the loss. */
 tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
                        tn_tensor **loss);
