@@ -85,13 +85,16 @@ fi
 if "$tenon" info WAVFiles >/dev/null 2>&1; then
     mkdir sounds
     # 8 bits: 0, 0.5 and -1
-    printf 'RIFF\47\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\100\37\0\0\100\37\0\0\1\0\10\0data\3\0\0\0\200\300\0' \
-        >sounds/a.wav
+    {
+        printf 'RIFF\47\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\100\37\0\0\100\37\0\0\1\0\10\0'
+        printf 'data\3\0\0\0\200\300\0'
+    } >sounds/a.wav
     cp sounds/a.wav b
     check 0 '^sounds/a\.wav +0 +0\.5 +-1$' predict 'Flatten()' sounds b
     also '^b +0 +0\.5 +-1$'
     check 0 '^b +0 +0\.5$' predict 'Flatten()' --data 'WAVFiles("b", length=2)'
-    "$tenon" predict 'Flatten()' - --format csv <b >out 2>err || complain 'a sound as standard input'
+    "$tenon" predict 'Flatten()' - --format csv <b >out 2>err ||
+        complain 'a sound as standard input'
     also ',0\.0,0\.5,-1\.0$'
     head -c 45 b >cut.wav
     check 1 'cut\.wav: damaged WAV file' predict 'Flatten()' cut.wav

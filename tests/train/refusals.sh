@@ -199,7 +199,7 @@ code=$?
 test $code -eq 143 && ! grep -q 'the checkpoint is saved' log || {
     echo "two signals: status $code"; cat log; bad=1; }
 
-# ---- an optimizer that evaluates the loss: a line is fitted in a few steps, also after a resume ----
+# ---- an optimizer that evaluates the loss fits a line in a few steps, also after a resume ----
 awk 'BEGIN { for (i = 0; i < 50; i++) print i / 10 "," i % 7 "," 3 * i / 10 - 2 * (i % 7) + 1 }' \
     >line.csv
 set -- --model 'Linear(2, 1)' --data "CSV('line.csv', target='number')" --loss 'MSELoss()' \

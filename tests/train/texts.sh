@@ -31,7 +31,8 @@ for model in "$net" 'lstm_lm(256, embedding_dim=32, hidden_size=32, num_layers=1
     # a sample has no class, so the best epoch is that of the least loss
     awk -F, 'NR == FNR && FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "loss/validation") at = i }
         NR == FNR && FNR > 1 && $at != "" && (least == "" || $at < least) { least = $at }
-        NR != FNR && /^best: epoch [0-9]+, val_loss / { sub(/.* /, ""); gap = $0 - least; found = 1 }
+        NR != FNR && /^best: epoch [0-9]+, val_loss / {
+            sub(/.* /, ""); gap = $0 - least; found = 1 }
         END { exit !(found && gap < 0.001 && gap > -0.001) }' run/metrics.csv log &&
         ! grep -q accuracy log run/metrics.csv || {
         echo "an accuracy, or another best loss"; cat log; bad=1; }
