@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tenon summary SPEC --input SHAPE: lists the modules of a network in the order in which a call
+ * tenon summary MODEL --input SHAPE: lists the modules of a network in the order in which a call
  * runs them, on a device without memory. The command knows no layer types: names, calls and results
  * come from the module tree, hooks and an observer. */
 #include "count.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sdk/conform/conform.h"
+#include "train/model.h"
 
 enum { INPUTS = 8, NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
 
@@ -163,7 +163,7 @@ static tn_status after_forward(void *user, tn_module *module, const tn_pack *inp
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 typedef struct request {
-    const char *spec;
+    const char *model;
     const char *inputs[INPUTS];
     int input_count;
     tn_dtype dtype; /* of inputs given without a dtype */
@@ -182,31 +182,6 @@ static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t 
         return false;
     *bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(dtype);
     return tn_pack_add(pack, NULL, tn_value_tensor(tensor)) == TN_OK;
-}
-
-/* Returns the spec or, for "@FILE", the text of the file. The caller frees it. Returns NULL and
- * sets the error on failure. */
-static char *read_spec(const char *spec)
-{
-    if (spec[0] != '@')
-        return strdup(spec);
-    const char *why = NULL;
-    const size_t limit = 1 << 20;
-    FILE *file = conform_open(spec + 1, &why);
-    char *text = file != NULL ? calloc(1, limit + 1) : NULL;
-    if (file != NULL && text == NULL)
-        why = "out of memory";
-    else if (file != NULL && fread(text, 1, limit, file) == limit)
-        why = "larger than 1 MiB";
-    else if (file != NULL && ferror(file))
-        why = "cannot be read";
-    if (file != NULL)
-        fclose(file);
-    if (why == NULL)
-        return text;
-    tn_fail(TN_ERR_IO, "%s: %s", spec + 1, why);
-    free(text);
-    return NULL;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -487,13 +462,17 @@ static int summarize(const request *wanted)
     TN_SCOPE;
     summary s = { .rows = NULL };
     totals t = { 0 };
+    model_notes notes = { 0 };
     if (tn_set_default_device("meta") != TN_OK)
         return tool_fail(NULL);
-    char *spec = read_spec(wanted->spec);
-    tn_module *module = spec != NULL ? tn_module_parse(spec) : NULL;
+    tn_module *module = model_open(wanted->model, NULL, MODEL_ASSIGN, &notes);
+    if (module != NULL && notes.loaded && tn_module_to_device(module, "meta") != TN_OK) {
+        tn_module_drop(module);
+        module = NULL;
+    }
+    model_notes_free(&notes);
     tn_pack *input = module != NULL ? tn_pack_new() : NULL;
     bool good = input != NULL && tn_module_train(module, wanted->train) == TN_OK;
-    free(spec);
     tn_grad_begin(false);
     for (int i = 0; i < wanted->input_count && good; i++)
         good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
@@ -550,29 +529,28 @@ static int run(int count, char **given, bool only_help)
             wanted.train = true;
         else if (given[i][0] == '-')
             return usage("unknown option ", given[i]);
-        else if (wanted.spec != NULL)
+        else if (wanted.model != NULL)
             return usage("too many arguments: ", given[i]);
         else
-            wanted.spec = given[i];
+            wanted.model = given[i];
     }
-    if (wanted.spec == NULL)
-        return usage("expected a spec, or @ and the name of a file with one", "");
+    if (wanted.model == NULL)
+        return usage("expected a model", "");
     return summarize(&wanted);
 }
 
 const command summary_command = {
     "summary",
-    "SPEC|@FILE [--input SHAPE]",
+    "MODEL [--input SHAPE]",
     "prints layers, shapes, parameters and cost of a network",
-    "Builds a network from its spec (or its printed form), calls it once on a device without "
-    "memory, and prints every module in the order of the calls: the shape of its result, its own "
-    "parameters and multiply-adds; then totals, and the memory of parameters, buffers, input and "
-    "the results of all layers (which training keeps). Without --input, prints the tree with the "
-    "parameters and calls nothing. If it cannot be called, because no plugin provides one of its "
-    "types, it prints the parameters and the reason; the exit status is 1.\n\nOnly the "
-    "multiply-adds of products are counted: linear, matmul, convolutions and attention, alone or "
-    "inside recurrent layers, bilinear and einsum. Operators that ran and are not counted are "
-    "listed at the end.",
+    "Calls a network once on a device without memory, and prints every module in the order of the "
+    "calls: the shape of its result, its own parameters and multiply-adds; then totals, and the "
+    "memory of parameters, buffers, input and the results of all layers (which training keeps). "
+    "Without --input, prints the tree with the parameters and calls nothing. If it cannot be "
+    "called, because no plugin provides one of its types, it prints the parameters and the reason; "
+    "the exit status is 1.\n\nOnly the multiply-adds of products are counted: linear, matmul, "
+    "convolutions and attention, alone or inside recurrent layers, bilinear and einsum. Operators "
+    "that ran and are not counted are listed at the end.\n\n" MODEL_HELP,
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };

@@ -46,10 +46,13 @@ struct data_names {
     int64_t count, capacity;
 };
 
-/* Files in a folder for each class. */
+/* Files in a folder for each class, or of no class. */
 struct data_folder {
     const char *const *extensions; /* of the files, with the dot; ends with NULL */
     const char *endings, *what;    /* the same for messages, and what the files are */
+    /* for data_folder_paths: whether a file begins so, and the message if it does not */
+    bool (*known)(const void *start, uint64_t size);
+    const char *unknown;
     struct data_names classes, files;
     int64_t *labels; /* the class of each file */
     int64_t labels_capacity;
@@ -61,6 +64,10 @@ tn_status data_folder_read(struct data_folder *folder, const char *root);
 /* Adds a file, or the files below a folder, of one class. data_folder_free() must follow, also
  * after a failure. */
 tn_status data_folder_add(struct data_folder *folder, const char *path, int64_t label);
+/* Adds a path of a file or a folder, or a list of them: the option `paths` of a dataset. Fails with
+ * TN_ERR_FORMAT if a file is of another kind, or if a folder has none. data_folder_free() must
+ * follow, also after a failure. */
+tn_status data_folder_paths(struct data_folder *folder, const tn_value *paths);
 void data_folder_free(struct data_folder *folder);
 
 /* ---- samples in memory (memory.c) ------------------------------------------------------------ */
@@ -126,7 +133,7 @@ double data_normal(tn_random_key *key);
 
 extern const tn_dataset_def data_cifar10, data_cifar100, data_csv, data_csv_rows, data_digits,
     data_fashion_mnist, data_idx, data_image_files, data_image_folder, data_mnist, data_tensors,
-    data_text_bpe, data_text_bytes, data_wav_folder;
+    data_text_bpe, data_text_bytes, data_wav_files, data_wav_folder;
 extern const tn_transform_def data_center_crop, data_color_jitter, data_cut_mix, data_gaussian_blur,
     data_gaussian_noise, data_grayscale, data_mix_up, data_normalize, data_pad, data_random_affine,
     data_random_crop, data_random_erasing, data_random_grayscale, data_random_horizontal_flip,

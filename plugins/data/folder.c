@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -217,6 +218,53 @@ tn_status data_folder_add(struct data_folder *f, const char *path, int64_t label
     if (!S_ISREG(found.st_mode))
         return tn_fail(TN_ERR_IO, "%s: not a regular file", path);
     return add_file(f, tn_strdup(path), label);
+}
+
+/* Fails unless the first bytes are those of a file that the dataset reads. */
+static tn_status check_file(const struct data_folder *f, const char *path)
+{
+    unsigned char start[16] = { 0 };
+    FILE *file = fopen(path, "rb");
+    size_t size = 0;
+
+    if (file == NULL)
+        return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    size = fread(start, 1, sizeof start, file);
+    if (ferror(file)) {
+        (void)fclose(file);
+        return tn_fail(TN_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    (void)fclose(file);
+    return f->known(start, size) ? TN_OK : tn_fail(TN_ERR_FORMAT, "%s: %s", path, f->unknown);
+}
+
+static tn_status add_path(struct data_folder *f, const tn_value *path)
+{
+    struct stat found;
+    int64_t before = f->files.count;
+    tn_status status = TN_OK;
+
+    if (path->kind != TN_VALUE_STRING)
+        return tn_fail(TN_ERR_TYPE, "paths: wrong type; expected a string, or a list of strings");
+    if (stat(path->as.s, &found) == 0 && S_ISREG(found.st_mode))
+        status = check_file(f, path->as.s);
+    if (status == TN_OK)
+        status = data_folder_add(f, path->as.s, 0);
+    if (status == TN_OK && f->files.count == before)
+        status = tn_fail(TN_ERR_FORMAT, "%s: no %s in the folder; expected %s files", path->as.s,
+                         f->what, f->endings);
+    return status;
+}
+
+tn_status data_folder_paths(struct data_folder *f, const tn_value *paths)
+{
+    tn_status status = TN_OK;
+
+    if (paths->kind != TN_VALUE_LIST && paths->kind != TN_VALUE_TUPLE)
+        return add_path(f, paths);
+    for (uint32_t i = 0; i < paths->count && status == TN_OK; i++)
+        status = add_path(f, &paths->as.list[i]);
+    return status;
 }
 
 void data_folder_free(struct data_folder *f)

@@ -3,11 +3,6 @@
  * Pictures without classes: single files, and all pictures of folders. */
 #include "image.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
 static const char *const extensions[] = { ".png", ".jpg", ".jpeg", NULL };
 
 struct image_files {
@@ -39,52 +34,11 @@ static void image_files_close(void *handle)
     tn_free(f);
 }
 
-/* Fails unless the first bytes are those of a picture. The rest is read by `get`. */
-static tn_status check_file(const char *path)
-{
-    unsigned char start[8] = { 0 };
-    FILE *file = fopen(path, "rb");
-    size_t size = 0;
-
-    if (file == NULL)
-        return tn_fail(TN_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    size = fread(start, 1, sizeof start, file);
-    if (ferror(file)) {
-        (void)fclose(file);
-        return tn_fail(TN_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    }
-    (void)fclose(file);
-    return image_known(start, size)
-               ? TN_OK
-               : tn_fail(TN_ERR_FORMAT, "%s: neither a PNG nor a JPEG file", path);
-}
-
-static tn_status add_path(struct data_folder *folder, const tn_value *path)
-{
-    struct stat found;
-    int64_t before = folder->files.count;
-    tn_status status = TN_OK;
-
-    if (path->kind != TN_VALUE_STRING)
-        return tn_fail(TN_ERR_TYPE, "paths: wrong type; expected a string, or a list of strings");
-    if (stat(path->as.s, &found) == 0 && S_ISREG(found.st_mode))
-        status = check_file(path->as.s);
-    if (status == TN_OK)
-        status = data_folder_add(folder, path->as.s, 0);
-    if (status == TN_OK && folder->files.count == before)
-        status = tn_fail(TN_ERR_FORMAT,
-                         "%s: no pictures in the folder; expected .png, .jpg or .jpeg files",
-                         path->as.s);
-    return status;
-}
-
 static tn_status image_files_open(tn_dataset_open *args)
 {
     const struct image_files_options *given = args->options;
-    const tn_value *paths = &given->paths;
-    bool many = paths->kind == TN_VALUE_LIST || paths->kind == TN_VALUE_TUPLE;
     struct image_files *f;
-    tn_status status = TN_OK;
+    tn_status status;
 
     if (given->max_pixels < 1)
         return tn_fail(TN_ERR_VALUE, "max_pixels: out of range, got %lld; expected 1 or more",
@@ -93,13 +47,12 @@ static tn_status image_files_open(tn_dataset_open *args)
     if (f == NULL)
         return TN_ERR_MEMORY;
     f->most = (uint64_t)given->max_pixels;
-    f->folder.extensions = extensions;
-    f->folder.endings = ".png, .jpg or .jpeg";
-    f->folder.what = "pictures";
-    if (!many)
-        status = add_path(&f->folder, paths);
-    for (uint32_t i = 0; many && i < paths->count && status == TN_OK; i++)
-        status = add_path(&f->folder, &paths->as.list[i]);
+    f->folder = (struct data_folder){ .extensions = extensions,
+                                      .endings = ".png, .jpg or .jpeg",
+                                      .what = "pictures",
+                                      .known = image_known,
+                                      .unknown = "neither a PNG nor a JPEG file" };
+    status = data_folder_paths(&f->folder, &given->paths);
     if (status != TN_OK) {
         image_files_close(f);
         return status;

@@ -41,8 +41,10 @@ plugins_data_la_SOURCES = \
 	%D%/tensors.c \
 	%D%/text.c \
 	%D%/unicode_classes.h \
+	%D%/wav_files.c \
 	%D%/wav_folder.c \
 	%D%/wav_read.c \
+	%D%/wav_sample.c \
 	%D%/wav.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)

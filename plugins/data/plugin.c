@@ -16,6 +16,7 @@ static const void *const contributions[] = {
     &data_image_folder,
     &data_image_files,
     &data_wav_folder,
+    &data_wav_files,
     &data_text_bytes,
     &data_text_bpe,
     &data_to_float,

@@ -21,4 +21,22 @@ tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes
  * channel. */
 void wav_read(const struct wav *wav, int64_t first, int64_t count, float *to, int64_t stride);
 
+/* ---- a sound as a sample (wav_sample.c) ------------------------------------------------------ */
+
+/* The part of a sound that is a sample. */
+enum wav_crop { WAV_START, WAV_MIDDLE, WAV_RANDOM };
+struct wav_part {
+    int64_t length; /* frames of a sample; INT64_MIN: as many as the file has */
+    int64_t rate;   /* INT64_MIN: any */
+    enum wav_crop crop;
+    bool mono;
+};
+
+/* Checks the options of a dataset, and sets `crop` from its name. */
+tn_status wav_part_check(struct wav_part *part, const char *crop);
+/* Appends the sound in a file to a sample, float32 [channels, length]. */
+tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample_args *args);
+/* Whether a file with these first bytes is a WAV file. */
+bool wav_known(const void *start, uint64_t size);
+
 #endif

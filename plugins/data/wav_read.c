@@ -88,6 +88,15 @@ static tn_status read_data(struct wav *wav, const char *path, const unsigned cha
     return TN_OK;
 }
 
+bool wav_known(const void *start, uint64_t size)
+{
+    const char *text = start;
+
+    return size >= 12 && memcmp(text + 8, "WAVE", 4) == 0 &&
+           (memcmp(text, "RIFF", 4) == 0 || memcmp(text, "RF64", 4) == 0 ||
+            memcmp(text, "RIFX", 4) == 0);
+}
+
 tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes, uint64_t size)
 {
     uint64_t at = 12;

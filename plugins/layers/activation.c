@@ -313,20 +313,18 @@ static tn_status rrelu_build(tn_module *self)
 static tn_tensor *rrelu_forward(tn_module *self, tn_tensor *x)
 {
     const struct rrelu *s = tn_module_data(self);
-    tn_uniform_options between = TN_UNIFORM_OPTIONS;
+    tn_rrelu_options drawn = TN_RRELU_OPTIONS;
     tn_leaky_relu_options o = TN_LEAKY_RELU_OPTIONS;
-    tn_full_options alike = TN_FULL_OPTIONS;
     tn_tensor *y;
 
     if (!tn_module_is_training(self)) {
         o.negative_slope = (s->lower + s->upper) / 2;
         return s->inplace ? tn_leaky_relu_(x, &o) : tn_leaky_relu(x, &o);
     }
-    between.low = s->lower;
-    between.high = s->upper;
-    alike.dtype = tn_tensor_dtype(x);
-    y = tn_where(tn_gt(x, tn_full(x, TN_SCALAR_SHAPE, 0, &alike)), x,
-                 tn_mul(x, tn_uniform(x, &between)));
+    drawn.lower = s->lower;
+    drawn.upper = s->upper;
+    drawn.training = true;
+    y = tn_rrelu(x, &drawn);
     return s->inplace && y != NULL ? tn_copy_(x, y) : y;
 }
 

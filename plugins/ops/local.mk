@@ -4,6 +4,7 @@ TN_PLUGINS += plugins/ops.la
 plugins_ops_la_SOURCES = \
 	%D%/activation.c \
 	%D%/arithmetic.c \
+	%D%/arithmetic_exponent.c \
 	%D%/arithmetic_float.c \
 	%D%/arithmetic_integer.c \
 	%D%/arithmetic_ternary.c \
@@ -85,6 +86,7 @@ plugins_ops_la_SOURCES = \
 	%D%/special.c \
 	%D%/special_bessel.c \
 	%D%/special_gamma.c \
+	%D%/special_incomplete.c \
 	%D%/stft.c \
 	%D%/unary.c \
 	%D%/unique.c \

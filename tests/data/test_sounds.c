@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * WAVFolder: values of every kind of samples, crops, damaged files; and the folders that it and
- * ImageFolder read. Values of integers are those of torchaudio: the integer divided by its range.
+ * WAVFolder and WAVFiles: values of every kind of samples, crops, damaged files; and the folders
+ * that they and ImageFolder read. Values of integers are those of torchaudio: the integer divided
+ * by its range.
  */
 #include "tests/base/suite.h"
 
@@ -318,6 +319,81 @@ START_TEST(files_that_change_are_errors_of_their_sample)
 }
 END_TEST
 
+/* Sample `index` of WAVFiles must be named by this path. */
+static void is_named(tn_dataset *dataset, int64_t index, const char *path)
+{
+    tn_pack *pack = tn_pack_new();
+
+    ck_assert_msg(tn_dataset_get(dataset, index, 0, 0, pack) == TN_OK, "%s", tn_error_text());
+    ck_assert_int_eq(tn_pack_count(pack), 2);
+    ck_assert_str_eq(tn_pack_at(pack, 1).as.s, path);
+    tn_pack_drop(pack);
+}
+
+START_TEST(single_files_have_their_paths)
+{
+    static const uint8_t bytes[] = { 128, 192, 64 };
+    uint8_t file[64];
+    size_t size = make_wav(file, 1, 1, 8, bytes, 3);
+    tn_dataset *dataset;
+    tn_pack *pack = tn_pack_new();
+    const float *x;
+
+    make_folder();
+    write_bytes("class/b.wav", file, size);
+    write_bytes("class/a.WAV", file, size);
+    write_bytes("sound", file, size); /* known by its content */
+    write_bytes("class/other.txt", "x", 1);
+    dataset = tn_dataset_new("WAVFiles([%q, %q], length=2, crop='middle')", inside("sound"),
+                             inside("class"));
+    ck_assert_msg(dataset != NULL, "%s", tn_error_text());
+    ck_assert_int_eq(tn_dataset_count(dataset), 3);
+    ck_assert_int_eq(tn_dataset_classes(dataset), 0);
+    is_named(dataset, 0, inside("sound"));
+    is_named(dataset, 1, inside("class/a.WAV"));
+    is_named(dataset, 2, inside("class/b.wav"));
+    ck_assert_int_eq(tn_dataset_get(dataset, 0, 0, 0, pack), TN_OK);
+    ck_assert_int_eq(tn_tensor_size(tn_pack_tensor(pack, 0), 1), 2);
+    x = tn_tensor_data(tn_pack_tensor(pack, 0));
+    ck_assert(x[0] == 0 && x[1] == 0.5f);
+    tn_pack_drop(pack);
+    tn_dataset_drop(dataset);
+    remove_folder();
+}
+END_TEST
+
+/* WAVFiles of one path must fail with this status and these words. */
+static void is_refused(const char *name, tn_status status, const char *words)
+{
+    ck_assert_ptr_null(tn_dataset_new("WAVFiles(%q)", inside(name)));
+    ck_assert_int_eq(tn_error_last_code(), status);
+    ck_assert_msg(strstr(tn_error_text(), words) != NULL, "%s", tn_error_text());
+    tn_error_clear();
+}
+
+START_TEST(files_of_other_kinds_are_refused)
+{
+    uint8_t file[64];
+    size_t size = make_wav(file, 1, 1, 8, "abc", 3);
+
+    make_folder();
+    write_bytes("text", "RIFF, but not a sound", 21);
+    write_bytes("short", file, 11);
+    is_refused("text", TN_ERR_FORMAT, "/text: no WAV file");
+    is_refused("short", TN_ERR_FORMAT, "/short: no WAV file");
+    is_refused("class", TN_ERR_FORMAT, "/class: no sounds in the folder; expected .wav files");
+    is_refused("none", TN_ERR_IO, "/none: cannot be opened");
+    ck_assert_ptr_null(tn_dataset_new("WAVFiles([3])"));
+    ck_assert_int_eq(tn_error_last_code(), TN_ERR_TYPE);
+    tn_error_clear();
+    write_bytes("sound", file, size);
+    ck_assert_ptr_null(tn_dataset_new("WAVFiles(%q, crop='end')", inside("sound")));
+    ck_assert_int_eq(tn_error_last_code(), TN_ERR_VALUE);
+    tn_error_clear();
+    remove_folder();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -327,6 +403,8 @@ int main(void)
         links_that_never_end_are_errors,
         odd_names_are_names,
         files_that_change_are_errors_of_their_sample,
+        single_files_have_their_paths,
+        files_of_other_kinds_are_refused,
         NULL,
     };
     return suite_run("sounds", tests);

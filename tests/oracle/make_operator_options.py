@@ -140,6 +140,7 @@ MAP = {
     "diagonal": lambda t, o: torch.diagonal(t[0], **o.kw("offset", "dim1", "dim2")),
     "tril": lambda t, o: torch.tril(t[0], **o.kw("diagonal")),
     "triu": lambda t, o: torch.triu(t[0], **o.kw("diagonal")),
+    "rrelu": lambda t, o: F.rrelu(t[0], training=True, **o.kw("lower", "upper")),
     "dropout": lambda t, o: F.dropout(t[0], training=True, **o.kw("p")),
     "alpha_dropout": lambda t, o: F.alpha_dropout(t[0], training=True, **o.kw("p")),
     "feature_alpha_dropout": lambda t, o: F.feature_alpha_dropout(t[0], training=True, **o.kw("p")),

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Special functions, and functions as in <math.h>:  PYTHON-WITH-TORCH make_special.py > special.txt
+import mpmath
+
 from cases import *
 
 
@@ -512,4 +514,85 @@ for op in ("remainder", "fmod"):
     Case(
         op + "/bool-float", op, getattr(torch, op), [n(4, dtype=BOOL), within(0, 3, 4, grad=False)]
     )
+
+# ---- incomplete gamma functions: above 20, PyTorch's results have 9 digits ----
+SMALL_A = [1e-6, 0.001, 0.25, 0.5, 1.0, 1.0, 2.5, 7.0, 7.0, 19.75, 19.75, 3.0]
+SMALL_X = [0.25, 1.0001, 0.001, 3.0, 1.0, 1e-9, 30.0, 8.25, 2.0, 21.0, 18.5, 700.0]
+LARGE_A = [20.25, 20.25, 25.0, 30.0, 30.0, 100.0, 1000.0, 1000.0, 1e5, 1e5, 3e4]
+LARGE_X = [20.5, 3.0, 24.0, 33.0, 200.0, 100.5, 930.0, 1100.0, 1e5, 100700.5, 1e4]
+
+
+class Incomplete(torch.autograd.Function):
+    """igamma and igammac of single numbers, by mpmath."""
+
+    @staticmethod
+    def forward(ctx, a, b, upper):
+        ctx.save_for_backward(a, b)
+        ctx.upper = upper
+        ends = (lambda v: (v, mpmath.inf)) if upper else (lambda v: (0, v))
+        pairs = zip(a.double().tolist(), b.double().tolist())
+        values = [mpmath.gammainc(i, *ends(j), regularized=True) for i, j in pairs]
+        return torch.tensor([float(v) for v in values], dtype=a.dtype)
+
+    @staticmethod
+    def backward(ctx, gy):
+        a, b = (t.double() for t in ctx.saved_tensors)
+        slope = torch.exp((a - 1) * torch.log(b) - b - torch.lgamma(a))
+        return None, (gy * (-slope if ctx.upper else slope)).to(gy.dtype), None
+
+
+for op in ("igamma", "igammac"):
+    call = getattr(torch, op)
+    exact = lambda a, b: Incomplete.apply(a, b, op == "igammac")
+    for d in (F32, F64):
+        for name, a, b in (("small", SMALL_A, SMALL_X), ("large", LARGE_A, LARGE_X)):
+            Case(
+                "%s/%s-%s" % (op, name, NAMES[d]),
+                op,
+                exact,
+                [n(data=a, dtype=d), x(data=b, dtype=d)],
+            )
+        Case(
+            "%s/edges-%s" % (op, NAMES[d]),
+            op,
+            call,
+            [
+                n(data=[0.0, 0.0, 2.0, INF, 2.0, INF, -1.0, 2.0, NAN, 2.0, 0.0, INF], dtype=d),
+                n(data=[0.0, 2.0, 0.0, 2.0, INF, INF, 2.0, -1.0, 2.0, NAN, INF, 0.0], dtype=d),
+            ],
+        )
+    for d in (F16, BF16):
+        Case(
+            "%s/%s" % (op, NAMES[d]),
+            op,
+            lambda a, b: call(a.float(), b.float()).to(a.dtype),
+            [n(data=[0.5, 3.0, 18.0, 40.0], dtype=d), x(data=[0.25, 4.0, 15.0, 44.0], dtype=d)],
+        )
+    Case(op + "/broadcast", op, call, [n(data=[0.5, 3.0, 9.0]), within(1, 12, 2, 1)])
+    Case(op + "/f32-f64", op, call, [n(data=[0.5, 3.0]), n(data=[1.25, 3.5], dtype=F64)])
+    Case(op + "/empty", op, call, [n(0, 2), x(2)])
+    Case(op + "/scalar", op, call, [n(data=1.5), within(1, 2)])
+
+# ---- mantissas and neighbours; tests/op/test_exponent compares all bits ----
+PARTS = [1.0, -1.0, 0.5, 0.75, 3.0, -1e-3, 1e30, -1e-30, 6.0, 0.0, INF, NAN]
+for d in (F32, F64, BF16):
+    Case("frexp/" + NAMES[d], "frexp", lambda a: both(torch.frexp(a)), [n(data=PARTS, dtype=d)])
+    Case("frexp/grad-" + NAMES[d], "frexp", lambda a: both(torch.frexp(a)), [x(2, 3, dtype=d)])
+Case(
+    "frexp/f16", "frexp", lambda a: both(torch.frexp(a)), [n(data=[6e-5, -3.0, 60000.0], dtype=F16)]
+)
+Case("frexp/transposed", "frexp", lambda a: both(torch.frexp(a)), [x(3, 2, order=(1, 0))])
+Case("frexp/empty", "frexp", lambda a: both(torch.frexp(a)), [n(0, 2)])
+for d in (F32, F64, BF16):
+    Case(
+        "nextafter/" + NAMES[d],
+        "nextafter",
+        torch.nextafter,
+        [
+            n(data=[1.0, 1.0, -1.0, 2.0, 3.0, 3.0, INF, -INF, NAN, 1.0, 5.0], dtype=d),
+            n(data=[2.0, 0.0, 0.0, 1.0, 3.0, INF, 0.0, 0.0, 1.0, NAN, -INF], dtype=d),
+        ],
+    )
+Case("nextafter/broadcast", "nextafter", torch.nextafter, [n(3, 1), n(2, low=6, high=9)])
+Case("nextafter/empty", "nextafter", torch.nextafter, [n(0, 2), n(2)])
 print("end")

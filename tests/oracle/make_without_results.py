@@ -348,4 +348,7 @@ for d in FLOATS:
     case("one-" + name, "multinomial", [n(data=[0.5, 0.0, 0.25], dtype=d)], num_samples=2)
 case("i64", "geometric", [n(4, 5, dtype=I64)], p=0.01)
 case("i8", "geometric", [n(4, 5, dtype=torch.int8)], p=0.001)
+for d in (F32, F64):
+    case(NAMES[d], "rrelu", [x(4, 5, dtype=d)], training=True)
+    case("off-" + NAMES[d], "rrelu", [x(4, 5, dtype=d)], lower=0.25, upper=0.5)
 print("end")

@@ -188,8 +188,8 @@ for name in ("add", "sub"):
 for name in """
     mul maximum minimum remainder fmod pow atan2 eq ne lt le gt ge bitwise_and bitwise_or
     bitwise_xor logical_and logical_or logical_xor hypot copysign fmax fmin xlogy logaddexp
-    logaddexp2 heaviside ldexp gcd lcm bitwise_left_shift bitwise_right_shift complex matmul bmm
-    outer dot mv
+    logaddexp2 heaviside ldexp nextafter igamma igammac gcd lcm bitwise_left_shift
+    bitwise_right_shift complex matmul bmm outer dot mv
 """.split():
     MAP[name] = name + " input:S other:S"
 for name in "amax amin all any".split():

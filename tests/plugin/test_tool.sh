@@ -244,7 +244,7 @@ if test -f "$TENON_PLUGIN_PATH/formats.so" || "$tenon" info npy >/dev/null 2>&1;
 fi
 # summary: parameters and multiply-adds of a network; 3 * 3 * 3 * 8 weights and 2 * 8 * 8 * 216
 # products, and so on
-check 2 "summary" 'expected a spec'
+check 2 "summary" 'expected a model'
 check 2 "summary Linear(4,2) --inputs 1" 'unknown option --inputs'
 check 2 "summary Linear(4,2) --input" 'a value is missing after --input'
 check 2 "summary Linear(4,2) --input 4 --dtype f99" '--dtype: unknown dtype, got f99'
@@ -275,6 +275,8 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
         '^  \(drop\): Dropout +\[2, 8, 8, 8\] +- +-$' '^  \(out\): Linear +\[2, 10\] +90 +160$' \
         '^parameters +322, of them 322 trainable; buffers: 17$' \
         '^multiply-adds +27,808 .*55,616 FLOPs$' '^not counted +batch_norm'
+    check 0 "summary net.txt --input 2,3,10,10" '^multiply-adds +27,808 '
+    check 0 "summary ReLU --input 2" '^ReLU +\[2\] +- +-$'
     check 0 "summary @net.txt --input 2x3x10x10 --json" '"parameters": 322,' \
         '"multiply_adds": 27808,' '"flops": 55616,' '"parameter_bytes": 1288,'
     is_json
@@ -291,6 +293,13 @@ if test -f "$TENON_PLUGIN_PATH/layers.so" || "$tenon" info Linear >/dev/null 2>&
     check 1 "summary @leaf.txt --input 2,4 --json" '"parameters": 15,' '"error": \{' 'MyAct' \
         '"parameter_shapes": "weight \[3, 4\], bias \[3\]"'
     check 1 "summary Sequential(Linear(4,3),MyAct(alpha=2.0)) --input 2,4" 'MyAct'
+    if "$tenon" info safetensors >/dev/null 2>&1; then
+        digits=$files/../../tools/files/digits.safetensors
+        # a file with weights and the spec; the network is called without memory all the same
+        check 0 "summary $digits --input 5,1,8,8" '^  \(1\): Linear +\[5, 10\] +650 +3,200$'
+        check 0 "summary $digits" '^  \(1\): Linear +weight \[10, 64\], bias \[10\] +650$'
+        check 1 "summary weights.safetensors" 'no metadata "tenon.spec"'
+    fi
     check 0 "summary LazyLinear(3) --input 2,7" '^Linear +\[2, 3\] +24 +42$' \
         '^not counted +nothing$'
     check 0 "summary Embedding(10,4) --input 2,3:int64" '^Embedding +\[2, 3, 4\] +40 +-$'

@@ -43,6 +43,7 @@ check 0 '' predict "$files/line.safetensors" rows.csv --output made.csv
 test "$(cat made.csv)" = 'input,0
 rows.csv[0],1.0
 rows.csv[1],1.5' || complain 'made.csv'
+check 0 '^rows\.csv\[1\] +1\.5$' predict "$files/line.safetensors" --data ' CSVRows ("rows.csv")'
 
 # pictures: the pixels survive, as a picture and as an array; a folder; damaged ones
 if "$tenon" info ImageFiles >/dev/null 2>&1 &&
@@ -78,6 +79,25 @@ if "$tenon" info ImageFiles >/dev/null 2>&1 &&
     check 1 'no samples that can be read' predict 'Flatten()' pictures/cat/bad.png --skip-damaged
     mkdir empty
     check 1 'empty: no pictures' predict 'Flatten()' empty
+fi
+
+# sounds: a file, a folder, with options, standard input
+if "$tenon" info WAVFiles >/dev/null 2>&1; then
+    mkdir sounds
+    # 8 bits: 0, 0.5 and -1
+    {
+        printf 'RIFF\47\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\100\37\0\0\100\37\0\0\1\0\10\0'
+        printf 'data\3\0\0\0\200\300\0'
+    } >sounds/a.wav
+    cp sounds/a.wav b
+    check 0 '^sounds/a\.wav +0 +0\.5 +-1$' predict 'Flatten()' sounds b
+    also '^b +0 +0\.5 +-1$'
+    check 0 '^b +0 +0\.5$' predict 'Flatten()' --data 'WAVFiles("b", length=2)'
+    "$tenon" predict 'Flatten()' - --format csv <b >out 2>err ||
+        complain 'a sound as standard input'
+    also ',0\.0,0\.5,-1\.0$'
+    head -c 45 b >cut.wav
+    check 1 'cut\.wav: damaged WAV file' predict 'Flatten()' cut.wav
 fi
 
 # errors

@@ -56,6 +56,9 @@ train 1 'did you mean "Digits"' --model "$net" --data 'Digts()' --out a
 printf '1,2.5\n2,3.5\n' >numbers.csv
 train 1 '--loss: it is missing' --model 'Linear(1, 1)' \
     --data "CSV('numbers.csv', target='number')" --out a
+train 1 '--accumulate: LBFGS evaluates one batch in each step, got 2' --model 'Linear(1, 1)' \
+    --data "CSV('numbers.csv', target='number')" --loss 'MSELoss()' --optim 'LBFGS()' \
+    --accumulate 2 --out a
 train 1 'no parameter or module fits "conv*"' --model "$net" --data "$digits" --freeze 'conv*' \
     --out a
 train 1 'too few outputs, got 4; expected one for each of the 10 classes' \
@@ -128,6 +131,11 @@ cp run/model.safetensors before.safetensors
 "$tenon" predict run/model.safetensors --data "$digits" >log 2>&1
 grep -q '^INPUT *CLASS *PROBABILITY' log || {
     echo "predict shows no classes:"; head -3 log; bad=1; }
+# a checkpoint is a model as well
+"$tenon" predict run/checkpoints/step-00000024.checkpoint --data "$digits" >log2 2>&1
+cmp log log2 || { echo "the checkpoint predicts otherwise"; head -3 log2; bad=1; }
+"$tenon" summary run/checkpoints/step-00000024.checkpoint --input 2,64 >log 2>&1
+grep -q '^  (3): Linear *\[2, 10\] *170 *320$' log || { cat log; bad=1; }
 train 1 'run has a run with 24 steps; expected --resume' --model "$net" --data "$digits" --out run
 train 1 '1.weight: [16, 64] in the checkpoint; here [8, 64]' --resume --out run \
     --model 'Sequential(Flatten(), Linear(64, 8), ReLU(), Linear(8, 10))'
@@ -190,6 +198,25 @@ wait $pid
 code=$?
 test $code -eq 143 && ! grep -q 'the checkpoint is saved' log || {
     echo "two signals: status $code"; cat log; bad=1; }
+
+# ---- an optimizer that evaluates the loss fits a line in a few steps, also after a resume ----
+awk 'BEGIN { for (i = 0; i < 50; i++) print i / 10 "," i % 7 "," 3 * i / 10 - 2 * (i % 7) + 1 }' \
+    >line.csv
+set -- --model 'Linear(2, 1)' --data "CSV('line.csv', target='number')" --loss 'MSELoss()' \
+    --optim 'LBFGS(line_search_fn="strong_wolfe", max_iter=4)' --batch-size 50
+train 0 'epoch 4/4' "$@" --epochs 4 --out fit
+train 0 'epoch 2/2' "$@" --epochs 2 --out fits
+train 0 'epoch 4/4' --resume --epochs 4 --out fits
+cmp fit/model.safetensors fits/model.safetensors || { echo "LBFGS: resumed, it differs"; bad=1; }
+"$tenon" eval fit/model.safetensors --data "CSV('line.csv', target='number')" --batch-size 50 >log
+awk '$1 == "loss" { found = $2 < 1e-6 } END { exit !found }' log || {
+    echo "LBFGS does not fit the line"; cat log; bad=1; }
+train 1 'is the first module' --model "$net" --data "$digits" --optim 'LBFGS(lr=1e30)' --out e2
+# the best checkpoint and the last ones are kept
+train 0 'epoch 4/4' --model "$net" --data "$digits" --epochs 4 --keep 2 --out kept
+test "$(ls kept/checkpoints | tr '\n' ' ')" = \
+    'best.checkpoint step-00000036.checkpoint step-00000048.checkpoint ' || {
+    echo "--keep 2: other checkpoints:"; ls kept/checkpoints; bad=1; }
 
 # ---- finetune ----
 tune() {

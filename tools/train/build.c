@@ -279,6 +279,30 @@ static tn_status build_amp(run *r)
     return r->scaler != NULL ? TN_OK : tn_error_last_code();
 }
 
+/* Finds out whether the optimizer evaluates the loss itself, which needs one batch for each step
+ * and gradients as they are. */
+static tn_status build_evaluation(run *r)
+{
+    const char *type = tn_optimizer_type(r->optimizer);
+    const tn_optimizer_def *def = (const tn_optimizer_def *)tn_registry_find(
+        TN_KIND_tn_optimizer_def, type);
+    int64_t share = setting_count(r->set, SET_ACCUMULATE);
+
+    if (def == NULL)
+        return tn_error_last_code();
+    r->evaluates = (def->flags & TN_OPTIMIZER_CLOSURE) != 0;
+    if (r->evaluates && share > 1)
+        return tn_fail(TN_ERR_VALUE,
+                       "--accumulate: %s evaluates one batch in each step, got %lld; expected 1",
+                       type, (long long)share);
+    if (r->evaluates && r->scaler != NULL)
+        return tn_fail(TN_ERR_VALUE,
+                       "--amp: %s evaluates the loss itself, but float16 needs gradients that are "
+                       "scaled; expected no --amp, or a device whose autocast uses bfloat16",
+                       type);
+    return TN_OK;
+}
+
 static tn_status build_loader(run *r)
 {
     r->loader = tn_loader_new(r->data,
@@ -355,6 +379,8 @@ tn_status build_all(run *r)
         status = build_optimizer(r);
     if (status == TN_OK)
         status = build_amp(r);
+    if (status == TN_OK)
+        status = build_evaluation(r);
     if (status == TN_OK)
         status = build_loader(r);
     return status == TN_OK ? build_checkpoint(r) : status;

@@ -26,10 +26,10 @@ static bool needs_metric(const run *r)
 static score train_score(const run *r)
 {
     return (score){ .known = r->now.samples > 0,
-                    .has_accuracy = r->classes > 0,
+                    .has_accuracy = r->now.compared > 0,
                     .loss = r->now.loss / (double)(r->now.samples > 0 ? r->now.samples : 1),
                     .accuracy = (double)r->now.right /
-                                (double)(r->now.samples > 0 ? r->now.samples : 1) };
+                                (double)(r->now.compared > 0 ? r->now.compared : 1) };
 }
 
 /* Writes the metrics of a training and a validation. Returns their number. */
@@ -96,12 +96,14 @@ static tn_status step_schedule(run *r, const score *train, const score *val)
 static bool is_best(run *r, int64_t epoch, const score *train, const score *val)
 {
     const score *of = val->known ? val : train;
-    double value = of->has_accuracy && val->known ? of->accuracy : -of->loss;
+    bool accurate = of->has_accuracy && val->known;
+    double value = accurate ? of->accuracy : -of->loss;
 
     if (r->has_best && !(value > r->best))
         return false;
     r->has_best = true;
     r->best = value;
+    r->best_is_accuracy = accurate;
     r->best_epoch = epoch;
     return true;
 }
@@ -113,7 +115,7 @@ static tn_status end_epoch(run *r)
     progress_metric metrics[METRICS];
     score train, val = { .known = false };
     bool best = false;
-    tn_status status = r->pending > 0 ? step_take(r) : TN_OK;
+    tn_status status = r->pending > 0 ? step_take(r, NULL) : TN_OK;
 
     train = train_score(r);
     if (status == TN_OK && !train.known)
@@ -191,7 +193,7 @@ static tn_status one_batch(run *r, int64_t *share)
     *share = next;
     status = step_batch(r, batch, next, &loss);
     if (status == TN_OK && r->pending >= next) {
-        status = step_take(r);
+        status = step_take(r, batch);
         if (status == TN_OK)
             status = after_step(r, loss);
     }

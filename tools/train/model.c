@@ -92,7 +92,10 @@ static tn_status load(tn_module *module, const tn_state *state, const char *path
     if (report == NULL)
         return tn_error_last_code();
     tn_status status = tn_module_load_report(
-        module, state, TN_LOAD_WHOLE | (loose ? 0 : (uint32_t)TN_LOAD_STRICT), report);
+        module, state,
+        TN_LOAD_WHOLE | (loose ? 0 : (uint32_t)TN_LOAD_STRICT) |
+            ((flags & MODEL_ASSIGN) != 0 ? (uint32_t)TN_LOAD_ASSIGN : 0),
+        report);
     if (status != TN_OK) {
         status = does_not_fit(path, report);
     } else if (loose) {
@@ -124,6 +127,26 @@ static bool has_part(const tn_state *state, const char *prefix)
     return false;
 }
 
+/* Keeps what `tenon train` writes into a checkpoint in place of metadata. */
+static tn_status keep_values(model_notes *notes, const tn_state *state)
+{
+    static const struct {
+        const char *value, *key;
+    } rows[] = { { "value.spec", MODEL_SPEC },
+                 { "value.classes", MODEL_CLASSES },
+                 { "value.transform", MODEL_TRANSFORM } };
+    tn_status status = TN_OK;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++) {
+        int64_t at = tn_state_find(state, rows[i].value);
+        tn_value value = at >= 0 ? tn_state_value(state, at) : tn_value_none();
+
+        if (value.kind == TN_VALUE_STRING && tn_state_meta(notes->texts, rows[i].key) == NULL)
+            status = tn_state_set_meta(notes->texts, rows[i].key, value.as.s);
+    }
+    return status;
+}
+
 /* Reads the weights of a file, of a checkpoint those of the model, and its metadata. */
 static tn_state *read_weights(const char *path, model_notes *notes)
 {
@@ -141,7 +164,7 @@ static tn_state *read_weights(const char *path, model_notes *notes)
     }
     if (!has_part(state, model_part) || !has_part(state, optimizer_part))
         return state;
-    tn_state *part = tn_state_part(state, model_part);
+    tn_state *part = keep_values(notes, state) == TN_OK ? tn_state_part(state, model_part) : NULL;
     tn_state_drop(state);
     return part;
 }

@@ -21,7 +21,9 @@
 enum {
     /* Names that only the module or only the file has are listed on standard error, and are no
      * errors. */
-    MODEL_LOOSE = 1
+    MODEL_LOOSE = 1,
+    /* The tensors of a file become those of the module, whatever device they are on. */
+    MODEL_ASSIGN = 2
 };
 
 /* What is known about a model besides the module. */
@@ -40,7 +42,7 @@ typedef struct model_notes {
  *                               in a checkpoint those below "model."
  *
  * A text that is both a file and a layer is an error. `weights` is a file of tensors in any format
- * that is installed, NULL: none. `flags`: 0 or MODEL_LOOSE. `notes` must be zero before; it is
+ * that is installed, NULL: none. `flags`: MODEL_... or 0. `notes` must be zero before; it is
  * freed by model_notes_free, also after a failure. Returns NULL and sets the error on failure; the
  * caller drops the module. */
 tn_module *model_open(const char *text, const char *weights, uint32_t flags, model_notes *notes);

@@ -242,6 +242,19 @@ tn_status predict_inputs_open(char **paths, int count, bool single, predict_inpu
     return status;
 }
 
+/* Whether the dataset that a spec begins with names its samples. */
+static bool names_samples(const char *spec)
+{
+    char name[64];
+    spec += strspn(spec, " \t\n");
+    size_t length = strcspn(spec, "( \t\n");
+    if (length >= sizeof name)
+        return false;
+    memcpy(name, spec, length);
+    name[length] = '\0';
+    return has_paths(name);
+}
+
 tn_status predict_inputs_data(const char *spec, int64_t inputs, predict_inputs *out)
 {
     predict_group *group = add_group(out);
@@ -249,6 +262,7 @@ tn_status predict_inputs_data(const char *spec, int64_t inputs, predict_inputs *
         return TN_ERR_MEMORY;
     group->inputs = inputs;
     group->name = "sample";
+    group->has_names = names_samples(spec);
     group->dataset = tn_dataset_parse(spec);
     return group->dataset != NULL ? TN_OK : tn_error_last_code();
 }

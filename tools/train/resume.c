@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Continues a run: what its checkpoint keeps, and what must not differ. */
+#include "report_private.h"
 #include "train.h"
 
 #include <string.h>
@@ -29,6 +30,9 @@ static tn_status keep_settings(run *r)
 tn_status resume_keep(run *r)
 {
     char scaler[256] = "";
+    const char *transform = setting_text(r->set, SET_TRANSFORM);
+    report_text classes = { .status = TN_OK };
+    tn_status status = r->classes > 0 ? save_class_names(r, &classes) : TN_OK;
     const struct {
         const char *name;
         tn_value value;
@@ -38,20 +42,28 @@ tn_status resume_keep(run *r)
         { "head", r->head != NULL ? tn_value_string(r->head) : tn_value_none() },
         { "step", tn_value_int(r->step) },
         { "samples", tn_value_int(r->now.samples) },
+        { "compared", tn_value_int(r->now.compared) },
         { "right", tn_value_int(r->now.right) },
         { "loss", tn_value_float(r->now.loss) },
         { "skipped", tn_value_int(r->skipped + tn_loader_skipped(r->loader)) },
         { "best", r->has_best ? tn_value_float(r->best) : tn_value_none() },
+        { "best_is_accuracy", tn_value_bool(r->best_is_accuracy) },
         { "best_epoch", tn_value_int(r->best_epoch) },
         { "scaler", r->scaler != NULL ? tn_value_string(scaler) : tn_value_none() },
+        /* for commands that open the checkpoint as a model */
+        { "classes", classes.bytes != NULL ? tn_value_string(classes.bytes) : tn_value_none() },
+        { "transform", transform != NULL ? tn_value_string(transform) : tn_value_none() },
     };
-    tn_status status = keep_settings(r);
+
+    if (status == TN_OK)
+        status = keep_settings(r);
 
     if (r->scaler != NULL)
         tn_grad_scaler_state(r->scaler, scaler, sizeof scaler);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TN_OK; i++)
         status = tn_checkpoint_set(r->checkpoint, rows[i].name, rows[i].value);
+    report_text_drop(&classes);
     return status;
 }
 
@@ -252,16 +264,20 @@ static int64_t saved_count(const run *r, const char *name)
 tn_status resume_restore(run *r)
 {
     tn_status status = tn_checkpoint_restore(r->checkpoint, r->resumed);
+    tn_value accurate;
 
     if (status != TN_OK)
         return status;
     tn_state_drop(r->resumed);
     r->resumed = NULL;
     r->step = saved_count(r, "step");
-    r->now = (tally){ saved_number(r, "loss"), saved_count(r, "samples"), saved_count(r, "right") };
+    r->now = (tally){ saved_number(r, "loss"), saved_count(r, "samples"),
+                      saved_count(r, "compared"), saved_count(r, "right") };
     r->skipped = saved_count(r, "skipped");
     r->has_best = tn_checkpoint_get(r->checkpoint, "best").kind == TN_VALUE_FLOAT;
     r->best = saved_number(r, "best");
+    accurate = tn_checkpoint_get(r->checkpoint, "best_is_accuracy");
+    r->best_is_accuracy = accurate.kind == TN_VALUE_BOOL && accurate.as.i != 0;
     r->best_epoch = saved_count(r, "best_epoch");
     if (r->scaler != NULL && tn_checkpoint_get(r->checkpoint, "scaler").kind == TN_VALUE_STRING)
         status = tn_grad_scaler_set_state(r->scaler,

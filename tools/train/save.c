@@ -193,8 +193,7 @@ tn_status save_best(run *r)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Adds the names of the classes as a JSON list. A class without a name has its number. */
-static void add_class_names(const run *r, report_text *text)
+tn_status save_class_names(const run *r, report_text *text)
 {
     for (int64_t i = 0; i < r->classes; i++) {
         const char *name = tn_dataset_class_name(r->data, i);
@@ -205,6 +204,7 @@ static void add_class_names(const run *r, report_text *text)
         report_text_json(text, name != NULL ? name : number);
     }
     report_text_put(text, "]");
+    return text->status;
 }
 
 tn_status save_weights(run *r, const char *name)
@@ -220,8 +220,7 @@ tn_status save_weights(run *r, const char *name)
     if (status == TN_OK)
         status = tn_state_set_meta(state, MODEL_SPEC, r->spec);
     if (status == TN_OK && r->classes > 0) {
-        add_class_names(r, &classes);
-        status = classes.status;
+        status = save_class_names(r, &classes);
         if (status == TN_OK)
             status = tn_state_set_meta(state, MODEL_CLASSES, classes.bytes);
     }

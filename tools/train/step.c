@@ -168,6 +168,8 @@ static tn_status count_right(run *r, tn_pack *batch, tn_tensor *output, int64_t 
         return TN_ERR_MEMORY;
     predicted = truth + samples;
     status = step_compare(r, batch, output, truth, predicted, &known);
+    if (known && status == TN_OK)
+        r->now.compared += samples;
     for (int64_t i = 0; i < samples && known && status == TN_OK; i++)
         r->now.right += truth[i] == predicted[i];
     tn_free(truth);
@@ -215,7 +217,45 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
     return count_right(r, batch, output, samples);
 }
 
-tn_status step_take(run *r)
+static tn_status clip(const run *r)
+{
+    return setting_text(r->set, SET_CLIP_NORM) == NULL
+               ? TN_OK
+               : tn_clip_grad_norm(r->learning, r->n_learning,
+                                   setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
+}
+
+/* What the closure of a step needs. */
+struct evaluation {
+    run *run;
+    tn_pack *batch;
+};
+
+/* Computes the loss of a batch and its gradients for an optimizer that asks for them. */
+static tn_tensor *evaluate(void *user)
+{
+    struct evaluation *e = user;
+    tn_tensor *output = NULL, *loss = NULL;
+    tn_status status = tn_optimizer_zero_grad(e->run->optimizer);
+
+    if (status == TN_OK)
+        status = step_forward(e->run, e->run->model, e->batch, &output, &loss);
+    if (status == TN_OK)
+        status = backward(e->run, loss, 1);
+    if (status == TN_OK)
+        status = clip(e->run);
+    return status == TN_OK ? loss : NULL;
+}
+
+static tn_status step_evaluating(run *r, tn_pack *batch)
+{
+    struct evaluation e = { r, batch };
+
+    return tn_optimizer_step_with(r->optimizer, evaluate, &e) != NULL ? TN_OK
+                                                                      : tn_error_last_code();
+}
+
+tn_status step_take(run *r, tn_pack *batch)
 {
     TN_SCOPE;
     tn_status status = TN_OK;
@@ -223,10 +263,11 @@ tn_status step_take(run *r)
 
     if (r->scaler != NULL)
         status = tn_grad_scaler_unscale_(r->scaler, r->optimizer);
-    if (status == TN_OK && setting_text(r->set, SET_CLIP_NORM) != NULL)
-        status = tn_clip_grad_norm(r->learning, r->n_learning,
-                                   setting_number(r->set, SET_CLIP_NORM), 2.0, false, NULL);
-    if (status == TN_OK && r->scaler == NULL)
+    if (status == TN_OK)
+        status = clip(r);
+    if (status == TN_OK && r->evaluates)
+        status = step_evaluating(r, batch);
+    else if (status == TN_OK && r->scaler == NULL)
         status = tn_optimizer_step(r->optimizer);
     else if (status == TN_OK)
         status = tn_grad_scaler_step(r->scaler, r->optimizer, &taken);

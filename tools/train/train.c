@@ -102,7 +102,7 @@ static void say_end(run *r)
     if (skipped > 0)
         progress_say(r->progress, "left out %lld damaged sample%s, counted in each epoch",
                      (long long)skipped, skipped == 1 ? "" : "s");
-    if (r->has_best && r->val != NULL && r->classes == 0)
+    if (r->has_best && r->val != NULL && !r->best_is_accuracy)
         progress_say(r->progress, "best: epoch %lld, val_loss %s", (long long)r->best_epoch,
                      progress_number(-r->best, 4, loss, sizeof loss));
     else if (r->has_best && r->val != NULL)

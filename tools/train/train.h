@@ -13,7 +13,8 @@
 /* Sums over the samples of an epoch. */
 typedef struct tally {
     double loss; /* of all samples */
-    int64_t samples, right;
+    int64_t samples;
+    int64_t compared, right; /* samples with one class, and those that got it */
 } tally;
 
 /* What a validation found. */
@@ -30,6 +31,7 @@ typedef struct run {
     tn_dataset *data, *val;
     tn_module *model, *average, *criterion;
     tn_optimizer *optimizer;
+    bool evaluates; /* the optimizer computes the loss in its step, as often as it likes */
     tn_scheduler *scheduler;
     const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
     tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
@@ -51,6 +53,7 @@ typedef struct run {
     tally now;       /* of the present epoch */
     bool has_best;
     double best; /* the best score so far, by which the best checkpoint is chosen */
+    bool best_is_accuracy;
     int64_t best_epoch;
     int64_t skipped; /* damaged samples, of earlier processes */
     double began;    /* by the clock, when the present epoch began */
@@ -82,8 +85,9 @@ tn_status head_replace(run *r);
 
 /* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
-/* Takes a step with the gradients of the pending batches. */
-tn_status step_take(run *r);
+/* Takes a step with the gradients of the pending batches. `batch` is the last one, with which an
+ * optimizer that evaluates the loss does so; NULL at the end of an epoch. */
+tn_status step_take(run *r, tn_pack *batch);
 /* Calls the module and the loss with a batch. Stores the output and the loss. */
 tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
                        tn_tensor **loss);
@@ -113,6 +117,8 @@ tn_status epochs_run(run *r);
 
 /* ---- save.c: files of the run ---- */
 
+struct report_text; /* report_private.h */
+
 /* Makes the folders of the run and locks them. */
 tn_status save_begin(run *r);
 /* Writes a checkpoint of the present step and removes the oldest ones. */
@@ -121,6 +127,8 @@ tn_status save_checkpoint(run *r);
 tn_status save_best(run *r);
 /* Writes the weights, of the average if there is one, to a file of the folder. */
 tn_status save_weights(run *r, const char *name);
+/* Appends the names of the classes as a JSON list. A class without a name has its number. */
+tn_status save_class_names(const run *r, struct report_text *text);
 /* Writes the path of the newest checkpoint, and returns its step; -1 if there is none. */
 int64_t save_newest(const run *r, char *path, size_t size);
 

@@ -10,7 +10,6 @@
 struct sums {
     tally tally;
     int64_t position; /* number of samples before the batch */
-    bool classified;
     int64_t *truth, *predicted;
 };
 
@@ -84,13 +83,14 @@ static tn_status one_batch(run *r, tn_module *module, tn_pack *batch, struct sum
         return status;
     value = tn_item(loss);
     status = step_compare(r, batch, output, s->truth, s->predicted, &known);
+    if (known && status == TN_OK)
+        s->tally.compared += samples;
     for (int64_t i = 0; i < samples && known && status == TN_OK; i++)
         s->tally.right += s->truth[i] == s->predicted[i];
     if (status == TN_OK && known && r->report != NULL)
         status = report_predictions(r->report, s->truth, s->predicted, samples);
     if (status == TN_OK && known && r->report != NULL)
         status = tell_worst(r, batch, output, s);
-    s->classified |= known;
     s->tally.loss += value * (double)samples;
     s->tally.samples += samples;
     s->position += samples;
@@ -143,8 +143,9 @@ tn_status validate(run *r, int64_t epoch, score *out)
     if (s.tally.samples == 0)
         return tn_fail(TN_ERR_VALUE, "validation: no sample could be read");
     *out = (score){ .known = true,
-                    .has_accuracy = s.classified,
+                    .has_accuracy = s.tally.compared > 0,
                     .loss = s.tally.loss / (double)s.tally.samples,
-                    .accuracy = (double)s.tally.right / (double)s.tally.samples };
+                    .accuracy = (double)s.tally.right /
+                                (double)(s.tally.compared > 0 ? s.tally.compared : 1) };
     return freeze_mode(r);
 }
