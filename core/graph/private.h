@@ -119,6 +119,12 @@ struct tn_graph {
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
 };
 
+/* What a GraphModule or a script runs. */
+typedef struct tn__modes {
+    tn_graph *graphs[2]; /* in evaluation and training mode, maybe the same; NULL: none */
+    tn_state *files;     /* the other files of a script; NULL: not a script */
+} tn__modes;
+
 static inline bool tn__graph_is_leaf(const tn_node *node)
 {
     return node->kind <= TN_NODE_CONSTANT;
@@ -132,6 +138,8 @@ static inline bool tn__graph_is_none(const tn_node *node)
 void tn__graph_guard_set(tn__guard *guard, tn_tensor *tensor, const char *who);
 void tn__graph_guard_drop(tn__guard *guard);
 bool tn__graph_guard_holds(const tn__guard *guard);
+/* From now on a run fails if the tensor of a slot has changed, because `who` has used its value. */
+tn_status tn__graph_guard_slots(tn_graph *graph, const char *who);
 /* Moves the nodes and everything else from `from` to `graph`, and drops `from`. The nodes that
  * `graph` had are erased. */
 void tn__graph_take(tn_graph *graph, tn_graph *from);
@@ -232,6 +240,8 @@ tn_status tn__trace_infer(tn_node *node);
 void tn__text_value(tn__text *text, const tn_node *node, bool code);
 /* Appends the dtype and shape of an output of a node, such as float32[2, 3]. */
 void tn__text_type(tn__text *text, const tn_node *node, int32_t output);
+/* Appends the first line of the code without its end: forward(self : Net, x : float32[2, 3]). */
+void tn__text_signature(tn__text *text, const tn_graph *graph);
 /* Appends the options of an operator. Returns whether there are any. */
 bool tn__text_options(tn__text *text, const tn_node *node);
 /* Returns whether an INPLACE node writes into its first input. */
@@ -307,6 +317,11 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
+/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. The
+ * module owns the result. */
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2]);
+/* Returns what a GraphModule or a script runs; NULL, without an error, for other modules. */
+tn__modes *tn__module_modes(const tn_module *module);
 
 /* ---- region.c ---- */
 /* A graph, or some of its nodes, in the form that compilers get. */
