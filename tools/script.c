@@ -83,7 +83,7 @@ static int64_t count_operators(const tn_graph *graph)
 
     for (const tn_node *node = graph != NULL ? tn_graph_first(graph) : NULL; node != NULL;
          node = tn_node_next(node))
-        count += tn_node_op(node) != NULL;
+        count += tn_node_kind_of(node) == TN_NODE_OP || tn_node_kind_of(node) == TN_NODE_INPLACE;
     return count;
 }
 

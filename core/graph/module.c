@@ -160,8 +160,10 @@ static tn_module *holder_of(tn_module *root, const char *path, const char **name
 
             if (made != NULL && tn_module_add_child(module, part, made) == TN_OK)
                 child = made; /* the slot holds it from now on */
-            if (made != NULL)
+            if (made != NULL) {
+                made->training = root->training;
                 tn_module_drop(made);
+            }
         }
         tn_free(part);
         module = child;
@@ -247,7 +249,7 @@ static bool is_one(const tn_graph *graph)
                              graph->output->n_in == 1);
 }
 
-tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2])
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature)
 {
     tn__modes *modes = tn_calloc(1, sizeof *modes);
     tn_status status = modes != NULL ? TN_OK : TN_ERR_MEMORY;
@@ -256,7 +258,7 @@ tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2])
         if (graphs[i] != NULL)
             modes->graphs[i] = tn_graph_keep(graphs[i]);
     if (status == TN_OK)
-        status = is_one(graphs[0]) && is_one(graphs[1])
+        status = !with_signature && is_one(graphs[0]) && is_one(graphs[1])
                      ? tn_module_set_forward(module, forward_one, modes, release)
                      : tn_module_set_call(module, call_packs, modes, release);
     if (status == TN_OK)
@@ -278,16 +280,17 @@ static tn_status fill(tn_module *module, tn_graph *graph)
 {
     tn_graph *const graphs[] = { graph->training <= 0 ? graph : NULL,
                                  graph->training != 0 ? graph : NULL };
-    tn_status status = add_modules(module, graph);
+    tn_status status;
 
+    module->training = graph->training >= 0 ? graph->training != 0 : !graph->evaluates;
+    status = add_modules(module, graph);
     for (const tn_node *node = graph->first;
          node != NULL && tn__graph_is_leaf(node) && status == TN_OK; node = node->next)
         if (node->kind != TN_NODE_INPUT)
             status = add_tensor(module, node);
     if (status != TN_OK)
         return status;
-    module->training = graph->training >= 0 ? graph->training != 0 : !graph->evaluates;
-    return tn__module_run_by(module, graphs) != NULL ? TN_OK : tn_error_last_code();
+    return tn__module_run_by(module, graphs, false) != NULL ? TN_OK : tn_error_last_code();
 }
 
 tn_module *tn_graph_module(tn_graph *graph)

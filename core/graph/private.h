@@ -309,6 +309,11 @@ tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handle
 /* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
  */
 tn_status tn__run_check_guards(const tn_graph *graph);
+/* `fixed` of a graph that was traced for the sizes of its inputs. */
+#define TN__FIXED_BY_TRACE "the trace"
+/* Returns whether an input may have a dtype in place of the declared one: another floating dtype,
+ * unless a pass relied on it, because the module may have been converted since. */
+bool tn__run_fits(const tn_graph *graph, tn_dtype declared, tn_dtype dtype);
 /* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
  * message. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
@@ -317,9 +322,10 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
-/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. The
- * module owns the result. */
-tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2]);
+/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. With
+ * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
+ * the result. */
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature);
 /* Returns what a GraphModule or a script runs; NULL, without an error, for other modules. */
 tn__modes *tn__module_modes(const tn_module *module);
 

@@ -239,7 +239,7 @@ static tn_module *make(tn_module *module, tn_graph *const graphs[2])
         if (own[i] == NULL)
             status = tn_error_last_code();
     }
-    if (status == TN_OK && (modes = tn__module_run_by(script, own)) == NULL)
+    if (status == TN_OK && (modes = tn__module_run_by(script, own, true)) == NULL)
         status = tn_error_last_code();
     if (status == TN_OK && (modes->files = tn_state_new()) == NULL)
         status = TN_ERR_MEMORY;

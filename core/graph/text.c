@@ -358,7 +358,9 @@ static void put_head(struct writer *w)
                  graph->training < 0    ? ""
                  : graph->training == 0 ? ", eval"
                                         : ", train",
-                 graph->fixed != NULL ? ", fixed" : "",
+                 graph->fixed == NULL                            ? ""
+                 : strcmp(graph->fixed, TN__FIXED_BY_TRACE) == 0 ? ", fixed"
+                                                                 : ", typed",
                  graph->inference != NULL ? ", inference" : "",
                  graph->n_guards > 0 ? ", folded" : "");
     for (int32_t i = 0; i < graph->n_symbols; i++)

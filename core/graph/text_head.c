@@ -87,7 +87,9 @@ tn_status tn__graph_read_head(tn__reader *r)
     else if (status == TN_OK && tn__graph_read_take(r, ", train"))
         r->graph->training = 1;
     if (status == TN_OK && tn__graph_read_take(r, ", fixed"))
-        r->graph->fixed = "the trace";
+        r->graph->fixed = TN__FIXED_BY_TRACE;
+    else if (status == TN_OK && tn__graph_read_take(r, ", typed"))
+        r->graph->fixed = "a pass";
     if (status == TN_OK && tn__graph_read_take(r, ", inference"))
         r->graph->inference = "(of the text)";
     if (status == TN_OK)

@@ -433,7 +433,7 @@ static tn_status put_requires(struct writing *w)
 
         for (const tn_node *node = graph != NULL ? tn_graph_first(graph) : NULL;
              node != NULL && status == TN_OK; node = tn_node_next(node))
-            if (tn_node_op(node) != NULL)
+            if (tn_node_kind_of(node) == TN_NODE_OP || tn_node_kind_of(node) == TN_NODE_INPLACE)
                 status = put_needed(node, operators, plugins);
     }
     if (status == TN_OK)

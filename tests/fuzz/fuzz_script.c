@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scripts: whatever the bytes, a module is made of them or they are refused with words; and a script
- * that was read is written as a file that reads as the same, and is written again with the same
- * bytes.
+ * Scripts: whatever the bytes, a module is made of them or they are refused with words; and a
+ * script that was read is written as a file that reads as the same, and is written again with the
+ * same bytes.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_script new/ tests/fuzz/corpus/script */
@@ -45,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         again = load_script(format, &first);
         fuzz_require(again != NULL);
         fuzz_require(save_script(format, again, &second));
-        fuzz_require(first.size == second.size &&
-                     memcmp(first.at, second.at, first.size) == 0);
+        fuzz_require(first.size == second.size && memcmp(first.at, second.at, first.size) == 0);
         tn_module_drop(again);
     }
     if (script != NULL)
