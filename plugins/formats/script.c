@@ -67,6 +67,8 @@ struct writing {
     const char *path; /* of the file */
     tn_state *state;
     json_t *modules, *slots, *constants, *files;
+    json_t *to;    /* `slots` or `constants`: where slots are added */
+    char at[1024]; /* path of what is being added */
     struct met_list seen_modules, seen_tensors;
     tn_tensor **tensors; /* those of seen_tensors */
     int64_t *flat;       /* number of the storage that is written as a whole; -1: none */
@@ -206,73 +208,81 @@ static tn_status lay_out(struct writing *w)
 
 /* ---- modules and slots ----------------------------------------------------------------------- */
 
-struct slots {
-    struct writing *w;
-    json_t *to;
-    const char *prefix;
-};
+/* Appends a name to the path w->at. */
+static tn_status push(struct writing *w, const char *name)
+{
+    size_t length = strlen(w->at), more = strlen(name);
 
-/* Adds a slot, so far without the place of its values. */
+    if (length + more + 2 > sizeof w->at)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: script: path: too long, got %zu bytes (%.40s...); expected at most %zu",
+                       w->path, length + more + 1, w->at, sizeof w->at - 2);
+    if (length > 0)
+        w->at[length++] = '.';
+    memcpy(w->at + length, name, more + 1);
+    return TN_OK;
+}
+
+/* Adds a slot, so far without the place of its values. The path of its module is in w->at. */
 static tn_status put_slot(void *user, const tn_visit *what)
 {
-    struct slots *s = user;
-    const char *first;
-    char path[1024];
-    tn_status status;
+    struct writing *w = user;
+    size_t length = strlen(w->at);
+    const char *first, *path = w->to == w->constants ? what->path : w->at;
+    tn_status status = push(w, what->path);
     json_t *slot;
-    bool constant = s->to == s->w->constants;
 
-    tn_snprint(path, sizeof path, "%s%s", s->prefix, what->path);
-    status = meet(&s->w->seen_tensors, what->tensor, path, &first);
+    if (status == TN_OK)
+        status = meet(&w->seen_tensors, what->tensor, w->at, &first);
     if (status != TN_OK)
         return status;
-    slot = json_pack("{s:s}", "path", constant ? what->path : path);
+    slot = json_pack("{s:s}", "path", path);
     if (slot == NULL)
-        return fail_utf8(s->w, path);
+        return fail_utf8(w, w->at);
+    w->at[length] = '\0';
     if (what->kind == TN_SLOT_PARAMETER)
         status = set(slot, "parameter", json_true());
-    if (status == TN_OK && what->flags != 0 && !constant)
+    if (status == TN_OK && what->flags != 0 && w->to == w->slots)
         status = set(slot, "flags", json_integer((json_int_t)what->flags));
     if (status == TN_OK && first == NULL && tn_tensor_requires_grad(what->tensor))
         status = set(slot, "grad", json_true());
     if (status == TN_OK && first != NULL)
         status = set(slot, "same", json_string(first));
     if (status == TN_OK)
-        return append(s->to, slot);
+        return append(w->to, slot);
     json_decref(slot);
     return status;
 }
 
-static tn_status put_module(struct writing *w, tn_module *module, const char *path)
+/* Adds a module, whose path is in w->at, and those below it. */
+static tn_status put_module(struct writing *w, tn_module *module)
 {
     const tn_walk_options direct = { .size = sizeof direct,
                                      .flags = TN_WALK_DIRECT | TN_WALK_DUPLICATES };
-    char prefix[1024], below[1024];
-    struct slots slots = { w, w->slots, prefix };
     const char *first, *type = tn_script_original(module);
-    tn_status status = type != NULL ? meet(&w->seen_modules, module, path, &first)
+    size_t length = strlen(w->at);
+    tn_status status = type != NULL ? meet(&w->seen_modules, module, w->at, &first)
                                     : tn_error_last_code();
 
     if (status != TN_OK)
         return status;
-    if (strlen(path) > 900)
-        return tn_fail(TN_ERR_VALUE, "%s: script: path: too long, got %zu bytes; expected 900",
-                       w->path, strlen(path));
-    status = append(w->modules, first != NULL ? json_pack("[sss]", path, type, first)
-                                              : json_pack("[ss]", path, type));
+    status = append(w->modules, first != NULL ? json_pack("[sss]", w->at, type, first)
+                                              : json_pack("[ss]", w->at, type));
     if (status != TN_OK)
-        return fail_utf8(w, path);
+        return fail_utf8(w, w->at);
     if (first != NULL)
         return TN_OK;
-    tn_snprint(prefix, sizeof prefix, "%s%s", path, path[0] != '\0' ? "." : "");
-    status = tn_module_walk(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, &direct, put_slot, &slots);
+    status = tn_module_walk(module, TN_SLOT_PARAMETER | TN_SLOT_BUFFER, &direct, put_slot, w);
     for (int64_t i = 0; i < tn_module_child_count(module) && status == TN_OK; i++) {
         tn_module *child = tn_module_child_at(module, i);
         const char *name = tn_module_child_name(module, i);
 
-        tn_snprint(below, sizeof below, "%s%s", prefix, name);
-        if (child != NULL && strcmp(below, SCRIPT_CONSTANTS) != 0)
-            status = put_module(w, child, below);
+        if (child == NULL || (length == 0 && strcmp(name, SCRIPT_CONSTANTS) == 0))
+            continue;
+        status = push(w, name);
+        if (status == TN_OK)
+            status = put_module(w, child);
+        w->at[length] = '\0';
     }
     return status;
 }
@@ -282,13 +292,15 @@ static tn_status put_constants(struct writing *w)
 {
     const tn_walk_options direct = { .size = sizeof direct,
                                      .flags = TN_WALK_DIRECT | TN_WALK_DUPLICATES };
-    struct slots slots = { w, w->constants, SCRIPT_CONSTANTS "." };
     tn_module *holder;
+    tn_status status;
 
     if (tn_module_slot_kind(w->script, SCRIPT_CONSTANTS) != TN_SLOT_CHILD)
         return TN_OK;
     holder = tn_module_child(w->script, SCRIPT_CONSTANTS);
-    return tn_module_walk(holder, TN_SLOT_BUFFER, &direct, put_slot, &slots);
+    w->to = w->constants;
+    status = push(w, SCRIPT_CONSTANTS);
+    return status == TN_OK ? tn_module_walk(holder, TN_SLOT_BUFFER, &direct, put_slot, w) : status;
 }
 
 /* Adds to a slot where its values are. */
@@ -479,11 +491,11 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
                            ? TN_OK
                            : tn_fail(TN_ERR_MEMORY, "%s: script: out of memory", sink->path);
 
-    (void)self;
+    w.to = w.slots;
     if (status == TN_OK && tn_script_files(module) == NULL)
         status = tn_error_prefix("%s: ", sink->path);
     if (status == TN_OK)
-        status = put_module(&w, module, "");
+        status = put_module(&w, module);
     if (status == TN_OK)
         status = put_constants(&w);
     if (status == TN_OK)
