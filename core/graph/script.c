@@ -47,8 +47,13 @@ static tn_status check_module(const tn_module *root, tn_module *module, const ch
 static tn_status check_tree(tn_module *module)
 {
     tn__walk walk = { 0 };
-    tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
+    tn_status status;
 
+    if (tn__module_modes(module) == NULL && tn__slots_find(&module->children, HOLDER) != NULL)
+        return tn_fail(TN_ERR_KEY,
+                       "script: child %q: a script has its constants there; expected another name",
+                       HOLDER);
+    status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
         status = check_module(module, walk.at[i].module, walk.at[i].path);
     tn__walk_free(&walk);

@@ -173,7 +173,7 @@ static tn_status lay_out_storage(struct writing *w, int64_t first)
                 TN_ERR_TYPE, "%s: script: %q: wrong dtype, got %s; %q has the same memory as %s",
                 w->path, w->seen_tensors.at[i].path, tn_dtype_name(tn_tensor_dtype(other)),
                 w->seen_tensors.at[first].path, tn_dtype_name(tn_tensor_dtype(one)));
-        whole = whole || !same_view(one, other);
+        whole = whole || !same_view(one, other) || !tn_tensor_is_contiguous(one);
         low = from < low ? from : low;
         high = end > high ? end : high;
     }

@@ -120,7 +120,6 @@ START_TEST(a_loaded_script_computes_and_trains_as_the_module)
         "Linear(288, 4))",
         "Sequential(Conv2d(3, 4, 3, groups=1, padding='same', bias=False), GroupNorm(2, 4), GELU(), "
         "MaxPool2d(2), Flatten(), Linear(64, 3), Softmax(dim=1))",
-        "Sequential(Flatten(2), LSTM(64, 5, batch_first=True))",
     };
     for (int i = 0; i < 2; i++) {
         TN_SCOPE;
@@ -145,6 +144,54 @@ START_TEST(a_loaded_script_computes_and_trains_as_the_module)
         tn_module_drop(net);
     }
     TN_PROVES("SCR-019", "SCR-020");
+}
+END_TEST
+
+/* Calls a module with the same tensor several times. Returns result `index`. */
+static tn_tensor *call_with(tn_module *module, tn_tensor *x, int times, int64_t index)
+{
+    tn_pack *in = tn_pack_new(), *out = tn_pack_new();
+    tn_tensor *result;
+
+    for (int i = 0; i < times; i++)
+        ck_ok(tn_pack_add(in, NULL, tn_value_tensor(x)));
+    ck_ok(tn_module_call_pack(module, in, out));
+    result = tn_pack_at(out, index).as.tensor;
+    ck_assert_int_eq(tn_pack_at(out, index).kind, TN_VALUE_TENSOR);
+    tn_tensor_to_scope(tn_tensor_keep(result));
+    tn_pack_drop(in);
+    tn_pack_drop(out);
+    return result;
+}
+
+START_TEST(packs_keep_their_form)
+{
+    static const struct {
+        const char *net;
+        int inputs;
+    } cases[] = { { "LSTM(4, 5, batch_first=True)", 1 }, { "MultiheadAttention(4, 2)", 3 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TN_SCOPE;
+        tn_random_seed(6);
+        tn_module *net = tn_module_new(cases[i].net), *script, *loaded;
+        tn_tensor *x = tn_randn(TN_SHAPE(2, 3, 4));
+        tn_pack *in = tn_pack_new();
+        ck_made(net);
+        for (int k = 0; k < cases[i].inputs; k++)
+            ck_ok(tn_pack_add(in, NULL, tn_value_tensor(x)));
+        script = tn_module_script_pack(net, in, NULL);
+        ck_made(script);
+        loaded = saved(script);
+        same_states(loaded, net);
+        ck_same(call_with(loaded, x, cases[i].inputs, 0), call_with(net, x, cases[i].inputs, 0));
+        ck_ok(tn_module_eval(net));
+        ck_ok(tn_module_eval(loaded));
+        ck_same(call_with(loaded, x, cases[i].inputs, 0), call_with(net, x, cases[i].inputs, 0));
+        tn_pack_drop(in);
+        tn_module_drop(loaded);
+        tn_module_drop(script);
+        tn_module_drop(net);
+    }
 }
 END_TEST
 
@@ -197,6 +244,7 @@ START_TEST(shared_tensors_stay_shared)
     ck_ok(tn_module_add_buffer(net, "row", row, 0));
     ck_ok(tn_module_add_buffer(
         net, "turned", tn_tensor_as_strided(numbers(7), TN_SHAPE(3, 2), TN_SHAPE(1, 3), 0), 0));
+    ck_ok(tn_module_add_buffer(net, "turned_too", tn_detach(tn_module_get(net, "turned")), 0));
     ck_ok(tn_module_set_forward(net, tied_forward, NULL, NULL));
     loaded = scripted(net, numbers(0));
     same_states(loaded, net);
@@ -205,6 +253,8 @@ START_TEST(shared_tensors_stay_shared)
                      tn_module_find_tensor(loaded, "other.weight"));
     ck_assert(tn_tensor_shares_storage(tn_module_get(loaded, "all"), tn_module_get(loaded, "row")));
     ck_assert_int_eq(tn_tensor_strides(tn_module_get(loaded, "turned")).at[1], 3);
+    ck_assert(tn_tensor_shares_storage(tn_module_get(loaded, "turned"),
+                                       tn_module_get(loaded, "turned_too")));
     ck_same(tn_module_call(loaded, numbers(5)), tn_module_call(net, numbers(5)));
     state = tn_state_load(file("net.script")); /* a weight is there once, the shared memory, too */
     ck_made(state);
@@ -461,6 +511,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = { a_loaded_script_computes_and_trains_as_the_module,
+                                   packs_keep_their_form,
                                    parameters_keep_their_order_kind_and_gradients,
                                    shared_tensors_stay_shared,
                                    the_file_has_everything_and_other_files,

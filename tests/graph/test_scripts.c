@@ -364,6 +364,18 @@ START_TEST(what_a_script_cannot_hold_is_refused)
 }
 END_TEST
 
+START_TEST(a_script_has_its_constants_in_a_child)
+{
+    TN_SCOPE;
+    tn_module *net = own(mixed_forward), *child = tn_module_new("Linear(3, 3)");
+    ck_ok(tn_module_add_child(net, "_constants", child));
+    ck_assert_ptr_null(tn_module_script(net, numbers(0), NULL));
+    ck_error(TN_ERR_KEY, "child \"_constants\"", "expected another name");
+    tn_module_drop(child);
+    tn_module_drop(net);
+}
+END_TEST
+
 START_TEST(hooks_before_the_script_are_in_it)
 {
     TN_SCOPE;
@@ -450,6 +462,7 @@ int main(void)
                                    constants_are_in_the_code_and_not_in_the_state,
                                    wrong_inputs_are_refused_with_the_signature,
                                    what_a_script_cannot_hold_is_refused,
+                                   a_script_has_its_constants_in_a_child,
                                    hooks_before_the_script_are_in_it,
                                    a_folded_graph_makes_a_script_for_evaluation,
                                    every_failed_allocation_is_reported,
