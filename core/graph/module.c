@@ -238,7 +238,14 @@ static void release(void *user)
 
     tn_graph_drop(modes->graphs[0]);
     tn_graph_drop(modes->graphs[1]);
+    for (tn__retyped *at = modes->retyped, *next; at != NULL; at = next) {
+        next = at->next;
+        tn_graph_drop(at->graphs[0]);
+        tn_graph_drop(at->graphs[1]);
+        tn_free(at);
+    }
     tn_state_drop(modes->files);
+    pthread_mutex_destroy(&modes->lock);
     tn_free(modes);
 }
 
@@ -254,6 +261,8 @@ tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool 
     tn__modes *modes = tn_calloc(1, sizeof *modes);
     tn_status status = modes != NULL ? TN_OK : TN_ERR_MEMORY;
 
+    if (modes != NULL)
+        pthread_mutex_init(&modes->lock, NULL);
     for (int i = 0; i < 2 && modes != NULL; i++)
         if (graphs[i] != NULL)
             modes->graphs[i] = tn_graph_keep(graphs[i]);

@@ -8,6 +8,8 @@
 #include "core/module/name_table.h"
 #include "core/op/internal.h"
 
+#include <pthread.h>
+
 /* A tensor and the version of its memory at some time, to find out later whether it has changed. */
 typedef struct tn__guard {
     tn_tensor *tensor; /* owned reference */
@@ -119,10 +121,18 @@ struct tn_graph {
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
 };
 
-/* What a GraphModule or a script runs. */
+/* The graphs of a script for tensors of other dtypes or shapes, because it was converted. */
+typedef struct tn__retyped {
+    struct tn__retyped *next;
+    tn_graph *graphs[2];
+} tn__retyped;
+
+/* What a GraphModule or a script runs. Copies of the module share it. */
 typedef struct tn__modes {
     tn_graph *graphs[2]; /* in evaluation and training mode, maybe the same; NULL: none */
     tn_state *files;     /* the other files of a script; NULL: not a script */
+    pthread_mutex_t lock;
+    tn__retyped *retyped;
 } tn__modes;
 
 static inline bool tn__graph_is_leaf(const tn_node *node)

@@ -478,6 +478,40 @@ START_TEST(every_failed_allocation_is_reported)
 }
 END_TEST
 
+START_TEST(a_converted_script_is_saved_as_it_is)
+{
+    TN_SCOPE;
+    tn_module *net = convolutional(), *script, *copy, *loaded;
+    tn_tensor *x = images(), *wide = tn_tensor_full(TN_SHAPE(2, 3, 8, 8), 0.5, TN_F64, NULL);
+    char *text;
+    script = script_of(net, x);
+    copy = tn_module_copy(script);
+    ck_ok(tn_module_to(copy, NULL, TN_F64));
+    loaded = saved(copy);
+    text = printed(tn_script_graph(loaded, true), "text");
+    ck_assert_ptr_nonnull(strstr(text, "%input : float64[2, 3, 8, 8])"));
+    ck_assert_ptr_null(strstr(text, "float32"));
+    ck_ok(tn_module_eval(copy));
+    ck_ok(tn_module_eval(loaded));
+    ck_same(tn_module_call(loaded, wide), tn_module_call(copy, wide));
+    ck_assert_ptr_eq(tn_script_graph(copy, true), tn_script_graph(copy, true));
+    free(text);
+    tn_module_drop(loaded);
+    tn_module_drop(copy);
+    loaded = saved(script); /* as before */
+    ck_ok(tn_module_eval(loaded));
+    ck_ok(tn_module_eval(net));
+    ck_same(tn_module_call(loaded, x), tn_module_call(net, x));
+    ck_ok(tn_module_to(loaded, NULL, TN_F64));
+    copy = saved(loaded);
+    ck_same(tn_module_call(copy, wide), tn_module_call(loaded, wide));
+    tn_module_drop(copy);
+    tn_module_drop(loaded);
+    tn_module_drop(script);
+    tn_module_drop(net);
+}
+END_TEST
+
 START_TEST(a_folded_script_stays_folded)
 {
     TN_SCOPE;
@@ -519,6 +553,7 @@ int main(void)
                                    wrong_files_are_refused_by_name,
                                    damaged_files_do_no_harm,
                                    every_failed_allocation_is_reported,
+                                   a_converted_script_is_saved_as_it_is,
                                    a_folded_script_stays_folded,
                                    NULL };
     int code;
