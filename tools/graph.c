@@ -19,39 +19,6 @@ typedef struct request {
     bool train, layers, why;
 } request;
 
-static tn_status add_input(const char *text, tn_dtype dtype, tn_pack *pack)
-{
-    int64_t sizes[TN_MAX_DIMS], count = 0;
-    tn_tensor *tensor;
-
-    if (!input_read(text, &dtype, sizes, &count))
-        return tn_error_code();
-    tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
-    return tensor != NULL ? tn_pack_add(pack, NULL, tn_value_tensor(tensor)) : tn_error_code();
-}
-
-static tn_status is_lazy(void *user, const char *path, tn_module *module)
-{
-    (void)path;
-    *(bool *)user |= tn_module_is_lazy(module, NULL);
-    return TN_OK;
-}
-
-/* Lazy layers get their shapes from a call. */
-static tn_status prepare(tn_module *module, const tn_pack *input)
-{
-    bool lazy = false;
-    tn_status status = tn_module_each(module, true, is_lazy, &lazy);
-    tn_pack *output;
-
-    if (status != TN_OK || !lazy)
-        return status;
-    output = tn_pack_new();
-    status = output != NULL ? tn_module_call_pack(module, input, output) : TN_ERR_MEMORY;
-    tn_pack_drop(output);
-    return status;
-}
-
 /* Writes a text of a graph or a plan. */
 static int64_t write_text(const tn_graph *graph, tn_plan *plan, const char *format, char *out,
                           size_t size)
@@ -155,9 +122,9 @@ static int show(const request *wanted)
 
     how.flags = wanted->layers ? TN_TRACE_LEAVES : TN_TRACE_THROUGH;
     for (int i = 0; i < wanted->input_count && status == TN_OK; i++)
-        status = add_input(wanted->inputs[i], wanted->dtype, input);
+        status = input_add(wanted->inputs[i], wanted->dtype, input);
     if (status == TN_OK)
-        status = prepare(module, input);
+        status = input_prepare(module, input);
     if (status == TN_OK)
         graph = tn_module_trace_pack(module, input, &how);
     if (graph != NULL && wanted->passes != NULL)

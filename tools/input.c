@@ -31,3 +31,35 @@ bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *coun
     }
     return true;
 }
+
+tn_status input_add(const char *text, tn_dtype dtype, tn_pack *pack)
+{
+    int64_t sizes[TN_MAX_DIMS], count = 0;
+    tn_tensor *tensor;
+
+    if (!input_read(text, &dtype, sizes, &count))
+        return tn_error_code();
+    tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
+    return tensor != NULL ? tn_pack_add(pack, NULL, tn_value_tensor(tensor)) : tn_error_code();
+}
+
+static tn_status is_lazy(void *user, const char *path, tn_module *module)
+{
+    (void)path;
+    *(bool *)user |= tn_module_is_lazy(module, NULL);
+    return TN_OK;
+}
+
+tn_status input_prepare(tn_module *module, const tn_pack *input)
+{
+    bool lazy = false;
+    tn_status status = tn_module_each(module, true, is_lazy, &lazy);
+    tn_pack *output;
+
+    if (status != TN_OK || !lazy)
+        return status;
+    output = tn_pack_new();
+    status = output != NULL ? tn_module_call_pack(module, input, output) : TN_ERR_MEMORY;
+    tn_pack_drop(output);
+    return status;
+}

@@ -27,6 +27,7 @@ tools_tenon_SOURCES = \
 	%D%/plugins.c \
 	%D%/profile.c \
 	%D%/prune.c \
+	%D%/script.c \
 	%D%/show.c \
 	%D%/statistics.c \
 	%D%/summary.c \

@@ -40,7 +40,8 @@ static const command *const commands[] = { &plugins_command, &why_command,      
                                            &graph_command,   &eval_command,     &predict_command,
                                            &bench_command,   &check_command,    &new_command,
                                            &train_command,   &finetune_command, &prune_command,
-                                           &profile_command, &help_command,     &version_command };
+                                           &script_command,  &profile_command,  &help_command,
+                                           &version_command };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const command *find(const char *name)

@@ -43,7 +43,7 @@ typedef struct command {
 extern const command plugins_command, why_command, devices_command, ops_command, env_command,
     info_command, inspect_command, convert_command, check_command, summary_command, new_command,
     eval_command, graph_command, predict_command, bench_command, train_command, finetune_command,
-    profile_command, prune_command;
+    profile_command, script_command, prune_command;
 
 /* Prints the last failure on standard error and returns EXIT_NOT_OK; with --json an object
  * {"error": {"code", "message"}} goes to standard output, too, unless output has begun. */
@@ -158,6 +158,10 @@ void gives_print(const char *plugin);
 /* Reads an input of a network, such as "1,3,224,224" or "8x20:int64": at most TN_MAX_DIMS sizes
  * and, if there is one, the dtype. Returns false and sets the error on failure. */
 bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *count);
+/* Adds a tensor of zeros for such a text to a pack. */
+tn_status input_add(const char *text, tn_dtype dtype, tn_pack *pack);
+/* Calls a module if it has lazy layers, which get their shapes from a call. */
+tn_status input_prepare(tn_module *module, const tn_pack *input);
 /* Returns the part of a path after the last '/'. */
 const char *base_name(const char *path);
 

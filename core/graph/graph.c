@@ -30,6 +30,19 @@ bool tn__graph_guard_holds(const tn__guard *guard)
            atomic_load_explicit(&guard->storage->version, memory_order_relaxed) == guard->version;
 }
 
+tn_status tn__graph_guard_slots(tn_graph *graph, const char *who)
+{
+    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node); node = node->next) {
+        if (node->kind != TN_NODE_SLOT)
+            continue;
+        if (!tn__vector_room(&graph->guards, &graph->guards_capacity, graph->n_guards + 1,
+                             sizeof *graph->guards))
+            return TN_ERR_MEMORY;
+        tn__graph_guard_set(&graph->guards[graph->n_guards++], node->held.tensor, who);
+    }
+    return TN_OK;
+}
+
 /* ---- creating and freeing -------------------------------------------------------------------- */
 
 tn_graph *tn_graph_new(void)

@@ -21,9 +21,11 @@ libcore_la_SOURCES += \
 	%D%/region_replace.c \
 	%D%/region_run.c \
 	%D%/run.c \
+	%D%/script.c \
 	%D%/symbols.c \
 	%D%/text.c \
 	%D%/text_forms.c \
+	%D%/text_head.c \
 	%D%/text_read.c \
 	%D%/text_read.h \
 	%D%/text_value.c \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * GraphModule: a module whose forward runs a graph. Slots, constants and modules of the graph are
- * found in the module by their paths, so that copies, loads and conversions need no special care.
+ * GraphModule: a module whose forward runs a graph, or one for each mode. Slots, constants and
+ * modules of the graph are found in the module by their paths, so that copies, loads and
+ * conversions need no special care.
  */
 #include "core/graph/private.h"
 
@@ -9,45 +10,87 @@
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-static tn_status check_mode(const tn_module *self, const tn_graph *graph)
+/* Returns the graph for the mode of the module. */
+static tn_graph *graph_now(const tn_module *self)
 {
-    if (graph->training < 0 || (graph->training != 0) == self->training)
-        return TN_OK;
-    return tn_fail(TN_ERR_RUNTIME,
-                   "GraphModule: the graph was traced in %s mode, and the module is in %s mode; "
-                   "trace the original module in this mode",
-                   graph->training ? "training" : "evaluation",
-                   graph->training ? "evaluation" : "training");
+    const tn__modes *modes = tn_module_user(self);
+    tn_graph *graph = modes->graphs[self->training];
+
+    if (tn__unlikely(graph == NULL))
+        tn_fail(TN_ERR_RUNTIME,
+                "%s: the graph was traced in %s mode, and the module is in %s mode; trace the "
+                "original module in this mode",
+                self->type, self->training ? "evaluation" : "training",
+                self->training ? "training" : "evaluation");
+    return graph;
+}
+
+/* Puts the signature before the message of a failure, and returns its status. */
+static tn_status add_signature(const tn_graph *graph, const char *more)
+{
+    tn__text text = { 0 };
+    tn_status status;
+
+    tn__text_signature(&text, graph);
+    tn__text_put(&text, "", 1);
+    status = tn_error_prefix("%s: %s", text.failed ? "forward" : text.at, more);
+    tn__text_free(&text);
+    return status;
+}
+
+/* Says after a failure of the graph which input has another dtype than the trace had. */
+static tn_status explain(const tn_graph *graph, tn_tensor *const *in, tn_status status)
+{
+    int64_t at = 0;
+    char what[3 * TN__NAME_LONGEST];
+
+    for (const tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node);
+         node = node->next) {
+        if (node->kind != TN_NODE_INPUT)
+            continue;
+        if (tn__tensor_ok(in[at]) && in[at]->dtype != node->meta->dtype) {
+            tn_snprint(what, sizeof what, "input %s is %s: ", node->name,
+                       tn_dtype_name(in[at]->dtype));
+            return add_signature(graph, what);
+        }
+        at++;
+    }
+    return status;
+}
+
+static tn_status run(tn_module *self, tn_graph *graph, tn_tensor *const *in, tn_tensor **out)
+{
+    tn_status status = tn__run_graph(graph, self, NULL, NULL, in, out);
+
+    return tn__likely(status == TN_OK) ? status : explain(graph, in, status);
 }
 
 static tn_tensor *forward_one(tn_module *self, tn_tensor *input)
 {
-    tn_graph *graph = tn_module_user(self);
+    tn_graph *graph = graph_now(self);
     tn_tensor *out = NULL;
 
-    return check_mode(self, graph) == TN_OK &&
-                   tn__run_graph(graph, self, NULL, NULL, &input, &out) == TN_OK
-               ? out
-               : NULL;
+    return graph != NULL && run(self, graph, &input, &out) == TN_OK ? out : NULL;
 }
 
 /* Checks the arguments, and takes their tensors. */
-static tn_status take_inputs(const tn_graph *graph, const tn_pack *input, tn_tensor **in)
+static tn_status take_inputs(const char *type, const tn_graph *graph, const tn_pack *input,
+                             tn_tensor **in)
 {
-    int64_t count = tn__values_count(input, "GraphModule");
+    int64_t count = tn__values_count(input, type);
 
     if (count < 0)
         return tn_error_last_code();
     if (graph->in != NULL) {
-        tn_status status = tn__values_match(graph->in, input, "GraphModule");
+        tn_status status = tn__values_match(graph->in, input, type);
 
         if (status != TN_OK)
-            return status;
+            return add_signature(graph, "");
     } else if (count != graph->n_inputs || tn_pack_positional(input) != count ||
                tn_pack_count(input) != count) {
-        return tn_fail(TN_ERR_TYPE,
-                       "GraphModule: wrong arguments, got %lld; expected %lld tensors by position",
-                       (long long)tn_pack_count(input), (long long)graph->n_inputs);
+        tn_fail(TN_ERR_TYPE, "%s: wrong arguments, got %lld; expected %lld tensors by position",
+                type, (long long)tn_pack_count(input), (long long)graph->n_inputs);
+        return add_signature(graph, "");
     }
     tn__values_list(input, in);
     return TN_OK;
@@ -74,15 +117,17 @@ tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, 
 
 static tn_status call_packs(tn_module *self, const tn_pack *input, tn_pack *output)
 {
-    tn_graph *graph = tn_module_user(self);
-    int64_t count = graph->n_inputs + graph->output->n_in;
-    tn_tensor **space = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
-    tn_status status = space != NULL ? check_mode(self, graph) : TN_ERR_MEMORY;
+    tn_graph *graph = graph_now(self);
+    int64_t count = graph != NULL ? graph->n_inputs + graph->output->n_in : 0;
+    tn_tensor **space;
+    tn_status status;
 
+    if (graph == NULL)
+        return tn_error_last_code();
+    space = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
+    status = space != NULL ? take_inputs(self->type, graph, input, space) : TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = take_inputs(graph, input, space);
-    if (status == TN_OK)
-        status = tn__run_graph(graph, self, NULL, NULL, space, space + graph->n_inputs);
+        status = run(self, graph, space, space + graph->n_inputs);
     if (status == TN_OK)
         status = tn__module_give_outputs(graph, space + graph->n_inputs, output);
     tn_free(space);
@@ -115,8 +160,10 @@ static tn_module *holder_of(tn_module *root, const char *path, const char **name
 
             if (made != NULL && tn_module_add_child(module, part, made) == TN_OK)
                 child = made; /* the slot holds it from now on */
-            if (made != NULL)
+            if (made != NULL) {
+                made->training = root->training;
                 tn_module_drop(made);
+            }
         }
         tn_free(part);
         module = child;
@@ -185,30 +232,74 @@ static tn_status add_modules(tn_module *root, const tn_graph *graph)
     return status;
 }
 
-static void release(void *graph)
+static void release(void *user)
 {
-    tn_graph_drop(graph);
+    tn__modes *modes = user;
+
+    tn_graph_drop(modes->graphs[0]);
+    tn_graph_drop(modes->graphs[1]);
+    for (tn__retyped *at = modes->retyped, *next; at != NULL; at = next) {
+        next = at->next;
+        tn_graph_drop(at->graphs[0]);
+        tn_graph_drop(at->graphs[1]);
+        tn_free(at);
+    }
+    tn_state_drop(modes->files);
+    pthread_mutex_destroy(&modes->lock);
+    tn_free(modes);
+}
+
+/* Returns whether a graph computes one tensor from one. */
+static bool is_one(const tn_graph *graph)
+{
+    return graph == NULL || (graph->in == NULL && graph->out == NULL && graph->n_inputs == 1 &&
+                             graph->output->n_in == 1);
+}
+
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature)
+{
+    tn__modes *modes = tn_calloc(1, sizeof *modes);
+    tn_status status = modes != NULL ? TN_OK : TN_ERR_MEMORY;
+
+    if (modes != NULL)
+        pthread_mutex_init(&modes->lock, NULL);
+    for (int i = 0; i < 2 && modes != NULL; i++)
+        if (graphs[i] != NULL)
+            modes->graphs[i] = tn_graph_keep(graphs[i]);
+    if (status == TN_OK)
+        status = !with_signature && is_one(graphs[0]) && is_one(graphs[1])
+                     ? tn_module_set_forward(module, forward_one, modes, release)
+                     : tn_module_set_call(module, call_packs, modes, release);
+    if (status == TN_OK)
+        return modes;
+    if (modes != NULL)
+        release(modes);
+    return NULL;
+}
+
+tn__modes *tn__module_modes(const tn_module *module)
+{
+    const tn__own_forward *own = module->own_forward;
+
+    return own != NULL && (own->forward == forward_one || own->call == call_packs) ? own->user
+                                                                                   : NULL;
 }
 
 static tn_status fill(tn_module *module, tn_graph *graph)
 {
-    tn_status status = add_modules(module, graph);
-    bool one = graph->in == NULL && graph->out == NULL && graph->n_inputs == 1 &&
-               graph->output->n_in == 1;
+    tn_graph *const graphs[] = { graph->training <= 0 ? graph : NULL,
+                                 graph->training != 0 ? graph : NULL };
+    tn_status status;
 
+    module->training = graph->training >= 0 ? graph->training != 0 : !graph->evaluates;
+    status = add_modules(module, graph);
     for (const tn_node *node = graph->first;
          node != NULL && tn__graph_is_leaf(node) && status == TN_OK; node = node->next)
         if (node->kind != TN_NODE_INPUT)
             status = add_tensor(module, node);
     if (status != TN_OK)
         return status;
-    module->training = graph->training >= 0 ? graph->training != 0 : !graph->evaluates;
-    tn_graph_keep(graph);
-    status = one ? tn_module_set_forward(module, forward_one, graph, release)
-                 : tn_module_set_call(module, call_packs, graph, release);
-    if (status != TN_OK)
-        tn_graph_drop(graph);
-    return status;
+    return tn__module_run_by(module, graphs, false) != NULL ? TN_OK : tn_error_last_code();
 }
 
 tn_module *tn_graph_module(tn_graph *graph)
@@ -231,13 +322,14 @@ tn_module *tn_graph_module(tn_graph *graph)
 
 const tn_graph *tn_module_graph(tn_module *module)
 {
-    const tn__own_forward *own;
+    const tn__modes *modes;
 
     if (!tn__not_null(module, "tn_module_graph: module"))
         return NULL;
-    own = module->own_forward;
-    if (own != NULL && (own->forward == forward_one || own->call == call_packs))
-        return own->user;
+    modes = tn__module_modes(module);
+    if (modes != NULL)
+        return modes->graphs[module->training] != NULL ? modes->graphs[module->training]
+                                                       : modes->graphs[!module->training];
     tn_fail(TN_ERR_TYPE, "tn_module_graph: module: wrong type, got %s; expected a GraphModule",
             module->type);
     return NULL;

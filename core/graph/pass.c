@@ -182,17 +182,7 @@ static tn_status note_flags(tn_graph *graph, const tn_pass_def *def)
         graph->fixed = def->name;
     if (def->flags & TN_PASS_INFERENCE)
         graph->inference = def->name;
-    if ((def->flags & TN_PASS_WEIGHTS) == 0)
-        return TN_OK;
-    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node); node = node->next) {
-        if (node->kind != TN_NODE_SLOT)
-            continue;
-        if (!tn__vector_room(&graph->guards, &graph->guards_capacity, graph->n_guards + 1,
-                             sizeof *graph->guards))
-            return TN_ERR_MEMORY;
-        tn__graph_guard_set(&graph->guards[graph->n_guards++], node->held.tensor, def->name);
-    }
-    return TN_OK;
+    return (def->flags & TN_PASS_WEIGHTS) != 0 ? tn__graph_guard_slots(graph, def->name) : TN_OK;
 }
 
 static tn_status call_pass(const struct stage *stage, tn_graph *graph, tn__text *text)

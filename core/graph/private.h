@@ -8,6 +8,8 @@
 #include "core/module/name_table.h"
 #include "core/op/internal.h"
 
+#include <pthread.h>
+
 /* A tensor and the version of its memory at some time, to find out later whether it has changed. */
 typedef struct tn__guard {
     tn_tensor *tensor; /* owned reference */
@@ -119,6 +121,20 @@ struct tn_graph {
     int32_t training;  /* 1: only for training mode, 0: only for evaluation mode, -1: for both */
 };
 
+/* The graphs of a script for tensors of other dtypes or shapes, because it was converted. */
+typedef struct tn__retyped {
+    struct tn__retyped *next;
+    tn_graph *graphs[2];
+} tn__retyped;
+
+/* What a GraphModule or a script runs. Copies of the module share it. */
+typedef struct tn__modes {
+    tn_graph *graphs[2]; /* in evaluation and training mode, maybe the same; NULL: none */
+    tn_state *files;     /* the other files of a script; NULL: not a script */
+    pthread_mutex_t lock;
+    tn__retyped *retyped;
+} tn__modes;
+
 static inline bool tn__graph_is_leaf(const tn_node *node)
 {
     return node->kind <= TN_NODE_CONSTANT;
@@ -132,6 +148,8 @@ static inline bool tn__graph_is_none(const tn_node *node)
 void tn__graph_guard_set(tn__guard *guard, tn_tensor *tensor, const char *who);
 void tn__graph_guard_drop(tn__guard *guard);
 bool tn__graph_guard_holds(const tn__guard *guard);
+/* From now on a run fails if the tensor of a slot has changed, because `who` has used its value. */
+tn_status tn__graph_guard_slots(tn_graph *graph, const char *who);
 /* Moves the nodes and everything else from `from` to `graph`, and drops `from`. The nodes that
  * `graph` had are erased. */
 void tn__graph_take(tn_graph *graph, tn_graph *from);
@@ -232,6 +250,8 @@ tn_status tn__trace_infer(tn_node *node);
 void tn__text_value(tn__text *text, const tn_node *node, bool code);
 /* Appends the dtype and shape of an output of a node, such as float32[2, 3]. */
 void tn__text_type(tn__text *text, const tn_node *node, int32_t output);
+/* Appends the first line of the code without its end: forward(self : Net, x : float32[2, 3]). */
+void tn__text_signature(tn__text *text, const tn_graph *graph);
 /* Appends the options of an operator. Returns whether there are any. */
 bool tn__text_options(tn__text *text, const tn_node *node);
 /* Returns whether an INPLACE node writes into its first input. */
@@ -299,6 +319,11 @@ tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handle
 /* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
  */
 tn_status tn__run_check_guards(const tn_graph *graph);
+/* `fixed` of a graph that was traced for the sizes of its inputs. */
+#define TN__FIXED_BY_TRACE "the trace"
+/* Returns whether an input may have a dtype in place of the declared one: another floating dtype,
+ * unless a pass relied on it, because the module may have been converted since. */
+bool tn__run_fits(const tn_graph *graph, tn_dtype declared, tn_dtype dtype);
 /* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
  * message. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
@@ -307,6 +332,12 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
 /* ---- module.c ---- */
 /* Adds the outputs of a graph to a pack, in the form that the traced module returned. */
 tn_status tn__module_give_outputs(const tn_graph *graph, tn_tensor *const *out, tn_pack *output);
+/* Makes graphs the forward of a module: those for evaluation and training mode, NULL: none. With
+ * `with_signature`, every call with wrong arguments is refused with the signature. The module owns
+ * the result. */
+tn__modes *tn__module_run_by(tn_module *module, tn_graph *const graphs[2], bool with_signature);
+/* Returns what a GraphModule or a script runs; NULL, without an error, for other modules. */
+tn__modes *tn__module_modes(const tn_module *module);
 
 /* ---- region.c ---- */
 /* A graph, or some of its nodes, in the form that compilers get. */

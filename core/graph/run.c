@@ -28,6 +28,14 @@ struct run {
 
 /* ---- what a run relies on -------------------------------------------------------------------- */
 
+bool tn__run_fits(const tn_graph *graph, tn_dtype declared, tn_dtype dtype)
+{
+    bool traced = graph->fixed == NULL || strcmp(graph->fixed, TN__FIXED_BY_TRACE) == 0;
+
+    return dtype == declared || (traced && (TN_BIT(declared) & TN_MASK_FLOAT) != 0 &&
+                                 (TN_BIT(dtype) & TN_MASK_FLOAT) != 0);
+}
+
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
                               const char *what)
 {
@@ -120,8 +128,13 @@ static tn_status take_input(struct run *run, const tn_node *node, tn_tensor **ou
 
     tn_snprint(what, sizeof what, "tn_graph_run: input %s", node->name);
     *out = run->in[run->taken++];
-    if (run->graph->fixed != NULL)
-        status = tn__run_check_input(*out, node->meta, run->graph->fixed, what);
+    if (run->graph->fixed != NULL) {
+        tn_meta meta = *node->meta;
+
+        if (tn__run_fits(run->graph, meta.dtype, (*out)->dtype))
+            meta.dtype = (*out)->dtype;
+        status = tn__run_check_input(*out, &meta, run->graph->fixed, what);
+    }
     return status;
 }
 

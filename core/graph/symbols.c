@@ -138,7 +138,8 @@ tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t 
         if (node->kind != TN_NODE_INPUT)
             continue;
         const tn_tensor *tensor = in[k++];
-        bool same = tensor->view.ndim == node->meta->ndim && tensor->dtype == node->meta->dtype;
+        bool same = tensor->view.ndim == node->meta->ndim &&
+                    tn__run_fits(graph, node->meta->dtype, tensor->dtype);
 
         for (int32_t d = 0; same && d < node->meta->ndim; d++) {
             const tn__expr *expr = tn__symbols_find(node, -1, d);

@@ -321,7 +321,8 @@ static void put_step(struct writer *w, const tn_node *node)
 
 /* ---- the graph ------------------------------------------------------------------------------- */
 
-static void put_head(struct writer *w)
+/* Writes the type of the module and the inputs. */
+static void put_signature(struct writer *w, const char *start)
 {
     const tn_graph *graph = w->graph;
     const char *type = graph->type != NULL ? graph->type : "Module";
@@ -335,17 +336,37 @@ static void put_head(struct writer *w)
     for (tn_node *node = graph->first; node != NULL; node = node->next)
         if (node->kind == TN_NODE_INPUT)
             inputs[count++] = node;
-    tn__text_add(w->text, w->code ? "def forward(self : %s" : "graph(%%self : %s", type);
+    tn__text_add(w->text, "%s(%sself : %s", start, w->code ? "" : "%", type);
     put_pack(w, graph->in, inputs, count, true, false);
-    tn__text_add(w->text, "):  # tenon.graph 1%s",
+    tn__text_put(w->text, ")", 1);
+    tn_free(inputs);
+}
+
+void tn__text_signature(tn__text *text, const tn_graph *graph)
+{
+    struct writer w = { text, graph, true, false };
+
+    put_signature(&w, "forward");
+}
+
+static void put_head(struct writer *w)
+{
+    const tn_graph *graph = w->graph;
+
+    put_signature(w, w->code ? "def forward" : "graph");
+    tn__text_add(w->text, ":  # tenon.graph 1%s%s%s%s",
                  graph->training < 0    ? ""
                  : graph->training == 0 ? ", eval"
-                                        : ", train");
+                                        : ", train",
+                 graph->fixed == NULL                            ? ""
+                 : strcmp(graph->fixed, TN__FIXED_BY_TRACE) == 0 ? ", fixed"
+                                                                 : ", typed",
+                 graph->inference != NULL ? ", inference" : "",
+                 graph->n_guards > 0 ? ", folded" : "");
     for (int32_t i = 0; i < graph->n_symbols; i++)
         tn__text_add(w->text, ", %s = %lld >= %lld", graph->symbols[i].name,
                      (long long)graph->symbols[i].value, (long long)graph->symbols[i].least);
     tn__text_put(w->text, "\n", 1);
-    tn_free(inputs);
 }
 
 /* Returns whether the slots and constants of a graph can be written where they are used: the text

@@ -24,6 +24,7 @@ typedef struct tn__reader {
     tn__arena *arena; /* names and texts of the whole graph */
     tn_tensor *mark;  /* stands for the tensors of packs */
     bool code;
+    bool folded; /* passes have used the values of slots */
     int depth;
     /* The nodes of the arguments that were read last. */
     tn_node **nodes;
@@ -70,5 +71,10 @@ tn_status tn__graph_read_symbols(tn_node *node, int32_t output, const tn__left *
 /* Reads the values of a pack up to the closing parenthesis. *out is NULL if the pack has no form to
  * keep: tensors by position and, in a call, just one. */
 tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out);
+
+/* Moves to the next line that is not empty. Returns false at the end. */
+bool tn__graph_read_next_line(tn__reader *r);
+/* Reads the first line (text_head.c). */
+tn_status tn__graph_read_head(tn__reader *r);
 
 #endif

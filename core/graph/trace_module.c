@@ -425,7 +425,7 @@ static tn_graph *trace_once(tn_module *module, const tn_tracing_options *options
         status = run_trace(&trace, &in, pack);
     }
     if (status == TN_OK && options->dynamic == NULL && has_sizes(trace.graph))
-        trace.graph->fixed = "the trace";
+        trace.graph->fixed = TN__FIXED_BY_TRACE;
     tensors_free(&in);
     tn__trace_free(&trace);
     if (status == TN_OK)

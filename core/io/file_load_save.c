@@ -3,6 +3,7 @@
  * Saves and loads states and modules: chooses the format, opens the file, and calls the format's
  * functions. */
 #include "core/io/private.h"
+#include "core/module/hooks.h"
 #include "core/plugin/check_thread.h"
 
 #include <ctype.h>
@@ -352,6 +353,23 @@ tn_state *tn_state_load(const char *path)
     return tn_state_load_as(path, 0);
 }
 
+/* Fails if a part of a script has hooks, because no file could call them. */
+static tn_status check_hooks(tn_module *module, const char *path)
+{
+    tn__walk walk = { 0 };
+    tn_status status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
+        const tn__hooks *hooks = atomic_load(&walk.at[i].module->hooks);
+        if (hooks != NULL && (atomic_load(&hooks->kinds) & TN__HOOKS_AROUND) != 0)
+            status = tn_fail(TN_ERR_REFUSED,
+                             "%s: script: module %q has hooks, which a file cannot hold; expected "
+                             "none (tn_module_unhook)",
+                             path, walk.at[i].path);
+    }
+    tn__walk_free(&walk);
+    return status;
+}
+
 tn_status tn_module_save(tn_module *module, const char *path)
 {
     if (module == NULL || path == NULL)
@@ -360,7 +378,9 @@ tn_status tn_module_save(tn_module *module, const char *path)
     const tn__entry *entry = status == TN_OK ? tn__file_format(path) : NULL;
     if (entry != NULL && format_of(entry)->save_module != NULL) {
         const struct saved what = { NULL, module };
-        return write_file(entry, path, &what, NULL);
+        if (module->frozen != 0)
+            status = check_hooks(module, path);
+        return status == TN_OK ? write_file(entry, path, &what, NULL) : status;
     }
     if (status != TN_OK)
         return status;

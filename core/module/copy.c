@@ -192,6 +192,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
         return NULL;
     *place = to;
     to->training = from->training;
+    to->frozen = from->frozen;
     to->plugin = from->plugin;
     to->own_forward = tn__own_forward_keep(from->own_forward);
     to->own_inverse = from->own_inverse;

@@ -52,14 +52,20 @@ typedef struct tn__module_calls {
 } tn__module_calls;
 extern TN_HIDDEN const tn__module_calls tn__module_up;
 
+enum {
+    TN__FROZEN = 1,          /* a part of a script */
+    TN__FROZEN_CONSTANTS = 2 /* the part with the constants: these are not replaced */
+};
+
 struct tn_module {
     _Atomic int32_t refs;
     _Atomic int32_t holders; /* number of slots that hold this module as a child */
     int32_t height;          /* levels below this module; updated when a slot stores a child */
     _Atomic int32_t depth;   /* levels above this module; updated when a slot stores it */
     bool training;
-    bool build_began;          /* if true, the layer's destroy must be called */
-    bool printed;              /* made from printed text, of a type that no plugin provides */
+    bool build_began; /* if true, the layer's destroy must be called */
+    uint8_t frozen;   /* TN__FROZEN, TN__FROZEN_CONSTANTS: slots are neither added nor removed */
+    bool printed;     /* made from printed text, of a type that no plugin provides */
     const tn_layer_def *layer; /* the core's copy; NULL if no plugin provides the type */
     struct tn__plugin *plugin;
     const char *type;

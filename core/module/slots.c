@@ -49,6 +49,39 @@ static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
                    tn__slot_word(taken), module->type, tn__slot_word(kind));
 }
 
+/* Fails, in PyTorch's words, if a value must not go to a slot of a script. */
+static tn_status frozen_set(const tn_module *module, uint32_t kind, const char *name)
+{
+    if (module->frozen == TN__FROZEN_CONSTANTS)
+        return tn_fail(TN_ERR_ATTR, "Cannot mutate TorchScript constant value: '%s'", name);
+    if (module->frozen == 0 || tn_module_slot_kind(module, name) == kind)
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME,
+                   "Can't add a new %s after ScriptModule construction. Tried to add '%s'",
+                   tn__slot_word(kind), name);
+}
+
+static tn_status frozen_set_child(const tn_module *module, const char *name, const tn_module *child)
+{
+    tn_status status = frozen_set(module, TN_SLOT_CHILD, name);
+
+    if (status != TN_OK || module->frozen == 0 || (child != NULL && child->frozen != 0))
+        return status;
+    return tn_fail(TN_ERR_RUNTIME,
+                   "Cannot re-assign modules in a ScriptModule with non-scripted module, tried to "
+                   "replace existing module '%s'",
+                   name);
+}
+
+static tn_status frozen_remove(const tn_module *module, const char *name)
+{
+    if (module->frozen == 0)
+        return TN_OK;
+    return tn_fail(TN_ERR_RUNTIME,
+                   "cannot delete methods or parameters of a script module, tried to remove '%s'",
+                   name);
+}
+
 tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name)
 {
     if (name == NULL)
@@ -58,6 +91,8 @@ tn_status tn__slot_name_check(tn_module *module, uint32_t kind, const char *name
                                              : name_form(kind, name);
     if (status == TN_OK)
         status = kind == TN_SLOT_CHILD ? name_form(kind, name) : name_free(module, kind, name);
+    if (status == TN_OK && module->frozen != 0)
+        status = frozen_set(module, kind, name);
     return status;
 }
 
@@ -305,6 +340,8 @@ tn_status tn_module_add_child(tn_module *module, const char *name, tn_module *ch
         return tn__error_null_input("tn_module_add_child: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
     if (status == TN_OK)
+        status = frozen_set_child(module, name, child);
+    if (status == TN_OK)
         status = tn__hooks_registering_child(module, name, &child);
     return status == TN_OK ? put_child(module, name, child) : status;
 }
@@ -314,6 +351,8 @@ tn_status tn_module_reserve_child(tn_module *module, const char *name)
     if (module == NULL)
         return tn__error_null_input("tn_module_reserve_child: argument");
     tn_status status = tn__slot_name_check(module, TN_SLOT_CHILD, name);
+    if (status == TN_OK)
+        status = frozen_set_child(module, name, NULL);
     if (status != TN_OK)
         return status;
     tn__slot *slot = tn__slots_make(&module->children, name);
@@ -385,6 +424,9 @@ tn_status tn_module_remove(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
         return tn__error_null_input("tn_module_remove: argument");
+    tn_status status = frozen_remove(module, name);
+    if (status != TN_OK)
+        return status;
     tn__slots *kinds[] = { &module->parameters, &module->buffers, &module->children,
                            &module->computed };
     for (int64_t i = 0; i < tn__countof(kinds); i++) {
@@ -435,10 +477,22 @@ static tn_status not_for(uint32_t kind, const char *name, const tn_value *value)
 static tn_status assign_tensor(tn_module *module, const char *name, tn_tensor *tensor)
 {
     uint32_t kind = tn_module_slot_kind(module, name);
+    if (module->frozen != 0 && kind != 0) {
+        tn_status status = tn__is_none(tensor)
+                               ? frozen_remove(module, name)
+                               : frozen_set(module,
+                                            tn_tensor_is_parameter(tensor) ? TN_SLOT_PARAMETER
+                                                                           : kind,
+                                            name);
+        if (status != TN_OK)
+            return status;
+    }
     if (kind == TN_SLOT_COMPUTED)
         return tn__computed_set(module, tn__slots_find(&module->computed, name), tensor);
     if (tn_tensor_is_parameter(tensor) || kind == TN_SLOT_PARAMETER) {
         tn_status status = name_form(TN_SLOT_PARAMETER, name);
+        if (status == TN_OK)
+            status = frozen_set(module, TN_SLOT_PARAMETER, name);
         if (status == TN_OK)
             status = put_parameter(module, name, tensor);
         if (status == TN_OK)
@@ -473,6 +527,8 @@ tn_status tn_module_set(tn_module *module, const char *name, tn_tensor *tensor)
 static tn_status assign_child(tn_module *module, const char *name, tn_module *child)
 {
     tn_status status = name_form(TN_SLOT_CHILD, name);
+    if (status == TN_OK)
+        status = frozen_set_child(module, name, child);
     if (status == TN_OK)
         status = tn__hooks_registering_child(module, name, &child);
     if (status == TN_OK)

@@ -74,7 +74,7 @@ tn_module *tn__module_tree(const char *type, const char *spec_text, const tn_val
 
 tn_module *tn_module_plain(const char *type)
 {
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.";
 
     if (type == NULL) {
         tn__error_null_input("tn_module_plain: type");
@@ -83,8 +83,8 @@ tn_module *tn_module_plain(const char *type)
     if (type[0] == '\0' || strspn(type, word) != strlen(type) ||
         (type[0] >= '0' && type[0] <= '9')) {
         tn_fail(TN_ERR_VALUE,
-                "tn_module_plain: type: not a name, got %q; expected letters, digits "
-                "and `_`, no digit first",
+                "tn_module_plain: type: not a name, got %q; expected letters, digits, "
+                "`_` and dots, no digit first",
                 type);
         return NULL;
     }

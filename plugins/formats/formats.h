@@ -7,8 +7,9 @@
 
 #include <tenon/plugin.h>
 
-/* Defined in safetensors.c, safetensors_index.c, checkpoint.c, npy.c, npz.c and pytorch.c. */
-TN_HIDDEN extern const tn_format_def format_safetensors, format_safetensors_index,
+/* Defined in safetensors.c, safetensors_index.c, script.c, checkpoint.c, npy.c, npz.c and
+ * pytorch.c. */
+TN_HIDDEN extern const tn_format_def format_safetensors, format_safetensors_index, format_script,
     format_checkpoint, format_npy, format_npz, format_pytorch;
 
 /* plugin.c: limits the memory that a file can take beyond its own size (for deflated data, or for
@@ -33,6 +34,14 @@ TN_HIDDEN tn_status formats_write_values(const tn_sink *sink, tn_tensor *tensor)
  * `size`. */
 TN_HIDDEN bool formats_are_bools(const unsigned char *bytes, uint64_t size, tn_ints shape,
                                  tn_ints strides, int64_t offset, uint64_t *visits);
+
+/* safetensors.c: the functions of the format "safetensors", which "script" uses, too. */
+TN_HIDDEN tn_status safetensors_load(const tn_format_def *self, const tn_source *source,
+                                     tn_state *state);
+TN_HIDDEN tn_status safetensors_save(const tn_format_def *self, const tn_sink *sink,
+                                     const tn_state *state);
+/* script.c: whether a file of safetensors is a script. */
+TN_HIDDEN bool script_recognize(const tn_format_def *self, const tn_source *source);
 
 /* safetensors_header.c: the description of one tensor in the header. */
 struct safetensors_tensor {

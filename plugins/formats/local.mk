@@ -30,7 +30,10 @@ if HAVE_JANSSON
 plugins_formats_la_SOURCES += \
 	%D%/safetensors.c \
 	%D%/safetensors_header.c \
-	%D%/safetensors_index.c
+	%D%/safetensors_index.c \
+	%D%/script.c \
+	%D%/script.h \
+	%D%/script_read.c
 endif
 plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)

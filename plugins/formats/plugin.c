@@ -37,7 +37,7 @@ static tn_status activate(const tn_plugin *self)
 
 static const void *const contributions[] = {
 #ifdef TN_WITH_JANSSON
-    &format_safetensors, &format_safetensors_index,
+    &format_safetensors, &format_safetensors_index, &format_script,
 #endif
     &format_checkpoint,  &format_npy,
     &format_npz,         &format_pytorch,
@@ -47,7 +47,7 @@ static const tn_plugin formats = {
     TN_HEAD(tn_plugin),
     .id = "tenon.formats",
     .version = "0.1.0",
-    .help = "files of tensors: safetensors, checkpoints, npy, npz, PyTorch's own",
+    .help = "files of tensors: safetensors, scripts, checkpoints, npy, npz, PyTorch's own",
     .license = "MIT",
     .contributions = contributions,
     .n_contributions = (int64_t)(sizeof contributions / sizeof *contributions),

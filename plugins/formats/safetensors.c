@@ -7,14 +7,14 @@
 
 static bool recognize(const tn_format_def *self, const tn_source *source)
 {
-    (void)self;
     unsigned char start[9];
     if (source->size < 10 || source->read(source->user, 0, start, sizeof start) != TN_OK)
         return false;
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--)
         length = length << 8 | start[i];
-    return length >= 2 && length <= source->size - 8 && start[8] == '{';
+    return length >= 2 && length <= source->size - 8 && start[8] == '{' &&
+           !script_recognize(self, source);
 }
 
 static tn_status load_one(const tn_source *source, const struct safetensors_header *header,
@@ -30,7 +30,7 @@ static tn_status load_one(const tn_source *source, const struct safetensors_head
     return status;
 }
 
-static tn_status load(const tn_format_def *self, const tn_source *source, tn_state *state)
+tn_status safetensors_load(const tn_format_def *self, const tn_source *source, tn_state *state)
 {
     (void)self;
     struct safetensors_header header;
@@ -48,7 +48,7 @@ static tn_status load(const tn_format_def *self, const tn_source *source, tn_sta
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static tn_status save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
+tn_status safetensors_save(const tn_format_def *self, const tn_sink *sink, const tn_state *state)
 {
     (void)self;
     int64_t count = tn_state_count(state);
@@ -73,7 +73,7 @@ const tn_format_def format_safetensors = {
     .help = "named tensors, without code; used by PyTorch, JAX, NumPy and others",
     .extensions = ".safetensors",
     .recognize = recognize,
-    .load = load,
-    .save = save,
+    .load = safetensors_load,
+    .save = safetensors_save,
     .flags = TN_FORMAT_TEXTS,
 };

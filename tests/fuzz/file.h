@@ -89,7 +89,7 @@ static void touch(const tn_state *state)
     }
 }
 
-static int fuzz_file(const char *name, const uint8_t *data, size_t size)
+static inline int fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     TN_SCOPE;
     const tn_format_def *format = (const tn_format_def *)tn_registry_find(TN_KIND_tn_format_def,

@@ -15,7 +15,7 @@ TN_FUZZERS = \
 	%D%/fuzz_wav
 
 if HAVE_JANSSON
-TN_FUZZERS += %D%/fuzz_safetensors
+TN_FUZZERS += %D%/fuzz_safetensors %D%/fuzz_script
 endif
 
 if FUZZERS
@@ -63,6 +63,11 @@ endif
 %C%_fuzz_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_safetensors_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_safetensors_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_script_SOURCES = %D%/fuzz_script.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_script_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_script_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_script_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_graph_SOURCES = %D%/fuzz_graph.c %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_graph_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -93,6 +93,7 @@ my %sample = (
     'const tn_scheduler *'     => 'tn_scheduler_new(given_optimizer(), "StepLR(step_size=1)")',
     'tn_graph *'               => 'given_graph()',
     'const tn_graph *'         => 'given_graph()',
+    'tn_graph *const *'        => 'given_graphs()',
     'tn_plan *'                => 'tn_plan_new(given_graph(), NULL)',
     'tn_node *'                => 'given_node()',
     'const tn_node *'          => 'given_node()',

@@ -199,6 +199,11 @@ static tn_status new_model(run *r)
                           &notes);
     if (r->model == NULL)
         status = tn_error_last_code();
+    else if (model_note(&notes, MODEL_SCRIPT) != NULL)
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                         "--model: it is a script, got \"%s\"; expected another model: checkpoints "
+                         "have the spec of the model",
+                         setting_text(r->set, SET_MODEL));
     else if (r->set->tune && !notes.loaded)
         status = tn_fail(TN_ERR_VALUE,
                          "--model: it has no weights, got \"%s\"; expected a file with weights, or "

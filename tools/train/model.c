@@ -214,6 +214,24 @@ static tn_module *from_text(const char *text, const char *path, model_notes *not
     return NULL;
 }
 
+/* Makes the module of a script, and notes its files as metadata. */
+static tn_module *from_script(const char *path, model_notes *notes)
+{
+    tn_module *module = tn_module_from_file(path);
+    const tn_state *files = module != NULL ? tn_script_files(module) : NULL;
+    tn_status status = files != NULL ? TN_OK : tn_error_last_code();
+
+    for (int64_t i = 0; i < tn_state_count(files) && status == TN_OK; i++)
+        if (tn_state_value(files, i).kind == TN_VALUE_STRING)
+            status = tn_state_set_meta(notes->texts, tn_state_name(files, i),
+                                       tn_state_value(files, i).as.s);
+    notes->loaded = true;
+    if (status == TN_OK)
+        return module;
+    tn_module_drop(module);
+    return NULL;
+}
+
 /* Makes the module of a file of tensors, or of a file that stores whole modules. */
 static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *notes)
 {
@@ -226,6 +244,10 @@ static tn_module *from_tensors(const char *path, uint32_t flags, model_notes *no
         tn_error_restore(mark);
         notes->loaded = true;
         return tn_module_from_file(path);
+    }
+    if (state != NULL && spec == NULL && tn_state_meta(notes->texts, MODEL_SCRIPT) != NULL) {
+        tn_state_drop(state);
+        return from_script(path, notes);
     }
     if (state != NULL && spec == NULL)
         tn_fail(TN_ERR_FORMAT,

@@ -12,11 +12,14 @@
 #define MODEL_SPEC "tenon.spec"
 #define MODEL_CLASSES "tenon.classes"
 #define MODEL_TRANSFORM "tenon.transform"
+/* Metadata of a script, which is a module by itself (docs/guides/scripts.md). Its texts are among
+ * the metadata. */
+#define MODEL_SCRIPT "tenon.script"
 
 /* What a model is, for the help of the commands. */
 #define MODEL_HELP                                                                                 \
-    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, or a file with " \
-    "weights whose metadata has the spec (" MODEL_SPEC ")."
+    "MODEL is a spec, the name of a layer, a file with a spec or a printed model, a script, or a " \
+    "file with weights whose metadata has the spec (" MODEL_SPEC ")."
 
 enum {
     /* Names that only the module or only the file has are listed on standard error, and are no
@@ -38,6 +41,7 @@ typedef struct model_notes {
  *   Sequential(Linear(64, 10))  a spec
  *   resnet18                    a layer of a plugin, with its default options
  *   net.txt, @net.txt           a file with a spec or a printed model
+ *   net.script                  a script (tenon script)
  *   net.safetensors, a folder   a file of tensors whose metadata has MODEL_SPEC, with its weights;
  *                               in a checkpoint those below "model."
  *

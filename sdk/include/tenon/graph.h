@@ -368,5 +368,37 @@ TN_API int64_t tn_plan_print(tn_plan *plan, char *out, size_t size);
 /* Frees a plan. No thread may be running it. [null-ok: plan] */
 TN_API void tn_plan_drop(tn_plan *plan);
 
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+/* Returns a script of a module: a module that has the same parameters, buffers and children under
+ * the same paths, and shares their tensors, but needs none of the layers: its forward runs the
+ * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
+ * through; the mode of the module is the same afterwards). The graph is traced once if it is the
+ * same in both modes. Of `options`, `dynamic` counts. tn_module_save writes a script to a file with
+ * the extension .script, and tn_module_from_file reads it. Names of a script can neither be added
+ * nor removed. For a script, returns the script. Fails as tn_module_trace does, and for modules
+ * with parametrized or computed tensors or backward hooks, or with parts in another mode. [owned]
+ * [null-ok: options] [null-through] */
+TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
+                                   const tn_tracing_options *options);
+/* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]
+ * [null-through] */
+TN_API tn_module *tn_module_script_pack(tn_module *module, const tn_pack *input,
+                                        const tn_tracing_options *options);
+/* Returns a script that runs the given graphs: one for evaluation and one for training mode, or
+ * only one, for the mode that it was traced in or for both. Their slots must be tensors of
+ * `module`, and all nodes must be operators. [owned] [array: graphs count] [null-through] */
+TN_API tn_module *tn_script_new(tn_module *module, tn_graph *const *graphs, int64_t count);
+/* Returns the graph that a script runs in a mode; NULL, without an error, if it has none for this
+ * mode. [borrowed] [null-through] */
+TN_API const tn_graph *tn_script_graph(const tn_module *script, bool training);
+/* Returns the extra files of a script, to read and to change: the name of each entry is that of a
+ * file, its value a text (TN_VALUE_STRING) or bytes (TN_VALUE_BYTES). They are saved and loaded
+ * with the script; copies share them. [borrowed] [null-through] */
+TN_API tn_state *tn_script_files(const tn_module *script);
+/* Returns the type of the module of which a script, or a child of a script, was made. [borrowed]
+ * [null-through] */
+TN_API const char *tn_script_original(const tn_module *part);
+
 TN_END_DECLS
 #endif

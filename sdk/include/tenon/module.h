@@ -279,8 +279,8 @@ TN_API tn_status tn_module_call_many(tn_module *module, tn_tensor *const *inputs
 /* ---- modules of the program ------------------------------------------------------------------ */
 
 /* Creates a module without parameters, children and forward. `type` is the name that is printed,
- * such as "Net", of letters, digits and `_`; a layer with this name is not used. The program then
- * adds parameters and children, and sets the forward. [owned] */
+ * such as "Net", of letters, digits, `_` and dots; a layer with this name is not used. The program
+ * then adds parameters and children, and sets the forward. [owned] */
 TN_API tn_module *tn_module_plain(const char *type);
 /* Sets the forward of a module that tn_module_plain made, or whose type was only read from printed
  * text. `forward` returns a tensor of the innermost scope, or NULL and records a failure; in

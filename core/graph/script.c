@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scripts: modules that need no layers. A script has the parameters, buffers and children of the
+ * module that it was made of, under the same paths, and its forward runs a graph for its mode. Its
+ * slots are frozen: their tensors change, their names do not. */
+#include "core/graph/private.h"
+#include "core/module/hooks.h"
+
+#define TYPE "RecursiveScriptModule"
+#define EXTRA "original_name="
+#define HOLDER "_constants" /* run.c looks there for the constants of a graph */
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* Returns the type of the module that a script was made of, for a part of a script or any module.
+ */
+static const char *original_name(const tn_module *module)
+{
+    return module->frozen != 0 ? module->tree_extra + sizeof EXTRA - 1 : module->type;
+}
+
+static tn_status check_module(const tn_module *root, tn_module *module, const char *path)
+{
+    if (tn_is_parametrized(module, NULL)) /* PyTorch's words */
+        return tn_fail(TN_ERR_RUNTIME,
+                       "Parametrization is not working with scripting.: module %q (%s) is "
+                       "parametrized; make its tensors plain with tn_parametrize_remove",
+                       path, module->type);
+    if (module->computed.count > 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "script: module %q (%s): computed tensor %q; a script has plain tensors: "
+                       "make it permanent (tn_prune_remove)",
+                       path, module->type, module->computed.at[0].name);
+    if ((tn__hook_kinds(module) & TN__HOOKS_BACKWARD) != 0)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "script: module %q (%s): has backward hooks, which a graph cannot hold; "
+                       "remove them",
+                       path, module->type);
+    if (module->training != root->training)
+        return tn_fail(TN_ERR_RUNTIME,
+                       "script: module %q (%s) is in %s mode, and the root is not; a script has a "
+                       "graph for each mode of all modules: call tn_module_train on the root",
+                       path, module->type, module->training ? "training" : "evaluation");
+    return TN_OK;
+}
+
+static tn_status check_tree(tn_module *module)
+{
+    tn__walk walk = { 0 };
+    tn_status status;
+
+    if (tn__module_modes(module) == NULL && tn__slots_find(&module->children, HOLDER) != NULL)
+        return tn_fail(TN_ERR_KEY,
+                       "script: child %q: a script has its constants there; expected another name",
+                       HOLDER);
+    status = tn__walk_collect(module, TN_SLOT_CHILD, false, &walk);
+    for (int64_t i = 0; i < walk.count && status == TN_OK; i++)
+        status = check_module(module, walk.at[i].module, walk.at[i].path);
+    tn__walk_free(&walk);
+    return status;
+}
+
+static tn_status mirror_slots(const tn__slots *from, tn__slots *to)
+{
+    for (int64_t i = 0; i < from->count; i++) {
+        const tn__slot *slot = &from->at[i];
+        tn__slot *made = tn__slots_make(to, slot->name);
+
+        if (made == NULL)
+            return tn_error_last_code();
+        made->flags = slot->flags;
+        made->tensor = tn__is_none(slot->tensor) ? slot->tensor : tn_tensor_keep(slot->tensor);
+    }
+    return TN_OK;
+}
+
+static tn_module *new_part(const char *original)
+{
+    tn_module *part = tn_module_plain(TYPE);
+    tn__text text = { 0 };
+
+    if (part == NULL)
+        return NULL;
+    tn__text_add(&text, EXTRA "%s", original);
+    tn_free(part->tree_extra);
+    part->tree_extra = tn__text_take(&text);
+    if (part->tree_extra != NULL)
+        return part;
+    tn_module_drop(part);
+    return NULL;
+}
+
+/* Makes the part of the script for a module, with the same tensors. `made` has the parts so far and
+ * owns a reference to each. */
+static tn_module *mirror(tn__map *made, tn_module *module)
+{
+    int added = tn__map_add(made, module);
+    tn_module *part;
+    tn_status status;
+
+    if (added < 0)
+        return NULL;
+    if (added == 0)
+        return *tn__map_value(made, module);
+    part = new_part(original_name(module));
+    if (part == NULL)
+        return NULL;
+    *tn__map_value(made, module) = part;
+    part->training = module->training;
+    status = mirror_slots(&module->parameters, &part->parameters);
+    if (status == TN_OK)
+        status = mirror_slots(&module->buffers, &part->buffers);
+    for (int64_t i = 0; i < module->children.count && status == TN_OK; i++) {
+        const tn__slot *slot = &module->children.at[i];
+        tn_module *child = slot->child != NULL ? mirror(made, slot->child) : NULL;
+
+        if (slot->child == NULL)
+            status = tn_module_reserve_child(part, slot->name);
+        else
+            status = child != NULL ? tn_module_add_child(part, slot->name, child)
+                                   : tn_error_last_code();
+    }
+    return status == TN_OK ? part : NULL;
+}
+
+static tn_module *mirror_tree(tn_module *module)
+{
+    tn__map made = { 0 };
+    tn_module *script = mirror(&made, module);
+
+    if (script != NULL)
+        tn_module_keep(script);
+    for (int64_t i = 0; i < made.count; i++)
+        if (made.at[i].value != NULL)
+            tn_module_drop(made.at[i].value);
+    tn__map_free(&made);
+    return script;
+}
+
+static void freeze(tn_module *part)
+{
+    if (part->frozen != 0)
+        return;
+    part->frozen = TN__FROZEN;
+    for (int64_t i = 0; i < part->children.count; i++)
+        if (part->children.at[i].child != NULL)
+            freeze(part->children.at[i].child);
+}
+
+/* ---- the graphs ------------------------------------------------------------------------------ */
+
+static tn_module *constants_of(tn_module *script)
+{
+    tn__slot *slot = tn__slots_find(&script->children, HOLDER);
+    tn_module *holder = slot != NULL ? slot->child : NULL;
+
+    if (holder != NULL || (holder = new_part("Constants")) == NULL)
+        return holder;
+    holder->training = script->training;
+    if (tn_module_add_child(script, HOLDER, holder) != TN_OK) {
+        tn_module_drop(holder);
+        return NULL;
+    }
+    tn_module_drop(holder); /* the slot holds it */
+    return holder;
+}
+
+/* Gives a constant a buffer. Graphs for both modes share the buffers, but not the names. */
+static tn_status place_constant(tn_module *script, tn_node *node)
+{
+    tn_module *holder = constants_of(script);
+    tn_tensor *tensor = node->held.tensor;
+    const char *name = tn__graph_target(node);
+    char other[32];
+
+    if (holder == NULL)
+        return tn_error_last_code();
+    for (int64_t i = 0; i < holder->buffers.count; i++)
+        if (holder->buffers.at[i].tensor == tensor)
+            return tn__graph_set_text(&node->target, holder->buffers.at[i].name);
+    for (int64_t i = 0; tn__slots_find(&holder->buffers, name) != NULL; i++) {
+        tn_snprint(other, sizeof other, "c%lld", (long long)i);
+        name = other;
+    }
+    if (tn_module_add_buffer(holder, name, tensor, TN_SLOT_NOT_PERSISTENT) != TN_OK)
+        return tn_error_last_code();
+    return tn__graph_set_text(&node->target, name);
+}
+
+static tn_status place_node(tn_module *script, tn_node *node)
+{
+    if (node->kind == TN_NODE_CALL || node->kind == TN_NODE_REGION)
+        return tn_fail(
+            TN_ERR_VALUE,
+            "script: node %s: wrong kind, got a call of %s; expected operators only%s", node->name,
+            node->kind == TN_NODE_CALL ? node->callee->module->type : node->region->def->name,
+            node->kind == TN_NODE_CALL ? " (tn_graph_inline)" : "");
+    if (node->kind == TN_NODE_CONSTANT)
+        return place_constant(script, node);
+    if (node->kind == TN_NODE_SLOT) {
+        tn_tensor *tensor = tn_module_find_tensor(script, tn__graph_target(node));
+
+        if (tensor == NULL)
+            return tn_error_prefix("script: node %s: ", node->name);
+        if (tensor != node->held.tensor)
+            return tn_fail(TN_ERR_VALUE,
+                           "script: node %s: another tensor; expected the one that the module has "
+                           "at %q",
+                           node->name, tn__graph_target(node));
+    }
+    return TN_OK;
+}
+
+/* Returns a copy of the graph whose tensors are those of the script. */
+static tn_graph *place(tn_module *script, tn_graph *graph)
+{
+    tn_graph *copy = tn_graph_lint(graph) == TN_OK ? tn_graph_copy(graph) : NULL;
+    tn_status status = copy != NULL ? TN_OK : tn_error_last_code();
+
+    for (tn_node *node = copy != NULL ? copy->first : NULL; node != NULL && status == TN_OK;
+         node = node->next)
+        status = place_node(script, node);
+    if (status == TN_OK)
+        status = tn__graph_set_text(&copy->type, script->tree_extra + sizeof EXTRA - 1);
+    if (status == TN_OK)
+        return copy;
+    tn_graph_drop(copy);
+    return NULL;
+}
+
+/* Makes a script of a module and of its graphs for evaluation and training mode. */
+static tn_module *make(tn_module *module, tn_graph *const graphs[2])
+{
+    tn_module *script = mirror_tree(module);
+    tn_graph *own[2] = { NULL, NULL };
+    tn_status status = script != NULL ? TN_OK : tn_error_last_code();
+    tn__modes *modes = NULL;
+
+    for (int i = 0; i < 2 && status == TN_OK; i++) {
+        if (graphs[i] == NULL)
+            continue;
+        own[i] = i == 1 && graphs[1] == graphs[0] ? tn_graph_keep(own[0])
+                                                  : place(script, graphs[i]);
+        if (own[i] == NULL)
+            status = tn_error_last_code();
+    }
+    if (status == TN_OK && (modes = tn__module_run_by(script, own, true)) == NULL)
+        status = tn_error_last_code();
+    if (status == TN_OK && (modes->files = tn_state_new()) == NULL)
+        status = TN_ERR_MEMORY;
+    tn_graph_drop(own[0]);
+    tn_graph_drop(own[1]);
+    if (status == TN_OK) {
+        const tn__slot *slot = tn__slots_find(&script->children, HOLDER);
+
+        if (slot != NULL && slot->child != NULL)
+            slot->child->frozen = TN__FROZEN_CONSTANTS;
+        freeze(script);
+        return script;
+    }
+    if (script != NULL)
+        tn_module_drop(script);
+    return NULL;
+}
+
+/* ---- tracing both modes ---------------------------------------------------------------------- */
+
+static bool never(void *user, tn_module *module, const char *path)
+{
+    (void)user;
+    (void)module;
+    (void)path;
+    return false;
+}
+
+static tn_graph *trace(tn_module *module, tn_tensor *input, const tn_pack *pack,
+                       const tn_tracing_options *options)
+{
+    tn_graph *graph = pack != NULL ? tn_module_trace_pack(module, pack, options)
+                                   : tn_module_trace(module, input, options);
+
+    if (graph == NULL)
+        tn_error_prefix("script: in %s mode: ", module->training ? "training" : "evaluation");
+    return graph;
+}
+
+static tn_module *script_with(tn_module *module, tn_tensor *input, const tn_pack *pack,
+                              const tn_tracing_options *options)
+{
+    tn_tracing_options how = TN_TRACING_OPTIONS;
+    const tn__modes *modes = tn__module_modes(module);
+    tn_graph *graphs[2] = { NULL, NULL };
+    bool now = module->training;
+    tn_module *script = NULL;
+    tn_status status;
+
+    if (modes != NULL && modes->files != NULL)
+        return tn_module_keep(module);
+    if (options != NULL && options->size == sizeof *options)
+        how.dynamic = options->dynamic;
+    how.flags = TN_TRACE_THROUGH;
+    how.is_leaf = never;
+    if (check_tree(module) != TN_OK)
+        return NULL;
+    graphs[now] = trace(module, input, pack, &how);
+    status = graphs[now] != NULL ? TN_OK : tn_error_last_code();
+    if (status == TN_OK && graphs[now]->training < 0) {
+        graphs[!now] = tn_graph_keep(graphs[now]);
+    } else if (status == TN_OK) {
+        status = tn_module_train(module, !now);
+        if (status == TN_OK && (graphs[!now] = trace(module, input, pack, &how)) == NULL)
+            status = tn_error_last_code();
+        if (tn_module_train(module, now) != TN_OK)
+            status = tn_error_last_code();
+    }
+    if (status == TN_OK)
+        script = make(module, graphs);
+    tn_graph_drop(graphs[0]);
+    tn_graph_drop(graphs[1]);
+    return script;
+}
+
+/* ---- graphs of a script that was converted --------------------------------------------------- */
+
+/* Returns the tensor that a script has for a slot or constant of its graph; NULL and sets the error
+ * if it has none. */
+static tn_tensor *tensor_of(tn_module *script, const tn_node *node)
+{
+    char path[32 + 3 * TN__NAME_LONGEST];
+    const char *target = tn__graph_target(node);
+    tn_tensor *tensor;
+
+    if (node->kind == TN_NODE_CONSTANT) {
+        tn_snprint(path, sizeof path, HOLDER ".%s", target);
+        target = path;
+    }
+    tensor = tn_module_find_tensor(script, target);
+    return tn__tensor_ok(tensor) ? tensor : NULL;
+}
+
+static bool is_held(const tn_node *node)
+{
+    return node->kind == TN_NODE_SLOT || node->kind == TN_NODE_CONSTANT;
+}
+
+/* Returns whether the tensors have the dtypes and shapes that the graph declares. */
+static bool fits(const tn_graph *graph, tn_module *script)
+{
+    bool same = true;
+
+    for (const tn_node *node = graph != NULL ? graph->first : NULL;
+         node != NULL && tn__graph_is_leaf(node) && same; node = node->next) {
+        uint64_t mark = tn_error_mark();
+        const tn_tensor *tensor = is_held(node) ? tensor_of(script, node) : NULL;
+
+        if (tensor == NULL) {
+            tn_error_restore(mark);
+            continue;
+        }
+        same = tensor->dtype == node->meta->dtype && tensor->view.ndim == node->meta->ndim;
+        for (int32_t d = 0; same && d < node->meta->ndim; d++)
+            same = tensor->view.shape[d] == node->meta->shape[d];
+    }
+    return same;
+}
+
+/* Writes the dtypes and shapes of the tensors into the graph, and the dtypes that they have now
+ * into inputs that had the same ones before. */
+static tn_status retype(tn_graph *graph, tn_module *script)
+{
+    tn_dtype now[64] = { 0 };
+    tn_status status = TN_OK;
+
+    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node) && status == TN_OK;
+         node = node->next) {
+        tn_tensor *tensor = is_held(node) ? tensor_of(script, node) : NULL;
+
+        if (!is_held(node))
+            continue;
+        if (tensor == NULL)
+            return tn_error_last_code();
+        if (tensor->dtype != node->meta->dtype && node->meta->dtype < tn__countof(now))
+            now[node->meta->dtype] = tensor->dtype;
+        tn__build_meta_of(tensor, node->meta);
+        if (node->kind == TN_NODE_SLOT) { /* for tn_graph_lint */
+            tn__graph_guard_drop(&node->held);
+            node->held = (tn__guard){ .tensor = tn_tensor_keep(tensor) };
+        }
+    }
+    for (tn_node *node = graph->first; node != NULL && tn__graph_is_leaf(node); node = node->next)
+        if (node->kind == TN_NODE_INPUT && node->meta->dtype < tn__countof(now) &&
+            now[node->meta->dtype] != 0)
+            node->meta->dtype = now[node->meta->dtype];
+    status = tn_graph_lint(graph);
+    return status == TN_OK ? TN_OK : tn_error_prefix("script: it was converted: ");
+}
+
+/* Returns a graph with the nodes of `graph` for the tensors that the script has now. */
+static tn_graph *retyped(tn_graph *graph, tn_module *script)
+{
+    tn_graph *copy = tn_graph_copy(graph);
+    tn_status status = copy != NULL ? retype(copy, script) : tn_error_last_code();
+    const tn_node *from = graph->first;
+
+    /* The tensors of this script may go before the graph does, which its copies share. */
+    for (tn_node *node = copy != NULL ? copy->first : NULL; node != NULL && tn__graph_is_leaf(node);
+         node = node->next, from = from->next) {
+        if (node->kind != TN_NODE_SLOT)
+            continue;
+        tn__graph_guard_drop(&node->held);
+        node->held = (tn__guard){ .tensor = tn_tensor_keep(from->held.tensor) };
+    }
+    if (status == TN_OK)
+        return copy;
+    tn_graph_drop(copy);
+    return NULL;
+}
+
+static tn_graph *const *retyped_graphs(tn__modes *modes, tn_module *script)
+{
+    tn__retyped *at = modes->retyped;
+
+    while (at != NULL && !(fits(at->graphs[0], script) && fits(at->graphs[1], script)))
+        at = at->next;
+    if (at != NULL)
+        return at->graphs;
+    at = tn_calloc(1, sizeof *at);
+    for (int i = 0; i < 2 && at != NULL; i++) {
+        if (modes->graphs[i] == NULL)
+            continue;
+        at->graphs[i] = i == 1 && modes->graphs[1] == modes->graphs[0]
+                            ? tn_graph_keep(at->graphs[0])
+                            : retyped(modes->graphs[i], script);
+        if (at->graphs[i] == NULL) {
+            tn_graph_drop(at->graphs[0]);
+            tn_free(at);
+            at = NULL;
+        }
+    }
+    if (at == NULL)
+        return NULL;
+    at->next = modes->retyped;
+    modes->retyped = at;
+    return at->graphs;
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+tn_module *tn_module_script(tn_module *module, tn_tensor *input, const tn_tracing_options *options)
+{
+    if (!tn__not_null(module, "tn_module_script: module"))
+        return NULL;
+    if (!tn__tensor_ok(input)) {
+        tn__tensor_bad(input, "tn_module_script: input");
+        return NULL;
+    }
+    return script_with(module, input, NULL, options);
+}
+
+tn_module *tn_module_script_pack(tn_module *module, const tn_pack *input,
+                                 const tn_tracing_options *options)
+{
+    if (!tn__not_null(module, "tn_module_script_pack: module") ||
+        !tn__given(input != NULL, "tn_module_script_pack: input"))
+        return NULL;
+    return script_with(module, NULL, input, options);
+}
+
+tn_module *tn_script_new(tn_module *module, tn_graph *const *graphs, int64_t count)
+{
+    tn_graph *both[2] = { NULL, NULL };
+
+    if (!tn__not_null(module, "tn_script_new: module") ||
+        !tn__given(graphs != NULL || count == 0, "tn_script_new: graphs") ||
+        check_tree(module) != TN_OK)
+        return NULL;
+    if (count != 1 && count != 2) {
+        tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: wrong count, got %lld; expected 1 or 2",
+                (long long)count);
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (!tn__not_null(graphs[i], "tn_script_new: graphs"))
+            return NULL;
+        if (graphs[i]->training >= 0 ? both[graphs[i]->training] != NULL : count == 2) {
+            tn_fail(TN_ERR_VALUE, "tn_script_new: graphs: two for one mode; expected one for "
+                                  "evaluation and one for training, or one for both");
+            return NULL;
+        }
+        if (graphs[i]->training <= 0)
+            both[0] = graphs[i];
+        if (graphs[i]->training != 0)
+            both[1] = graphs[i];
+    }
+    return make(module, both);
+}
+
+/* Returns what a script runs. Fails for other modules. */
+static tn__modes *modes_of(const tn_module *module, const char *who)
+{
+    tn__modes *modes = tn__module_modes(module);
+
+    if (modes != NULL && modes->files != NULL)
+        return modes;
+    tn_fail(TN_ERR_TYPE, "%s: wrong module, got %s; expected a script (tn_module_script)", who,
+            module->type);
+    return NULL;
+}
+
+const tn_graph *tn_script_graph(const tn_module *script, bool training)
+{
+    tn__modes *modes = tn__not_null(script, "tn_script_graph: script")
+                           ? modes_of(script, "tn_script_graph: script")
+                           : NULL;
+    tn_module *module = (tn_module *)(uintptr_t)script;
+    tn_graph *const *graphs;
+
+    if (modes == NULL || (fits(modes->graphs[0], module) && fits(modes->graphs[1], module)))
+        return modes != NULL ? modes->graphs[training] : NULL;
+    pthread_mutex_lock(&modes->lock);
+    graphs = retyped_graphs(modes, module);
+    pthread_mutex_unlock(&modes->lock);
+    return graphs != NULL ? graphs[training] : NULL;
+}
+
+tn_state *tn_script_files(const tn_module *script)
+{
+    const tn__modes *modes = tn__not_null(script, "tn_script_files: script")
+                                 ? modes_of(script, "tn_script_files: script")
+                                 : NULL;
+
+    return modes != NULL ? modes->files : NULL;
+}
+
+const char *tn_script_original(const tn_module *part)
+{
+    if (!tn__not_null(part, "tn_script_original: part"))
+        return NULL;
+    if (part->frozen != 0)
+        return original_name(part);
+    tn_fail(TN_ERR_TYPE,
+            "tn_script_original: part: wrong module, got %s; expected a script "
+            "(tn_module_script) or a child of one",
+            part->type);
+    return NULL;
+}

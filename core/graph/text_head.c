@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the first line of the text of a graph: inputs, version, what the graph is for. */
+#include "core/graph/text_read.h"
+
+bool tn__graph_read_next_line(tn__reader *r)
+{
+    do {
+        tn__graph_read_space(r);
+        if (*r->at == '#')
+            r->at += strcspn(r->at, "\n");
+        if (*r->at == '\r')
+            r->at++;
+        if (*r->at != '\n')
+            return *r->at != '\0';
+        r->line = ++r->at;
+        r->number++;
+    } while (true);
+}
+
+/* Reads the names of sizes at the end of the first line, such as ", N = 4 >= 1", which types use
+ * before. */
+static tn_status read_names(tn__reader *r)
+{
+    const tn__reader start = *r;
+    const char *end = r->at + strcspn(r->at, "\n");
+    tn_status status = TN_OK;
+
+    for (const char *at; (at = strstr(r->at, "# tenon.graph ")) != NULL && at < end;)
+        r->at = at + 14;
+    while (status == TN_OK && r->at > start.at && r->at < end) {
+        tn__symbol *symbol = &r->graph->symbols[r->graph->n_symbols];
+        const char *name, *value, *least;
+
+        r->at += strcspn(r->at, ",\n");
+        if (!tn__graph_read_take(r, ",") || (name = tn__graph_read_word(r, "", "a name")) == NULL ||
+            !tn__graph_read_take(r, "="))
+            continue;
+        value = tn__graph_read_word(r, "", "a size");
+        least = value != NULL && tn__graph_read_take(r, ">=") ? tn__graph_read_word(r, "", "a size")
+                                                              : NULL;
+        if (least == NULL || r->graph->n_symbols >= TN__SYMBOLS ||
+            strlen(name) >= sizeof symbol->name || !tn_read_int(value, &symbol->value) ||
+            !tn_read_int(least, &symbol->least) || symbol->value < 1 || symbol->least < 1)
+            status = tn__graph_read_wrong(r, "at most 8 names, each with a size, as in N = 4 >= 1");
+        if (status == TN_OK)
+            tn_snprint(symbol->name, sizeof symbol->name, "%s", name);
+        r->graph->n_symbols += status == TN_OK;
+    }
+    if (status == TN_OK)
+        r->at = start.at;
+    return status;
+}
+
+tn_status tn__graph_read_head(tn__reader *r)
+{
+    int64_t version = 0;
+    const char *type, *text;
+    tn_status status = TN_OK;
+
+    tn__graph_read_next_line(r);
+    r->code = tn__graph_read_take(r, "def ");
+    if (r->code ? !tn__graph_read_take(r, "forward(self") : !tn__graph_read_take(r, "graph(%self"))
+        return tn__graph_read_wrong(r,
+                                    "graph(%self : Type, ...): or def forward(self : Type, ...):");
+    if (tn__graph_read_take(r, ":")) {
+        type = tn__graph_read_word(r, ".", "a type");
+        status = type != NULL ? tn__graph_set_text(&r->graph->type, type) : tn_error_last_code();
+    }
+    tn__graph_read_take(r, ",");
+    if (status == TN_OK)
+        status = read_names(r);
+    if (status == TN_OK)
+        status = tn__graph_read_pack(r, TN__PLACE_HEAD, &r->graph->in);
+    if (status == TN_OK && !tn__graph_read_take(r, ":"))
+        status = tn__graph_read_wrong(r, ":");
+    if (status == TN_OK &&
+        (!tn__graph_read_take(r, "# tenon.graph ") ||
+         (text = tn__graph_read_word(r, "", "a version")) == NULL || !tn_read_int(text, &version)))
+        status = tn__graph_read_wrong(r, "# tenon.graph 1");
+    if (status == TN_OK && version != 1)
+        status = tn_fail(TN_ERR_VERSION,
+                         "tn_graph_parse: version: newer than Tenon %s knows, got %lld; expected 1",
+                         tn_version(), (long long)version);
+    if (status == TN_OK && tn__graph_read_take(r, ", eval"))
+        r->graph->training = 0;
+    else if (status == TN_OK && tn__graph_read_take(r, ", train"))
+        r->graph->training = 1;
+    if (status == TN_OK && tn__graph_read_take(r, ", fixed"))
+        r->graph->fixed = TN__FIXED_BY_TRACE;
+    else if (status == TN_OK && tn__graph_read_take(r, ", typed"))
+        r->graph->fixed = "a pass";
+    if (status == TN_OK && tn__graph_read_take(r, ", inference"))
+        r->graph->inference = "(of the text)";
+    if (status == TN_OK)
+        r->folded = tn__graph_read_take(r, ", folded");
+    if (status == TN_OK)
+        r->at += strcspn(r->at, "\n"); /* read_names has read the rest */
+    return status;
+}

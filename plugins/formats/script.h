@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two files of the format "script" share. The text "tenon.script" is
+ *
+ *   {"version": 1, "training": false,
+ *    "modules": [["", "Net"], ["a", "Linear"], ["b", "Linear", "a"]],  path, type, same module
+ *    "slots": [SLOT...], "constants": [SLOT...], "files": [["notes.txt", true]]}  name, is a text
+ *
+ * with modules in the order in which they are made, parents first, and slots
+ *
+ *   {"path": "a.weight", "parameter": true, "grad": true, "flags": 1,
+ *    "same": "b.weight",      the same tensor object; nothing else follows
+ *    "data": "a.weight",      the tensor of the file; without it, the one with this path
+ *    "strides": [1, 3],       of the values, which the file has in row-major order
+ *    "offset": 0, "shape": [2, 3], "strides": [3, 1]}   a view of "data", which has one dimension
+ */
+#ifndef TN_FORMATS_SCRIPT_H
+#define TN_FORMATS_SCRIPT_H
+
+#include "formats.h"
+
+#include <jansson.h>
+
+#define SCRIPT_VERSION 1
+#define SCRIPT_KEY "tenon.script"
+#define SCRIPT_GRAPH "tenon.graph"
+#define SCRIPT_GRAPH_EVAL "tenon.graph.eval"
+#define SCRIPT_GRAPH_TRAIN "tenon.graph.train"
+#define SCRIPT_REQUIRES "tenon.requires"
+#define SCRIPT_CONSTANTS "_constants"
+#define SCRIPT_STORAGES "_storages."
+#define SCRIPT_FILES "_files/"
+
+/* script_read.c: makes the script of a file. */
+TN_HIDDEN tn_module *script_load_module(const tn_format_def *self, const tn_source *source);
+
+#endif

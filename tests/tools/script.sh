@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tenon script: writes a script, which the commands that take a model take, also in a process that
+# finds no layers. tests/graph/test_script_files.c has the tests of the files.
+. "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
+net='Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), ReLU(), Dropout(0.5), Flatten(), Linear(288, 4))'
+
+check 0 '^written     net.script$' script "$net" --input 2,3,8,8 --out net.script
+also '^module      Sequential, 1396 parameters$' '^evaluation  5 operators$' \
+    '^training    [0-9]+ operators$'
+check 0 '"trains": true' script "$net" --input 2,3,8,8 --out json.script --json
+check 0 '^graph\(%self : RecursiveScriptModule' graph net.script --input 2,3,8,8
+also 'conv2d\['
+check 0 'SAMPLES/S' bench net.script --input 2,3,8,8 --seconds 0.01
+check 0 '0.weight' inspect net.script
+
+# a fresh process without the plugins of the layers
+echo hello >notes.txt
+check 0 written script Linear\(3,2\) --input 1,3 --dynamic '[N, 3]' --out small.script \
+    --file notes.txt --file data=notes.txt
+TENON_PLUGINS='backend-cpu,backend-meta,ops,formats'
+export TENON_PLUGINS
+check 1 'no plugin provides' graph 'Linear(3, 2)' --input 1,3
+check 0 'linear' graph small.script --input 7,3
+check 0 'linear' graph small.script --input 7,3 --train
+check 0 'linear' graph small.script --input 7,3 --format plan
+check 0 '_files/data' inspect small.script
+check 0 written script small.script --input 7,3 --out again.script
+cmp small.script again.script || complain 'a script of a script'
+TENON_PLUGINS='backend-cpu,formats'
+check 1 'operator "linear": no plugin provides it; expected plugin "tenon.ops"' \
+    graph small.script --input 7,3
+unset TENON_PLUGINS
+
+check 0 '^evaluation  ' script "$net" --input 2,3,8,8 --out eval.script --eval
+grep -q '^training' out && complain 'a script for evaluation trains'
+check 0 '^evaluation  4 operators$' script "$net" --input 2,3,8,8 --out fast.script \
+    --passes 'conv_bn, dropout, dead'
+check 1 'traced in evaluation mode' graph fast.script --input 2,3,8,8 --train
+check 2 'expected NAME.script' script "$net" --input 2,3,8,8 --out net.safetensors
+check 2 '--out is missing' script "$net" --input 2,3,8,8
+check 2 '--input is missing' script "$net" --out x.script
+check 1 'absent: cannot be read' script "$net" --input 2,3,8,8 --out x.script --file absent
+test -e x.script && complain 'a file of a script that failed'
+dd if=net.script of=cut.script bs=900 count=1 2>/dev/null
+check 1 'cut.script' graph cut.script --input 2,3,8,8
+check 1 'absent.script' graph ./absent.script --input 2,3,8,8
+test $bad = 0 && printf '\nPROVES SCR-013\n'
+exit $bad
