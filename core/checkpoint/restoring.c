@@ -22,7 +22,7 @@ static tn_status check_version(const tn_state *state, const char *path)
 
     if (version.kind != TN_VALUE_INT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: no checkpoint of a training; expected a file that tn_checkpoint_save "
+                       "%s: not a checkpoint of a training; expected a file that tn_checkpoint_save "
                        "wrote",
                        path);
     if (version.as.i != TN__CHECKPOINT_VERSION)

@@ -40,8 +40,8 @@ typedef struct tn__region {
 typedef struct tn__callee {
     _Atomic int32_t refs;
     tn_module *module; /* owned */
-    /* Owned packs whose tensors only mark the places of the inputs and outputs of the node, in this
-     * order. NULL: one tensor. */
+    /* Owned packs whose tensors only mark the positions of the inputs (`in`) and outputs (`out`) of
+     * the node. NULL: one tensor. */
     tn_pack *in, *out;
     bool fixed_out; /* the tensors of `out` are those of the text, not of a call */
 } tn__callee;
@@ -299,8 +299,8 @@ tn_status tn__run_graph(tn_graph *graph, tn_module *self, tn_node_handler handle
 /* Fails if a tensor has changed that the graph relies on: a constant, or a slot that a pass used.
  */
 tn_status tn__run_check_guards(const tn_graph *graph);
-/* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
- * message. */
+/* Fails unless a tensor has the dtype and shape of `meta`. `what` begins the message; `who` is the
+ * part of the message that says what relies on them. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
                               const char *what);
 

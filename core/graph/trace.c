@@ -235,8 +235,8 @@ static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t
     return status;
 }
 
-/* Calls the operator for shapes and views only. Nothing is written, so the versions of the inputs
- * stay. */
+/* Calls the operator for shapes and views only. Nothing is written, so this function restores the
+ * versions of the inputs. */
 static tn_status call_silent(tn__trace *trace, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                              const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {

@@ -198,7 +198,7 @@ tn_status tn__trace_find(tn__trace *trace)
     return status;
 }
 
-/* A trace writes nothing, so versions of tensors that it has increased go back. */
+/* A trace writes nothing, so the versions of tensors that it has increased are restored. */
 static void restore_versions(tn__trace *trace)
 {
     for (int64_t i = 0; i < trace->held.count; i++) {

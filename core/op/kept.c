@@ -33,8 +33,8 @@ typedef struct row {
     int64_t dims[]; /* shape, strides */
 } row;
 
-/* The lock is for single steps: who does not get it soon runs without the data. So a child process
- * that inherits a locked row still runs. */
+/* The lock is held for short steps only. A thread that does not get it soon runs without the kept
+ * data. So a child process that inherits a locked row still runs. */
 typedef struct kept {
     tn__kept head;
     _Atomic bool locked;

@@ -156,7 +156,7 @@ static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, t
 static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, int32_t i)
 {
     return tn_fail(TN_ERR_ASSERT,
-                   "%s: kernel %s did not make output %d: a bug of the plugin that defines it",
+                   "%s: kernel %s did not make output %d; a bug of the plugin that defines the kernel",
                    work->op->def.name, entry->kernel.name, (int)i);
 }
 

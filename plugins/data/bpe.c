@@ -30,8 +30,8 @@ static tn_status make_room(struct bpe_ids *ids, uint64_t more)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* A token of a piece, in a list; `next` of the last is 0. `id` of one that was joined to the one
- * before it is UINT32_MAX. */
+/* A token of a piece, as an element of a linked list. `next` of the last token is 0. When two
+ * tokens are joined, the left one gets the new `id`, and the right one gets UINT32_MAX. */
 struct symbol {
     uint32_t id, before, next;
 };

@@ -135,7 +135,7 @@ finds wrong_prune scores SCORES pruning/Odd "the method changes the scores"
 finds wrong_prune revives REVIVES pruning/Odd "neither 0 nor that of the mask before"
 finds wrong_prune clock CLOCK pruning/Odd "another mask when it is called again with the same seed"
 finds wrong_prune picky PICKY pruning/Odd "Odd: refuses every tensor"
-finds wrong_prune loses LOSES pruning/Whole "Whole: the network has other results"
+finds wrong_prune loses LOSES pruning/Whole "Whole: the results of the network have changed"
 finds wrong_prune counts COUNTS pruning/Whole "report: wrong parameters_after, got 0; expected"
 cases=$top/tests/conform/pruning.txt
 check plugins/.libs/prune.so --only 'pruning/*' --cases "$cases"

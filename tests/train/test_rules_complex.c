@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Complex parameters: 100 steps of each rule with two groups against PyTorch's numbers, capturable
- * or not, with a state that is saved half way; complex64 on every device; who refuses them. */
+ * or not, with a state that is saved half way; complex64 on every device; the optimizers that
+ * refuse them. */
 #include "tests/base/suite.h"
 
 #include <math.h>

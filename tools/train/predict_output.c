@@ -113,7 +113,7 @@ tn_status predict_output_begin(predict_output *to)
             return TN_ERR_MEMORY;
         if (!ends_in(to->path, "png") && mkdir(to->path, 0777) != 0 &&
             (errno != EEXIST || stat(to->path, &found) != 0 || !S_ISDIR(found.st_mode)))
-            return tn_fail(TN_ERR_IO, "--output %s: no folder, and none can be made: %s", to->path,
+            return tn_fail(TN_ERR_IO, "--output %s: not a folder, and none can be created: %s", to->path,
                            strerror(errno));
     }
     if (is_text(to) && to->path != NULL)

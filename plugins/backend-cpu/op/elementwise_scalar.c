@@ -30,8 +30,9 @@
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* Divides without undefined behaviour. The kernels have returned an error for b = 0 already.
- * INT64_MIN / -1, which overflows, wraps around to INT64_MIN. */
+/* Divides without undefined behaviour. The kernels fail before these loops run if an element of b
+ * is 0; the result for b = 0 only keeps the loop defined. INT64_MIN / -1, which overflows, wraps
+ * around to INT64_MIN. */
 static inline int64_t quotient_of(int64_t a, int64_t b)
 {
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
