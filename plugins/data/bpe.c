@@ -141,7 +141,7 @@ static tn_status joining_room(struct joining *j, uint64_t length)
 struct known {
     uint64_t at, length, id, ids;
 };
-enum { KNOWN = 1 << 16 }; /* places; a newer piece replaces an older one in its place */
+enum { KNOWN = 1 << 16 }; /* entries of the table; a newer piece overwrites an older one */
 
 struct encoding {
     const char *path;

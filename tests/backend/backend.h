@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the devices share: the devices that are here, tensors of any layout from
- * numbers, numbers back, references in float64. Every test runs over the first
- * device of each type with memory that a plugin provides: cpu, the strict device of examples/
- * (built for the tests), opencl and cuda where they are, and those on TENON_PLUGIN_PATH_ADD. */
+ * Helpers of the tests of devices: the devices of this machine, tensors of any layout from numbers,
+ * numbers from tensors, references in float64. Every test runs over the first device of each type
+ * with memory that a plugin provides: cpu, the strict device of examples/ (built for the tests),
+ * opencl and cuda if the machine has them, and the devices of plugins on TENON_PLUGIN_PATH_ADD. */
 #ifndef TN_TESTS_BACKEND_BACKEND_H
 #define TN_TESTS_BACKEND_BACKEND_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fused kernels of operators that could be decomposed, and gradients that are written straight to
- * their places: on every device the numbers of the definition, on the CPU the same bits whatever
- * the threads. */
+ * Fused kernels of operators that also have a decomposition, and gradients that a kernel writes
+ * directly into a larger tensor. On every device the results agree with the definition; on the CPU
+ * they have the same bits with any number of threads. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them,
- * signs, sums at places, columns, rows and functions of three tensors. */
+ * float16 and bfloat16 with every instruction set: all their numbers, rounding from float32, signs,
+ * index_add, sums of columns and of rows, and functions of three tensors. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype types[] = { TN_F16, TN_BF16 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linear layers with the activation and the sum that follow them, on the CPU: the bits of the
- * operators one after the other, however the product is computed and however many threads there
- * are. */
+ * Linear layers with the activation and the sum that follow them, on the CPU: they must have the
+ * bits of separate calls of the operators, for each way of computing the product and for any number
+ * of threads. */
 #include "tests/backend/fused.h"
 
 static const char *const names[] = { "none", "relu", "gelu", "gelu_tanh", "silu" };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements that move as they are (one value, from the end, by index), bits, and extremes of rows:
- * at every length around the vectors of the machine, with the places of NaN. */
+ * Kernels that move elements without changing them (fill, flip, index), bitwise operators, and the
+ * extremes of rows with NaN at every index: for every length close to multiples of the vector
+ * length. */
 #include "tests/backend/backend.h"
 
 enum { MOST = 200 };

@@ -3,7 +3,7 @@
 #
 # A plugin of each kind goes through tenon check: optimizers, formats, graphs, an operator with
 # options of every kind, a device that has memory only, functions that leave their thread changed.
-# Wrong ones are found, with words; right ones pass.
+# Plugins with an error must fail with a message; plugins without one must pass.
 set -u
 top=${srcdir:-.}
 place=$(mktemp -d) || exit 99

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An optimizer and what can be wrong in optimizers: descent with momentum, weight decay and a
- * correction of the first steps, m = momentum * m + (1 - momentum) * (g + decay * p),
- * p = p - lr * m / (1 - momentum^t). */
+ * An optimizer with the errors (mutant.h) that optimizers can have: gradient descent with momentum,
+ * weight decay and a correction of the first steps, m = momentum * m + (1 - momentum) * (g + decay
+ * * p), p = p - lr * m / (1 - momentum^t). */
 #include <math.h>
 
 #include "mutant.h"

@@ -14,7 +14,7 @@
 #define PAST 5    /* the compiler writes behind its output */
 #define HALVES 6  /* the communicator divides an average once more */
 #define LAZY 7    /* the communicator copies nothing */
-#define SILENT 8  /* the communicator fails without words */
+#define SILENT 8  /* the communicator fails without a message */
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every allocation of opening a dataset, of a sample and of a batch fails in turn: an error each
- * time, and nothing is lost. Also pictures that are empty, cut, or too large for the memory. */
+ * Every allocation of opening a dataset, of a sample and of a batch fails in turn: each time the
+ * call fails with an error, and no memory leaks. Also pictures that are empty, cut, or too large
+ * for the memory. */
 #include "core/base/internal.h"
 #include "tests/base/suite.h"
 #include "tests/folders.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradient engine: what backward gives, what it refuses, and what it leaves behind. Names of
- * rows (AUT-...) are those of the behaviour specification. */
+ * The gradient engine: the gradients of backward, the errors of backward, and the memory and graphs
+ * after it. Names of rows (AUT-...) are those of the behaviour specification. */
 #include "tests/op/suite.h"
 #include "tests/spec/proves.h"
 

@@ -18,7 +18,7 @@ typedef enum deed {
     CLAIM_FAILS, /* words of its own */
     COMPILE_FAILS,
     RUN_FAILS,
-    RUN_SILENT /* fails without words */
+    RUN_SILENT /* fails without a message */
 } deed;
 
 static deed what;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes: pipelines, what a pass may change, what its flags make of a graph, failures. */
+ * Passes: pipelines, changes that a pass may make, the effect of its flags, failures. */
 #include "tests/graph/suite.h"
 
 /* ---- passes of this program ------------------------------------------------------------------ */

@@ -42,7 +42,8 @@ static inline char *slurp(const char *path, size_t *size)
     return bytes;
 }
 
-/* Every load of a damaged file ends with a state or with words; one that is cut never loads. */
+/* Every load of a damaged file must return a state or fail with a message; a truncated file must
+ * never load. */
 static inline void cut(const char *format, const char *path)
 {
     size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: the format by extension and content, atomic writing, progress, what cannot be read or
- * written. The format is one of the test's own, so that failures come where they are wanted. */
+ * Files: the format by extension and content, atomic writing, progress, files that cannot be read
+ * or written. The test defines its own format, so that it can fail at any step. */
 #include "tests/base/suite.h"
 
 #include <errno.h>

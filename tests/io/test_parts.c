@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights in several files with an index: how they are divided, that they are replaced as a whole,
- * indexes that nobody should follow. */
+ * Weights in several files with an index: how the tensors are distributed, that all files are
+ * replaced together, indexes with names that must not be opened. */
 #include "tests/io/states.h"
 
 #include <dirent.h>

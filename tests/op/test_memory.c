@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Law 4: memory runs out at every place that the small network of tests/module/test_memory.c does
- * not come by: while plugins, operators, kernels and devices register and open, and on the rare
- * ways of operators, gradients, modules and states. An error each time, and what comes after works.
- */
+ * Law 4: every allocation that tests/module/test_memory.c does not reach is made to fail in turn:
+ * those of registering and opening plugins, operators, kernels and devices, and those of rare code
+ * paths of operators, gradients, modules and states. Each time the call fails with an error, and
+ * later calls work. */
 #include "tests/base/suite.h"
 #include "tests/op/toy_device.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operators of several float inputs, called with inputs of different float types: promoted, or
- * refused with words. The operators come from the registry and their inputs from tests/oracle; the
- * judge is the same call in float64 on the same, rounded numbers. */
+ * refused with a message. The operators come from the registry and their inputs from tests/oracle;
+ * the expected results are those of the same call in float64 on the same, rounded numbers. */
 #include <stdio.h>
 
 #include <tenon/contrib.h>
@@ -222,7 +222,7 @@ static void check(subject *s, const conform_case *one, const tn_dtype *dtypes)
                       "%s: %s", title, tn_error_text());
         ck_assert_msg(strstr(tn_error_text(), one->def->name) != NULL &&
                           strstr(tn_error_text(), "float") != NULL,
-                      "%s: refused without words for the types: %s", title, tn_error_text());
+                      "%s: refused without a message for the types: %s", title, tn_error_text());
         tn_error_clear();
         s->refused++;
         return;

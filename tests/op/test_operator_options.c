@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every option of every operator at its extremes: a bounded answer, and PyTorch's where it has the
- * operator (tests/oracle/operator_options.txt). `--list` prints what make_operator_options.py
- * reads. */
+ * Every option of every operator at its extremes: time and memory are bounded, and the result or
+ * error is that of PyTorch, if PyTorch has the operator (tests/oracle/operator_options.txt).
+ * `--list` prints what make_operator_options.py reads. */
 #include <math.h>
 
 #include "tests/oracle/option_rows.h"

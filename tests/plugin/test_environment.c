@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the environment decides: where plugins are looked for, which may load, and their options. */
+ * Environment variables of the loader: the folders of plugins, the plugins that may be loaded, and
+ * their options. */
 #include "tests/plugin/suite.h"
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The caching allocator: what is counted, what is used again, what happens when memory runs out. */
+ * The caching allocator: statistics, reuse of blocks, behaviour when memory runs out. */
 #include "tests/tensor/fixture.h"
 
 static tn_memory_stats stats_of(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: a training that continues from one computes the same numbers to the bit; what does
- * not fit is refused, with what differs. */
+ * Checkpoints: a training that continues from one computes the same numbers to the bit; a
+ * checkpoint that does not match the objects is refused with a message that names the difference.
+ */
 #include "../libcheck.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's own tests of optimizers check (test/test_optim.py), with each optimizer and each
- * of the settings there (ported_inputs.h). docs/reference/ported-tests.md lists all names. */
+ * Ports of PyTorch's tests of optimizers (test/test_optim.py), with each optimizer and each of the
+ * settings of these tests (ported_inputs.h). docs/reference/ported-tests.md lists all names. */
 #include "tests/base/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's own tests of schedules check (test/optim/test_lrscheduler.py), after the names
- * there. docs/reference/ported-tests.md lists all names. */
+ * Ports of PyTorch's tests of schedules (test/optim/test_lrscheduler.py), under the same names.
+ * docs/reference/ported-tests.md lists all names. */
 #include "schedules.h"
 
 START_TEST(rates_are_those_of_the_tests_of_pytorch)
