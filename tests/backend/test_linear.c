@@ -19,8 +19,8 @@ static tn_tensor *follow(int which, tn_tensor *z)
                         : z;
 }
 
-/* Rows, inputs, outputs: single rows, few, strips, strips the other way round (few rows, many
- * outputs) with one and two rounds of depth, last panels that are not full. */
+/* Rows, inputs, outputs: a single row, few rows, strips, strips of the transposed product (few
+ * rows, many outputs) with one and two blocks of depth, last panels that are not full. */
 static const int64_t sizes[][3] = { { 1, 30, 40 },     { 3, 64, 10 },    { 40, 33, 50 },
                                     { 128, 784, 512 }, { 64, 400, 120 }, { 17, 700, 95 },
                                     { 200, 256, 300 }, { 7, 1030, 64 } };

@@ -93,7 +93,8 @@ START_TEST(elements_by_index_along_each_dimension)
 }
 END_TEST
 
-/* Of three rows, the middle one with a NaN at `odd` (-1: none), as floats or whole numbers. */
+/* Returns three rows of floats or of integers; the middle row has a NaN at index `odd` (-1: none).
+ */
 static void check_rows(int64_t n, int64_t odd, tn_dtype dtype)
 {
     TN_SCOPE;

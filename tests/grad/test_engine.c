@@ -470,8 +470,8 @@ START_TEST(chains_of_a_million_nodes_need_no_stack)
 }
 END_TEST
 
-/* Places and comparisons of what requires gradients are whole numbers and truths: none of their
- * own. */
+/* Indices (argmax) and comparisons of tensors that require gradients are integers and bools, which
+ * require no gradients. */
 START_TEST(results_that_are_no_floats_record_nothing)
 {
     TN_SCOPE;

@@ -120,7 +120,8 @@ static TN_ATTR(unused) char *printed(const tn_graph *graph, const char *form)
 }
 
 /* Does `work` again and again, each time with one allocation that fails, until it needs fewer
- * allocations. Each time it must succeed or say that memory is short. Returns how many failed. */
+ * allocations. Each time it must succeed or fail with TN_ERR_MEMORY. Returns the number of
+ * failures. */
 static TN_ATTR(unused) int fail_each_allocation(bool (*work)(void *user), void *user)
 {
     for (uint64_t n = 1;; n++) {

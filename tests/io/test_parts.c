@@ -188,8 +188,8 @@ END_TEST
 
 #define SET(version, part) "model" version "-0000" part "-of-00002.safetensors"
 
-/* Whatever an index names: only files of its own naming are removed, and not what another index
- * names. */
+/* For any names in an index, only files with names that Tenon gives are removed, and none that
+ * another index names. */
 START_TEST(a_save_removes_files_of_its_own_naming_only)
 {
     static const char *const foreign[] = { "thesis.tex",

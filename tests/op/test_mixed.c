@@ -196,8 +196,8 @@ static const char *const keep_the_result[] = { "attend", "scaled_dot_product_att
                                                "multi_head_attention",
                                                "multi_head_attention_with_weights" };
 
-/* The type whose digits a gradient has at least: that of the result, to which inputs are promoted;
- * elsewhere sums of narrow types are computed in float32. */
+/* Returns the dtype that limits the accuracy of a gradient: the dtype of the result, to which the
+ * inputs are promoted. Sums of narrow dtypes are computed in float32. */
 static tn_dtype precision_of(const tn_op_def *def, tn_dtype result)
 {
     bool stored = (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT)) != 0;

@@ -146,8 +146,8 @@ static void drop_case(void)
     one.n_rows = one.n_texts = 0;
 }
 
-/* For operators of which no text has a case that fits: what they answer does not matter, that they
- * do. */
+/* For operators without a suitable case in the texts: the call must return, with any result or
+ * error. */
 static void take_ones(const tn_op_def *def)
 {
     for (int32_t i = 0; i < def->n_inputs; i++) {

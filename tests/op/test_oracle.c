@@ -165,8 +165,8 @@ static void read_input(reading *r, char *text)
     r->n_in++;
 }
 
-/* Devices may lack a kernel or a dtype (a GPU without float64, float16): that is an answer, with
- * words, and is counted. The cpu may lack only LAPACK. */
+/* Devices may lack a kernel or a dtype (a GPU without float64, float16): such a call must fail with
+ * a message, and is counted. The cpu may lack only LAPACK. */
 static void skip(reading *r)
 {
     ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name,

@@ -123,8 +123,9 @@ static void shape_text(tn_tensor *y, char *out, size_t size)
                                  (long long)shape.at[d]);
 }
 
-/* `y` is the first result, NULL for a refusal, whose words have to name the option or what was
- * called; not where verdict is none: gradients, say, which programs do not call. */
+/* `y` is the first result; NULL if the call failed. The message must then name the option or the
+ * operator, except if the verdict is none (for example for the operators of gradients, which
+ * programs do not call). */
 static void judge(const char *verdict, tn_tensor *y, const char *subject, const char *option,
                   bool differs)
 {

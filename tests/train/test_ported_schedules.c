@@ -237,8 +237,8 @@ START_TEST(optimizer_and_schedule_continue_from_their_states)
 }
 END_TEST
 
-/* test_constant_initial_lr, test_constant_initial_params_*: what a program changes later does not
- * change the rates at the start. */
+/* test_constant_initial_lr, test_constant_initial_params_*: a change by the program after the start
+ * does not change the initial rates. */
 START_TEST(the_initial_rates_stay)
 {
     for (int64_t i = 0; i < tn__countof(all); i++) {
