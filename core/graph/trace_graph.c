@@ -162,7 +162,8 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
         if (!tn__tensor_ok(in[i]))
             return tn__tensor_bad(in[i], "tn_graph_shapes: in");
     if (tn__tracer_here != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "tn_graph_shapes: this thread traces a module");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_graph_shapes: not allowed while this thread traces a module");
     if (graph->fixed != NULL)
         return tn_fail(TN_ERR_REFUSED, "tn_graph_shapes: %s relied on the declared shapes",
                        graph->fixed);
@@ -304,7 +305,8 @@ tn_status tn_node_expand(tn_node *node)
         return tn_fail(TN_ERR_TYPE, "tn_node_expand: node %s is not a call of an operator",
                        node->name);
     if (tn__tracer_here != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "tn_node_expand: this thread traces a module");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_node_expand: not allowed while this thread traces a module");
     space = tn_calloc((size_t)(node->n_in + node->n_out) + 1, sizeof(tn_tensor *));
     if (space == NULL)
         return TN_ERR_MEMORY;

@@ -104,8 +104,9 @@ START_TEST(a_square_becomes_a_line)
 }
 END_TEST
 
-/* Losses of elements: number by number, added up and their mean, in every layout, with inputs that
- * broadcast, of more numbers than one piece takes, of one and of none. */
+/* Elementwise losses with each reduction (none, sum, mean), in every layout, with inputs that
+ * broadcast, with more elements than one thread computes at once, with one element and with none.
+ */
 enum { LOSSES = 9 };
 static double loss_of(int loss, double x, double t, double s)
 {
