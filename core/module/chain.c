@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules that are called one after the other: all children, or a chain of names. Where the layer
- * of a module can compute what follows in the same operator (tn_layer_def.fuse) and nobody could
- * see the difference, it does. */
+ * Modules that are called one after the other: all children, or a chain of names. If the layer of a
+ * module can compute the modules after it in the same operator (tn_layer_def.fuse), and no hook or
+ * observer could see the difference, it does so. */
 #include "core/module/hooks.h"
 #include "core/op/needed.h"
 #include "core/tensor/autocast.h"

@@ -83,7 +83,7 @@ static TN_ATTR(unused) tn_tensor *run1(tn_graph *graph, tn_tensor *in)
     return tn_graph_run(graph, &in, 1, &out, 1) == TN_OK ? out : NULL;
 }
 
-/* Finds examples/graph_doors.c, which has passes, a compiler and a communicator. */
+/* Finds examples/graph_contributions.c, which has passes, a compiler and a communicator. */
 static TN_ATTR(unused) void use_example(void)
 {
     char folder[TEST_PATH];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compilers of regions: the one of examples/graph_doors.c against eager calls, and hostile ones. */
+ * Compilers of regions: the one of examples/graph_contributions.c against eager calls, and hostile
+ * ones. */
 #include "tests/graph/suite.h"
 
 #include <pthread.h>
