@@ -280,7 +280,7 @@ static tn_status add_outputs(tn__trace *trace, const struct tensors *out)
     return status;
 }
 
-/* A constant that the code writes into is made anew in every run. */
+/* A constant that the code writes into is created again in every run. */
 static tn_status copy_written(tn_graph *graph)
 {
     for (tn_node *node = graph->steps; node != NULL; node = node->next)

@@ -19,7 +19,8 @@ static bool is_plain(tn_module *module)
            (tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) == 0;
 }
 
-/* Whether a call of the module may be computed together with what follows. */
+/* Returns whether a call of the module may be computed together with calls of the modules after it.
+ */
 static bool may_fuse(tn_module *module)
 {
     return module != NULL && module->layer != NULL && module->layer->fuse != NULL &&

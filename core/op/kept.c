@@ -12,8 +12,8 @@
 enum {
     OUTPUTS = 2, /* of a call, at most */
     MOST = 4,    /* rows of a storage, for different kernels, keys and views */
-    /* Calls before the one that prepares. More of those that record a gradient: in training a
-     * weight is the same in few calls. */
+    /* The number of calls after which a call prepares the data. It is larger for calls that record
+     * a gradient, because in training a weight changes after few calls. */
     EARLIER = 1,
     EARLIER_RECORDED = 3,
     SPINS = 1000,

@@ -224,7 +224,7 @@ static tn_status probe_whole(network *n, struct findings *f, int64_t from)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* Modules that are probed together: nobody reads two of them. */
+/* Modules that are tested in the same calls: no module reads two of them. */
 struct together {
     int64_t *leaves; /* all that have channels, the ones with most channels first */
     int64_t n_leaves, n_left;
