@@ -3,10 +3,10 @@
  * Convolutions with channels last, and their two gradients: compares the device's own kernels with
  * those of a kernel pack.
  *   convolutions [--threads N] [--plugin GLOB] [--shape GLOB] [--turns N]
- * Two processes take turns on the same numbers: one loads the plugin that GLOB names
- * (kernels-onednn) and has it take every shape that it can, the other leaves it out. Printed are
- * the least times in milliseconds, the ratio of the pack's to the device's own, and by how much the
- * results are apart. */
+ * Two processes measure alternately with the same numbers: one loads the plugin that GLOB names
+ * (kernels-onednn) and lets it compute every shape that it supports, the other does not load it.
+ * Prints the shortest times in milliseconds, the ratio of the pack's time to that of the device's
+ * own kernel, and the difference of the results. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>

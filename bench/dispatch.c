@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call costs, through the public API: nanoseconds of operators on 4 elements, of modules,
- * and of a small forward and backward pass, where nearly nothing is computed. dispatch [--peer
- * PYTHON SCRIPT] [--rounds N] [--only CASE] [--instructions N]
- * --peer measures PyTorch in the same run (peer_dispatch.py). --instructions runs a case N times
- * inside the function `counted` and prints nothing: for callgrind. */
+ * The time of a call of the public API: nanoseconds of operators on 4 elements, of modules, and of
+ * a small forward and backward pass, where nearly nothing is computed. dispatch [--peer PYTHON
+ * SCRIPT] [--rounds N] [--only CASE] [--instructions N] --peer measures PyTorch in the same run
+ * (peer_dispatch.py). --instructions runs a case N times inside the function `counted` and prints
+ * nothing: for callgrind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators cost: runs the cases of bench/ops.txt through tn_op_call and, in turn, in a
- * PyTorch process (bench/peer.py), on the same numbers. One line a case: our time, PyTorch's, ours
- * / PyTorch's, and the part of the machine's ceiling that was reached: of a copy's bandwidth, for
+ * The time of operators: runs each case of bench/ops.txt with tn_op_call and then in a PyTorch
+ * process (bench/peer.py), on the same numbers. One line a case: our time, PyTorch's, ours /
+ * PyTorch's, and the part of the machine's ceiling that was reached: of a copy's bandwidth, for
  * matrix products of multiply-adds a second, both measured in the same run. See bench/README.md. */
 #include <fnmatch.h>
 #include <math.h>

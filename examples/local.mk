@@ -28,10 +28,10 @@ examples_swish_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 examples_swish_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 
 # The example of docs/plugins/graphs.md, which tests/graph loads.
-check_LTLIBRARIES += examples/graph_doors.la
-examples_graph_doors_la_SOURCES = %D%/graph_doors.c
-examples_graph_doors_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-examples_graph_doors_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
+check_LTLIBRARIES += examples/graph_contributions.la
+examples_graph_contributions_la_SOURCES = %D%/graph_contributions.c
+examples_graph_contributions_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
+examples_graph_contributions_la_LDFLAGS = $(TN_PLUGIN_LINK) -rpath /nowhere
 
 noinst_SCRIPTS = examples/examples-demo
 CLEANFILES += examples/examples-demo

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * libcheck, with assertions that cost next to nothing where they hold. libcheck writes the line of
- * each of them to a pipe, so that it can say after which line a test crashed; tests that look at
- * every element of a tensor would spend most of their time there. Here a test writes each line
- * once. */
+ * libcheck, with assertions that are cheap if they hold. libcheck writes the line of each of them
+ * to a pipe, so that it can say after which line a test crashed; tests that look at every element
+ * of a tensor would spend most of their time there. Here a test writes each line once. */
 #ifndef TN_TESTS_LIBCHECK_H
 #define TN_TESTS_LIBCHECK_H
 

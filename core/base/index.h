@@ -34,8 +34,8 @@ bool tn__index_add(tn__index *index, uint32_t hash, int64_t place);
 /* Records that the element at place `from`, with that hash, has moved to place `to`. */
 void tn__index_move(tn__index *index, uint32_t hash, int64_t from, int64_t to);
 void tn__index_remove(tn__index *index, uint32_t hash, int64_t place);
-/* Decreases all places above `place` by one. To be called after the owner has closed a gap in its
- * array. */
+/* Decreases all stored places that are larger than `place` by one. To be called after the owner has
+ * closed a gap in its array. */
 void tn__index_close_up(tn__index *index, int64_t place);
 void tn__index_free(tn__index *index);
 

@@ -4,7 +4,8 @@
  *
  *   spec      = name [ "(" [ argument { separator argument } [ "," ] ] ")" ] | value
  *   argument  = value | name "=" value | child
- *   name      = letters, digits, `_`; with one range, "{" first ".." last "}", it is as many names
+ *   name      = letters, digits, `_`; it may contain one range, "{" first ".." last "}":
+ *               layer_{0..2} means the names layer_0, layer_1 and layer_2
  *   child     = "(" child-name ")" ":" [ count "x" ] ( call | "None" | tuple | parameter )
  *   parameter = "Parameter containing: [" dtype "of size" sizes "]"
  *   separator = ",", or nothing before and after a child
@@ -232,7 +233,7 @@ static size_t name_length(const struct tn__parser *p)
     return at - p->at;
 }
 
-/* A name that may contain a range: `layer_{0..11}` is twelve names. */
+/* A name that may contain a range: `layer_{0..11}` means twelve names. */
 struct names {
     size_t at;            /* where the name begins */
     size_t before, after; /* number of bytes before the range and after the range */

@@ -132,7 +132,8 @@ tn_status tn__plugins_check(const tn_state *state, const char *path)
 
     if (list.kind != TN_VALUE_DICT)
         return tn_fail(TN_ERR_FORMAT,
-                       "%s: no checkpoint: \"" TN__CHECKPOINT_PLUGINS "\" is missing", path);
+                       "%s: not a checkpoint: entry \"" TN__CHECKPOINT_PLUGINS "\" is missing",
+                       path);
     for (uint32_t i = 0; i + 1 < list.count; i += 2) {
         const tn_value id = list.as.list[i], version = list.as.list[i + 1];
         tn_plugin_report report;

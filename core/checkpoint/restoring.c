@@ -21,10 +21,11 @@ static tn_status check_version(const tn_state *state, const char *path)
     tn_value version = entry(state, TN__CHECKPOINT_NUMBER);
 
     if (version.kind != TN_VALUE_INT)
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: no checkpoint of a training; expected a file that tn_checkpoint_save "
-                       "wrote",
-                       path);
+        return tn_fail(
+            TN_ERR_FORMAT,
+            "%s: not a checkpoint of a training; expected a file that tn_checkpoint_save "
+            "wrote",
+            path);
     if (version.as.i != TN__CHECKPOINT_VERSION)
         return tn_fail(TN_ERR_VERSION,
                        "%s: version of the checkpoint: unknown, got %lld; expected %d", path,

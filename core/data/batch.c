@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collects samples in a batch, as default_collate of PyTorch does. The memory of the batch is
- * allocated when the first sample is added; the values of every sample are written to their place
- * in it. */
+ * allocated when the first sample is added; the values of every sample are written to their part of
+ * it. */
 #include "core/data/batch.h"
 
 /* Nested lists are read recursively. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a loader as text, for checkpoints: where it is, and what has to be equal in the
- * loader that continues. */
+ * The state of a loader as text, for checkpoints: its position, and the options that must be equal
+ * in the loader that continues from it. */
 #include "core/data/loader.h"
 
 struct state {

@@ -55,8 +55,8 @@ void tn__data_cut(const char *name);
  * the host, and gradients are off. tn__dataset_end() must follow, also after a failure. */
 tn_status tn__dataset_begin(void);
 void tn__dataset_end(void);
-/* Reads a sample between tn__dataset_begin() and tn__dataset_end(). `out` is empty; what it has
- * after a failure is undefined. */
+/* Reads a sample between tn__dataset_begin() and tn__dataset_end(). `out` is empty; after a failure
+ * its contents are undefined. */
 static inline tn_status tn__dataset_read(tn_dataset *dataset, const tn__sample *sample,
                                          tn_pack *out)
 {

@@ -55,7 +55,7 @@ static tn_status check_options(const tn__step *step)
     return status == TN_OK ? TN_OK : fail_in(step);
 }
 
-/* Fails if a transform of batches is used for samples, or the other way round. */
+/* Fails if a transform of batches is used for samples, or a transform of samples for batches. */
 static tn_status check_use(const tn__step *step, bool batches)
 {
     bool its = (step->def->flags & TN_TRANSFORM_BATCH) != 0;

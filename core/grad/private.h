@@ -233,7 +233,7 @@ void tn__hooks_unretain(tn__node *node, tn__slot *slot);
 
 /* ---- running -------------------------------------------------------------------- */
 /* Computes gin[i] for the edges in `need`, a set of bits. The caller owns the results; TN_NONE
- * stands for zero. `sum` becomes tn_derive.sum. */
+ * means zero. `sum` becomes tn_derive.sum. */
 tn_status tn__node_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,
                        tn_tensor **gin, tn_tensor *sum);
 tn_status tn__function_run(tn__node *node, tn_tensor *const *gout, uint32_t need, bool record,

@@ -112,9 +112,9 @@ static tn_status fold(tn_meta *view, tn_tensor **gradient)
     return TN_OK;
 }
 
-/* Returns a set of dimensions, as bits, without which a view shows no element twice. Of all such
- * sets, returns the one with the fewest places. The set is empty for most views and has one
- * dimension for windows that overlap (unfold). */
+/* Returns a set of dimensions, as bits. If the index in these dimensions is fixed, the view shows
+ * no element twice. Of all such sets, returns the one with the fewest combinations of indices. The
+ * set is empty for most views and has one dimension for windows that overlap (unfold). */
 static uint32_t repeated_dims(const tn_meta *view)
 {
     uint32_t best = 0;

@@ -144,8 +144,8 @@ static tn_status resolve_marks(tn_node *node, const tn__built *how)
         }
     return found == how->n_exprs ? TN_OK
                                  : tn_fail(TN_ERR_TYPE,
-                                           "%s: options: an expression of sizes is in a place that "
-                                           "is not an integer",
+                                           "%s: options: an expression of sizes is given for an "
+                                           "option that is not an integer",
                                            node->op->def.name);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a binding of a plan holds besides its steps: the data that kernels prepare. And its end. */
+ * The parts of a binding of a plan besides its steps: data that kernels prepare, and freeing the
+ * binding. */
 #include "core/graph/plan.h"
 
 /* ---- prepared data --------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 
 /* A recording in progress. */
 struct recorder {
-    tn__tracer doors; /* first: the doors give its address */
+    tn__tracer tracer; /* first: a tn__tracer is cast to this struct */
     tn__plan_binding *b;
     tn__map roots;       /* from storages to the number of their root, plus 1 */
     const tn_node *node; /* the node that runs */
@@ -18,9 +18,9 @@ struct recorder {
     bool failed;
 };
 
-static struct recorder *recorder_of(tn__tracer *doors)
+static struct recorder *recorder_of(tn__tracer *tracer)
 {
-    return (struct recorder *)(void *)doors;
+    return (struct recorder *)(void *)tracer;
 }
 
 static tn_status keep_failure(struct recorder *r)
@@ -206,11 +206,11 @@ static tn_status add_step(struct recorder *r, const tn__kernel_step *from)
     return status;
 }
 
-/* ---- doors ----------------------------------------------------------------------------------- */
+/* ---- functions of the tracer ----------------------------------------------------------------- */
 
-static tn_status record_kernel(tn__tracer *doors, const tn__kernel_step *from)
+static tn_status record_kernel(tn__tracer *tracer, const tn__kernel_step *from)
 {
-    struct recorder *r = recorder_of(doors);
+    struct recorder *r = recorder_of(tracer);
     tn_status status = add_step(r, from);
 
     if (status == TN_OK)
@@ -221,9 +221,9 @@ static tn_status record_kernel(tn__tracer *doors, const tn__kernel_step *from)
 }
 
 /* The code of a layer reads a tensor that exists: the plan is for the values that it has. */
-static bool note_read(tn__tracer *doors, const tn_tensor *tensor)
+static bool note_read(tn__tracer *tracer, const tn_tensor *tensor)
 {
-    struct recorder *r = recorder_of(doors);
+    struct recorder *r = recorder_of(tracer);
     tn__plan_binding *b = r->b;
 
     if (tn__vector_room(&b->reads, &b->reads_capacity, b->n_reads + 1, sizeof *b->reads))
@@ -233,9 +233,9 @@ static bool note_read(tn__tracer *doors, const tn_tensor *tensor)
     return false;
 }
 
-static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *function)
+static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char *function)
 {
-    struct recorder *r = recorder_of(doors);
+    struct recorder *r = recorder_of(tracer);
 
     if (tensor != NULL)
         tn_fail(TN_ERR_NOT_IMPLEMENTED,
@@ -248,18 +248,18 @@ static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *
     return keep_failure(r);
 }
 
-static tn_status call_op(tn__tracer *doors, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+static tn_status call_op(tn__tracer *tracer, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                          const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    (void)doors;
+    (void)tracer;
     return tn__call_plain(op, in, n_in, options, out, n_out, into);
 }
 
 /* The plan has what the module does now: its mode may not change, and hooks are not called. */
-static bool module_begin(tn__tracer *doors, tn_module *module, tn_tensor *input,
+static bool module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                          const tn_pack *pack, tn_status *status)
 {
-    struct recorder *r = recorder_of(doors);
+    struct recorder *r = recorder_of(tracer);
     tn__plan_binding *b = r->b;
 
     (void)input, (void)pack;
@@ -280,12 +280,12 @@ static bool module_begin(tn__tracer *doors, tn_module *module, tn_tensor *input,
     return false;
 }
 
-static void training(tn__tracer *doors)
+static void training(tn__tracer *tracer)
 {
-    (void)doors;
+    (void)tracer;
 }
 
-static const tn__tracer doors_of_plan = {
+static const tn__tracer functions_of_plan = {
     .silent = 1,
     .stale = note_read,
     .refuse = refuse,
@@ -450,7 +450,7 @@ static tn_status run_graph(struct recorder *r, tn_graph *graph, tn_tensor **out)
     bool making = tn__making.is.traced;
     tn_status status = tn_grad_begin(false);
 
-    tn__tracer_here = &r->doors;
+    tn__tracer_here = &r->tracer;
     tn__making.is.traced = true;
     tn__observers_traces(1);
     if (status == TN_OK)
@@ -498,7 +498,7 @@ static tn_status record(struct recorder *r, tn_graph *graph, tn_tensor *const *i
 
 tn__plan_binding *tn__plan_record(tn_graph *graph, tn_tensor *const *in)
 {
-    struct recorder r = { .doors = doors_of_plan };
+    struct recorder r = { .tracer = functions_of_plan };
     uint64_t scope = tn_scope_begin();
     tn_status status = TN_ERR_MEMORY;
 

@@ -11,8 +11,9 @@
 
 /* ---- what a module consists of --------------------------------------------------------------- */
 
-/* The modules and tensors of a tree, in order. The list keeps all of them but the first module,
- * which owns the list: it would never be freed. */
+/* The modules and tensors of a tree, in order. The list holds a reference to each of them except
+ * the first module. That module owns the list, and would never be freed if the list held a
+ * reference to it. */
 typedef struct parts {
     tn_module **modules;
     tn_tensor **tensors; /* parameters and buffers; TN_NONE for an empty slot */

@@ -42,8 +42,8 @@ typedef struct tn__region {
 typedef struct tn__callee {
     _Atomic int32_t refs;
     tn_module *module; /* owned */
-    /* Owned packs whose tensors only mark the places of the inputs and outputs of the node, in this
-     * order. NULL: one tensor. */
+    /* Owned packs whose tensors only mark the positions of the inputs (`in`) and outputs (`out`) of
+     * the node. NULL: one tensor. */
     tn_pack *in, *out;
     bool fixed_out; /* the tensors of `out` are those of the text, not of a call */
 } tn__callee;
@@ -324,8 +324,8 @@ tn_status tn__run_check_guards(const tn_graph *graph);
 /* Returns whether an input may have a dtype in place of the declared one: another floating dtype,
  * unless a pass relied on it, because the module may have been converted since. */
 bool tn__run_fits(const tn_graph *graph, tn_dtype declared, tn_dtype dtype);
-/* Fails unless a tensor has the dtype and shape of `meta`, on which `who` relies. `what` begins the
- * message. */
+/* Fails unless a tensor has the dtype and shape of `meta`. `what` begins the message; `who` is the
+ * part of the message that says what relies on them. */
 tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, const char *who,
                               const char *what);
 

@@ -318,7 +318,7 @@ static tn_status compare_nodes(const struct traces *traces, tn_node *const *node
             return differs(first, "other operators are called for other sizes");
         if (first->kind == TN_NODE_CONSTANT &&
             !same_constant(first->held.tensor, other->held.tensor))
-            return differs(first, "the tensor is another for other sizes");
+            return differs(first, "the constant tensor depends on the sizes");
     }
     if (first->options != NULL)
         status = compare_options(traces, nodes);

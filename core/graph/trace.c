@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Records in a graph the operators that a traced module calls: nodes for tensors, and nodes for
- * calls. core/tensor/trace.h has the doors through which calls come here. */
+ * calls. core/tensor/trace.h declares the functions (struct tn__tracer) by which the core calls
+ * this file. */
 #include "core/graph/tracing.h"
 #include "core/op/needed.h"
 
@@ -27,11 +28,11 @@ static const tn_node *node_near(const tn__trace *trace, const tn_tensor *tensor)
     return value != NULL ? *value : NULL;
 }
 
-static bool stale(tn__tracer *doors, const tn_tensor *tensor)
+static bool stale(tn__tracer *tracer, const tn_tensor *tensor)
 {
-    const tn__trace *trace = tn__trace_of(doors);
+    const tn__trace *trace = tn__trace_of(tracer);
 
-    for (int64_t i = 0; i < trace->n_written && doors->silent == 0; i++)
+    for (int64_t i = 0; i < trace->n_written && tracer->silent == 0; i++)
         if (trace->written[i] == tensor->storage)
             return true;
     return false;
@@ -55,9 +56,9 @@ static tn_status note_written(tn__trace *trace, const tn_node *node, tn_tensor *
     return TN_OK;
 }
 
-static tn_status refuse(tn__tracer *doors, const tn_tensor *tensor, const char *function)
+static tn_status refuse(tn__tracer *tracer, const tn_tensor *tensor, const char *function)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
     const tn_node *node = node_near(trace, tensor);
     const char *type = trace->root != NULL ? trace->root->type : "the graph";
     tn__text where = { 0 };
@@ -184,14 +185,14 @@ tn_status tn__trace_where(tn__trace *trace, tn_node *node)
 /* Begins a call that becomes one node. */
 tn_status tn__trace_silent_begin(tn__trace *trace)
 {
-    trace->doors.silent++;
+    trace->tracer.silent++;
     return tn_grad_begin(false);
 }
 
 void tn__trace_silent_end(tn__trace *trace)
 {
     tn_grad_end();
-    trace->doors.silent--;
+    trace->tracer.silent--;
 }
 
 /* A result that is one of the inputs gets an object of its own, so that the input keeps its node.
@@ -235,8 +236,8 @@ static tn_status record(tn__trace *trace, const tn_op *op, tn_node **in, int64_t
     return status;
 }
 
-/* Calls the operator for shapes and views only. Nothing is written, so the versions of the inputs
- * stay. */
+/* Calls the operator for shapes and views only. Nothing is written, so this function restores the
+ * versions of the inputs. */
 static tn_status call_silent(tn__trace *trace, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                              const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
@@ -329,15 +330,15 @@ static tn_status call_recorded(tn__trace *trace, const tn_op *op, tn_tensor *con
     return tn__trace_keep_failure(trace);
 }
 
-static tn_status trace_op(tn__tracer *doors, const tn_op *op, tn_tensor *const *in, int64_t n_in,
+static tn_status trace_op(tn__tracer *tracer, const tn_op *op, tn_tensor *const *in, int64_t n_in,
                           const void *options, tn_tensor **out, int64_t n_out, tn_tensor *into)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
     tn_tensor **cast = NULL;
     bool autocast;
     tn_status status;
 
-    if (doors->silent > 0)
+    if (tracer->silent > 0)
         return tn__call_plain(op, in, n_in, options, out, n_out, into);
     if (tn__autocast_on() && into == NULL) {
         status = cast_inputs(op, in, n_in, options, &cast);
@@ -351,10 +352,10 @@ static tn_status trace_op(tn__tracer *doors, const tn_op *op, tn_tensor *const *
     return status;
 }
 
-static tn_tensor *trace_full(tn__tracer *doors, tn_ints shape, tn_scalar value, tn_dtype dtype,
+static tn_tensor *trace_full(tn__tracer *tracer, tn_ints shape, tn_scalar value, tn_dtype dtype,
                              const tn_device *device)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
     tn_tensor *like = TN_NONE, *out = NULL;
     tn_full_options o = TN_FULL_OPTIONS;
 
@@ -370,13 +371,13 @@ static tn_tensor *trace_full(tn__tracer *doors, tn_ints shape, tn_scalar value, 
 }
 
 /* A view of the whole tensor, made without gradients. */
-static tn_tensor *trace_detach(tn__tracer *doors, tn_tensor *tensor)
+static tn_tensor *trace_detach(tn__tracer *tracer, tn_tensor *tensor)
 {
     tn_view_options o = TN_VIEW_OPTIONS;
     tn_tensor *out = NULL;
     tn_status status = tn_grad_begin(false);
 
-    (void)doors;
+    (void)tracer;
     o.shape = tn__shape(tensor);
     if (status == TN_OK)
         status = tn_op_call(tn__op_needed(TN__NEED_view), &tensor, 1, &o, &out, 1);
@@ -384,15 +385,15 @@ static tn_tensor *trace_detach(tn__tracer *doors, tn_tensor *tensor)
     return status == TN_OK ? out : NULL;
 }
 
-static void trace_training(tn__tracer *doors)
+static void trace_training(tn__tracer *tracer)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
 
-    if (doors->silent == 0)
+    if (tracer->silent == 0)
         trace->graph->training = trace->root->training;
 }
 
-const tn__tracer tn__trace_doors = {
+const tn__tracer tn__trace_functions = {
     .stale = stale,
     .refuse = refuse,
     .full = trace_full,

@@ -84,7 +84,7 @@ static tn_status call_node(tn__trace *trace, const tn_node *node, tn_tensor *con
 
 tn_status tn__trace_infer(tn_node *node)
 {
-    tn__trace trace = { .doors = tn__trace_doors };
+    tn__trace trace = { .tracer = tn__trace_functions };
     const tn_device *device = device_for(node->graph, NULL);
     tn_tensor **all = tn_malloc((size_t)(node->n_in + node->n_out) * sizeof(tn_tensor *));
     uint64_t scope = tn_scope_begin(), mark = tn_error_mark();
@@ -146,7 +146,7 @@ static tn_status shapes(tn__trace *trace, tn_graph *graph, tn_tensor *const *in)
 
 tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
 {
-    tn__trace trace = { .doors = tn__trace_doors };
+    tn__trace trace = { .tracer = tn__trace_functions };
     tn_graph *copy;
     tn_status status;
     int64_t k = 0;
@@ -162,7 +162,8 @@ tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in)
         if (!tn__tensor_ok(in[i]))
             return tn__tensor_bad(in[i], "tn_graph_shapes: in");
     if (tn__tracer_here != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "tn_graph_shapes: this thread traces a module");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_graph_shapes: not allowed while this thread traces a module");
     if (graph->fixed != NULL)
         return tn_fail(TN_ERR_REFUSED, "tn_graph_shapes: %s relied on the declared shapes",
                        graph->fixed);
@@ -293,7 +294,7 @@ static tn_status expand(tn__trace *trace, tn_node *node, tn_tensor **in, tn_tens
 
 tn_status tn_node_expand(tn_node *node)
 {
-    tn__trace trace = { .doors = tn__trace_doors };
+    tn__trace trace = { .tracer = tn__trace_functions };
     tn_tensor **space;
     uint64_t scope;
     tn_status status = tn__graph_node_check(NULL, node, "tn_node_expand: node");
@@ -304,7 +305,8 @@ tn_status tn_node_expand(tn_node *node)
         return tn_fail(TN_ERR_TYPE, "tn_node_expand: node %s is not a call of an operator",
                        node->name);
     if (tn__tracer_here != NULL)
-        return tn_fail(TN_ERR_RUNTIME, "tn_node_expand: this thread traces a module");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "tn_node_expand: not allowed while this thread traces a module");
     space = tn_calloc((size_t)(node->n_in + node->n_out) + 1, sizeof(tn_tensor *));
     if (space == NULL)
         return TN_ERR_MEMORY;

@@ -27,16 +27,16 @@ static bool is_leaf(const tn__trace *trace, tn_module *module, const char *path)
            (flags & (TN_LAYER_LIST | TN_LAYER_DICT)) == 0;
 }
 
-bool tn__trace_module_begin(tn__tracer *doors, tn_module *module, tn_tensor *input,
+bool tn__trace_module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                             const tn_pack *pack, tn_status *status)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
     void **path = tn__map_value(&trace->modules, module);
     bool leaf;
 
     (void)input;
     (void)pack;
-    if (doors->silent > 0)
+    if (tracer->silent > 0)
         return false;
     if (path == NULL) { /* PyTorch's wording, with the type */
         *status = tn_fail(
@@ -128,11 +128,11 @@ static tn_status record_call(tn__trace *trace, tn_module *module, const struct t
     return status;
 }
 
-tn_status tn__trace_module_end(tn__tracer *doors, tn_module *module, tn_tensor *input,
+tn_status tn__trace_module_end(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                                const tn_pack *pack, tn_tensor **output, tn_pack *out,
                                tn_status status)
 {
-    tn__trace *trace = tn__trace_of(doors);
+    tn__trace *trace = tn__trace_of(tracer);
     struct tensors from = { .at = &from.few }, to = { .at = &to.few };
 
     tn__trace_silent_end(trace);
@@ -198,7 +198,7 @@ tn_status tn__trace_find(tn__trace *trace)
     return status;
 }
 
-/* A trace writes nothing, so versions of tensors that it has increased go back. */
+/* A trace writes nothing, so the versions of tensors that it has increased are restored. */
 static void restore_versions(tn__trace *trace)
 {
     for (int64_t i = 0; i < trace->held.count; i++) {
@@ -280,7 +280,7 @@ static tn_status add_outputs(tn__trace *trace, const struct tensors *out)
     return status;
 }
 
-/* A constant that the code writes into is made anew in every run. */
+/* A constant that the code writes into is created again in every run. */
 static tn_status copy_written(tn_graph *graph)
 {
     for (tn_node *node = graph->steps; node != NULL; node = node->next)
@@ -297,7 +297,7 @@ static tn_status copy_written(tn_graph *graph)
     return TN_OK;
 }
 
-/* Calls the module, between the doors being opened and closed. */
+/* Calls the module; meanwhile calls of this thread go to the tracer. */
 static tn_status call_root(tn__trace *trace, const struct tensors *in, const tn_pack *pack)
 {
     struct tensors out = { .at = &out.few };
@@ -336,7 +336,7 @@ static tn_status call_root(tn__trace *trace, const struct tensors *in, const tn_
 
 void tn__trace_open(tn__trace *trace)
 {
-    tn__tracer_here = &trace->doors;
+    tn__tracer_here = &trace->tracer;
     tn__making.is.traced = true;
     tn__observers_traces(1);
 }
@@ -408,7 +408,7 @@ static bool has_sizes(const tn_graph *graph)
 static tn_graph *trace_once(tn_module *module, const tn_tracing_options *options,
                             const tn_pack *pack, tn_tensor *input)
 {
-    tn__trace trace = { .doors = tn__trace_doors, .root = module, .options = options };
+    tn__trace trace = { .tracer = tn__trace_functions, .root = module, .options = options };
     struct tensors in = { .at = &in.few };
     tn_status status = check(module, options);
 

@@ -17,7 +17,7 @@ typedef struct tn__traced_slot {
 } tn__traced_slot;
 
 typedef struct tn__trace {
-    tn__tracer doors; /* first: the doors give its address */
+    tn__tracer tracer; /* first: a tn__tracer is cast to this struct */
     tn_graph *graph;
     tn_module *root;
     const tn_tracing_options *options;
@@ -37,12 +37,12 @@ typedef struct tn__trace {
     bool failed;
 } tn__trace;
 
-static inline tn__trace *tn__trace_of(tn__tracer *doors)
+static inline tn__trace *tn__trace_of(tn__tracer *tracer)
 {
-    return (tn__trace *)(void *)doors;
+    return (tn__trace *)(void *)tracer;
 }
 
-extern TN_HIDDEN const tn__tracer tn__trace_doors;
+extern TN_HIDDEN const tn__tracer tn__trace_functions;
 
 /* Keeps the first failure, because the traced code may ignore it. Returns its status. */
 tn_status tn__trace_keep_failure(tn__trace *trace);
@@ -66,9 +66,9 @@ void tn__trace_close(tn__trace *trace);
 /* Frees everything but the graph. */
 void tn__trace_free(tn__trace *trace);
 /* As in tn__tracer. */
-bool tn__trace_module_begin(tn__tracer *doors, tn_module *module, tn_tensor *input,
+bool tn__trace_module_begin(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                             const tn_pack *pack, tn_status *status);
-tn_status tn__trace_module_end(tn__tracer *doors, tn_module *module, tn_tensor *input,
+tn_status tn__trace_module_end(tn__tracer *tracer, tn_module *module, tn_tensor *input,
                                const tn_pack *pack, tn_tensor **output, tn_pack *out,
                                tn_status status);
 

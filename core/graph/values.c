@@ -174,8 +174,10 @@ tn_status tn__values_match(const tn_pack *form, const tn_pack *pack, const char 
         int64_t at = name != NULL ? tn_pack_find(pack, name) : i;
 
         if (at != i)
-            return tn_fail(TN_ERR_TYPE, "%s: argument %s: missing, or in another order", what,
-                           name);
+            return tn_fail(
+                TN_ERR_TYPE,
+                "%s: argument %s: missing, or not in the order for which the graph was made", what,
+                name);
         b = tn_pack_at(pack, at);
         if (!same(&a, &b, 0))
             return differs(what, i, &a, &b);

@@ -4,8 +4,8 @@
 #include "core/module/internal.h"
 
 /* Stores the tensors of a value in `out`: those of lists, tuples and dictionaries in their order,
- * and TN_NONE for None. Stores at most `room` tensors. Returns how many tensors the value has; -1
- * and sets the error if it contains a value of another kind. */
+ * and TN_NONE for None. Stores at most `room` tensors. Returns the number of tensors in the value;
+ * -1 and sets the error if it contains a value of another kind. */
 static int64_t flatten(const tn_value *value, tn_tensor **out, int64_t room)
 {
     int64_t count = 0;

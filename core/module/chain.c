@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules that are called one after the other: all children, or a chain of names. Where the layer
- * of a module can compute what follows in the same operator (tn_layer_def.fuse) and nobody could
- * see the difference, it does. */
+ * Modules that are called one after the other: all children, or a chain of names. If the layer of a
+ * module can compute the modules after it in the same operator (tn_layer_def.fuse), and no hook or
+ * observer could see the difference, it does so. */
 #include "core/module/hooks.h"
 #include "core/op/needed.h"
 #include "core/tensor/autocast.h"
@@ -19,7 +19,8 @@ static bool is_plain(tn_module *module)
            (tn__hook_kinds(module) & TN__HOOKS_OF_CALLS) == 0;
 }
 
-/* Whether a call of the module may be computed together with what follows. */
+/* Returns whether a call of the module may be computed together with calls of the modules after it.
+ */
 static bool may_fuse(tn_module *module)
 {
     return module != NULL && module->layer != NULL && module->layer->fuse != NULL &&

@@ -295,7 +295,7 @@ static bool format_order(tn_memory_format format, int32_t ndim, int *order)
     return true;
 }
 
-/* Sets the strides of a tensor without gaps whose dimensions have that order, the innermost first.
+/* Sets the strides of a tensor without gaps. `order` lists the dimensions, the innermost first.
  * Returns whether `tensor` has these strides already. */
 static bool order_strides(const tn_tensor *tensor, const int *order, tn_meta *meta)
 {

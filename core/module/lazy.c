@@ -173,8 +173,8 @@ static tn_status add_like(tn_module *module, const char *name, const tn_tensor *
     return status;
 }
 
-/* Printed text names no parameters and buffers. Those of a type that no plugin provides therefore
- * come from the state: the tensors that it has for the module itself. */
+/* Printed text names no parameters and buffers. A module whose type no plugin provides therefore
+ * gets those that the state has for the module itself. */
 static tn_status slots_from_state(const tn__met *met, const tn_state *state)
 {
     size_t length = strlen(met->path);

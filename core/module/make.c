@@ -57,9 +57,9 @@ static bool has_equal(tn_module *module, const char *name, const tn_module *chil
     return equal;
 }
 
-/* Adds the child that a value describes, under a name. A child from printed text that equals the
- * one which `build` has made is dropped: the latter may share tensors with other children, or have
- * another initialization. */
+/* Adds the child that a value describes, under a name. A child from printed text is dropped if
+ * `build` has made an equal child: the child of `build` may share tensors with other children, or
+ * have another initialization. */
 static tn_status add_from(tn_module *module, const char *name, const tn_value *value, bool printed)
 {
     tn_module *child = child_from(value, printed);

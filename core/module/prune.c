@@ -287,7 +287,8 @@ tn_status tn_prune_remove(tn_module *module, const char *name)
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
     if (status == TN_OK) {
-        /* Of a name that is no parameter, PyTorch says the same as of one that is not pruned. */
+        /* PyTorch has the same message for a name that is not a parameter and for a parameter that
+         * is not pruned. */
         uint64_t mark = tn_error_mark();
         bool found = tn__prune_find(module, name, &place) == TN_OK;
         bool broken = !found && (place.module == NULL || place.pruned != NULL);

@@ -280,7 +280,8 @@ static tn_status put_extra(tn_module *module, tn__text *text)
     if (layer->repr != NULL) {
         int64_t length = layer->repr(module, NULL, 0);
         if (length < 0)
-            return tn_fail(TN_ERR_RUNTIME, "layer %s: repr: failed", layer->name);
+            return tn_fail(TN_ERR_RUNTIME, "layer %s: repr: failed, got the length %lld",
+                           layer->name, (long long)length);
         char *extra = tn_malloc((size_t)length + 1);
         if (extra == NULL)
             return TN_ERR_MEMORY;

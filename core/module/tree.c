@@ -20,9 +20,9 @@ static void indent_as_written(tn__text *out, const char *text, size_t at, size_t
     tn__text_add(out, "%*s", (int)(more < 80 ? more : 80), "");
 }
 
-/* Returns the text of all arguments that are not children, as repr prints them. If they are on
- * lines of their own, so is the result: "\n    A()\n    B()\n". The caller frees it with tn_free().
- */
+/* Returns the text of all arguments that are not children, as repr prints them. If these arguments
+ * are on separate lines in `spec_text`, they are on separate lines in the result:
+ * "\n    A()\n    B()\n". The caller frees it with tn_free(). */
 static char *tree_extra(const char *spec_text, const tn_value *values, const char *const *names,
                         const int32_t *columns, const uint8_t *children, int64_t count)
 {

@@ -328,9 +328,11 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     if (tn__unlikely(ask.dtype != work->dtype) && !again)
         return infer_again(work, ask.dtype);
     if (tn__unlikely(ask.dtype != work->dtype))
-        return tn_fail(TN_ERR_ASSERT,
-                       "%s: inference requests %s and then %s: a bug of the plugin that defines it",
-                       op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
+        return tn_fail(
+            TN_ERR_ASSERT,
+            "%s: inference requests %s and then %s; a bug of the plugin that defines the "
+            "operator",
+            op->def.name, tn_dtype_name(work->dtype), tn_dtype_name(ask.dtype));
     work->group = ask.group;
     work->only_read = ask.only_read;
     for (int32_t i = 0; i < work->n_out; i++)

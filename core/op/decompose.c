@@ -25,7 +25,7 @@ static tn_status check_result(const tn__work *work, int32_t i, const tn_tensor *
             tn__tensor_text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
         tn__text_put(&text, "", 1);
         status = tn_fail(
-            TN_ERR_ASSERT, "%s: decomposition: %s; a bug of the plugin that defines it",
+            TN_ERR_ASSERT, "%s: decomposition: %s; a bug of the plugin that defines the operator",
             work->op->def.name, text.failed ? "differs from what inference returned" : text.at);
         tn__text_free(&text);
         return status;
@@ -100,8 +100,8 @@ tn_status tn__decompose(tn__work *work, tn_tensor **out, bool record)
     for (int32_t i = 0; i < work->n_out && status == TN_OK; i++) {
         if (!tn__tensor_ok(out[i]))
             status = tn_fail(TN_ERR_ASSERT,
-                             "%s: decomposition: returned no %s, a bug of the plugin that defines "
-                             "it",
+                             "%s: decomposition: returned no %s; a bug of the plugin that defines "
+                             "the operator",
                              def->name, def->outputs[i].name);
         else
             status = check_result(work, i, out[i]);

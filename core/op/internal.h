@@ -108,8 +108,9 @@ struct tn__prepared_data *tn__prepared_data_new(const struct tn__kernel_entry *e
 void tn__prepared_data_drop(void *data);
 /* Returns what `prepare` made; NULL: it had nothing to prepare. *bytes is added to. */
 void *tn__prepared_data_of(const struct tn__prepared_data *data, uint64_t *bytes);
-/* Returns the data that the core keeps for input `weight` of a call, whose memory is `storage`, with
- * a reference for the caller; prepares it if there is none. NULL, and no error, if none is kept. */
+/* Returns the data that the core keeps for input `weight` of a call, whose memory is `storage`,
+ * with a reference for the caller; prepares it if there is none. NULL, and no error, if none is
+ * kept. */
 struct tn__prepared_data *tn__kept_share(const struct tn__kernel_entry *entry,
                                          const tn_device *device, const tn_call *call,
                                          int64_t weight, tn__storage *storage);
@@ -121,8 +122,8 @@ extern _Atomic int32_t tn__observers_on;
  * Activates their plugins. */
 int64_t tn__observers(const tn_observer_def **out);
 void tn__observers_changed(void);
-/* A trace begins (1) or ends (-1): calls of operators and modules then ask whether it is that of
- * their thread. */
+/* A trace begins (1) or ends (-1): while a trace of any thread is in progress, calls of operators
+ * and modules check whether their own thread traces. */
 void tn__observers_traces(int32_t change);
 void tn__observers_shutdown(void);
 /* Runs a kernel of a plan between the calls of the observers. The inputs of the call are `in`, its

@@ -12,8 +12,8 @@
 enum {
     OUTPUTS = 2, /* of a call, at most */
     MOST = 4,    /* rows of a storage, for different kernels, keys and views */
-    /* Calls before the one that prepares. More of those that record a gradient: in training a
-     * weight is the same in few calls. */
+    /* The number of calls after which a call prepares the data. It is larger for calls that record
+     * a gradient, because in training a weight changes after few calls. */
     EARLIER = 1,
     EARLIER_RECORDED = 3,
     SPINS = 1000,
@@ -33,8 +33,8 @@ typedef struct row {
     int64_t dims[]; /* shape, strides */
 } row;
 
-/* The lock is for single steps: who does not get it soon runs without the data. So a child process
- * that inherits a locked row still runs. */
+/* The lock is held for short steps only. A thread that does not get it soon runs without the kept
+ * data. So a child process that inherits a locked row still runs. */
 typedef struct kept {
     tn__kept head;
     _Atomic bool locked;

@@ -155,9 +155,10 @@ static tn_status make_workspace(tn__work *work, const tn__kernel_entry *entry, t
 
 static tn_status not_made(const tn__work *work, const tn__kernel_entry *entry, int32_t i)
 {
-    return tn_fail(TN_ERR_ASSERT,
-                   "%s: kernel %s did not make output %d: a bug of the plugin that defines it",
-                   work->op->def.name, entry->kernel.name, (int)i);
+    return tn_fail(
+        TN_ERR_ASSERT,
+        "%s: kernel %s did not make output %d; a bug of the plugin that defines the kernel",
+        work->op->def.name, entry->kernel.name, (int)i);
 }
 
 /* Locks the stream. Refuses, without the lock, if the stream records and the kernel cannot be

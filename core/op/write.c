@@ -10,8 +10,8 @@
 
 /* The memory of an input, from its first element to the end of the last. */
 struct reach {
-    /* 0 in host memory, where `begin` is an address: foreign memory may belong to another storage.
-     */
+    /* The handle of the memory, to which `begin` and `end` are offsets. For host memory it is 0,
+     * and they are addresses: two storages may refer to the same memory of the program. */
     uintptr_t memory;
     uint64_t begin, end;
     int64_t index;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of a plugin file before it is mapped: who could have written it (docs/abi.md, rule 14),
- * and whether mapping it would end the process. A sanitizer's runtime calls exit() if it is loaded
- * too late; a truncated file causes SIGBUS. */
+ * Checks of a plugin file before it is mapped: which users could have written it (docs/abi.md, rule
+ * 14), and whether mapping it would end the process. A sanitizer's runtime calls exit() if it is
+ * loaded too late; a truncated file causes SIGBUS. */
 #include "core/plugin/private.h"
 
 #include <dlfcn.h>

@@ -174,8 +174,9 @@ static bool refused_by(tn__plugin *plugin, uint64_t mark)
     return false;
 }
 
-/* Checks that reserved members are NULL in the structs that the query returned and that
- * tn__reserved_check() does not know. */
+/* Checks reserved members of structs that tn__reserved_check() does not check: tn_plugin_info,
+ * tn_build_facts and tn_requirement, which the query of the plugin returned. All reserved members
+ * must be NULL. */
 static bool reserved_null(tn__plugin *plugin, const tn_plugin_info *info, const tn_plugin *own)
 {
     uint64_t mark = tn_error_mark();

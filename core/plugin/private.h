@@ -35,7 +35,7 @@ typedef struct tn__plugin_private {
     bool negotiated; /* the query was answered, and the versions fit */
     bool again;      /* memory ran out during loading: the next discovery tries again */
     /* for each contribution, then for each row of the table of kernels: 1 if it was registered, or
-     * refused for good */
+     * refused and is not tried again */
     uint8_t *handed;
     bool distributed;
     /* state of loading: 0 new, 1 requirements are being checked, 2 checked, 3 contributions

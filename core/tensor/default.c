@@ -55,8 +55,8 @@ static const tn_device *choose(const char *names)
             tn_snprint(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), at);
             uint64_t failures = tn__memory_failures();
             device = tn_device_find(name);
-            /* Once there is memory again, this device may be available: does not choose a later one
-             * for good. */
+            /* This device may be available when memory is free again. So a later device of the list
+             * is not made the default permanently. */
             short_of_memory = device == NULL && tn__memory_failures() != failures;
             if (device == NULL) {
                 tn__text_add(&why, tried > 0 ? "; %s" : "%s", tn_error_last()->message);

@@ -41,7 +41,7 @@ struct tn_device {
     struct tn__allocator *allocator;
     tn_stream *stream; /* the default stream */
     _Atomic int32_t lost;
-    _Atomic int32_t open; /* 0: not yet, 1: yes, -1: opening failed for good */
+    _Atomic int32_t open; /* 0: not yet, 1: yes, -1: opening failed, and is not tried again */
     uint32_t flags;       /* TN_BACKEND_*, copied from the type */
     /* All streams except the default one. Dropped streams stay in the list; tn_stream_new reuses
      * them. */

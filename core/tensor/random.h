@@ -16,7 +16,7 @@ typedef struct tn__random_record {
 } tn__random_record;
 
 /* The innermost record of this thread, NULL without one. While it replays, calls of this thread
- * return what it has, and neither read nor change the generator of the process. */
+ * return the recorded numbers, and neither read nor change the generator of the process. */
 extern _Thread_local tn__random_record *tn__random_here TN__TLS_NEAR;
 
 static inline void tn__random_begin(tn__random_record *record, bool replays)

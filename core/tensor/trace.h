@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tracing: while a thread traces a module (core/graph/trace.c), its operators get tensors without
- * memory, and kernels do not run. This header has the doors where that matters. Without a trace
- * they cost nothing, because they are behind checks that exist anyway: whether there are observers,
- * whether the thread is in a mode in which new tensors are marked, flags of a storage. */
+ * memory, and kernels do not run. This header has functions that the core calls then instead of its
+ * usual ones. Without a trace they cost nothing, because they are behind checks that exist anyway:
+ * whether there are observers, whether the thread is in a mode in which new tensors are marked,
+ * flags of a storage. */
 #ifndef TN_CORE_TENSOR_TRACE_H
 #define TN_CORE_TENSOR_TRACE_H
 

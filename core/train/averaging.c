@@ -318,8 +318,9 @@ static tn_status decay_integers(tn_tensor *average, tn_tensor *value, double dec
     return status;
 }
 
-/* An equal average of integers, which the copy truncates. It is computed in float64. Rounding to
- * float32 makes a result that is a whole number but for the last bits whole again. */
+/* An average of integers with equal weights, in float64; the copy to the integer tensor truncates
+ * it. Rounding to float32 first makes a result integral again if only its last bits differ from an
+ * integer. */
 static tn_status approach_integers(tn_tensor *average, tn_tensor *value, double weight)
 {
     tn_tensor *from = tn__call_cast(average, TN_F64), *single = NULL;

@@ -97,8 +97,8 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
     return TN_OK;
 }
 
-/* Checks that all parameters of the group have a name or none has, and that the groups of the
- * optimizer do the same. */
+/* Checks that either all parameters of the group have names or none has, and that the other groups
+ * of the optimizer have names if and only if this group has. */
 static tn_status check_names(const tn_optimizer *optimizer, const struct given *given)
 {
     const char *name = optimizer->def->name;

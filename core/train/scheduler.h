@@ -35,7 +35,7 @@ struct tn_scheduler {
 /* Creates a scheduler. `parent` (NULL: none) will own it. */
 tn_scheduler *tn__scheduler_new(tn_optimizer *optimizer, const tn__spec *spec, tn_scheduler *parent,
                                 tn_schedule_function function, void *user);
-/* Makes room for the rates of `count` groups. */
+/* Allocates memory for the rates of `count` groups. */
 tn_status tn__scheduler_room(tn_scheduler *scheduler, int64_t count);
 /* tn__scheduler_mark remembers the step and the state of a scheduler and of those inside it;
  * tn__scheduler_reset restores them. */

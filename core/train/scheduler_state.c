@@ -185,7 +185,7 @@ static tn_status read_children(tn_scheduler *scheduler, tn__spec *spec, struct f
     return status;
 }
 
-/* Reads the text and makes the room that storing needs, so that storing cannot fail. */
+/* Reads the text and allocates the memory that storing needs, so that storing cannot fail. */
 static tn_status read_state(tn_scheduler *scheduler, tn__spec *spec, struct found *found)
 {
     size_t size = (size_t)scheduler->def->state_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the running statistics of a module anew, after its weights were averaged. The layers say
- * by a function of theirs that they have some, so the core need not know any of them. */
+ * Computes the running statistics of a module again, after its weights were averaged. Layers with
+ * running statistics have the function `collect`, so the core need not know these layers. */
 #include "core/train/private.h"
 
 /* The modules of a tree, and the mode of each of them. */

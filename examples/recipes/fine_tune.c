@@ -36,7 +36,7 @@ static tn_module *network(const char *text, const char *weights)
     return net;
 }
 
-/* Freezes all that is there, then replaces the head. The new one requires gradients. */
+/* Freezes all parameters, then replaces the head. The new one requires gradients. */
 static void replace_head(tn_module *net)
 {
     tn_tensor *old = tn_module_find_parameter(net, "fc.weight");

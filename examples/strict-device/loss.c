@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of nll_loss and its derivative on the strict device. whole[0] is the reduction,
- * whole[1] the index to ignore. */
+ * The kernels of nll_loss and its derivative on the strict device. strict_work.whole has the
+ * options as integers: whole[0] is the reduction, whole[1] the class index to ignore. */
 #include <string.h>
 
 #include "strict.h"

@@ -30,8 +30,8 @@ static tn_status make_room(struct bpe_ids *ids, uint64_t more)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* A token of a piece, in a list; `next` of the last is 0. `id` of one that was joined to the one
- * before it is UINT32_MAX. */
+/* A token of a piece, as an element of a linked list. `next` of the last token is 0. When two
+ * tokens are joined, the left one gets the new `id`, and the right one gets UINT32_MAX. */
 struct symbol {
     uint32_t id, before, next;
 };
@@ -141,7 +141,7 @@ static tn_status joining_room(struct joining *j, uint64_t length)
 struct known {
     uint64_t at, length, id, ids;
 };
-enum { KNOWN = 1 << 16 }; /* places; a newer piece replaces an older one in its place */
+enum { KNOWN = 1 << 16 }; /* entries of the table; a newer piece overwrites an older one */
 
 struct encoding {
     const char *path;

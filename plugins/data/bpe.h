@@ -51,8 +51,8 @@ uint64_t bpe_hash(const void *bytes, uint64_t length);
 
 /* Returns where the first byte is that is not UTF-8; `size`: all of it is. */
 uint64_t bpe_check(const unsigned char *text, uint64_t size);
-/* Returns the length of the first piece of a text that is not empty, and valid UTF-8: a word with
- * the space before it, a number, punctuation, or white space. */
+/* Returns the length of the first piece of a text: a word with the space before it, a number,
+ * punctuation, or white space. The text must be valid UTF-8 and not empty. */
 uint64_t bpe_piece(const unsigned char *text, uint64_t size);
 /* Reads one code point, which must be valid, and moves *at behind it. */
 uint32_t bpe_next(const unsigned char *text, uint64_t *at);

@@ -120,7 +120,7 @@ uint64_t bpe_piece(const unsigned char *text, uint64_t size)
         uint64_t after = at;
         enum kind follows = kind_of(bpe_next(text, &after));
 
-        if (follows != SPACE) { /* the space belongs to what follows */
+        if (follows != SPACE) { /* the space belongs to the next piece */
             kind = follows;
             at = after;
         }
@@ -133,6 +133,6 @@ uint64_t bpe_piece(const unsigned char *text, uint64_t size)
         last = at;
         at = next;
     }
-    /* The last space belongs to what follows, unless it is the only one. */
+    /* The last space belongs to the next piece, unless it is the only one. */
     return kind == SPACE && at < size && last < at ? last : at;
 }

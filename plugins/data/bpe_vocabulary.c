@@ -156,7 +156,7 @@ static uint32_t take_hex(struct reader *r)
     return value;
 }
 
-/* Reads what follows a backslash. */
+/* Reads the escape after a backslash. */
 static tn_status read_escape(struct reader *r)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

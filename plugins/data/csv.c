@@ -391,7 +391,8 @@ static tn_status csv_open(tn_dataset_open *args)
     if (text == NULL)
         return tn_error_last_code();
     if (strlen(text) != size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: no text, byte %zu is 0", o->path, strlen(text));
+        status = tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %zu is 0", o->path,
+                         strlen(text));
     if (status == TN_OK)
         status = open_text(args, o, o->path, text);
     tn_free(text);

@@ -67,8 +67,8 @@ static tn_status check_file(const char *path)
     data_file_close(file);
     for (int64_t i = 0; i < size; i++)
         if ((unsigned char)start[i] < '\t')
-            return tn_fail(TN_ERR_FORMAT, "%s: no text, byte %lld is %d", path, (long long)i,
-                           (unsigned char)start[i]);
+            return tn_fail(TN_ERR_FORMAT, "%s: not a text file: byte %lld is %d", path,
+                           (long long)i, (unsigned char)start[i]);
     return size >= 0 ? TN_OK : tn_error_last_code();
 }
 

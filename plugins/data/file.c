@@ -173,7 +173,7 @@ void *data_file_take(struct data_file *file, uint64_t size, const char *what)
     uint64_t done = 0;
 
     do {
-        uint64_t step = done < CHUNK ? CHUNK : done; /* doubles what is there */
+        uint64_t step = done < CHUNK ? CHUNK : done; /* doubles the buffer */
         int64_t got;
 
         if (step > size - done)

@@ -123,7 +123,7 @@ static tn_status check_level(const struct level *level, const char *path)
 {
     for (const struct level *at = level->above; at != NULL; at = at->above)
         if (at->device == level->device && at->inode == level->inode)
-            return tn_fail(TN_ERR_IO, "%s: a link to a folder above it, which never ends", path);
+            return tn_fail(TN_ERR_IO, "%s: a link to a folder that contains the link", path);
     if (level->depth > DEPTH)
         return tn_fail(TN_ERR_IO, "%s: more than %d folders deep", path, DEPTH);
     return TN_OK;

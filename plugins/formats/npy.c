@@ -217,8 +217,8 @@ static bool recognize(const tn_format_def *self, const tn_source *source)
            memcmp(start, MAGIC, MAGIC_SIZE) == 0;
 }
 
-/* Reads what comes before the header's text. Sets header->data to the offset of that text, and
- * *length to its length. */
+/* Reads the bytes before the header's text (magic, version, length). Sets header->data to the
+ * offset of that text, and *length to its length. */
 static tn_status read_start(const tn_source *source, struct npy_header *header, size_t *length)
 {
     unsigned char start[12] = { 0 };

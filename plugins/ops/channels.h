@@ -13,7 +13,7 @@ bool tn__channels_are_last(const tn_view *x);
 void tn__channels_set_last(tn_meta *meta);
 
 /* For images of four or five dimensions, as PyTorch keeps them. Returns whether the channels of x
- * are last, and x is not row-major as well. */
+ * are last in memory; false if the same strides are also row-major. */
 bool tn__channels_image(const tn_view *x);
 /* Gives a result of as many dimensions as x channels-last strides if tn__channels_image(x). */
 void tn__channels_keep(tn_meta *meta, const tn_view *x);

@@ -92,8 +92,8 @@ tn_tensor *tn__common_zeros(tn_tensor *like, tn_ints shape);
  * zero. */
 tn_tensor *tn__common_nothing(tn_tensor *like, tn_ints shape);
 /* Returns the gradient of in[0] for an operator that reads elements of in[0] at `index` along
- * `dim`: adds gy at these places, to zeros or to the sum of the gradients from other uses of in[0].
- */
+ * `dim`: adds gy at these indices, to zeros or to the sum of the gradients from other uses of
+ * in[0]. */
 tn_tensor *tn__common_scattered(const tn_derive *d, tn_tensor *index, tn_tensor *gy, int64_t dim);
 /* Expands a vector of indices along `dim`, so that each element of `shape` has an index. */
 tn_tensor *tn__common_spread(tn_tensor *index, tn_ints shape, int32_t dim);

@@ -13,8 +13,8 @@ tn_status index_into_infer(tn_infer *infer, int64_t dim);
 tn_tensor *index_corner(tn_tensor *gradient, tn_ints shape);
 /* Fails if `index` has more than one dimension. */
 tn_status index_row(const tn_view *index);
-/* Inference of index_add and its kin: like index_into_infer(), but the index is a vector that
- * selects slices of x along dim, and src has one slice for each index. */
+/* Inference of index_add, index_copy and similar operators: like index_into_infer(), but the index
+ * is a vector that selects slices of x along dim, and src has one slice for each index. */
 tn_status index_slices_infer(tn_infer *infer, int64_t dim);
 
 /* A tensor of 0 dimensions as a vector with one element; other tensors unchanged. */

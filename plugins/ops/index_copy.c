@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements of one tensor copied to places in another: whole slices (index_copy, index_fill), single
- * elements (put, take), elements under a mask (masked_scatter). */
+ * Operators that copy elements of one tensor to selected elements of another: whole slices
+ * (index_copy, index_fill), single elements (put, take), elements under a mask (masked_scatter). */
 #include "index.h"
 
 static tn_status index_copy_infer(tn_infer *infer)
@@ -135,8 +135,8 @@ static tn_status masked_scatter_infer(tn_infer *infer)
     return TN_OK;
 }
 
-/* Numbers the places where the mask is true from 1. These numbers are the indices into src with a 0
- * in front, which the other places select. gather reports that src has too few elements. */
+/* Numbers the elements where the mask is true from 1, the other elements 0. These numbers are
+ * indices into src with a 0 in front. gather fails if src has too few elements. */
 static tn_status masked_scatter_decompose(const tn_decompose *call)
 {
     const tn_view *views[2] = { tn_tensor_view(call->in[0]), tn_tensor_view(call->in[1]) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements combined at the places that an index selects: sums, products, means, maxima and
- * minima. */
+ * Operators that combine elements with those that an index selects: sums, products, means, maxima
+ * and minima. */
 #include "index.h"
 
 static tn_status wrong_reduce(const char *reduce, const char *expected)
@@ -54,7 +54,7 @@ static tn_tensor *same_for_all(tn_tensor *like, tn_tensor *index, double value)
     return index != NULL ? tn_expand(number(like, value), tn_tensor_shape(index)) : NULL;
 }
 
-/* x with 0 at the selected places, unless the elements of x count as values. */
+/* Returns x; if the elements of x do not count as values, the selected elements are 0. */
 static tn_tensor *start_of_sum(const struct operands *of, bool include_self)
 {
     return include_self ? of->x

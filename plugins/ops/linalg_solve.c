@@ -50,8 +50,9 @@ static tn_status not_matching(const tn_view *a, const tn_view *b, const char *ex
                    tn__common_text(text_b, tn__common_shape(b)), expected);
 }
 
-/* Writes the shape of the solution of a y = b to `meta`; b's last `inner` dimensions are those of
- * a matrix or vector, and the dimensions before broadcast with those of a. */
+/* Writes the shape of the solution of a y = b to `meta`. The last `inner` dimensions of b are a
+ * matrix (2) or a vector (1). The dimensions before them are batch dimensions, which broadcast with
+ * the batch dimensions of a. */
 static tn_status solution(const tn_view *a, const tn_view *b, int32_t inner, bool left,
                           tn_meta *meta)
 {

@@ -83,7 +83,8 @@ static tn_tensor *one_each(tn_tensor *x, int64_t dim)
 }
 
 /* Finds the maximum of each window (out[0]) and its index in the image (out[1]). `windows` is [N,
- * C, count..., k]; `places` is [1, 1, count..., k]. */
+ * C, count..., k]. `places` is [1, 1, count..., k]: the index in the image of each element of a
+ * window. */
 static tn_status largest(tn_tensor *windows, tn_tensor *places, tn_tensor **out)
 {
     tn_max_dim_options o = TN_MAX_DIM_OPTIONS;

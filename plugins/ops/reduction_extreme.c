@@ -83,8 +83,8 @@ static tn_status min_dim_infer(tn_infer *infer)
     return pick_infer(infer, o->dim, o->keepdim);
 }
 
-/* Outputs the elements of x at `places` and `places` itself. `places` has dimension `dim` with size
- * 1, which is removed unless `keepdim`. */
+/* Outputs the elements of x that the indices `places` select along `dim`, and `places` itself.
+ * Dimension `dim` of `places` has size 1; it is removed from both outputs unless `keepdim`. */
 static tn_status picked(tn_tensor *x, tn_tensor *places, int64_t dim, bool keepdim, tn_tensor **out)
 {
     tn_squeeze_options squeeze = TN_SQUEEZE_OPTIONS;

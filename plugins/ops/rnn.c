@@ -270,7 +270,7 @@ static tn_tensor *cast_to(tn_tensor *x, tn_dtype dtype)
 }
 
 /* Computes the products with x for all steps at once, then the steps. float16 and bfloat16 are
- * computed in float32 from there on. c is TN_NONE but for an LSTM. */
+ * computed in float32 from there on. c is TN_NONE except for an LSTM. */
 static tn_status along_steps(const struct weights *w, tn_tensor *x, tn_tensor *h, tn_tensor *c,
                              tn_tensor **out)
 {

@@ -171,7 +171,7 @@ static tn_tensor *add_into(tn_tensor *sum, tn_tensor *view, tn_tensor *gy)
 }
 
 /* Returns the gradient of a view in which elements may occur several times. `places` is the same
- * view of the elements' row-major numbers; gy is added at these places. */
+ * view of a tensor that has at each element its row-major index; gy is added at these indices. */
 static tn_tensor *back_through(tn_tensor *places, tn_tensor *gy, tn_ints shape)
 {
     int64_t all[1] = { tn__common_count(shape) }, seen[1];

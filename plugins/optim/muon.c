@@ -109,8 +109,8 @@ static tn_tensor *combined(tn_tensor *x, double scale, tn_tensor *a, tn_tensor *
     return rounded(tn_add(tn_mul_scalar(x, scale), tn_matmul(a, b), &o), shorter);
 }
 
-/* Returns the iterations in bfloat16 from u on, where the device has a kernel for addmm that rounds
- * once, as `combined` does; NULL without a failure where it has none. */
+/* Returns the result of the iterations in bfloat16 that start with u, if the device has a kernel
+ * for addmm that rounds once, as `combined` does. Otherwise returns NULL without a failure. */
 static tn_tensor *iterated_short(const struct muon *s, tn_tensor *u, bool *failed)
 {
     const double *k = s->ns_coefficients.at;

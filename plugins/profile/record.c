@@ -17,7 +17,7 @@
 record_session record_current;
 
 static _Thread_local record_thread *mine;
-/* The profile in which there was no room for this thread. */
+/* The number of the profile whose limit of memory left none for this thread. */
 static _Thread_local uint64_t refused;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;

@@ -40,7 +40,7 @@ const char *result_category(const result_span *span)
     return names[span->s.kind];
 }
 
-/* Makes room for one more element of a list; NULL and an error if memory is short. */
+/* Returns the list with memory for one more element; NULL and an error if memory runs out. */
 static void *grown(void *list, int64_t count, int64_t *room, size_t size)
 {
     int64_t wanted = *room > 0 ? 2 * *room : 256;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels of a network: which modules compute each channel, which read it, and what is known of
- * it. network.c collects the modules, network_flow.c finds who reads whose channels,
+ * Channels of a network: which modules compute each channel, and which read it. network.c collects
+ * the modules, network_flow.c finds which modules read the channels of each module,
  * network_values.c reads weights and values, network_mask.c masks channels, network_compact.c
  * removes them. */
 #ifndef TN_PRUNE_NETWORK_H

@@ -327,7 +327,7 @@ static tn_status compare(tn_tensor *before, tn_tensor *after)
     tn_status status = a != NULL && b != NULL ? TN_OK : tn_error_last_code();
 
     if (status == TN_OK && count != tn_tensor_numel(after))
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED, "the results have other shapes");
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED, "the shapes of the results change");
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         if (isfinite(a[i]) && fabs(a[i]) > most)
             most = fabs(a[i]);
@@ -336,7 +336,7 @@ static tn_status compare(tn_tensor *before, tn_tensor *after)
     }
     if (status == TN_OK && apart > tolerance(tn_tensor_dtype(before)) * most)
         status = tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                         "the results change by %g, with values of up to %g", apart, most);
+                         "the results change by %g; the largest absolute value is %g", apart, most);
     tn_free(a);
     tn_free(b);
     return status;
@@ -356,7 +356,7 @@ static tn_status verify(plan *p)
     }
     status = network_call(n, n->inputs, &outputs, &count);
     if (status == TN_OK && count != n->n_outputs)
-        status = tn_fail(TN_ERR_NOT_IMPLEMENTED, "it has another number of results");
+        status = tn_fail(TN_ERR_NOT_IMPLEMENTED, "the number of results changes");
     for (int64_t i = 0; i < count && status == TN_OK; i++)
         status = compare(n->outputs[i], outputs[i]);
     tn_free(outputs);

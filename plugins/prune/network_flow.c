@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which module reads the channels that another one computes. No operator is known by name here:
- * the network is called with NaN in results of modules, and the modules that read NaN read these
- * results. First, all results of one module are NaN in each call: so it is known who reads what.
- * Then channels are told apart, in the same calls for all modules that nobody reads together: each
- * channel of a module has a word of its own with as many ones as all others, and in call k those
- * channels are NaN whose word has bit k. The calls in which a channel of a module reads NaN make a
- * word again: that of the channel that it is, or, with more ones, of several channels that are
- * mixed.
- */
+ * Which module reads the channels that another one computes. This file knows no operator by name.
+ * It calls the network with NaN in the results of modules: a module that reads NaN reads these
+ * results. In the first calls, all results of one module are NaN, which shows which modules read
+ * it. Later calls find the single channels, for several modules at once if no module reads two of
+ * them. Each channel of a module gets its own code word; all code words have the same number of
+ * ones. In call k, the channels are NaN whose code word has bit k. For a channel of a reader, the
+ * calls in which it is NaN form a word again. If it is a code word, the reader reads that channel;
+ * if it has more ones, the reader mixes several channels. */
 #include "network_hooks.h"
 
 #include <math.h>
@@ -180,7 +179,7 @@ static int64_t channel_of(const uint32_t *code, int64_t count, uint32_t word)
     return low < count && code[low] == word ? low : -1;
 }
 
-/* ---- who reads a module ---------------------------------------------------------------------- */
+/* ---- readers of a module --------------------------------------------------------------------- */
 
 static void lock_all(network *n, const network_leaf *leaf, uint8_t lock, int64_t because)
 {
@@ -225,7 +224,7 @@ static tn_status probe_whole(network *n, struct findings *f, int64_t from)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* Modules that are probed together: nobody reads two of them. */
+/* Modules that are tested in the same calls: no module reads two of them. */
 struct together {
     int64_t *leaves; /* all that have channels, the ones with most channels first */
     int64_t n_leaves, n_left;

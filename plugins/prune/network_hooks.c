@@ -38,8 +38,8 @@ static bool is_floating(const tn_tensor *tensor)
     return (TN_BIT(tn_tensor_dtype(tensor)) & TN_MASK_FLOAT) != 0;
 }
 
-/* Returns whether any element is NaN; -1 on failure. The sum says it for most tensors; that of
- * infinities may be NaN as well. */
+/* Returns whether any element is NaN; -1 on failure. The elements need not be tested if their sum
+ * is not NaN; a sum of infinities may be NaN without a NaN among the elements. */
 static int any_nan(tn_tensor *tensor)
 {
     tn_tensor *sum;

@@ -103,9 +103,9 @@ static int64_t free_on(const tn_device *device)
  * the process, otherwise by memory_free of the device. */
 static void frees_memory(conform *c)
 {
-    /* Few turns, because a device may write all of the memory (to find uses of freed memory), which
-     * takes seconds for each. More may be missing than AddressSanitizer withholds, 256 MiB. The
-     * size is one that malloc always maps, so the process shrinks. */
+    /* Few repetitions, because a device may write all of the memory (to find uses of freed memory),
+     * which takes seconds each time. More may be missing than AddressSanitizer withholds, 256 MiB.
+     * The size is one that malloc always maps, so the process shrinks. */
     enum { TURNS = 12 };
     static const int64_t size = INT64_C(32) << 20, most = 8 * (INT64_C(32) << 20);
     const tn_device *device = c->plugin->device;

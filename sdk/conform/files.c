@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the files that the command line names, and checks the first words of their lines. */
+ * Opens the files that the command line names, and checks that each line begins with a known word.
+ */
 #include "conform.h"
 
 #include <errno.h>

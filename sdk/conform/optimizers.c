@@ -2,7 +2,8 @@
  *
  * Checks what every optimizer must fulfil, for tenon check. An optimizer updates a few parameters
  * with known gradients; the result is compared with other runs of the optimizer: on the reference
- * device in float64, a second time, and with its state moved to another instance half way. */
+ * device in float64, a second time, and with its state moved to another instance after half of the
+ * steps. */
 #include "optimizers.h"
 
 #include <math.h>

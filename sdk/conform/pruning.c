@@ -133,7 +133,7 @@ static bool check_network(conform *c, const char *spec)
                             (long long)report.parameters_after,
                             (long long)tn_module_parameter_count(net));
     if (well && (before == NULL || after == NULL || tn_allclose(before, after, 1e-5, 1e-6) != 1))
-        well = conform_fail(c, "%s: the network has other results", spec);
+        well = conform_fail(c, "%s: the results of the network have changed", spec);
     tn_module_drop(net);
     return well;
 }

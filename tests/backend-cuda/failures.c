@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every failure of the driver becomes: an error with a message, and a device that still works
- * or is lost. */
+ * Failures of the driver: each call that fails must return an error with a message; afterwards the
+ * device works again, or is reported as lost. */
 #include "tests/backend-cuda/driver.h"
 
 #include <sys/wait.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host side of backend-cuda on the fake driver: which calls CUDA gets, in which order, and what
- * every failure becomes. Each test has its own process, and so its own driver. */
+ * The host side of backend-cuda on the fake driver: which functions of the driver it calls, in
+ * which order, and the errors that it returns when one of them fails. Each test has its own
+ * process, and so its own driver. */
 #include "tests/backend-cuda/driver.h"
 
 #include <tenon/native.h>

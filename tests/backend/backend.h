@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of the devices share: the devices that are here, tensors of any layout from
- * numbers, numbers back, references in float64. Every test runs over the first
- * device of each type with memory that a plugin provides: cpu, the strict device of examples/
- * (built for the tests), opencl and cuda where they are, and those on TENON_PLUGIN_PATH_ADD. */
+ * Helpers of the tests of devices: the devices of this machine, tensors of any layout from numbers,
+ * numbers from tensors, references in float64. Every test runs over the first device of each type
+ * with memory that a plugin provides: cpu, the strict device of examples/ (built for the tests),
+ * opencl and cuda if the machine has them, and the devices of plugins on TENON_PLUGIN_PATH_ADD. */
 #ifndef TN_TESTS_BACKEND_BACKEND_H
 #define TN_TESTS_BACKEND_BACKEND_H
 
@@ -25,16 +25,16 @@ bool device_has(const tn_device *device, const char *op, tn_dtype dtype);
 #define EACH_DEVICE(device)                                                                        \
     for (const tn_device *const *at_ = devices(), *device = *at_; device != NULL; device = *++at_)
 
-/* The loops of this instruction set (TENON_CPU_ISA) from now on, before the device is used; false
- * and a line SKIP where the processor does not have it. */
+/* Selects the loops of this instruction set (TENON_CPU_ISA); must be called before the device is
+ * used. Returns false and prints a line SKIP if the processor does not have it. */
 bool instruction_set(const char *name);
 
 /* ---- tensors ---- */
 
 enum layout { DENSE, REVERSED, EVERY_SECOND, LAYOUTS };
 
-/* A tensor on the device with these numbers (row-major), whose memory is laid out in one of
- * several ways. In the innermost scope. */
+/* Returns a tensor on the device with these numbers (row-major), whose memory has one of several
+ * layouts. The tensor belongs to the innermost scope. */
 tn_tensor *put(const tn_device *device, tn_dtype dtype, tn_ints shape, const double *numbers,
                enum layout layout);
 /* The same from a row of numbers in code. */
@@ -65,8 +65,8 @@ struct unary {
     double (*reference)(double);
     double low, high, ulps;
 };
-/* Fails unless the operator agrees with its reference for each float dtype that the device has it
- * for, in every layout and in place. Shapes have at most 60 elements; `floor_` as of same. */
+/* Fails unless the operator agrees with its reference for each float dtype for which the device has
+ * a kernel, in every layout and in place. Shapes have at most 60 elements; `floor_` as of same. */
 void unary_agrees(const struct unary *row, const tn_device *device, const tn_ints *shapes,
                   int64_t n_shapes, double floor_);
 

@@ -47,7 +47,7 @@ static tn_stream *begun(void)
     return stream;
 }
 
-/* As tn_stream_capture_end, with the words of a failure. */
+/* Like tn_stream_capture_end, but a failure of the call fails the test with its message. */
 static tn_device_graph *ended(tn_stream *stream)
 {
     tn_device_graph *graph = tn_stream_capture_end(stream);

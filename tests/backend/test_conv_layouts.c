@@ -69,8 +69,8 @@ START_TEST(images_that_are_expanded_have_steps_of_zero)
 }
 END_TEST
 
-/* Whatever comes in, the results of convolutions have the channels last on this device, what
- * follows keeps that, and flattening gives the usual order. */
+/* On this device, the results of convolutions have the channels last for every layout of the input,
+ * the operators after them keep this layout, and flattening gives row-major order. */
 START_TEST(results_have_the_channels_last)
 {
     TN_SCOPE;

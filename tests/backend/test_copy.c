@@ -14,8 +14,8 @@ static double converted(double x, tn_dtype from, tn_dtype to)
     return stored(to == TN_BOOL || epsilon(to) > 0 ? value : trunc(value), to);
 }
 
-/* Whether the kernel of copy says yes to the two types: what it refuses the core does by way of
- * the host. */
+/* Returns whether the kernel of copy supports the two dtypes. If it does not, the core copies
+ * through the host. */
 START_TEST(numbers_go_from_every_type_to_every_other_in_every_layout)
 {
     static const double values[] = {
@@ -134,8 +134,8 @@ static int with_seconds(const tn_device **all)
     return count;
 }
 
-/* What both devices were asked to do before comes before the copy, what they are asked to do later
- * comes after it, whichever of them is waited for first. */
+/* Work that was queued on both devices before the copy is done before it, and work that is queued
+ * later is done after it, no matter for which device the test waits first. */
 static void copy_among_work(const tn_device *to, const tn_device *from, tn_dtype dtype,
                             bool source_first)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fused kernels of operators that could be decomposed, and gradients that are written straight to
- * their places: on every device the numbers of the definition, on the CPU the same bits whatever
- * the threads. */
+ * Fused kernels of operators that also have a decomposition, and gradients that a kernel writes
+ * directly into a larger tensor. On every device the results agree with the definition; on the CPU
+ * they have the same bits with any number of threads. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype floats[] = { TN_F32, TN_F64, TN_BF16, TN_F16 };
@@ -104,8 +104,9 @@ START_TEST(a_square_becomes_a_line)
 }
 END_TEST
 
-/* Losses of elements: number by number, added up and their mean, in every layout, with inputs that
- * broadcast, of more numbers than one piece takes, of one and of none. */
+/* Elementwise losses with each reduction (none, sum, mean), in every layout, with inputs that
+ * broadcast, with more elements than one thread computes at once, with one element and with none.
+ */
 enum { LOSSES = 9 };
 static double loss_of(int loss, double x, double t, double s)
 {

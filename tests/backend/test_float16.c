@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * float16 and bfloat16 with every instruction set: all their numbers, float32 rounded to them,
- * signs, sums at places, columns, rows and functions of three tensors. */
+ * float16 and bfloat16 with every instruction set: all their numbers, rounding from float32, signs,
+ * index_add, sums of columns and of rows, and functions of three tensors. */
 #include "tests/backend/backend.h"
 
 static const tn_dtype types[] = { TN_F16, TN_BF16 };
@@ -51,8 +51,8 @@ static void check_all_numbers(void)
         }
 }
 
-/* Between each number and the next: the middle goes to the even one, what is on either side of it
- * to that side. */
+/* Rounds numbers between each number of the type and the next one: the middle is rounded to the
+ * even number, a number beside the middle to the nearer one. */
 static void check_rounding(void)
 {
     static uint16_t low[ALL / 2];
@@ -84,8 +84,8 @@ static void check_rounding(void)
 
 enum { ROWS = 37, COLUMNS = 41, TAKEN = 90 };
 
-/* Numbers of the type at places that come again and again: each sum is rounded, in the order of the
- * index. */
+/* index_add with indices that occur many times: each sum is rounded to the type, in the order of
+ * the index. */
 static void check_sums_at_places(void)
 {
     const tn_device *device = tn_default_device();
@@ -126,8 +126,8 @@ static void check_sums_at_places(void)
         }
 }
 
-/* Functions of x, y and z of [a, b], the rest being options: the same in the narrow type
- * as in float32, once rounded. */
+/* Functions of x, y and z with elements in [a, b]. The result in the narrow type must equal the
+ * result in float32, rounded once. */
 typedef tn_tensor *one_of(tn_tensor *x, tn_tensor *y, tn_tensor *z);
 
 static tn_tensor *columns_softmax(tn_tensor *x, tn_tensor *y, tn_tensor *z)

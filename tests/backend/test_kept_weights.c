@@ -2,7 +2,7 @@
  *
  * Weights that kernels of the CPU keep packed or transformed between calls: the results have the
  * same bits as those of the first call, for all ways in which convolutions and linear layers read
- * their weights, and follow a weight that is written. */
+ * their weights, and a call after a change of the weight uses the new weight. */
 #include "tests/op/suite.h"
 
 static tn_tensor *normal(tn_ints shape, tn_dtype dtype, uint64_t key)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Linear layers with the activation and the sum that follow them, on the CPU: the bits of the
- * operators one after the other, however the product is computed and however many threads there
- * are. */
+ * Linear layers with the activation and the sum that follow them, on the CPU: they must have the
+ * bits of separate calls of the operators, for each way of computing the product and for any number
+ * of threads. */
 #include "tests/backend/fused.h"
 
 static const char *const names[] = { "none", "relu", "gelu", "gelu_tanh", "silu" };
@@ -19,8 +19,8 @@ static tn_tensor *follow(int which, tn_tensor *z)
                         : z;
 }
 
-/* Rows, inputs, outputs: single rows, few, strips, strips the other way round (few rows, many
- * outputs) with one and two rounds of depth, last panels that are not full. */
+/* Rows, inputs, outputs: a single row, few rows, strips, strips of the transposed product (few
+ * rows, many outputs) with one and two blocks of depth, last panels that are not full. */
 static const int64_t sizes[][3] = { { 1, 30, 40 },     { 3, 64, 10 },    { 40, 33, 50 },
                                     { 128, 784, 512 }, { 64, 400, 120 }, { 17, 700, 95 },
                                     { 200, 256, 300 }, { 7, 1030, 64 } };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float32 on the CPU, by each instruction set: right from one end of the range to the
- * other, and the same bits at every position, whatever its neighbours are. Derivatives of
- * activations in float32 against float64. */
+ * Functions of float32 on the CPU, by each instruction set: accuracy over the whole range; the bits
+ * of a result must not depend on the position of the element in a vector, nor on its neighbours.
+ * Derivatives of activations in float32 against float64. */
 #include "tests/backend/backend.h"
 
 enum { COUNT = 1500 };

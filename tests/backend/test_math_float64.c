@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of float64 on the CPU, by each instruction set: how far they are from the C library's
- * long double in units in the last place, what they make of the ends of the range, and the same
- * bits at every position. The table of docs/plugins/backends.md is this one. */
+ * Functions of float64 on the CPU, by each instruction set: their distance from the C library's
+ * long double functions in units in the last place, their results at the ends of the range, and
+ * that the bits of a result do not depend on the position of the element in a vector. The bounds
+ * are those in the table of docs/plugins/backends.md. */
 #include <float.h>
 
 #include "tests/backend/backend.h"

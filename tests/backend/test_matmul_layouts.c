@@ -211,8 +211,8 @@ struct share {
     bool equal;
 };
 
-/* A shape that goes to BLAS where there is one: Debian's serial OpenBLAS is not safe by itself when
- * several threads are in it, and shows it once in a hundred calls. */
+/* A shape that BLAS computes, if the machine has it. Debian's serial OpenBLAS is not safe for
+ * several threads without a lock; errors occur about once in a hundred calls. */
 enum { ROWS = 64, DEPTH = 48, COLUMNS = 16 };
 
 static void *multiply(void *user)

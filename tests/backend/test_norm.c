@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normalization with the relu and the sum that follow it, on the CPU: the bits of the operators
- * one after the other. */
+ * Normalization with the relu and the sum that follow it, on the CPU: they must have the bits of
+ * separate calls of the operators. */
 #include "tests/backend/fused.h"
 
 /* As `x`, in memory with channels last. */

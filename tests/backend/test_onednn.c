@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernel pack of oneDNN: convolutions in float32 whose activations are channels last, forward
- * and backward, against the same in float64, which the device computes itself; and that the pack
- * was asked, and the same bits with any number of threads. */
+ * and backward, against the same in float64, which the device computes itself. Checks also that the
+ * pack was called, and that the bits are the same with any number of threads. */
 #include "backend.h"
 
 typedef struct figure {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Steps of optimizers for many parameters in one call, on every device: the numbers of the
- * formulas, the same bits with any number of threads, what is refused, and that what was written
- * counts as changed. */
+ * Steps of optimizers for many parameters in one call, on every device: results of the formulas,
+ * the same bits with any number of threads, errors, and the versions of the tensors that a step
+ * changes. */
 #include "backend.h"
 
 enum { TENSORS = 6, MOST = 5 };

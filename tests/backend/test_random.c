@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers: the same on every device, because each is a function of seed, counter and
- * place alone. */
+ * Random numbers: the same on every device, because each number is a function of seed, counter and
+ * index of the element alone. */
 #include "tests/backend/backend.h"
 
 /* ---- Philox 4x32-10, written once more ------------------------------------------------------- */

@@ -333,8 +333,8 @@ static void limited_free(void *user, void *block, size_t size, size_t alignment)
     free(block);
 }
 
-/* Training with sequences of float32, and products of bfloat16: a failure is an error with its
- * code, and afterwards all is as before. */
+/* Training with sequences of float32, and products of bfloat16: if memory runs out, the call fails
+ * with TN_ERR_MEMORY, and later calls give the same results. */
 START_TEST(memory_that_runs_out_is_an_error)
 {
     static const int64_t size[] = { 300, 60, 8, 160 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What goes along a sequence step by step costs in proportion to its length, backward included:
- * bytes of memory that are taken, and on the fake driver kernels that are started and their work
- * items. */
+ * The cost of operators that process a sequence step by step must be proportional to its length,
+ * also in backward. The cost is the number of bytes allocated and, on the fake driver, the number
+ * of kernels and their work items. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The strict device of examples/: memory that is not the host's, work that is not done when a
- * call returns, failures on demand; and the kernel pack that overrides one of its kernels (rule
- * 22). */
+ * The strict device of examples/: memory that the host cannot access, work that is not yet done
+ * when a call returns, failures that a test requests; and the kernel pack that overrides one of its
+ * kernels (rule 22). */
 #include "tests/backend/backend.h"
 
 #include "examples/strict-device/strict.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The slice on every device: a small network learns xor, with the same losses everywhere; on the
- * CPU to the bit, whatever the number of threads. */
+ * Training on every device: a small network learns xor with the same losses on all devices; on the
+ * CPU with the same bits for any number of threads. */
 #include "tests/backend/backend.h"
 
 enum { STEPS = 120 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Elements that move as they are (one value, from the end, by index), bits, and extremes of rows:
- * at every length around the vectors of the machine, with the places of NaN. */
+ * Kernels that move elements without changing them (fill, flip, index), bitwise operators, and the
+ * extremes of rows with NaN at every index: for every length close to multiples of the vector
+ * length. */
 #include "tests/backend/backend.h"
 
 enum { MOST = 200 };
@@ -92,7 +93,8 @@ START_TEST(elements_by_index_along_each_dimension)
 }
 END_TEST
 
-/* Of three rows, the middle one with a NaN at `odd` (-1: none), as floats or whole numbers. */
+/* Returns three rows of floats or of integers; the middle row has a NaN at index `odd` (-1: none).
+ */
 static void check_rows(int64_t n, int64_t odd, tn_dtype dtype)
 {
     TN_SCOPE;

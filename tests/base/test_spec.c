@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The grammar of specs: what is read, what is refused and in which words. */
+ * The grammar of specs: texts that are accepted, and the messages for texts that are refused. */
 #include "tests/base/suite.h"
 
 /* A spec or the end of the test. */

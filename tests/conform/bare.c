@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A device that has memory and no kernel, as a new one begins. */
+ * A device that has memory but no kernels, like a new device. */
 #include <stdlib.h>
 #include <string.h>
 

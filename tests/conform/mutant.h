@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins with one error each: the environment variable MUTANT chooses it, so that one file has
- * many. Without it the plugin is right. mutants.txt lists them. */
+ * Plugins with one error each. The environment variable MUTANT chooses the error, so that one
+ * plugin file contains many errors. Without this variable the plugin has no error. mutants.txt
+ * lists them. */
 #ifndef TN_TESTS_CONFORM_MUTANT_H
 #define TN_TESTS_CONFORM_MUTANT_H
 

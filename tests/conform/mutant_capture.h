@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams of the device of mutant_device.c, whose work is done at once unless they record: what can
- * be wrong in capture_begin and the others. Included there. */
+ * Streams of the device of mutant_device.c, with the errors (mutant.h) that capture_begin and the
+ * other functions for recording can have. Work is done immediately unless a stream records.
+ * mutant_device.c includes this file. */
 struct record {
     tn_copy_args at[16];
     int count, launches;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A format and what can be wrong in formats: "TOY1", the numbers of tensors and of texts, and for
- * each tensor the length of its name, dtype, number of dimensions, sizes, name, elements; for each
- * text the lengths of name and text, and both. */
+ * A format with the errors (mutant.h) that formats can have. A file has: "TOY1", the numbers of
+ * tensors and of texts, and for each tensor the length of its name, dtype, number of dimensions,
+ * sizes, name, elements; for each text the lengths of name and text, and both. */
 #include <ctype.h>
 #include <math.h>
 

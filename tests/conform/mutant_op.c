@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators and what can be wrong in operators: blend, y = x + weight * z * z with broadcasting;
- * both, y = x^2 and z = x^3; track, which counts in an input; noise, which draws. */
+ * Operators with the errors (mutant.h) that operators can have: blend, y = x + weight * z * z with
+ * broadcasting; both, y = x^2 and z = x^3; track, which counts in an input; noise, which draws. */
 #include "mutant.h"
 
 struct options {

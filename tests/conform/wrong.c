@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plugins that are wrong on purpose, one for each value of WRONG, and two that are right: what
- * tenon check has to find. Most of them bring a relu for the cpu. */
+ * Plugins for tests of tenon check. Each value of WRONG compiles a plugin with one error, which
+ * tenon check must find; with RIGHT and CUBE it has none. Most of them bring a relu for the cpu. */
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A dataset and a transform that are wrong on purpose, one for each value of WRONG, and those that
- * are right. */
+ * A dataset and transforms for tests of tenon check. Each value of WRONG puts one error into one of
+ * them, which tenon check must find; with WRONG=RIGHT they have none. */
 #include <stdlib.h>
 
 #include <tenon/plugin.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats that are wrong on purpose, one for each value of WRONG, and one that is right: "TOY1",
- * the number of tensors and of texts, and for each tensor the length of its name, dtype, number of
- * dimensions, sizes, name, elements. */
+ * A format for tests of tenon check. Each value of WRONG puts one error into it, which tenon check
+ * must find; with WRONG=RIGHT it has none. A file has: "TOY1", the number of tensors and of texts,
+ * and for each tensor the length of its name, dtype, number of dimensions, sizes, name, elements.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,11 @@
 #define RIGHT 0
 #define FLATTENS 1 /* loses the shape */
 #define WIDENS 2   /* float16 comes back as float32 */
-#define EMPTIES 3  /* leaves out what has no elements */
-#define TRUSTS 4   /* reads beyond what is there when a number is too large */
+#define EMPTIES 3  /* leaves out tensors without elements */
+#define TRUSTS 4   /* reads beyond the end of the file if a number is too large */
 #define DEAF 5     /* does not see that reading failed */
 #define MUTE 6     /* does not see that writing failed */
-#define WORDLESS 7 /* fails without words */
+#define WORDLESS 7 /* fails without a message */
 #define GREEDY 8   /* takes every file for its own */
 #define TEXTLESS 9 /* promises texts and keeps none */
 #define REFUSES 10 /* every state */

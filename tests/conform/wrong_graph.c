@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pass, a compiler and a communicator that are wrong on purpose, one for each value of WRONG, and
- * those that are right. The compiler takes over each relu of float32. */
+ * A pass, a compiler and a communicator. Each value of WRONG except RIGHT puts one error into one
+ * of them, which tenon check must find. The compiler replaces each relu of float32. */
 #include <string.h>
 
 #include <tenon/plugin.h>
@@ -14,7 +14,7 @@
 #define PAST 5    /* the compiler writes behind its output */
 #define HALVES 6  /* the communicator divides an average once more */
 #define LAZY 7    /* the communicator copies nothing */
-#define SILENT 8  /* the communicator fails without words */
+#define SILENT 8  /* the communicator fails without a message */
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 

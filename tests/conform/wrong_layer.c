@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Layers that are wrong on purpose, one for each value of WRONG, and one that is right: y = scale *
- * factor * x with a parameter `scale` and an option `factor`. What tenon check has to find at level
- * layers. */
+ * A layer for tests of tenon check at level layers: y = scale * factor * x with a parameter `scale`
+ * and an option `factor`. Each value of WRONG puts one error into it, which tenon check must find;
+ * with RIGHT, EXTRA, TENSORS and LISTED it has none. */
 #include <stdio.h>
 #include <stdlib.h>
 

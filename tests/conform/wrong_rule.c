@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers that are wrong on purpose, one for each value of WRONG, and one that is right: descent
- * with momentum, m = momentum * m + g,  p = p - lr * m. */
+ * An optimizer for tests of tenon check. Each value of WRONG puts one error into it, which tenon
+ * check must find; with WRONG=RIGHT it has none. It is gradient descent with momentum, m = momentum
+ * * m + g, p = p - lr * m. */
 #include <string.h>
 
 #include <tenon/plugin.h>

@@ -202,8 +202,8 @@ static tn_loader *loader_of(const char *options)
     return loader;
 }
 
-/* Checks the labels of a batch of the samples from `first` on, and returns the share of the own
- * sample. */
+/* Checks the labels of a mixed batch of the samples from `first` on. Returns the weight with which
+ * each sample is in its own mix. */
 static double share_of(tn_pack *batch, int64_t first)
 {
     tn_tensor *labels = tn_pack_tensor(batch, 1);

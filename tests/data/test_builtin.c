@@ -426,7 +426,7 @@ START_TEST(wrong_csv_files_are_refused)
         refused(tn_dataset_new(wrong[i].spec, path_of("wrong.csv")), wrong[i].words);
     }
     write_file("wrong.csv", "1,2\0\n", 5);
-    refused(tn_dataset_new("CSV(%q)", path_of("wrong.csv")), "no text, byte 3 is 0");
+    refused(tn_dataset_new("CSV(%q)", path_of("wrong.csv")), "not a text file: byte 3 is 0");
     remove_folder();
 }
 END_TEST

@@ -204,8 +204,9 @@ START_TEST(parts_have_the_pixels_of_the_whole_picture)
 }
 END_TEST
 
-/* Decoding in the transform and before it give the same: Pad(0) changes nothing, but takes tensors
- * only. */
+/* A transform gives the same pixels whether it decodes the picture itself, in the size that it
+ * needs, or gets a decoded tensor. Pad(0) before the transform changes no pixel, but it only takes
+ * tensors, so the picture is decoded before. */
 START_TEST(decoding_early_and_late_give_the_same)
 {
     static const char *const specs[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every allocation of opening a dataset, of a sample and of a batch fails in turn: an error each
- * time, and nothing is lost. Also pictures that are empty, cut, or too large for the memory. */
+ * Every allocation of opening a dataset, of a sample and of a batch fails in turn: each time the
+ * call fails with an error, and no memory leaks. Also pictures that are empty, cut, or too large
+ * for the memory. */
 #include "core/base/internal.h"
 #include "tests/base/suite.h"
 #include "tests/folders.h"
@@ -97,8 +98,8 @@ static void use(const char *spec, const char *transform, const char *options)
     tn_dataset_drop(files);
 }
 
-/* Lets the first allocation fail, then the second, and so on, until all are made. A cache may grow
- * once, so what is left is compared with that of a second try. */
+/* Lets the first allocation fail, then the second, and so on, until no allocation fails. A cache
+ * may grow once, so the memory that is left is compared with that after a second try. */
 static void walk(const char *spec, const char *transform, const char *options)
 {
     bool reached = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * <tenon/picture.h>: the files that it writes, read by the dataset ImageFiles, so by libpng, which
- * also checks their sums. */
+ * <tenon/picture.h>: the files that it writes, read by the dataset ImageFiles, that is by libpng,
+ * which also checks their checksums. */
 #include "tests/base/suite.h"
 
 #include <tenon/picture.h>

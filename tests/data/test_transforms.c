@@ -79,8 +79,8 @@ START_TEST(normalized_images_are_those_of_torchvision)
 }
 END_TEST
 
-/* A crop of 2 x 2 of the 3 x 4 image with a border of 1: each of the 4 * 5 places occurs, and its
- * values are those of the image with the border. */
+/* A crop of 2 x 2 of the 3 x 4 image with a border of 1: each of the 4 * 5 positions occurs, and
+ * its values are those of the image with the border. */
 START_TEST(random_crops_occur_at_every_place)
 {
     bool seen[4][5] = { { false } };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of tensors: whatever the bytes, they are read or refused with words; and what was read is
- * written as a file that reads as the same, where the format is written. A target for each format
- * gives its name. */
+ * Files of tensors, with any bytes: the format must read a file or refuse it with a message. If the
+ * format can write, a state that was read is written again, and must be the same when it is read
+ * from the new file. The target of each format defines the name of the format. */
 #ifndef TN_TESTS_FUZZ_FILE_H
 #define TN_TESTS_FUZZ_FILE_H
 

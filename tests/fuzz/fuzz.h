@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tries one input; 0. What must not be ends the process. */
+/* Tries one input. Returns 0; a wrong result ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define fuzz_require(condition)                                                                    \

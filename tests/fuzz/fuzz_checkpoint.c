@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: file.h. The sum of the header is corrected first, so that the code after its check
- * is reached.
+ * Checkpoints; file.h describes the test. The checksum of the header is corrected first, so that
+ * the code after its check is reached.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_checkpoint new/ tests/fuzz/corpus/checkpoint */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text of graphs: whatever it is, it is read or refused with words; and a graph that was read
- * prints as a text that reads as the same.
+ * The text form of graphs, with any text: the parser must read a text or refuse it with a message.
+ * A graph that was read is printed, and must be the same when it is read from the printed text.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_graph new/ tests/fuzz/corpus/graph */

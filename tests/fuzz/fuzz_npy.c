@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * npy files: file.h.
+ * npy files; file.h describes the test.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_npy new/ tests/fuzz/corpus/npy */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * npz files: file.h.
+ * npz files; file.h describes the test.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_npz new/ tests/fuzz/corpus/npz */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pytorch files: file.h.
+ * Files of the format "pytorch"; file.h describes the test.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_pytorch new/ tests/fuzz/corpus/pytorch */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * safetensors files: file.h.
+ * safetensors files; file.h describes the test.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_safetensors new/ tests/fuzz/corpus/safetensors */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parser of specs, the filling of options and the printing of both: whatever the text, it is
- * read or refused with words; and what was read prints as a text that reads as the same.
+ * The parser of specs, the filling of options and the printing of both: a text must be read or
+ * refused with a message. The result of reading is printed, and must be the same when it is read
+ * from the printed text.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
  *     tests/fuzz/fuzz_spec new/ tests/fuzz/corpus/spec */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * WAV files: whatever the bytes, WAVFolder reads them or refuses them with words. The input is a
+ * WAV files, with any bytes: WAVFolder must read a file or refuse it with a message. The input is a
  * file in memory (memfd), which a link of the dataset's folder names. */
 #include "tests/fuzz/fuzz.h"
 

@@ -5,10 +5,10 @@
 
 TN_FUZZERS = \
 	%D%/fuzz_checkpoint \
-	%D%/fuzz_format \
 	%D%/fuzz_graph \
 	%D%/fuzz_npy \
 	%D%/fuzz_npz \
+	%D%/fuzz_number \
 	%D%/fuzz_plugin \
 	%D%/fuzz_pytorch \
 	%D%/fuzz_spec \
@@ -34,11 +34,6 @@ endif
 %C%_fuzz_checkpoint_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_checkpoint_LDADD = $(TN_LINK_CORE) $(LIBM)
 
-%C%_fuzz_format_SOURCES = %D%/fuzz_format.c %D%/fuzz.h $(TN_FUZZ_MAIN)
-%C%_fuzz_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_fuzz_format_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
-%C%_fuzz_format_LDADD = $(TN_LINK_CORE) $(LIBM)
-
 %C%_fuzz_npy_SOURCES = %D%/fuzz_npy.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_npy_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_npy_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
@@ -48,6 +43,11 @@ endif
 %C%_fuzz_npz_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_fuzz_npz_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
 %C%_fuzz_npz_LDADD = $(TN_LINK_CORE) $(LIBM)
+
+%C%_fuzz_number_SOURCES = %D%/fuzz_number.c %D%/fuzz.h $(TN_FUZZ_MAIN)
+%C%_fuzz_number_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_fuzz_number_LDFLAGS = $(TN_FUZZ_LINK) $(AM_LDFLAGS)
+%C%_fuzz_number_LDADD = $(TN_LINK_CORE) $(LIBM)
 
 %C%_fuzz_pytorch_SOURCES = %D%/fuzz_pytorch.c %D%/file.h %D%/fuzz.h $(TN_FUZZ_MAIN)
 %C%_fuzz_pytorch_CPPFLAGS = $(TN_TEST_CPPFLAGS)

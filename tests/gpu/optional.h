@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a backend may leave out, and both backends for GPUs have: pinned memory with copies that
- * may run on, streams of the program, fills. */
+ * Tests of parts that are optional for a backend, and that both backends for GPUs have: pinned
+ * memory with asynchronous copies, streams of the program, fills. */
 #ifndef TN_TESTS_GPU_OPTIONAL_H
 #define TN_TESTS_GPU_OPTIONAL_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Anomaly mode: a NaN on the way back is laid to the forward call it came from. */
+ * Anomaly mode: if backward computes a NaN, the error names the forward call whose derivative
+ * computed it. */
 #include <math.h>
 #include <stdio.h>
 

@@ -60,7 +60,8 @@ static double slope(int which, double a)
     return which == 0 ? exp(a) * (sin(a) + cos(a)) : (1 - tanh(a) * tanh(a)) * a + tanh(a);
 }
 
-/* Each thread has one of the two results. Whichever comes first runs the function for both. */
+/* Each thread has one of the two results. The first thread in backward runs the function for both.
+ */
 START_TEST(two_threads_share_the_second_run)
 {
     for (int round = 0; round < ROUNDS; round++) {
@@ -197,7 +198,8 @@ START_TEST(the_second_run_draws_the_same_and_leaves_the_generator_to_others)
 }
 END_TEST
 
-/* An inner function draws again in the second run of the outer one, and once more for itself. */
+/* The inner function draws numbers again in the second run of the outer function, and a third time
+ * in its own second run. */
 static tn_status around(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     tn_tensor *x = tn_mul(tn_sin(in[0]), tn_rand(TN_SHAPE(2)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What random programs found when their values, gradients and errors were compared with PyTorch's.
- */
+ * Tests of errors that random programs have found: their values, gradients and errors were compared
+ * with PyTorch's. */
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 

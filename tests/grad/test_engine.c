@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gradient engine: what backward gives, what it refuses, and what it leaves behind. Names of
- * rows (AUT-...) are those of the behaviour specification. */
+ * The gradient engine: the gradients of backward, the errors of backward, and the memory and graphs
+ * after it. Names of rows (AUT-...) are those of the behaviour specification. */
 #include "tests/op/suite.h"
 #include "tests/spec/proves.h"
 
@@ -470,8 +470,8 @@ START_TEST(chains_of_a_million_nodes_need_no_stack)
 }
 END_TEST
 
-/* Places and comparisons of what requires gradients are whole numbers and truths: none of their
- * own. */
+/* Indices (argmax) and comparisons of tensors that require gradients are integers and bools, which
+ * require no gradients. */
 START_TEST(results_that_are_no_floats_record_nothing)
 {
     TN_SCOPE;

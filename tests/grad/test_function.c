@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program's own functions: what they save and mark, arguments that are not tensors, gradients
- * that nobody sent, and derivatives of derivatives. */
+ * A program's own functions: tensors that they save and mark, arguments that are not tensors,
+ * outputs without a gradient, and derivatives of derivatives. */
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks that are called when a backward has added up in a leaf. What is expected are PyTorch's
- * numbers for the same program. */
+ * Hooks that run after a backward has added a gradient to that of a leaf. The expected numbers are
+ * those of PyTorch for the same program. */
 #include "core/base/internal.h"
 #include "tests/op/suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes in place and the history of what was changed, through views too. The numbers are
- * PyTorch's. */
+ * In-place operators and the history of the tensors that they change, also through views. The
+ * numbers are PyTorch's. */
 #include "tests/op/suite.h"
 
 static tn_tensor *squares(tn_tensor *x)

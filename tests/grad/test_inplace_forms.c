@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * In-place forms of operators that choose, scan, compare and multiply. The numbers are PyTorch's,
- * derivatives are held against central differences. */
+ * derivatives are compared with central differences. */
 #include "tests/op/suite.h"
 
 #define INTS(...)                                                                                  \

@@ -212,8 +212,8 @@ START_TEST(second_derivatives_agree_with_central_differences)
 }
 END_TEST
 
-/* Checks that a equals b, a matrix of at most 4 x 4, up to what rounding explains: 16 units in the
- * last place of the largest element of b, or of 1. How LAPACK rounds depends on the processor. */
+/* Checks that a equals b, a matrix of at most 4 x 4, up to rounding errors: 16 units in the last
+ * place of the largest element of b, or of 1. How LAPACK rounds depends on the processor. */
 static void same(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *apart = tn_amax(tn_abs(tn_sub(a, b, NULL)), NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inference mode, and tensors that are cut off their history in place. */
+ * Inference mode, and detach in place. */
 #include "tests/op/suite.h"
 
 START_TEST(in_inference_mode_nothing_is_recorded_whatever_grad_mode_says)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gradients of many views of one tensor, which add up in place: the sum is right, and nothing
- * changes that anybody else can see. */
+ * Gradients of many views of one tensor, which add up in place: the sum is right, and no tensor
+ * that the program can access changes. */
 #include "tests/op/suite.h"
 
 enum { ROWS = 5 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads: look-ups, calls and gradients at once; forward in one thread, backward in another;
- * leaves that several walks share. For ThreadSanitizer. */
+ * leaves that several backwards share. For ThreadSanitizer. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -83,7 +83,7 @@ static TN_ATTR(unused) tn_tensor *run1(tn_graph *graph, tn_tensor *in)
     return tn_graph_run(graph, &in, 1, &out, 1) == TN_OK ? out : NULL;
 }
 
-/* Finds examples/graph_doors.c, which has passes, a compiler and a communicator. */
+/* Finds examples/graph_contributions.c, which has passes, a compiler and a communicator. */
 static TN_ATTR(unused) void use_example(void)
 {
     char folder[TEST_PATH];
@@ -120,7 +120,8 @@ static TN_ATTR(unused) char *printed(const tn_graph *graph, const char *form)
 }
 
 /* Does `work` again and again, each time with one allocation that fails, until it needs fewer
- * allocations. Each time it must succeed or say that memory is short. Returns how many failed. */
+ * allocations. Each time it must succeed or fail with TN_ERR_MEMORY. Returns the number of
+ * failures. */
 static TN_ATTR(unused) int fail_each_allocation(bool (*work)(void *user), void *user)
 {
     for (uint64_t n = 1;; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Communicators: the one of examples/graph_doors.c, for one process, and what the core checks
- * before a plugin is called. */
+ * Communicators: the one of examples/graph_contributions.c, for one process, and what the core
+ * checks before a plugin is called. */
 #include "tests/graph/suite.h"
 
 /* ---- a communicator of this program ---------------------------------------------------------- */

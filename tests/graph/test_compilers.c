@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compilers of regions: the one of examples/graph_doors.c against eager calls, and hostile ones. */
+ * Compilers of regions: the one of examples/graph_contributions.c against eager calls, and hostile
+ * ones. */
 #include "tests/graph/suite.h"
 
 #include "tests/graph/exchange.h"
@@ -20,7 +21,7 @@ typedef enum deed {
     CLAIM_FAILS, /* words of its own */
     COMPILE_FAILS,
     RUN_FAILS,
-    RUN_SILENT /* fails without words */
+    RUN_SILENT /* fails without a message */
 } deed;
 
 static deed what;

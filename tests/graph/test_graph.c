@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs built by hand: what they compute, what is said of their nodes, edits, refusals. */
+ * Graphs that a program builds node by node: results, properties of nodes, edits, errors. */
 #include "tests/graph/suite.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes: pipelines, what a pass may change, what its flags make of a graph, failures. */
+ * Passes: pipelines, changes that a pass may make, the effect of its flags, failures. */
 #include "tests/graph/suite.h"
 
 /* ---- passes of this program ------------------------------------------------------------------ */
@@ -108,7 +108,8 @@ START_TEST(the_example_changes_nothing_and_removes_what_is_unused)
     ck_assert(tn_node_is_erased(relu));
     ck_assert_str_eq(tn_node_name(relu), "relu");
     ck_assert(!tn_node_is_erased(tn_graph_find(graph, "relu")));
-    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_pass_def, "unused"), "org.example.graph_doors");
+    ck_assert_str_eq(tn_registry_plugin(TN_KIND_tn_pass_def, "unused"),
+                     "org.example.graph_contributions");
     tn_graph_drop(graph);
 }
 END_TEST

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Modules that are compiled to plans: the same bits as eager calls, which calls run eagerly, what
- * makes a plan again, threads, failures. */
+ * Modules that are compiled to plans: results have the same bits as those of eager calls; tests of
+ * which calls run eagerly, of the changes after which a new plan is made, of threads and of
+ * failures. */
 #include <pthread.h>
 
 #include "tests/graph/planned.h"
 #include "tests/spec/proves.h"
 
-/* A network in evaluation mode, and the same that stays eager. */
+/* A compiled network in evaluation mode, and the same network that runs eagerly. */
 struct pair {
     tn_module *net, *eager;
 };

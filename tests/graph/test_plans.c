@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans: the bits of eager calls, memory that is shared and never overlaps, bindings for other
- * inputs, tensors that change, what is refused. */
+ * Plans: results with the bits of eager calls, tensors that use the same memory at different times,
+ * bindings for other inputs, tensors that change, errors. */
 #include <tenon/equality.h>
 
 #include "tests/graph/planned.h"

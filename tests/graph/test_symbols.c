@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs for sizes that vary: what is found, printed and read, what runs, what is refused. */
+ * Graphs for sizes that vary: finding the sizes, printing and reading them, running such graphs,
+ * errors. */
 #include "tests/graph/suite.h"
 
 static tn_graph *traced(tn_module *module, tn_tensor *x, const char *dynamic)

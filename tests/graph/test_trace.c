@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tracing: what becomes a node of the graph. */
+ * Tracing: which calls become nodes of the graph. */
 #include "tests/graph/suite.h"
 #include "tests/graph/traced.h"
 #include "tests/spec/proves.h"

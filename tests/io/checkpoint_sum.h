@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum that checkpoints have, written once more from its description. */
+ * The checksum of checkpoints, implemented a second time from its description. */
 #ifndef TN_TESTS_IO_CHECKPOINT_SUM_H
 #define TN_TESTS_IO_CHECKPOINT_SUM_H
 

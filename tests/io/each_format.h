@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every kind of file that is written, and what a folder holds. */
+ * Lists the formats that can write, from the registry (a new format needs no change here), and
+ * compares the contents of folders. */
 #ifndef TN_TESTS_IO_EACH_FORMAT_H
 #define TN_TESTS_IO_EACH_FORMAT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls of the core that fail, write less, or end the process, on purpose. The program that
- * includes this is linked with the core, whose calls come here. */
+ * System calls of the core that fail, write less, or end the process, on purpose. The core is
+ * linked into the program that includes this file, so that the core calls these functions. */
 #ifndef TN_TESTS_IO_FAILING_CALLS_H
 #define TN_TESTS_IO_FAILING_CALLS_H
 

@@ -42,7 +42,8 @@ static inline char *slurp(const char *path, size_t *size)
     return bytes;
 }
 
-/* Every load of a damaged file ends with a state or with words; one that is cut never loads. */
+/* Every load of a damaged file must return a state or fail with a message; a truncated file must
+ * never load. */
 static inline void cut(const char *format, const char *path)
 {
     size_t size;
@@ -109,9 +110,8 @@ static inline void change_to_anything(const char *format, const char *path)
     free(bytes);
 }
 
-/* Every allocation of a load is made to fail in turn: out of memory each time, or what the load
- * says otherwise, and in the end the same as in the beginning. Leaks are the sanitizer's to find.
- */
+/* Every allocation of a load is made to fail in turn: each load fails with TN_ERR_MEMORY or has the
+ * same outcome as without failing allocations. A sanitizer finds leaks. */
 static inline void fail_allocations(const char *path)
 {
     tn_state *state = tn_state_load(path);

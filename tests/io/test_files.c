@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files: the format by extension and content, atomic writing, progress, what cannot be read or
- * written. The format is one of the test's own, so that failures come where they are wanted. */
+ * Files: the format by extension and content, atomic writing, progress, files that cannot be read
+ * or written. The test defines its own format, so that it can fail at any step. */
 #include "tests/base/suite.h"
 
 #include <errno.h>
@@ -333,8 +333,8 @@ START_TEST(set_uid_bits_go_and_the_owner_stays)
 }
 END_TEST
 
-/* A user who may replace the file and cannot keep its group gives the new group no more than others
- * had. */
+/* If a user may replace a file but cannot keep its group, the new group gets only the permissions
+ * that all users had. */
 START_TEST(a_group_that_cannot_be_kept_gets_no_rights)
 {
     if (geteuid() != 0) {

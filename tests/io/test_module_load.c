@@ -311,8 +311,8 @@ static int64_t peak(void)
     return most;
 }
 
-/* What a new process does: loads 64 MiB of weights, reads each of them, and says how much memory it
- * took. */
+/* The task of a new process: loads 64 MiB of weights, reads all of them, and prints the memory that
+ * was used. */
 static int load_and_measure(const char *path)
 {
     int64_t size = 64 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights in several files with an index: how they are divided, that they are replaced as a whole,
- * indexes that nobody should follow. */
+ * Weights in several files with an index: how the tensors are distributed, that all files are
+ * replaced together, indexes with names that must not be opened. */
 #include "tests/io/states.h"
 
 #include <dirent.h>
@@ -188,8 +188,8 @@ END_TEST
 
 #define SET(version, part) "model" version "-0000" part "-of-00002.safetensors"
 
-/* Whatever an index names: only files of its own naming are removed, and not what another index
- * names. */
+/* For any names in an index, only files with names that Tenon gives are removed, and none that
+ * another index names. */
 START_TEST(a_save_removes_files_of_its_own_naming_only)
 {
     static const char *const foreign[] = { "thesis.tex",

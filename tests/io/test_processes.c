@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Files between processes: one that is killed while it saves, one that loads what another has
- * saved. This program is started anew with the name of what it is to do. */
+ * saved. This program starts itself again, with the name of a task as its argument. */
 #include "tests/base/suite.h"
 
 #include "tests/spec/proves.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The format "pytorch": files that PyTorch wrote (make_pytorch.py), what is refused in them,
- * hostile ones. */
+ * The format "pytorch": files that PyTorch wrote (make_pytorch.py), content that is refused,
+ * hostile files. */
 #include "tests/base/suite.h"
 
 #include "tests/io/memory.h"

@@ -49,7 +49,7 @@ static tn_module *load_module(const tn_format_def *self, const tn_source *source
         return NULL;
     char *bar = strchr(text, '|');
     if (bar == NULL)
-        return NULL; /* without words */
+        return NULL; /* without a message */
     *bar = '\0';
     tn_module *module = tn_module_parse(text + 4);
     if (module != NULL && fill_weight(source, module, bar + 1) != TN_OK) {

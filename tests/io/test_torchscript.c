@@ -116,8 +116,8 @@ static void put_end(struct archive *a)
     a->size = (size_t)(at - a->bytes);
 }
 
-/* Loads an archive with these two pickles; constants NULL: none. Expects the words of the error, or
- * a state for NULL. */
+/* Loads an archive with these two pickles (`constants` NULL: only the first). Expects an error
+ * whose message contains `words`; if `words` is NULL, expects that the load succeeds. */
 static void judge(const char *data, size_t data_size, const char *constants, size_t constants_size,
                   const char *words)
 {

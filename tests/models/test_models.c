@@ -6,7 +6,7 @@
 #include "tests/backend/backend.h"
 #include "tests/folders.h"
 
-/* The distance that is left, in units of the largest number of the tensor. The references are
+/* The allowed difference, relative to the largest absolute value of the tensor. The references are
  * rounded to float32. */
 #define NEAR_F64 1.5e-7
 #define NEAR_F32 3e-5

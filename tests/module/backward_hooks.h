@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of backward hooks share: hooks that write down the gradients they saw and may
- * answer with others, and layers whose ways back differ. */
+ * What the tests of backward hooks share: hooks that store the gradients that they got and may
+ * replace them, and layers with different backward graphs. */
 #ifndef TN_TESTS_MODULE_BACKWARD_HOOKS_H
 #define TN_TESTS_MODULE_BACKWARD_HOOKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of hooks share: hooks that write down that they ran and may do something, and
- * small layers. */
+ * What the tests of hooks share: hooks that record their calls and may replace values, and small
+ * layers. */
 #ifndef TN_TESTS_MODULE_HOOKS_H
 #define TN_TESTS_MODULE_HOOKS_H
 
@@ -19,7 +19,7 @@ struct act {
     char letter;
     double add, times;      /* forward kinds: the first tensor times + add, when not 0, 0 */
     tn_hook_handle *remove; /* is removed */
-    bool fail, silent;      /* TN_ERR_INDEX, with words or without */
+    bool fail, silent;      /* TN_ERR_INDEX, with a message or without */
     int outcome;            /* said without a replacement */
     int calls;
     tn_module *module; /* the one of the last call */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Layers with a say in their state, and what the tests of states share. */
+ * Layers that save and load their own state, and helpers of the tests of states. */
 #ifndef TN_TESTS_MODULE_STATE_LAYERS_H
 #define TN_TESTS_MODULE_STATE_LAYERS_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Backward hooks and the graph around them: ways that are cut, fused operators, second derivatives,
- * hooks of all modules, memory that runs out, several threads. Numbers and counts are PyTorch's. */
+ * Backward hooks and the graph around them: graphs that are cut (detach), fused operators, second
+ * derivatives, hooks of all modules, memory that runs out, several threads. Numbers and counts are
+ * PyTorch's. */
 #include "tests/module/backward_hooks.h"
 
 #include <pthread.h>

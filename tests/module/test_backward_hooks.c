@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Full backward hooks and backward pre-hooks of one module: what they see, what they answer, when
- * they fire. Numbers and counts are those that PyTorch gives for the same program. */
+ * Full backward hooks and backward pre-hooks of one module: the gradients that they get, the
+ * gradients that they return, when they run. Numbers and counts are those that PyTorch gives for
+ * the same program. */
 #include "tests/module/backward_hooks.h"
 
 START_TEST(a_full_hook_sees_and_replaces_the_gradients_of_inputs_and_not_those_of_parameters)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What building costs, in steps (names compared, modules visited), and what one call may build. */
+ * The cost of building modules, in steps (names compared, modules visited), and the limits of what
+ * one call may build. */
 #include "core/module/internal.h"
 #include "tests/module/toy_layers.h"
 

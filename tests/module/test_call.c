@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls: both forms bridged, errors with the path, observers, scopes, threads. */
+ * Calls of modules: tn_module_call and tn_module_call_many with layers of either form, errors that
+ * name the path, observers, scopes, threads. */
 #include "tests/module/toy_layers.h"
 
 #include <pthread.h>

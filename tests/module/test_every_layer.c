@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The same questions to every layer: walks, state, conversion, modes, hooks, a deep copy, a file.
+ * The same tests for every layer: walks, state, conversion, modes, hooks, a deep copy, a file.
  * Layers of the plugin as tests/oracle/layers.txt builds and calls them, and layers that this
- * program registers, as a stranger would. The rows are of the area PLG of the behaviour
+ * program registers, as any other program can. The rows are of the area PLG of the behaviour
  * specification. */
 #include <math.h>
 #include <unistd.h>

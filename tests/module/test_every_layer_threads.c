@@ -79,7 +79,8 @@ static void drop_all(tn_tensor **tensors, int64_t count)
         tn_tensor_drop(tensors[i]);
 }
 
-/* `expected`: NULL entries where a layer draws numbers, whose values are its own in each call. */
+/* `expected` has NULL for results of a layer that draws random numbers, because they differ in each
+ * call. */
 static void call_together(tn_module *module, const struct subject *s, bool grad,
                           tn_tensor *const *expected, int64_t n_expected, bool draws)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of hooks and of what they hang on: handles, hooks of all modules, modules that go while
+ * The lifetime of hooks, handles and modules: hooks of all modules, modules that are dropped while
  * they are called. */
 #include "tests/module/forward_hooks.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hooks on the registration of parameters, buffers and children; hooks that come and go while other
- * threads call. */
+ * Hooks on the registration of parameters, buffers and children; hooks that are added and removed
+ * while other threads call modules. */
 #include "tests/module/hooks.h"
 
 #include <pthread.h>

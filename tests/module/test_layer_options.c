@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every option of every layer at its extremes, built and called: a bounded answer, and PyTorch's
- * (tests/oracle/layer_options.txt). `--list` prints what make_layer_options.py reads. */
+ * Every option of every layer at its extremes, built and called: time and memory are bounded, and
+ * the result or error is that of PyTorch (tests/oracle/layer_options.txt). `--list` prints what
+ * make_layer_options.py reads. */
 #include <math.h>
 
 #include "tests/module/layer_inputs.h"

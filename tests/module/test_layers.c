@@ -256,8 +256,8 @@ START_TEST(an_init_of_a_parameter_is_not_recorded_ini_006)
 }
 END_TEST
 
-/* Of sequences of 4 and 2 elements the second one's state is that behind its second element, and
- * nothing comes after. */
+/* For sequences of 4 and 2 elements, the final state of the second one is the state after its
+ * second element, and its further outputs are 0. */
 START_TEST(recurrent_layers_respect_lengths)
 {
     static const char *const specs[] = { "RNN(2, 3)", "GRU(2, 3)", "LSTM(2, 3)" };

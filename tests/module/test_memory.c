@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Law 4: every allocation of building, calling, training, saving and loading a small network is
- * made to fail in turn: an error each time, nothing left behind, and the file on the disk is the
- * old one or the new one. */
+ * made to fail in turn: each time the call fails with an error, no memory leaks, and the file on
+ * the disk is the old one or the new one. */
 #include "tests/module/toy_layers.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a whole tree is set to: training and eval, requires_grad, gradients. The rows are of the
- * area MODE of the behaviour specification. */
+ * Functions that set all modules of a tree: training and eval, requires_grad, gradients. The rows
+ * are of the area MODE of the behaviour specification. */
 #include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of slots: what may have them, in which order that is checked, what an assignment evicts,
- * reserved names and computed ones. The rows are of the area REG of the behaviour specification. */
+ * Names of slots: which names are allowed, the order of the checks, slots that an assignment
+ * replaces, reserved names, and names of computed slots. The rows are of the area REG of the
+ * behaviour specification. */
 #include "core/module/internal.h"
 #include "tests/module/toy_layers.h"
 #include "tests/spec/proves.h"

@@ -247,7 +247,7 @@ START_TEST(results_within_tuples_and_lists_are_flat)
 }
 END_TEST
 
-/* The same numbers as by packs. */
+/* The same numbers as calls with packs. */
 START_TEST(an_lstm_is_called_in_one_line)
 {
     TN_SCOPE;

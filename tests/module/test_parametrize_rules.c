@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the shipped parametrizations promise besides their values: constraints that hold after
+ * Properties of the parametrizations of Tenon besides their values: constraints that hold after
  * steps of an optimizer, buffers, options, states of older versions. PyTorch's tests of
  * test/nn/test_parametrization.py are named at the tests that port them. */
 #include "tests/module/parametrize.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shipped parametrizations against PyTorch's: what is printed, the names of the state, the
- * value, gradients, and the value after a step of an optimizer. make_parametrize.py wrote the
+ * The parametrizations of Tenon compared with PyTorch's: the printed form, the names of the state,
+ * the value, gradients, and the value after a step of an optimizer. make_parametrize.py wrote the
  * numbers. */
 #include "tests/op/suite.h"
 #include "tests/module/suite.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pruning of parameters: PyTorch's test_pruning.py by the names of its tests, as far as C can say.
- * test_prune_chains has those of several methods, test_prune_methods that of the failures, and
- * test_prune_pytorch the numbers of PyTorch. */
+ * Pruning of parameters: the tests of PyTorch's test_pruning.py, with their names, except those
+ * that only make sense in Python. test_prune_chains has those of several methods,
+ * test_prune_methods that of the failures, and test_prune_pytorch the numbers of PyTorch. */
 #include <math.h>
 
 #include "tests/module/prune.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels of networks: which belong together, masks of whole channels, and networks that become
- * smaller without other results. */
+ * Channels of networks: which belong together, masks of whole channels, and networks from which
+ * channels are removed without a change of the results. */
 #include <tenon/parametrize.h>
 
 #include "tests/module/prune_network.h"
@@ -86,8 +86,9 @@ START_TEST(channels_that_a_residual_connection_adds_go_together)
     tn_hook_handle hook = tn_module_hook_forward_pre(net, count_call, 0, &calls, NULL);
     tn_prune_report report = halve(net, x, 10);
 
-    /* Modules that nobody reads together are probed together: three groups of twelve calls instead
-     * of ten for each of the 21 modules; twice, and two comparisons. */
+    /* Modules whose results no module reads together are tested together: three groups of twelve
+     * calls, instead of ten calls for each of the 21 modules. This is done twice, and two calls
+     * compare the results. */
     tn_hook_remove(hook);
     ck_assert_int_le(calls, 130);
     /* all channels but the ten results */

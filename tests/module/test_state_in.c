@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loading a state into a module: what is copied, what is listed, what is said, assigning, versions.
- * Names of rows are those of the behaviour specification. */
+ * Loading a state into a module: values that are copied, lists of missing and unexpected names,
+ * messages, assigning, versions. Names of rows are those of the behaviour specification. */
 #include "tests/module/state_layers.h"
 
 static tn_tensor *parameter(int64_t size, double value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What surrounds a program changes nothing: the whole slice (building, training, printing, saving,
- * loading, failing) gives the same words and the same bytes under a locale with a decimal comma and
- * in an environment that means harm, and a `%` in a name is a letter like any other. Law 6. */
+ * The locale and the environment must not change results: building, training, printing, saving,
+ * loading and failing give the same texts and the same bytes under a locale with a decimal comma
+ * and with hostile environment variables. A `%` in a name has no special meaning. Law 6. */
 #include "tests/base/suite.h"
 
 #include <locale.h>

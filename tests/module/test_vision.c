@@ -164,7 +164,7 @@ START_TEST(an_unknown_type_gets_its_parameters_from_the_state)
 }
 END_TEST
 
-/* Types that no plugin provides are leaves and parents at every place, and are named when called.
+/* Types that no plugin provides occur as leaves and as parents; an error of a call names the type.
  */
 START_TEST(unknown_types_are_read_everywhere_and_named_when_called)
 {

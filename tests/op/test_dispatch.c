@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing what runs an operator: kernels and who wins (rule 22), what kernels may ask of the host,
+ * Dispatch: which of several kernels runs (rule 22), what a kernel may call in the host,
  * decompositions, fallback, observers. */
 #include "core/op/internal.h"
 #include "tests/op/toy_device.h"

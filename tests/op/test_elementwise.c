@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What arithmetic, comparison and activations refuse and with which words, and their in-place
- * forms. */
+ * Errors of arithmetic, comparison and activations, with their messages, and the in-place forms. */
 #include "tests/op/suite.h"
 
 #define INTS(...)                                                                                  \

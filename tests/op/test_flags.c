@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Flags of operators and of their inputs: what the core does with inputs that are updated, which
- * combinations it refuses, and that those that programs read are there. */
+ * combinations it refuses, and that operators have the flags that programs read. */
 #include "tests/op/suite.h"
 #include "tests/op/toy_op.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Law 4: memory runs out at every place that the small network of tests/module/test_memory.c does
- * not come by: while plugins, operators, kernels and devices register and open, and on the rare
- * ways of operators, gradients, modules and states. An error each time, and what comes after works.
- */
+ * Law 4: every allocation that tests/module/test_memory.c does not reach is made to fail in turn:
+ * those of registering and opening plugins, operators, kernels and devices, and those of rare code
+ * paths of operators, gradients, modules and states. Each time the call fails with an error, and
+ * later calls work. */
 #include "tests/base/suite.h"
 #include "tests/op/toy_device.h"
 
@@ -131,7 +131,8 @@ static void register_all(void)
     tn_register(&layer);
 }
 
-/* The second attempt: what the first could not register is registered now, the rest is there. */
+/* The second attempt registers what the first attempt could not register; everything else is
+ * registered already. */
 static bool register_rest(void)
 {
     const void *const all[] = { &toy, &op, &kernel, &layer };
@@ -212,8 +213,9 @@ enum {
 
 static uint64_t *all_there; /* shared with the children */
 
-/* In a process of its own: what the plugins of this tree hand in, and what is opened for them. The
- * first failure is of memory; the second attempt succeeds and finds everything. */
+/* Runs in its own process: registers the contributions of all plugins of this tree, and opens their
+ * devices. The first attempt fails with TN_ERR_MEMORY; the second attempt succeeds and finds
+ * everything. */
 static int first_use(uint64_t n)
 {
     tn__memory_fail(n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operators of several float inputs, called with inputs of different float types: promoted, or
- * refused with words. The operators come from the registry and their inputs from tests/oracle; the
- * judge is the same call in float64 on the same, rounded numbers. */
+ * refused with a message. The operators come from the registry and their inputs from tests/oracle;
+ * the expected results are those of the same call in float64 on the same, rounded numbers. */
 #include <stdio.h>
 
 #include <tenon/contrib.h>
@@ -196,8 +196,8 @@ static const char *const keep_the_result[] = { "attend", "scaled_dot_product_att
                                                "multi_head_attention",
                                                "multi_head_attention_with_weights" };
 
-/* The type whose digits a gradient has at least: that of the result, to which inputs are promoted;
- * elsewhere sums of narrow types are computed in float32. */
+/* Returns the dtype that limits the accuracy of a gradient: the dtype of the result, to which the
+ * inputs are promoted. Sums of narrow dtypes are computed in float32. */
 static tn_dtype precision_of(const tn_op_def *def, tn_dtype result)
 {
     bool stored = (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT)) != 0;
@@ -222,7 +222,7 @@ static void check(subject *s, const conform_case *one, const tn_dtype *dtypes)
                       "%s: %s", title, tn_error_text());
         ck_assert_msg(strstr(tn_error_text(), one->def->name) != NULL &&
                           strstr(tn_error_text(), "float") != NULL,
-                      "%s: refused without words for the types: %s", title, tn_error_text());
+                      "%s: refused without a message for the types: %s", title, tn_error_text());
         tn_error_clear();
         s->refused++;
         return;

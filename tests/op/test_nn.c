@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's numbers (tests/oracle) cannot show of the operators of neural networks: running
- * moments, what dropout draws, second derivatives, what halves do not hold, what is refused and
- * with which words. */
+ * Tests of operators of neural networks beside the comparison with PyTorch's numbers
+ * (tests/oracle): running statistics, random numbers of dropout, second derivatives, values beyond
+ * the range of float16, errors and their messages. */
 #include "tests/op/suite.h"
 
 static tn_tensor *counted(tn_ints shape, double step, double start)

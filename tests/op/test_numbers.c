@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers that are arguments of operators, in addition to tensors: those that a type cannot hold
- * are refused, those that say "none" mean what they do with PyTorch. Losses and sizes that have a
- * rule of their own. The expected numbers are PyTorch's, or those of the formula. */
+ * Numbers that are arguments of operators, in addition to tensors: numbers that the dtype cannot
+ * hold are refused, and numbers that mean "none" have the same meaning as in PyTorch. Losses and
+ * sizes with special rules. The expected numbers are PyTorch's, or those of the formula. */
 #include <stdint.h>
 
 #include "tests/op/suite.h"

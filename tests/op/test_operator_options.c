@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every option of every operator at its extremes: a bounded answer, and PyTorch's where it has the
- * operator (tests/oracle/operator_options.txt). `--list` prints what make_operator_options.py
- * reads. */
+ * Every option of every operator at its extremes: time and memory are bounded, and the result or
+ * error is that of PyTorch, if PyTorch has the operator (tests/oracle/operator_options.txt).
+ * `--list` prints what make_operator_options.py reads. */
 #include <math.h>
 
 #include "tests/oracle/option_rows.h"
@@ -146,8 +146,8 @@ static void drop_case(void)
     one.n_rows = one.n_texts = 0;
 }
 
-/* For operators of which no text has a case that fits: what they answer does not matter, that they
- * do. */
+/* For operators without a suitable case in the texts: the call must return, with any result or
+ * error. */
 static void take_ones(const tn_op_def *def)
 {
     for (int32_t i = 0; i < def->n_inputs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PyTorch as the judge: replays what the scripts in tests/oracle wrote there through tn_op_call on
- * every device that is there, forward and backward. */
+ * Comparison with PyTorch: replays the calls that the scripts in tests/oracle have written, with
+ * tn_op_call on every device of the machine, forward and backward. */
 #include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>
@@ -165,8 +165,8 @@ static void read_input(reading *r, char *text)
     r->n_in++;
 }
 
-/* Devices may lack a kernel or a dtype (a GPU without float64, float16): that is an answer, with
- * words, and is counted. The cpu may lack only LAPACK. */
+/* Devices may lack a kernel or a dtype (a GPU without float64, float16): such a call must fail with
+ * a message, and is counted. The cpu may lack only LAPACK. */
 static void skip(reading *r)
 {
     ck_assert_msg(tn_error_code() == TN_ERR_NOT_IMPLEMENTED, "%s on %s: %s", r->name,
@@ -312,7 +312,7 @@ static void check_shape(reading *r, tn_tensor *tensor, const char *dtype, const 
                       (long long)tn_tensor_size(tensor, d), (int)d, (long long)sizes[d]);
 }
 
-/* What PyTorch refuses: we do too, with words that name the operator, and go on. */
+/* If PyTorch refuses a call, Tenon must refuse it too, with a message that names the operator. */
 static void refuse(reading *r)
 {
     const tn_op_def *def = tn_op_definition(r->op);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random numbers: within their bounds, as often as they should be, the same from the same seed. And
- * what indices, shapes and equations refuse, in words; second
- * derivatives. */
+ * Random numbers: bounds, frequencies, the same numbers from the same seed. Also the messages for
+ * wrong indices, shapes and equations, and second derivatives. */
 #include "tests/libcheck.h"
 #include <math.h>
 #include <string.h>

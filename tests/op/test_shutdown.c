@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tn_shutdown leaves: one copy of the registries, not what they replaced, and
- * what calls get afterwards. An allocator of the program counts the bytes. */
+ * The state after tn_shutdown: only the current copy of the registries remains allocated, and
+ * objects live until the program drops them. An allocator of the program counts the bytes. */
 #include "tests/base/suite.h"
 
 #include <stdlib.h>

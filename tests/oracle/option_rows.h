@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options at their extremes: a bound on memory and time, and what came of a call compared with what
- * PyTorch said (the verdicts of option_values.py). All rows run; the failures are printed together.
- */
+ * Options at their extremes: bounds on memory and time, and the result or error of a call compared
+ * with that of PyTorch (which option_values.py wrote). All rows run; the failures are printed
+ * together. */
 #ifndef TN_TESTS_ORACLE_OPTION_ROWS_H
 #define TN_TESTS_ORACLE_OPTION_ROWS_H
 
@@ -123,8 +123,9 @@ static void shape_text(tn_tensor *y, char *out, size_t size)
                                  (long long)shape.at[d]);
 }
 
-/* `y` is the first result, NULL for a refusal, whose words have to name the option or what was
- * called; not where verdict is none: gradients, say, which programs do not call. */
+/* `y` is the first result; NULL if the call failed. The message must then name the option or the
+ * operator, except if the verdict is none (for example for the operators of gradients, which
+ * programs do not call). */
 static void judge(const char *verdict, tn_tensor *y, const char *subject, const char *option,
                   bool differs)
 {
@@ -135,7 +136,7 @@ static void judge(const char *verdict, tn_tensor *y, const char *subject, const 
         return;
     }
     if (y == NULL && (tn_error_code() == TN_OK || tn_error_text()[0] == '\0'))
-        wrong_row("%s", "refused without words");
+        wrong_row("%s", "refused without a message");
     else if (y == NULL && strstr(tn_error_text(), "a bug of the plugin") != NULL)
         wrong_row("%s", tn_error_text());
     else if (y == NULL && tn_error_code() != TN_ERR_MEMORY && strcmp(verdict, "none") != 0 &&

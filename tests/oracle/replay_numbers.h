@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What replay_opinfo needs to compare numbers: elements of all dtypes as doubles, tolerances, and
- * the numbers in which PyTorch is wrong. */
+ * Comparison of numbers for replay_opinfo: elements of all dtypes as doubles, tolerances, and the
+ * numbers in which PyTorch is wrong. */
 #ifndef TN_TESTS_ORACLE_REPLAY_NUMBERS_H
 #define TN_TESTS_ORACLE_REPLAY_NUMBERS_H
 

@@ -332,7 +332,7 @@ static void check_gradient(play *p, const char *text, const char *what, tn_tenso
     free(data);
 }
 
-/* An error that PyTorch raises: we refuse too, with words that name the operator, and go on. */
+/* If PyTorch raises an error, Tenon must fail too, with a message that names the operator. */
 static void check_refused(play *p)
 {
     p->refused = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two copies of the core in one process: this program has one linked in and opens libtenon.so
- * besides. A plugin belongs to the copy that asked it first (rule 20). */
+ * besides. A plugin belongs to the copy that called its query first (rule 20). */
 #include "tests/plugin/suite.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the environment decides: where plugins are looked for, which may load, and their options. */
+ * Environment variables of the loader: the folders of plugins, the plugins that may be loaded, and
+ * their options. */
 #include "tests/plugin/suite.h"
 
 #include <sys/wait.h>
@@ -509,8 +510,9 @@ START_TEST(threads_of_openmp_that_a_plugin_does_not_declare_are_warned_about_rul
 }
 END_TEST
 
-/* Two OpenMP runtimes compete for the cores. Two BLAS libraries that were opened privately do no
- * harm, and every program that uses NumPy has them: that is said at level info. */
+/* Two OpenMP runtimes compete for the cores. Two BLAS libraries that were opened privately do not
+ * disturb each other, and every program that uses NumPy has two, so the message has the level info.
+ */
 START_TEST(two_runtimes_of_openmp_are_warned_about_once_and_both_named_rule_13)
 {
     place("runtimes_a", NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interfaces that plugins give to each other: found by those that require the giver, refused where
- * the id, the table or the asker is wrong. */
+ * Interfaces that plugins provide for each other: a plugin finds those of the plugins that it
+ * requires; a wrong id, a wrong table, or a plugin that does not require the provider is refused.
+ */
 #include "tests/plugin/suite.h"
 
 #include <tenon/query.h>

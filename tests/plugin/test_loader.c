@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What becomes of every kind of bad plugin file: outcome, stage and reason, and that the others
- * load. */
+ * Every kind of bad plugin file: outcome, stage and reason in the load report, and that all other
+ * plugins are loaded. */
 #include "tests/plugin/suite.h"
 
 enum {

@@ -12,8 +12,8 @@
 
 enum { DONE = 3, WORDS = 1 << 16 };
 
-/* What there is: a line for each plugin, and the names of each kind. A reason may have been lost
- * with the memory for it; nothing else may. */
+/* Returns a text with a line for each plugin and the names of each kind of contribution. Only the
+ * reason of a plugin may be missing, if its memory could not be allocated. */
 static void describe(char *out)
 {
     static const uint32_t kinds[] = { TN_KIND_tn_op_def, TN_KIND_tn_layer_def,
@@ -37,8 +37,8 @@ static void describe(char *out)
 
 static char *whole, *now; /* shared with the children */
 
-/* In a child: returns whether all allocations went well (DONE), or 0 when failing was met decently:
- * the first attempt says so, and the second has everything. */
+/* Runs in a child. Returns DONE if no allocation failed. Returns 0 if one failed, the first attempt
+ * returned an error, and the second attempt found everything. */
 static int attempt(uint64_t nth)
 {
     tn__memory_fail(nth);

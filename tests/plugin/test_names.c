@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of what is registered: one that a spec, a variable or a line of a report could not hold is
- * refused, for each kind of contribution and for options, operands, kernels and devices. */
+ * Names of what is registered: a name that could not be written in a spec, a variable or a line of
+ * a report is refused, for each kind of contribution and for options, operands, kernels and
+ * devices. */
 #include "tests/plugin/stubs.h"
 
 static tn_status run(const tn_call *call)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every function that libtenon exports, with NULL for all its pointers and for each in turn. What
- * its tags do not allow ([null-ok], [array]) fails with words; nothing ends the process. The calls
- * are generated from the headers (nulls.pl), so that a new function comes in by itself. */
+ * Every function that libtenon exports, with NULL for all its pointers and for each in turn. A NULL
+ * that the tags of the function do not allow ([null-ok], [array]) must fail with a message; no call
+ * may end the process. The calls are generated from the headers (nulls.pl), so that a new function
+ * is tested without a change here. */
 #include "tests/libcheck.h"
 #include <math.h>
 #include <stdio.h>

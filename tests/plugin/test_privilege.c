@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Rights: the loader in a set-uid program, where the user who starts it chooses the environment,
- * and files that the user may not read. Both take root to set up. */
+ * and files that the user may not read. Both need root. */
 #include "tests/plugin/suite.h"
 
 #include <sys/auxv.h>

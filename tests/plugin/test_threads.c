@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many threads meet in the loader at once: discovery, activation, look-ups, registration,
+ * Many threads use the loader at the same time: discovery, activation, look-ups, registration,
  * loading. For ThreadSanitizer; what is asserted is that each plugin is activated once. */
 #include "tests/plugin/suite.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program registered, taken back: the name is free again, what was made keeps working. */
+ * A program removes a contribution that it registered: the name is free again, and objects that
+ * were made with it keep working. */
 #include "tests/base/suite.h"
 
 static tn_tensor *same(tn_module *self, tn_tensor *x)

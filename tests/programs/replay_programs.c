@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the programs that programs.py writes and compares with what PyTorch made of them: values,
- * gradients, and what is refused.  replay_programs FILE [--verbose] */
+ * Runs the programs that programs.py writes and compares values, gradients and errors with those of
+ * PyTorch.  replay_programs FILE [--verbose] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

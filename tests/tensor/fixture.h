@@ -3,8 +3,8 @@
  * Devices for the tests of core/tensor, so that these need no plugin:
  *
  * - cpu: memory of the host; works after fork
- * - vault: two devices with opaque handles, streams whose work the test holds up, all that a
- *   backend may have, and an alignment of their own
+ * - vault: two devices with opaque handles, streams whose work waits until the test continues it,
+ *   all optional functions of a backend, and a special alignment
  * - brick: opaque handles and nothing else, no kernels, no streams
  * - ghost: no memory
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The caching allocator: what is counted, what is used again, what happens when memory runs out. */
+ * The caching allocator: statistics, reuse of blocks, behaviour when memory runs out. */
 #include "tests/tensor/fixture.h"
 
 static tn_memory_stats stats_of(const char *name)
@@ -225,8 +225,9 @@ START_TEST(a_device_that_is_nearly_full_gives_what_is_needed)
 }
 END_TEST
 
-/* More sizes than the report counts, 60 small ones, and 5 large ones before small one i, given by
- * `before`: the largest sums are named, in their order, whenever they came. */
+/* Allocates more sizes than the report counts: 60 small ones, and 5 large ones before the small
+ * sizes whose numbers are in `before`. The report must name the sizes with the largest sums, in
+ * order, independent of the time of their allocation. */
 static void the_largest_sums_are_named(const int *before)
 {
     static const int64_t large[] = { 3 << 20, 5 << 20, 2 << 20, 4 << 20, 6 << 20 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams that record: what launches do, what is refused meanwhile, and whose memory is whose. */
+ * Streams that record: launches, calls that are refused during the recording, and which memory a
+ * record owns. */
 #include <pthread.h>
 #include <stdlib.h>
 

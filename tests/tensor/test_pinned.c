@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pinned memory, and copies that may run on when the call returns. */
+ * Pinned memory, and copies that may still be running when the call returns. */
 #include "tests/tensor/fixture.h"
 
 static float *floats(tn_tensor *tensor)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: a training that continues from one computes the same numbers to the bit; what does
- * not fit is refused, with what differs. */
+ * Checkpoints: a training that continues from one computes the same numbers to the bit; a
+ * checkpoint that does not match the objects is refused with a message that names the difference.
+ */
 #include "../libcheck.h"
 
 #include <string.h>
@@ -151,7 +152,7 @@ START_TEST(what_does_not_fit_is_refused)
     begin(&other, net, "SGD(lr=0.1)");
     refused(&other, state, "checkpoint: \"optimizer\": another type, got SGD; expected Adam");
     end(&other);
-    refused(&t, empty, "no checkpoint of a training");
+    refused(&t, empty, "not a checkpoint of a training");
     ck_assert_int_eq(tn_state_set_value(state, "run.version", tn_value_int(9)), TN_OK);
     refused(&t, state, "version of the checkpoint: unknown, got 9; expected 1");
     ck_assert_int_ne(tn_checkpoint_add_module(t.checkpoint, "model", t.net), TN_OK);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Law 4: every allocation of what optimizers and averaged models do beside plain steps is made to
- * fail in turn: an error each time, nothing left behind, and nothing half done. */
+ * Law 4: every allocation of optimizers and averaged models, except those of plain steps, is made
+ * to fail in turn. Each time the call fails with an error, no memory leaks, and no object is
+ * changed in part. */
 #include "whole.h"
 
 /* ---- a ledger of the library's memory -------------------------------------------------------- */

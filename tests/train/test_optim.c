@@ -281,8 +281,8 @@ START_TEST(training_brings_a_regression_to_its_solution)
 }
 END_TEST
 
-/* On every device with memory that is there: of the processor alone, this says no more than that
- * nothing moves. */
+/* Runs on every device of the machine that has memory. If there is only the CPU, the test only
+ * checks that no tensor is moved. */
 START_TEST(state_follows_its_parameter_to_another_device)
 {
     const tn_device *home = tn_device_find("cpu");

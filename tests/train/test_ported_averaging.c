@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's own tests of averaged models check (test/optim/test_swa_utils.py), after the names
- * there. docs/reference/ported-tests.md lists all names. */
+ * Ports of PyTorch's tests of averaged models (test/optim/test_swa_utils.py), under the same names.
+ * docs/reference/ported-tests.md lists all names. */
 #include "tests/base/suite.h"
 
 #include <math.h>

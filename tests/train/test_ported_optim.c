@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's own tests of optimizers check (test/test_optim.py), with each optimizer and each
- * of the settings there (ported_inputs.h). docs/reference/ported-tests.md lists all names. */
+ * Ports of PyTorch's tests of optimizers (test/test_optim.py), with each optimizer and each of the
+ * settings of these tests (ported_inputs.h). docs/reference/ported-tests.md lists all names. */
 #include "tests/base/suite.h"
 
 #include <math.h>
@@ -397,8 +397,9 @@ START_TEST(a_state_is_the_same_after_a_file)
 }
 END_TEST
 
-/* test_can_load_older_state_dict: options that came later are missing in old files; the optimizer
- * keeps its own. test_load_nontensor_step: numbers of steps were no tensors once. */
+/* test_can_load_older_state_dict: old files do not have options that were added later; the
+ * optimizer keeps its own values. test_load_nontensor_step: in old files, numbers of steps are not
+ * tensors. */
 START_TEST(older_states_are_loaded)
 {
     static const char *const later[] = { "maximize",       "foreach",    "fused",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What PyTorch's own tests of schedules check (test/optim/test_lrscheduler.py), after the names
- * there. docs/reference/ported-tests.md lists all names. */
+ * Ports of PyTorch's tests of schedules (test/optim/test_lrscheduler.py), under the same names.
+ * docs/reference/ported-tests.md lists all names. */
 #include "schedules.h"
 
 START_TEST(rates_are_those_of_the_tests_of_pytorch)
@@ -237,8 +237,8 @@ START_TEST(optimizer_and_schedule_continue_from_their_states)
 }
 END_TEST
 
-/* test_constant_initial_lr, test_constant_initial_params_*: what a program changes later does not
- * change the rates at the start. */
+/* test_constant_initial_lr, test_constant_initial_params_*: a change by the program after the start
+ * does not change the initial rates. */
 START_TEST(the_initial_rates_stay)
 {
     for (int64_t i = 0; i < tn__countof(all); i++) {

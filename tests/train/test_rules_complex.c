@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Complex parameters: 100 steps of each rule with two groups against PyTorch's numbers, capturable
- * or not, with a state that is saved half way; complex64 on every device; who refuses them. */
+ * or not, with a state that is saved half way; complex64 on every device; the optimizers that
+ * refuse them. */
 #include "tests/base/suite.h"
 
 #include <math.h>
@@ -197,7 +198,8 @@ START_TEST(adafactor_and_muon_refuse_them)
 }
 END_TEST
 
-/* The gradient of a real loss in complex numbers points uphill, as PyTorch's: a step goes down. */
+/* The gradient of a real loss for complex parameters has PyTorch's sign convention: a step against
+ * the gradient decreases the loss. */
 START_TEST(a_complex_parameter_is_trained_with_its_own_gradient)
 {
     TN_SCOPE;

@@ -49,8 +49,8 @@ START_TEST(a_state_of_pytorch_resumes_to_its_numbers)
 }
 END_TEST
 
-/* Returns the lines of a text without those of options that only one side has, which say how its
- * loops are written, and with 0.0 where an integer stands for a number. */
+/* Writes to `out` the lines of a text without the options that only Tenon or only PyTorch prints,
+ * and with 0.0 instead of the integer 0. */
 static void reduced(const char *text, char *out)
 {
     static const char *const some[] = { "foreach", "fused", "differentiable",

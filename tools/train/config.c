@@ -78,7 +78,7 @@ static tn_status put_code(struct reader *r, unsigned code)
     return status == TN_OK ? put(r, (char)bytes[3]) : status;
 }
 
-/* Reads what follows a backslash. */
+/* Reads the escape after a backslash. */
 static tn_status read_escape(struct reader *r)
 {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";

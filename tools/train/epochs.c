@@ -173,7 +173,7 @@ static tn_status data_failed(run *r)
     tn_error_clear();
     if (error.code == TN_ERR_FORMAT || error.code == TN_ERR_IO)
         advice = "; --skip-damaged leaves such samples out";
-    else if (strstr(error.message, "sizes differ") != NULL) /* the words of the loader */
+    else if (strstr(error.message, "sizes differ") != NULL) /* text of a message of the loader */
         advice = "; for pictures: --transform '[Resize(256), CenterCrop(224), ToFloat()]'";
     return tn_fail(error.code, "%s%s", error.message, advice);
 }

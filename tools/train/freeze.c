@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which parameters learn. */
+ * The parameters that are trained: freezes the others. */
 #include "train.h"
 
 #include <fnmatch.h>

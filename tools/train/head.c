@@ -115,7 +115,7 @@ static tn_status copy_body(tn_module *from, tn_module *to, const char *head)
     return status;
 }
 
-/* Makes the whole model anew, because an option of it is the number of classes. */
+/* Builds the whole model again, because the number of classes is one of its options. */
 static tn_status replace_model(run *r, const char *option)
 {
     tn_module *made = make_like(r->model, option, r->classes);

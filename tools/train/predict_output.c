@@ -113,8 +113,8 @@ tn_status predict_output_begin(predict_output *to)
             return TN_ERR_MEMORY;
         if (!ends_in(to->path, "png") && mkdir(to->path, 0777) != 0 &&
             (errno != EEXIST || stat(to->path, &found) != 0 || !S_ISDIR(found.st_mode)))
-            return tn_fail(TN_ERR_IO, "--output %s: no folder, and none can be made: %s", to->path,
-                           strerror(errno));
+            return tn_fail(TN_ERR_IO, "--output %s: not a folder, and none can be created: %s",
+                           to->path, strerror(errno));
     }
     if (is_text(to) && to->path != NULL)
         status = redirect(to);
@@ -350,8 +350,8 @@ static void put_numbers(predict_output *to, const char *input, const double *num
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* Writes the name of the picture of an input to `out`: its own in the folder, with another ending,
- * and with a number if an earlier input has the same. */
+/* Writes the path of the picture for an input to `out`: the output folder, the name of the input
+ * with another extension, and a number if an earlier input has the same name. */
 static tn_status name_picture(predict_output *to, const char *input, char *out, size_t size)
 {
     const char *base = base_name(input), *dot = strrchr(base, '.');

@@ -110,7 +110,8 @@ static void put_doubles(report_text *t, int field, const double *values, int64_t
     }
 }
 
-/* Adds a Value, of which `content` is what follows the tag, to the values of the current row. */
+/* Adds a Value to the values of the current row; `content` has the bytes of the Value after its
+ * tag. */
 static tn_status put_value(report *r, const char *tag, report_text *content)
 {
     report_text value = { .status = TN_OK };

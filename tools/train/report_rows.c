@@ -33,8 +33,8 @@ static void put_header(report_text *t, const report_list *list)
     report_text_put(t, "\n");
 }
 
-/* Writes the file anew with the header of all series. Its old rows get empty fields for the columns
- * that they lack. */
+/* Writes the whole file again with the header of all series. Its old rows get empty fields for the
+ * columns that they lack. */
 static tn_status widen(report *r)
 {
     report_text old = { .status = TN_OK }, text = { .status = TN_OK };

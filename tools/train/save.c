@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a run: checkpoints and weights. */
+ * Writes the files of a run: checkpoints and weights. */
 #include "report_private.h"
 #include "train.h"
 

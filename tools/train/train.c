@@ -29,7 +29,7 @@ static void run_free(run *r)
         close(r->lock);
 }
 
-/* Makes r->progress anew, after the number of epochs is known. */
+/* Creates r->progress again, after the number of epochs is known. */
 static tn_status begin_progress(run *r)
 {
     const progress_setup setup = { .to = stdout,

@@ -194,7 +194,8 @@ static tn_tensor *first_tensor(const tn_value *value)
     return found;
 }
 
-/* Adds an entry of the batch to the input of a call. Writes what it is to `words`. */
+/* Adds an entry of the batch to the input of a call. Writes a description of the entry to `words`.
+ */
 static tn_status add_input(tn_pack *in, const tn_pack *batch, int64_t index, tn_dtype dtype,
                            char *words, size_t size)
 {

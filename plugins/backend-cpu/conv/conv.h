@@ -75,8 +75,8 @@ tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__imag
 
 /* spread.c: the gradient of the input for few channels. Returns whether spread.c computes it. */
 bool tn__spread_takes(const struct tn__windows *w);
-/* Computes gx from gy and the weight packed as [panel][output][width], whose columns are
- * [tap][channel]. */
+/* Computes gx from gy and the weight. The weight is a matrix [output][tap * channel], packed in
+ * panels of `width` columns as [panel][output][width]. */
 tn_status tn__spread_back(const struct tn__windows *w, const struct tn__images *gy,
                           const struct tn__images *gx, const char *panels);
 

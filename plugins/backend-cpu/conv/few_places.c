@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The gradient of the input, which is also a transposed convolution, of images with few windows:
- * the weight is larger than all else and is read once, in place. The product of all windows with a
- * part of the weight is added to the places that the taps read. */
+ * the weight is much larger than the images, so it is read once and not copied. The product of all
+ * windows with a part of the weight is added to the pixels that the taps read. */
 #include <string.h>
 
 #include "base/scratch.h"

@@ -217,9 +217,9 @@ static void store_block(const struct product *s, int64_t which, int64_t i, int64
     s->unit->store(&out);
 }
 
-/* Rows [i, i + SIDE) and columns [j, j_end) of result `which`. `space` is room for all blocks c and
- * a copy of a, `panels` the panel of column j. A part of the depth at a time: that of a stays in
- * the first-level cache. */
+/* Computes rows [i, i + SIDE) and columns [j, j_end) of result `which`. `space` is memory for all
+ * blocks c and a copy of a part of a; `panels` is the panel of column j. Processes AT_ONCE steps of
+ * the depth at a time, so that this part of a stays in the first-level cache. */
 static void block_row(const struct product *s, int64_t which, int64_t i, int64_t j, int64_t j_end,
                       const char *panels, char *space)
 {

@@ -34,7 +34,7 @@ static bool as_rows(const tn_view *view, int64_t *rows, int64_t *stride)
 
 struct layer {
     const tn_view *x, *weight, *bias, *y;
-    const struct tn__finish *finish; /* what follows the product, or NULL */
+    const struct tn__finish *finish; /* applied to the product; NULL: nothing */
     bool finished;                   /* the product has applied `finish` */
     const char *panels;              /* the packed weight, or NULL */
 };

@@ -61,8 +61,8 @@ tn_status tn__matmul_run(struct tn__product *p, const tn_view *y);
 bool tn__packed_take(const struct tn__product *p);
 /* Computes the product, applies p->finish and sets p->finished. */
 tn_status tn__packed_run(struct tn__product *p);
-/* Returns the bytes of all panels of a matrix b[k][n], and packs one, for products without a
- * batch. */
+/* For products without a batch: tn__packed_bytes returns the number of bytes of all panels of a
+ * matrix b[k][n], and tn__packed_panels packs the matrix into `panels`. */
 int64_t tn__packed_bytes(enum tn__ct ct, int64_t k, int64_t n);
 tn_status tn__packed_panels(enum tn__ct ct, int64_t k, int64_t n, const struct tn__matrix *b,
                             char *panels);

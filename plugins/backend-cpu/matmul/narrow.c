@@ -65,7 +65,7 @@ static tn_status few_columns(void *user, int64_t begin, int64_t end)
     return TN_OK;
 }
 
-/* Adds `count` <= 4 rows of b times elements of `a` to n sums. `line` is room for n numbers. */
+/* Adds `count` <= 4 rows of b times elements of `a` to n sums. `line` is memory for n numbers. */
 static void add_rows(const struct tn__product *p, const float *a, const char *row, int64_t count,
                      int64_t n, float *sums, float *line)
 {

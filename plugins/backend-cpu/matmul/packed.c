@@ -380,8 +380,8 @@ static tn_status run_part(struct tn__product *p)
     return status;
 }
 
-/* Returns columns [j, j + n) of matrices [which, which + batch) of a product. `f` is room for its
- * `finish`. */
+/* Returns columns [j, j + n) of matrices [which, which + batch) of a product. `f` is memory for the
+ * `finish` of the result. */
 static struct tn__product part_of(const struct tn__product *p, int64_t which, int64_t batch,
                                   int64_t j, int64_t n, struct tn__finish *f)
 {

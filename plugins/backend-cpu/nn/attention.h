@@ -101,9 +101,9 @@ void tn__attention_multiply(const struct attention *a, int64_t m, int64_t n, int
 /* Computes the scores of a block, q k^T with masks, into d->scores. */
 void tn__attention_find_scores(const struct attention *a, struct attention_workspace *d, int64_t n,
                                int64_t head, int64_t q0, int64_t rows, int64_t k0, int64_t keys);
-/* For few queries, whose products do not pay for packing: returns whether there are few, and keys
- * and values can be read in place. The other two compute the scores of a block, and add products
- * with its values to d->sums. */
+/* For few queries, for which packing takes more time than it saves. The first function returns
+ * whether there are few queries, and keys and values can be read without a copy. The other two
+ * compute the scores of a block, and add products with its values to d->sums. */
 enum { TN__ATTENTION_FEW = 4 };
 bool tn__attention_is_few(const struct attention *a, int64_t rows);
 void tn__attention_few_scores(const struct attention *a, struct attention_workspace *d, int64_t n,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * batch_norm in evaluation: x * scale + shift for each channel, maybe a sum and relu, in one pass
- * over the memory. Every element is rounded as by the operators of the decomposition, so that calls
- * that record gradients, which are decomposed, have the same bits. */
+ * over the memory. Every element is rounded in the same way as by the operators of the
+ * decomposition, so that calls that record gradients, which are decomposed, have the same bits. */
 #include "nn/norm.h"
 
 #include <math.h>

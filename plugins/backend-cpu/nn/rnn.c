@@ -136,7 +136,8 @@ static tn_status pack(struct steps *s, int32_t across)
     return TN_OK;
 }
 
-/* c = a b + bias for `rows` contiguous rows of a; c += a b with `add`. `spare` is room for c. */
+/* c = a b + bias for `rows` contiguous rows of a; c += a b with `add`. `spare` is memory of the
+ * size of c. */
 static tn_status multiply(const struct steps *s, int32_t across, const char *a, int64_t rows,
                           bool add, char *c, char *spare)
 {

@@ -5,8 +5,8 @@
 
 #include "op/elementwise.h"
 
-/* Options that are not given are NaN. Then NaN is replaced by 0, and an infinity by the largest
- * finite number of the dtype, with its sign. */
+/* An option that was not given has the value NaN. The default is 0 for elements that are NaN, and
+ * the largest finite number of the dtype, with the same sign, for infinite elements. */
 static tn_status run_nan_to_num(const tn_call *call)
 {
     const tn_nan_to_num_options *o = call->options;

@@ -30,8 +30,9 @@
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* Divides without undefined behaviour. The kernels have returned an error for b = 0 already.
- * INT64_MIN / -1, which overflows, wraps around to INT64_MIN. */
+/* Divides without undefined behaviour. The kernels fail before these loops run if an element of b
+ * is 0; the result for b = 0 only keeps the loop defined. INT64_MIN / -1, which overflows, wraps
+ * around to INT64_MIN. */
 static inline int64_t quotient_of(int64_t a, int64_t b)
 {
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : b == 0 ? 0 : a / b;
@@ -78,8 +79,8 @@ static inline int64_t divisor_of(int64_t a, int64_t b)
     return (int64_t)x;
 }
 BINARY(gcd_i64, int64, divisor_of(a, b))
-/* Bits that are shifted out are lost. The result is right for shorter dtypes, too: shifts from
- * their number of bits on leave 0 or the sign in the bits that are stored. */
+/* Bits that are shifted out are lost. The result is also right for narrower dtypes: after a shift
+ * by their number of bits or more, the bits that are stored are 0 or the sign. */
 BINARY(shift_left_i64, int64, b<0 || b> 63 ? 0 : (int64_t)((uint64_t)a << b))
 BINARY(shift_right_i64, int64, b<0 || b> 63 ? (a < 0 ? -1 : 0) : a >> b)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adds elements of type T at the places that a run of indices selects. */
+ * Adds elements of type T to the elements that a run of indices selects. */
 
 static void NAME(add)(const void *user, char *x, char *other)
 {

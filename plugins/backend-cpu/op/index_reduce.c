@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * scatter_reduce with prod, amax and amin for float32, float64, int32 and int64. Other calls are
- * decomposed: sum and mean into scatter_add. Values of one place are combined in the order of the
- * index, for any number of threads. */
+ * decomposed: sum and mean into scatter_add. Values for the same element of the result are combined
+ * in the order of the index, for any number of threads. */
 #include <string.h>
 
 #include "op/copy.h"
@@ -34,8 +34,9 @@ enum { GRAIN = 16384 }; /* minimum number of elements for one thread */
 #undef PRODUCT
 #undef IS_NAN
 
-/* The functions for one dtype. `first` stores the first operand at each selected place, so that the
- * elements of x do not count; `then` combines. */
+/* The functions for one dtype. If the elements of x do not count, `first` runs before `then` and
+ * overwrites each selected element: with 1 for prod, else with an operand. `then` combines the
+ * operands with the selected elements. */
 struct runs {
     tn__index_run_function *first, *then;
 };

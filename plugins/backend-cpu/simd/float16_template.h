@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adds elements of float16 or bfloat16 at the places that an index selects, one by one. simd.h
+ * Adds elements of float16 or bfloat16 to the elements that an index selects, one by one. simd.h
  * describes add_at. NAME(x) is x_f16 or x_bf16. */
 static void NAME(add_element)(const void *user, char *x, char *other)
 {

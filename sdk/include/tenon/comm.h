@@ -5,8 +5,8 @@
  *
  * All processes of a group must make the same calls in the same order. On a device without streams,
  * an exchange is complete when the function returns. On a device with streams, it is queued in the
- * current stream of the thread, and complete when the stream gets there; tn_event_record can tell
- * when that is.
+ * current stream of the thread, and complete when the stream has reached it; an event
+ * (tn_event_record) shows when that is.
  *
  * Tags in brackets: see base.h. */
 #ifndef TENON_COMM_H

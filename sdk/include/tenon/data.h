@@ -46,7 +46,7 @@ TN_API void tn_dataset_drop(tn_dataset *dataset);
 
 /* Returns the number of samples; -1 if `dataset` is NULL. */
 TN_API int64_t tn_dataset_count(const tn_dataset *dataset);
-/* Appends the entries of a sample to `out`; on failure, `out` is as before. A negative index counts
+/* Appends the entries of a sample to `out`; on failure, `out` is unchanged. A negative index counts
  * from the end. `epoch` and the seed select the random numbers of transforms: the same seed, epoch
  * and index give the same sample. [null-through] */
 TN_API tn_status tn_dataset_get(tn_dataset *dataset, int64_t index, uint64_t seed, int64_t epoch,

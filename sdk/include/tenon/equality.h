@@ -22,7 +22,7 @@ TN_ATTR(unused) static inline int tn_equality_of(tn_tensor *mask)
 }
 
 /* Returns 1 if `a` and `b` have the same shape and equal elements; 0 if not; -1 and records a
- * failure on error. NaN is not equal to NaN. Different dtypes are converted as by tn_eq.
+ * failure on error. NaN is not equal to NaN. Different dtypes are converted as tn_eq converts them.
  * [null-through] */
 TN_ATTR(unused) static inline int tn_equal(tn_tensor *a, tn_tensor *b)
 {

@@ -11,22 +11,22 @@
 
 TN_BEGIN_DECLS
 
-/* A file that is read, at any offset. The layout never changes. read: [callback], from inside
- * recognize and load. */
+/* A file that is read, at any offset. The layout of the struct never changes. `read` is a
+ * [callback]: only recognize and load of a format may call it. */
 typedef struct tn_source {
     void *user;
     uint64_t size;
     const char *path; /* the path of the file, for messages */
     tn_status (*read)(void *user, uint64_t offset, void *to, size_t bytes);
 } tn_source;
-/* A file that is written, from its start to its end. The layout never changes. write: [callback],
- * from inside save. */
+/* A file that is written, from its start to its end. The layout of the struct never changes.
+ * `write` is a [callback]: only save of a format may call it. */
 typedef struct tn_sink {
     void *user;
     const char *path;
     tn_status (*write)(void *user, const void *from, size_t bytes);
 } tn_sink;
-/* What a format can store besides tensors. If a state contains more, the core stores the rest as
+/* What a format can store besides tensors. If a state contains anything else, the core stores it as
  * texts, or fails if the format has no texts. */
 enum {
     /* Texts with keys. The core then stores versions, values and ties as texts with the keys

@@ -89,8 +89,8 @@ typedef struct tn_layer_def {
     tn_status (*infer)(tn_module *self, const tn_pack *input);
     const char *becomes;
     /* For a layer that keeps running statistics of its batches, for tn_module_update_statistics.
-     * With `begin` true, the statistics start anew, and from then on each batch in training mode
-     * counts alike. With false, batches count as the options say again. May be NULL. */
+     * With `begin` true, the statistics are reset, and batches in training mode then have equal
+     * weights. With false, batches have the weights of the options again. May be NULL. */
     tn_status (*collect)(tn_module *self, bool begin);
     /* The type that the printed form (tn_module_repr) names, for a layer whose class has another
      * name in PyTorch: a layer `resnet18` prints as ResNet. A module that is built from the printed

@@ -101,11 +101,11 @@ TN_API tn_status tn_prune_channels(tn_module *net, tn_tensor *const *inputs, int
 /* Removes channels that do not contribute: their parameters are all masked (or 0), or the modules
  * that read them multiply with 0. Parameters and buffers become smaller, and the options of the
  * layers are changed, so that memory and time shrink; the results stay the same, within rounding.
- * The function compares them for `inputs`, which are used as by tn_prune_channels. Tensor objects
- * stay the same, gradients are dropped; make optimizers afterwards. `how` is the spec of a method
- * of the type network; NULL: the only one. `report` may be NULL. Fails with
- * TN_ERR_NOT_IMPLEMENTED, naming the module, if a channel cannot be removed because the structure
- * is not known, as that of a module with a parametrized tensor. If the function fails, the network
+ * The function compares the results for `inputs`, an example of the arguments of the network.
+ * Tensor objects stay the same, gradients are dropped; make optimizers afterwards. `how` is the
+ * spec of a pruning method of the type network; NULL: the only registered one. `report` may be
+ * NULL. Fails with TN_ERR_NOT_IMPLEMENTED, naming the module, if the structure of a channel is not
+ * known, for example because a module has a parametrized tensor. If the function fails, the network
  * is unchanged. [array: inputs n_inputs] [null-ok: how, report] */
 TN_API tn_status tn_prune_compact(tn_module *net, tn_tensor *const *inputs, int64_t n_inputs,
                                   const char *how, tn_prune_report *report);

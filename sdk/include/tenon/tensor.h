@@ -393,7 +393,7 @@ TN_API tn_status tn_tensor_copy_in(tn_tensor *tensor, const void *data, size_t b
  * gradients. A copy between a device and pinned memory of the host, of contiguous tensors of one
  * dtype, may still be running when the function returns. The tensor on the host may then be used
  * when the work queued so far on the current stream of the device is done (tn_stream_sync, an
- * event); tn_tensor_data waits for it by itself. All other copies are done as usual. */
+ * event); tn_tensor_data waits for this work. All other copies behave like `copy`. */
 TN_API tn_status tn_tensor_copy_async(tn_tensor *to, const tn_tensor *from);
 
 /* Returns the value of a tensor with one element. Returns NaN and records a failure if the tensor

@@ -286,13 +286,13 @@ TN_API tn_status tn_average_update(tn_module *average, tn_module *module);
 /* Returns the number of updates; -1 on error. */
 TN_API int64_t tn_average_count(tn_module *average);
 
-/* Computes the running statistics of all layers of a module anew, as those of the batches that
- * `next` returns: each batch counts alike. The layers are those with `collect` (<tenon/layer.h>),
- * such as BatchNorm2d. `next` returns a batch, TN_NONE after the last one, or NULL after recording
- * a failure; it is called in a scope of its own. The module is called with each batch, in training
- * mode and without recording; a batch is moved to `device` first, unless that is NULL. Afterwards
- * every module is in its former mode. Without such a layer, `next` is not called.
- * [null-ok: device, user] [null-through] */
+/* Replaces the running statistics of all layers of a module by the statistics of the batches that
+ * `next` returns. All batches have the same weight. The layers are those with `collect`
+ * (<tenon/layer.h>), such as BatchNorm2d. `next` returns a batch, TN_NONE after the last one, or
+ * NULL after recording a failure; it is called in a scope of its own. The module is called with
+ * each batch, in training mode and without recording; a batch is moved to `device` first, unless
+ * that is NULL. Afterwards every module is in its former mode. Without such a layer, `next` is not
+ * called. [null-ok: device, user] [null-through] */
 TN_API tn_status tn_module_update_statistics(tn_module *module, tn_tensor *(*next)(void *user),
                                              void *user, const tn_device *device);
 

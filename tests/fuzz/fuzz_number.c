@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formatting and reading numbers. The first eight bytes are a float and a whole number, the ninth a
- * precision; a line of the rest is a conversion, the next ones are a text. Floats are held against
- * the C library, which is exact in the C locale.
+ * Formatting and reading numbers. The first eight bytes of the input are used as a float and as an
+ * integer, the ninth byte is a precision. After them, the first line is a conversion, the other
+ * lines are a text. Floats are compared with the C library, which is exact in the C locale.
  *
  *     configure --enable-fuzzers CC=clang && make fuzzers
- *     tests/fuzz/fuzz_format new/ tests/fuzz/corpus/format */
+ *     tests/fuzz/fuzz_number new/ tests/fuzz/corpus/number */
 #include "tests/fuzz/fuzz.h"
 
 #include "core/base/internal.h"

@@ -316,4 +316,4 @@ static const tn_comm_def alone = {
     .barrier = same
 };
 
-TN_PLUGIN("org.example.graph_doors", "1.0.0", &nothing_pass, &unused_pass, &pairs, &alone);
+TN_PLUGIN("org.example.graph_contributions", "1.0.0", &nothing_pass, &unused_pass, &pairs, &alone);
