@@ -37,7 +37,8 @@ static tn_status activate(const tn_plugin *self)
 
 static const void *const contributions[] = {
 #ifdef TN_WITH_JANSSON
-    &format_safetensors, &format_safetensors_index, &format_script,
+    &format_safetensors, &format_safetensors_index,
+    &format_script,
 #endif
     &format_checkpoint,  &format_npy,
     &format_npz,         &format_pytorch,
