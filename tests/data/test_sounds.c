@@ -244,8 +244,9 @@ START_TEST(links_that_never_end_are_errors)
     write_bytes("class/x.wav", file, make_wav(file, 1, 1, 8, "abc", 3));
     ck_assert_int_eq(symlink("..", inside("class/up")), 0);
     ck_assert_ptr_null(tn_dataset_new("WAVFolder(%q)", folder));
-    ck_assert_msg(strstr(tn_error_text(), "class/up: a link to a folder that contains the link") != NULL, "%s",
-                  tn_error_text());
+    ck_assert_msg(strstr(tn_error_text(), "class/up: a link to a folder that contains the link") !=
+                      NULL,
+                  "%s", tn_error_text());
     tn_error_clear();
     unlink(inside("class/up"));
     ck_assert_int_eq(symlink("loop", inside("class/loop")), 0); /* to itself: there is no file */
