@@ -23,38 +23,36 @@ static const double scale = 0.75;
 
 /* ---- the definition -------------------------------------------------------------------------- */
 
-static long double *cosines; /* [n]: cos(2 pi i / n) */
-static int64_t cosines_n;
+static long double *cosines, *sines; /* [n]: of 2 pi i / n */
+static int64_t table_n;
 
-static void prepare_cosines(int64_t n)
+static void prepare_table(int64_t n)
 {
-    if (n == cosines_n)
+    const long double pi = 3.14159265358979323846264338327950288L;
+
+    if (n == table_n)
         return;
     free(cosines);
+    free(sines);
     cosines = malloc((size_t)n * sizeof *cosines);
-    cosines_n = n;
-    for (int64_t i = 0; i < n; i++)
-        cosines[i] = cosl(2 * 3.14159265358979323846264338327950288L * (long double)i /
-                          (long double)n);
+    sines = malloc((size_t)n * sizeof *sines);
+    table_n = n;
+    for (int64_t i = 0; i < n; i++) {
+        cosines[i] = cosl(2 * pi * (long double)i / (long double)n);
+        sines[i] = sinl(2 * pi * (long double)i / (long double)n);
+    }
 }
 
 /* Element k of the transform of n complex numbers. */
 static void define(const double *re, const double *im, int64_t n, int64_t k, bool inverse,
                    long double out[2])
 {
-    const long double pi = 3.14159265358979323846264338327950288L;
+    int64_t power = 0; /* j * k, modulo n */
 
     out[0] = out[1] = 0;
-    for (int64_t j = 0; j < n; j++) {
-        int64_t power = (int64_t)((uint64_t)j * (uint64_t)k % (uint64_t)n);
-        long double c = cosines[power], s;
+    for (int64_t j = 0; j < n; j++, power = (power + k) % n) {
+        long double c = cosines[power], s = inverse ? sines[power] : -sines[power];
 
-        if (n % 4 == 0)
-            s = cosines[(power + 3 * (n / 4)) % n];
-        else
-            s = sinl(2 * pi * (long double)power / (long double)n);
-        if (!inverse)
-            s = -s;
         out[0] += (long double)re[j] * c - (long double)im[j] * s;
         out[1] += (long double)re[j] * s + (long double)im[j] * c;
     }
@@ -154,7 +152,7 @@ static void check(const tn_device *device, const struct sample *s)
     ck_assert_int_eq(tn_tensor_size(out, 1), of_result);
     if (s->lines == 0)
         return;
-    prepare_cosines(n);
+    prepare_table(n);
     both[0] = s->kind == TO_REAL ? out : tn_real(out);
     both[1] = s->kind == TO_REAL ? tn_mul_scalar(out, 0) : tn_imag(out);
     const double *got_re = get(both[0]), *got_im = get(both[1]);
