@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include <tenon/query.h>
+
 static tn_loader *loader_of(tn_dataset *dataset, const char *options)
 {
     tn_loader *loader = tn_loader_parse(dataset, options);

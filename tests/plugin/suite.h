@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/query.h>
 #include <tenon/tenon.h>
 
 static char folder[PATH_MAX];
