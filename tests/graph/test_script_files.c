@@ -215,6 +215,9 @@ START_TEST(parameters_keep_their_order_kind_and_gradients)
     TN_PROVES("SCR-016");
     /* a buffer that is not in the state is in the file */
     ck_same(tn_module_find_buffer(loaded, "cache"), numbers(3));
+    ck_assert_int_lt(tn_state_find(tn_module_state(loaded), "cache"), 0);
+    ck_assert_int_ge(tn_state_find(tn_module_state(loaded), "mean"), 0);
+    TN_PROVES("SCR-009");
     ck_same(tn_module_call(loaded, numbers(5)), tn_module_call(net, numbers(5)));
     tn_module_drop(loaded);
     tn_module_drop(fc);
@@ -388,6 +391,7 @@ START_TEST(wrong_files_are_refused_by_name)
     ck_error(TN_ERR_IO, "absent.script", "No such file");
     ck_assert_ptr_null(tn_module_from_file(folder));
     ck_error(TN_ERR_IO, folder, "directory");
+    TN_PROVES("SCR-017");
     refused(TN_ERR_VERSION, "{\\\"version\\\":1,", "{\\\"version\\\":9,", "version: newer",
             "got 9; expected 1");
     refused(TN_ERR_KEY, "\\\"relu\\\":[", "\\\"rely\\\":[",
