@@ -18,43 +18,6 @@ static tn_module *network(void)
     return net;
 }
 
-static tn_module *script_of(tn_module *net, tn_tensor *x)
-{
-    tn_module *script = tn_module_script(net, x, NULL);
-
-    ck_made(script);
-    return script;
-}
-
-static void train(tn_module *net, tn_tensor *x, int steps)
-{
-    tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.1, momentum=0.9)");
-
-    ck_made(optimizer);
-    tn_random_seed(11);
-    ck_ok(tn_module_train(net, true));
-    for (int i = 0; i < steps; i++) {
-        TN_SCOPE;
-        ck_ok(tn_module_zero_grad(net));
-        ck_ok(tn_backward(tn_mean(tn_square(tn_module_call(net, x)), NULL)));
-        ck_ok(tn_optimizer_step(optimizer));
-    }
-    tn_optimizer_drop(optimizer);
-}
-
-static void same_states(tn_module *a, tn_module *b)
-{
-    tn_state *x = tn_module_state(a), *y = tn_module_state(b);
-
-    ck_assert_int_eq(tn_state_count(x), tn_state_count(y));
-    for (int64_t i = 0; i < tn_state_count(x); i++) {
-        ck_assert_str_eq(tn_state_name(x, i), tn_state_name(y, i));
-        ck_same(tn_state_tensor(x, i), tn_state_tensor(y, i));
-    }
-    tn_state_drop(x);
-    tn_state_drop(y);
-}
-
 static char *repr_of(tn_module *module)
 {
     int64_t length = tn_module_repr(module, NULL, 0);
@@ -76,10 +39,10 @@ START_TEST(a_script_computes_and_trains_as_its_module)
                      tn_module_find_tensor(net, "0.weight"));
     ck_assert_int_eq(tn_module_child_count(script), 6);
     ck_assert_ptr_eq(tn_module_find(script, "3") != NULL ? net : NULL, net);
-    same_states(script, net);
-    train(eager, x, 20);
-    train(script, x, 20); /* the tensors of net */
-    same_states(net, eager);
+    same_states_in_order(script, net);
+    train_by("SGD(lr=0.1, momentum=0.9)", eager, x, 20);
+    train_by("SGD(lr=0.1, momentum=0.9)", script, x, 20); /* the tensors of net */
+    same_states_in_order(net, eager);
     ck_ok(tn_module_eval(script));
     ck_ok(tn_module_eval(eager));
     ck_same(tn_module_call(script, x), tn_module_call(eager, x));
@@ -92,8 +55,8 @@ START_TEST(a_script_computes_and_trains_as_its_module)
     /* a copy has tensors of its own */
     copy = tn_module_copy(script);
     ck_made(copy);
-    train(copy, x, 3);
-    same_states(net, eager);
+    train_by("SGD(lr=0.1, momentum=0.9)", copy, x, 3);
+    same_states_in_order(net, eager);
     ck_assert_ptr_ne(tn_script_graph(copy, true), NULL);
     ck_assert_str_eq(tn_script_original(copy), "Sequential");
     ck_assert_int_eq(tn_module_remove(copy, "0"), TN_ERR_RUNTIME);
@@ -275,7 +238,7 @@ START_TEST(constants_are_in_the_code_and_not_in_the_state)
     script = script_of(net, numbers(0));
     code = printed(tn_script_graph(script, false), "code");
     ck_assert_ptr_nonnull(strstr(code, "CONSTANTS.c0"));
-    same_states(script, net);
+    same_states_in_order(script, net);
     ck_same(tn_module_call(script, numbers(2)), tn_module_call(net, numbers(2)));
     ck_assert_int_ne(tn_module_set(tn_module_child(script, "_constants"), "c0", numbers(1)), TN_OK);
     ck_error(TN_ERR_ATTR, "Cannot mutate TorchScript constant value", "'c0'");
