@@ -9,13 +9,9 @@
 #include "tool.h"
 #include "train/model.h"
 
-enum { INPUTS = 8 };
-
 typedef struct request {
     const char *model, *passes, *format, *weights;
-    const char *inputs[INPUTS];
-    int input_count;
-    tn_dtype dtype; /* of inputs given without a dtype */
+    input_list inputs;
     bool train, layers, why;
 } request;
 
@@ -78,19 +74,19 @@ static int print_plan(const tn_graph *graph)
 /* Writes the page, for which the graph runs. */
 static int print_page(tn_graph *graph, const request *wanted, const tn_pack *input)
 {
-    tn_tensor *in[INPUTS];
+    tn_tensor *in[INPUTS_MOST];
     char inputs[1024] = "";
     graph_page page = { wanted->model, wanted->passes, inputs, wanted->train };
 
-    for (int i = 0; i < wanted->input_count; i++) {
+    for (int i = 0; i < wanted->inputs.count; i++) {
         size_t length = strlen(inputs);
 
         snprintf(inputs + length, sizeof inputs - length, "%s%s", i > 0 ? " and " : "",
-                 wanted->inputs[i]);
+                 wanted->inputs.at[i]);
         in[i] = tn_pack_at(input, i).as.tensor;
     }
-    return graph_page_write(&page, graph, in, wanted->input_count) == TN_OK ? EXIT_OK
-                                                                            : tool_fail(NULL);
+    return graph_page_write(&page, graph, in, wanted->inputs.count) == TN_OK ? EXIT_OK
+                                                                             : tool_fail(NULL);
 }
 
 /* The reports of the passes go to standard error, so that the graph alone can be piped. */
@@ -121,8 +117,8 @@ static int show(const request *wanted)
     int code;
 
     how.flags = wanted->layers ? TN_TRACE_LEAVES : TN_TRACE_THROUGH;
-    for (int i = 0; i < wanted->input_count && status == TN_OK; i++)
-        status = input_add(wanted->inputs[i], wanted->dtype, input);
+    if (status == TN_OK)
+        status = inputs_add(&wanted->inputs, input);
     if (status == TN_OK)
         status = input_prepare(module, input);
     if (status == TN_OK)
@@ -139,19 +135,16 @@ static int show(const request *wanted)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static request wanted = { .dtype = TN_F32 };
+static request wanted = { .inputs = { .dtype = TN_F32 } };
 
 static bool take_input(const char *value)
 {
-    if (wanted.input_count == INPUTS)
-        return false;
-    wanted.inputs[wanted.input_count++] = value;
-    return true;
+    return inputs_take(&wanted.inputs, value);
 }
 
 static bool take_dtype(const char *value)
 {
-    return tn_dtype_parse(value, &wanted.dtype) == TN_OK;
+    return tn_dtype_parse(value, &wanted.inputs.dtype) == TN_OK;
 }
 
 static bool take_passes(const char *value)
@@ -203,7 +196,7 @@ static int run(int count, char **arguments, bool json)
     wanted.model = arguments[0];
     if (wanted.format == NULL)
         wanted.format = json ? "json" : "text";
-    if (wanted.input_count == 0) {
+    if (wanted.inputs.count == 0) {
         fprintf(stderr, "tenon graph: --input is missing; `tenon graph --help` lists the "
                         "arguments\n");
         return EXIT_USAGE;

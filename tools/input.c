@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the option --input of the commands that call a network. */
+ * The options --input and --dtype of the commands that call a network. */
 #include "tool.h"
 
 #include <errno.h>
@@ -32,7 +32,15 @@ bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *coun
     return true;
 }
 
-tn_status input_add(const char *text, tn_dtype dtype, tn_pack *pack)
+bool inputs_take(input_list *to, const char *value)
+{
+    if (to->count == INPUTS_MOST)
+        return false;
+    to->at[to->count++] = value;
+    return true;
+}
+
+static tn_status add(const char *text, tn_dtype dtype, tn_pack *pack)
 {
     int64_t sizes[TN_MAX_DIMS], count = 0;
     tn_tensor *tensor;
@@ -41,6 +49,15 @@ tn_status input_add(const char *text, tn_dtype dtype, tn_pack *pack)
         return tn_error_code();
     tensor = tn_tensor_full((tn_ints){ sizes, count }, TN_SCALAR(0.0), dtype, NULL);
     return tensor != NULL ? tn_pack_add(pack, NULL, tn_value_tensor(tensor)) : tn_error_code();
+}
+
+tn_status inputs_add(const input_list *from, tn_pack *pack)
+{
+    tn_status status = TN_OK;
+
+    for (int i = 0; i < from->count && status == TN_OK; i++)
+        status = add(from->at[i], from->dtype, pack);
+    return status;
 }
 
 static tn_status is_lazy(void *user, const char *path, tn_module *module)

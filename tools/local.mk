@@ -26,6 +26,7 @@ tools_tenon_SOURCES = \
 	%D%/ops.c \
 	%D%/plugins.c \
 	%D%/profile.c \
+	%D%/read_file.c \
 	%D%/prune.c \
 	%D%/script.c \
 	%D%/show.c \

@@ -12,12 +12,11 @@
 #include "tool.h"
 #include "train/model.h"
 
-enum { INPUTS = 8, METHOD_SIZE = 160 };
+enum { METHOD_SIZE = 160 };
 
 typedef struct request {
     const char *model, *out, *weights, *tensors, *method;
-    const char *inputs[INPUTS];
-    int input_count;
+    input_list inputs;
     char of_amount[METHOD_SIZE]; /* the value of --amount, later the method that it means */
     bool global, compact, loose;
 } request;
@@ -148,18 +147,18 @@ static tn_tensor *example_of(const char *text)
 static tn_status prune_channels(tn_module *net, const request *wanted, outcome *out)
 {
     const char *how = wanted->loose ? "ChannelGroups(strict=False)" : NULL;
-    tn_tensor *inputs[INPUTS];
+    tn_tensor *in[INPUTS_MOST];
     tn_status status = TN_OK;
 
-    for (int i = 0; i < wanted->input_count; i++) {
-        inputs[i] = example_of(wanted->inputs[i]);
-        if (inputs[i] == NULL)
+    for (int i = 0; i < wanted->inputs.count; i++) {
+        in[i] = example_of(wanted->inputs.at[i]);
+        if (in[i] == NULL)
             return tn_error_last_code();
     }
     if (wanted->method != NULL)
-        status = tn_prune_channels(net, inputs, wanted->input_count, wanted->method, NULL);
+        status = tn_prune_channels(net, in, wanted->inputs.count, wanted->method, NULL);
     if (status == TN_OK)
-        status = tn_prune_compact(net, inputs, wanted->input_count, how, &out->report);
+        status = tn_prune_compact(net, in, wanted->inputs.count, how, &out->report);
     return status;
 }
 
@@ -372,10 +371,7 @@ static bool take_weights(const char *value)
 
 static bool take_input(const char *value)
 {
-    if (wanted.input_count == INPUTS)
-        return false;
-    wanted.inputs[wanted.input_count++] = value;
-    return true;
+    return inputs_take(&wanted.inputs, value);
 }
 
 static bool take_global(const char *value)
@@ -407,11 +403,11 @@ static const char *wrong_options(const request *r)
         return "--amount and --method exclude each other";
     if (!amount && r->method == NULL && !r->compact)
         return "--amount or --method is missing";
-    if (r->compact && r->input_count == 0)
+    if (r->compact && r->inputs.count == 0)
         return "--compact needs --input";
     if (r->compact && (r->global || r->tensors != NULL))
         return "--global and --tensors are not for --compact";
-    if (!r->compact && (r->input_count > 0 || r->loose))
+    if (!r->compact && (r->inputs.count > 0 || r->loose))
         return "--input and --loose are for --compact";
     return NULL;
 }

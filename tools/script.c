@@ -8,13 +8,13 @@
 #include "tool.h"
 #include "train/model.h"
 
-enum { INPUTS = 8, FILES = 16 };
+enum { FILES = 16, FILE_MOST = INT32_MAX };
 
 typedef struct request {
     const char *model, *out, *weights, *passes, *dynamic;
-    const char *inputs[INPUTS], *files[FILES];
-    int input_count, file_count;
-    tn_dtype dtype; /* of inputs given without a dtype */
+    input_list inputs;
+    const char *files[FILES];
+    int file_count;
     bool eval;
 } request;
 
@@ -40,24 +40,15 @@ static tn_module *one_mode(tn_module *module, const tn_pack *input, const reques
 static tn_status add_file(tn_state *files, const char *text)
 {
     const char *equal = strchr(text, '='), *path = equal != NULL ? equal + 1 : text;
-    char name[512], *bytes = NULL;
-    FILE *file = fopen(path, "rb");
-    long size = file != NULL && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    tn_status status = TN_OK;
+    char *name = equal != NULL ? strndup(text, (size_t)(equal - text)) : strdup(base_name(path));
+    size_t size;
+    char *bytes = name != NULL ? read_file("--file", path, FILE_MOST, &size) : NULL;
+    tn_status status = name != NULL ? tn_error_code() : TN_ERR_MEMORY;
 
-    if (equal != NULL)
-        snprintf(name, sizeof name, "%.*s", (int)(equal - text), text);
-    else
-        snprintf(name, sizeof name, "%s", base_name(path));
-    if (size >= 0 && size <= INT32_MAX && fseek(file, 0, SEEK_SET) == 0)
-        bytes = malloc((size_t)size + 1);
-    if (bytes == NULL || fread(bytes, 1, (size_t)size, file) != (size_t)size)
-        status = tn_fail(TN_ERR_IO, "--file: %s: cannot be read", path);
-    else
+    if (bytes != NULL)
         status = tn_state_set_value(files, name, tn_value_bytes(bytes, (uint32_t)size));
-    if (file != NULL)
-        fclose(file);
-    free(bytes);
+    tn_free(bytes);
+    free(name);
     return status;
 }
 
@@ -122,8 +113,8 @@ static int make(const request *wanted, bool json)
 
     how.flags = TN_TRACE_THROUGH;
     how.dynamic = wanted->dynamic;
-    for (int i = 0; i < wanted->input_count && status == TN_OK; i++)
-        status = input_add(wanted->inputs[i], wanted->dtype, input);
+    if (status == TN_OK)
+        status = inputs_add(&wanted->inputs, input);
     if (status == TN_OK)
         status = input_prepare(module, input);
     if (status == TN_OK) {
@@ -145,7 +136,7 @@ static int make(const request *wanted, bool json)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static request wanted = { .dtype = TN_F32 };
+static request wanted = { .inputs = { .dtype = TN_F32 } };
 
 static bool take_out(const char *value)
 {
@@ -155,15 +146,12 @@ static bool take_out(const char *value)
 
 static bool take_input(const char *value)
 {
-    if (wanted.input_count == INPUTS)
-        return false;
-    wanted.inputs[wanted.input_count++] = value;
-    return true;
+    return inputs_take(&wanted.inputs, value);
 }
 
 static bool take_dtype(const char *value)
 {
-    return tn_dtype_parse(value, &wanted.dtype) == TN_OK;
+    return tn_dtype_parse(value, &wanted.inputs.dtype) == TN_OK;
 }
 
 static bool take_dynamic(const char *value)
@@ -204,7 +192,7 @@ static int run(int count, char **arguments, bool json)
 
     (void)count;
     wanted.model = arguments[0];
-    if (wanted.out == NULL || wanted.input_count == 0) {
+    if (wanted.out == NULL || wanted.inputs.count == 0) {
         fprintf(stderr, "tenon script: %s is missing; `tenon script --help` lists the arguments\n",
                 wanted.out == NULL ? "--out" : "--input");
         return EXIT_USAGE;
@@ -239,8 +227,8 @@ const command script_command = {
     "MODEL --input SHAPE --out FILE",
     "writes a network as a script, which runs without its layers",
     "Traces a network in evaluation and training mode, and writes the graphs with the weights to a "
-    "file of safetensors. The file is a MODEL for the other commands, also where the plugins of the "
-    "layers are not installed: operators are enough. docs/guides/scripts.md describes it. " MODEL_HELP,
+    "file of safetensors. The file is a MODEL for the other commands, also where the plugins of "
+    "the layers are not installed. docs/guides/scripts.md describes it. " MODEL_HELP,
     1,
     1,
     run,

@@ -10,7 +10,7 @@
 
 #include "train/model.h"
 
-enum { INPUTS = 8, NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
+enum { NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
 
 /* One call of a module. */
 typedef struct row {
@@ -164,24 +164,20 @@ static tn_status after_forward(void *user, tn_module *module, const tn_pack *inp
 
 typedef struct request {
     const char *model;
-    const char *inputs[INPUTS];
-    int input_count;
-    tn_dtype dtype; /* of inputs given without a dtype */
+    input_list inputs;
     bool json, train;
 } request;
 
-/* Reads an input such as "1,3,224,224" or "8x20:int64" and appends a tensor to `pack`. Returns
- * false and sets the error on failure. */
-static bool read_input(const char *text, tn_dtype dtype, tn_pack *pack, int64_t *bytes)
+static int64_t bytes_of(const tn_pack *pack)
 {
-    int64_t sizes[TN_MAX_DIMS], count = 0;
-    if (!input_read(text, &dtype, sizes, &count))
-        return false;
-    tn_tensor *tensor = tn_tensor_empty((tn_ints){ sizes, count }, dtype, NULL);
-    if (tensor == NULL)
-        return false;
-    *bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(dtype);
-    return tn_pack_add(pack, NULL, tn_value_tensor(tensor)) == TN_OK;
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < tn_pack_count(pack); i++) {
+        const tn_tensor *tensor = tn_pack_at(pack, i).as.tensor;
+
+        bytes += tn_tensor_numel(tensor) * (int64_t)tn_dtype_size(tn_tensor_dtype(tensor));
+    }
+    return bytes;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -414,27 +410,6 @@ static int answer_tree(tn_module *module, bool json)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static tn_status is_unshaped(void *user, const char *path, tn_module *module)
-{
-    (void)path;
-    *(bool *)user = *(bool *)user || tn_module_is_lazy(module, NULL);
-    return TN_OK;
-}
-
-/* If the network has lazy layers, calls it once so that they get their shapes. This call is not
- * counted, because it also initializes weights. */
-static tn_status first_call(tn_module *module, const tn_pack *input)
-{
-    bool unshaped = false;
-    tn_status status = tn_module_each(module, true, is_unshaped, &unshaped);
-    if (status != TN_OK || !unshaped)
-        return status;
-    tn_pack *output = tn_pack_new();
-    status = output != NULL ? tn_module_call_pack(module, input, output) : TN_ERR_MEMORY;
-    tn_pack_drop(output);
-    return status;
-}
-
 static tn_status call(tn_module *module, tn_pack *input, summary *s)
 {
     static tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "summary" };
@@ -442,7 +417,7 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
     observer.module_begin = module_begin;
     observer.module_end = module_end;
     tn_pack *output = tn_pack_new();
-    tn_status status = output != NULL ? first_call(module, input) : TN_ERR_MEMORY;
+    tn_status status = output != NULL ? input_prepare(module, input) : TN_ERR_MEMORY;
     if (status == TN_OK)
         status = tn_register(&observer);
     if (status == TN_OK)
@@ -474,9 +449,9 @@ static int summarize(const request *wanted)
     tn_pack *input = module != NULL ? tn_pack_new() : NULL;
     bool good = input != NULL && tn_module_train(module, wanted->train) == TN_OK;
     tn_grad_begin(false);
-    for (int i = 0; i < wanted->input_count && good; i++)
-        good = read_input(wanted->inputs[i], wanted->dtype, input, &t.input_bytes);
-    bool called = good && wanted->input_count > 0 && call(module, input, &s) == TN_OK;
+    good = good && inputs_add(&wanted->inputs, input) == TN_OK;
+    t.input_bytes = good ? bytes_of(input) : 0;
+    bool called = good && wanted->inputs.count > 0 && call(module, input, &s) == TN_OK;
     tn_grad_end();
     if (called) {
         add_up(&s, module, &t);
@@ -501,7 +476,7 @@ static int usage(const char *words, const char *what)
 
 static int run(int count, char **given, bool only_help)
 {
-    request wanted = { .dtype = TN_F32 };
+    request wanted = { .inputs = { .dtype = TN_F32 } };
     if (only_help) {
         printf(
             "\nOptions:\n"
@@ -515,11 +490,11 @@ static int run(int count, char **given, bool only_help)
         bool input = strcmp(given[i], "--input") == 0, dtype = strcmp(given[i], "--dtype") == 0;
         if ((input || dtype) && i + 1 == count)
             return usage("a value is missing after ", given[i]);
-        if (input && wanted.input_count == INPUTS)
+        if (input && !inputs_take(&wanted.inputs, given[i + 1]))
             return usage("too many inputs; expected at most 8; also got ", given[i + 1]);
         if (input)
-            wanted.inputs[wanted.input_count++] = given[++i];
-        else if (dtype && tn_dtype_parse(given[i + 1], &wanted.dtype) != TN_OK)
+            i++;
+        else if (dtype && tn_dtype_parse(given[i + 1], &wanted.inputs.dtype) != TN_OK)
             return usage("--dtype: unknown dtype, got ", given[i + 1]);
         else if (dtype)
             i++;

@@ -155,11 +155,28 @@ void report_json(const tn_plugin_report *report);
 /* Write the contributions of a plugin by kind, as JSON or as text. */
 void gives_json(const char *plugin);
 void gives_print(const char *plugin);
+/* Returns the bytes of a regular file, with a 0 behind them; the caller frees them with tn_free().
+ * Returns NULL and sets the error on failure, and for a file of more than `most` bytes. `option`
+ * begins the message. */
+char *read_file(const char *option, const char *path, size_t most, size_t *size);
+
+/* ---- inputs of networks (input.c) ---- */
+
+/* The options --input and --dtype of a command. */
+enum { INPUTS_MOST = 8 };
+typedef struct input_list {
+    const char *at[INPUTS_MOST];
+    int count;
+    tn_dtype dtype; /* of inputs given without one */
+} input_list;
+
+/* Takes a value of --input. Returns false if there are too many. */
+bool inputs_take(input_list *to, const char *value);
+/* Adds a tensor of zeros for each input to a pack. */
+tn_status inputs_add(const input_list *from, tn_pack *pack);
 /* Reads an input of a network, such as "1,3,224,224" or "8x20:int64": at most TN_MAX_DIMS sizes
  * and, if there is one, the dtype. Returns false and sets the error on failure. */
 bool input_read(const char *text, tn_dtype *dtype, int64_t *sizes, int64_t *count);
-/* Adds a tensor of zeros for such a text to a pack. */
-tn_status input_add(const char *text, tn_dtype dtype, tn_pack *pack);
 /* Calls a module if it has lazy layers, which get their shapes from a call. */
 tn_status input_prepare(tn_module *module, const tn_pack *input);
 /* Returns the part of a path after the last '/'. */

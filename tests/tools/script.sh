@@ -41,7 +41,8 @@ check 1 'traced in evaluation mode' graph fast.script --input 2,3,8,8 --train
 check 2 'expected NAME.script' script "$net" --input 2,3,8,8 --out net.safetensors
 check 2 '--out is missing' script "$net" --input 2,3,8,8
 check 2 '--input is missing' script "$net" --out x.script
-check 1 'absent: cannot be read' script "$net" --input 2,3,8,8 --out x.script --file absent
+check 1 'absent: cannot be read: No such file' \
+    script "$net" --input 2,3,8,8 --out x.script --file absent
 test -e x.script && complain 'a file of a script that failed'
 dd if=net.script of=cut.script bs=900 count=1 2>/dev/null
 check 1 'cut.script' graph cut.script --input 2,3,8,8

@@ -169,26 +169,12 @@ static tn_status take_lines(const char *text, class_names *out)
 
 tn_status classes_read(const char *path, class_names *out)
 {
-    const char *why = NULL;
-    FILE *file = conform_open(path, &why);
-    char *text = file != NULL ? tn_malloc(FILE_MOST + 1) : NULL;
-    size_t size = text != NULL ? fread(text, 1, FILE_MOST, file) : 0;
-    tn_status status = TN_OK;
+    size_t size;
+    char *text = read_file("--labels", path, FILE_MOST, &size);
+    tn_status status = text != NULL ? TN_OK : tn_error_code();
 
-    if (file != NULL && ferror(file))
-        why = "cannot be read";
-    if (file != NULL)
-        fclose(file);
-    if (text != NULL && size == FILE_MOST)
-        why = "larger than 16 MiB";
-    if (why != NULL)
-        status = tn_fail(TN_ERR_IO, "--labels: %s: %s", path, why);
-    else if (text == NULL)
-        status = TN_ERR_MEMORY;
-    if (status == TN_OK) {
-        text[size] = '\0';
+    if (status == TN_OK)
         status = *skip_spaces(text) == '[' ? classes_parse(text, path, out) : take_lines(text, out);
-    }
     tn_free(text);
     if (status == TN_OK && out->count == 0)
         status = tn_fail(TN_ERR_FORMAT, "--labels: %s: no names", path);

@@ -272,7 +272,7 @@ static tn_status read_json(struct reader *r, bool *seen)
 }
 
 /* Reads a whole file, which the caller frees. */
-static char *read_file(const char *path)
+static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char *text = file != NULL ? tn_malloc(FILE_MOST + 1) : NULL;
@@ -295,7 +295,7 @@ static char *read_file(const char *path)
 
 tn_status config_read(settings *s, const char *path)
 {
-    char *text = read_file(path);
+    char *text = read_text(path);
     struct reader r = { .set = s, .path = path, .at = text, .line = 1 };
     bool seen[SETTINGS] = { false };
     tn_status status;
