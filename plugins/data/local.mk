@@ -41,6 +41,7 @@ plugins_data_la_SOURCES = \
 	%D%/tensors.c \
 	%D%/text.c \
 	%D%/unicode_classes.h \
+	%D%/wav_dataset.c \
 	%D%/wav_files.c \
 	%D%/wav_folder.c \
 	%D%/wav_read.c \

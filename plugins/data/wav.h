@@ -32,11 +32,48 @@ struct wav_part {
     bool mono;
 };
 
-/* Checks the options of a dataset, and sets `crop` from its name. */
-tn_status wav_part_check(struct wav_part *part, const char *crop);
 /* Appends the sound in a file to a sample, float32 [channels, length]. */
 tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample_args *args);
 /* Whether a file with these first bytes is a WAV file. */
 bool wav_known(const void *start, uint64_t size);
+
+/* ---- datasets of WAV files (wav_dataset.c) --------------------------------------------------- */
+
+struct wav_dataset {
+    struct data_folder folder;
+    struct wav_part part;
+};
+
+/* The options of all datasets of sounds. The first one says where the files are. */
+struct wav_options {
+    union {
+        const char *root; /* WAVFolder */
+        tn_value paths;   /* WAVFiles */
+    };
+    int64_t length;
+    const char *crop;
+    bool mono;
+    int64_t sample_rate;
+};
+/* The rows after the first, and the end of the table. */
+#define WAV_OPTIONS                                                                                \
+    TN_OPTION_ROW(struct wav_options, length, "None",                                              \
+                  "samples of each channel: longer files are cut, shorter ones get zeros at the "  \
+                  "end; None: as many as the file has",                                            \
+                  TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),                                         \
+        TN_OPTION_STRING(struct wav_options, crop, "'start'",                                      \
+                         "the part that stays of a longer file: start, middle or random"),         \
+        TN_OPTION_BOOL(struct wav_options, mono, "False", "mean of the channels"),                 \
+        TN_OPTION_ROW(struct wav_options, sample_rate, "None",                                     \
+                      "samples for each second that files must have; None: any",                   \
+                      TN_OPTION_KIND_INT, TN_OPTION_OPTIONAL),                                     \
+        TN_OPTION_END
+
+/* Returns a dataset whose options are checked and that has no files yet; NULL on failure. */
+struct wav_dataset *wav_dataset_new(const struct wav_options *options);
+/* Gives the dataset to the host if `status`, that of finding the files, is TN_OK; else frees it.
+ * Returns the status. */
+tn_status wav_dataset_give(struct wav_dataset *dataset, tn_status status, tn_dataset_open *args);
+void wav_dataset_close(void *handle);
 
 #endif

@@ -5,24 +5,6 @@
 
 #include <string.h>
 
-static const char *const crops[] = { "start", "middle", "random" };
-
-tn_status wav_part_check(struct wav_part *part, const char *crop)
-{
-    int at = 0;
-
-    while (at < 3 && strcmp(crops[at], crop) != 0)
-        at++;
-    if (at == 3)
-        return tn_fail(TN_ERR_VALUE, "crop: unknown, got %q; expected start, middle or random",
-                       crop);
-    if (part->length != INT64_MIN && (part->length < 1 || part->length > INT32_MAX))
-        return tn_fail(TN_ERR_VALUE, "length: out of range, got %lld; expected 1 to %d",
-                       (long long)part->length, INT32_MAX);
-    part->crop = (enum wav_crop)at;
-    return TN_OK;
-}
-
 /* The first frame of the part that a sample has. */
 static int64_t first_of(const struct wav_part *part, const struct wav *wav, int64_t length,
                         const tn_sample_args *args)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the datasets of WAV files share: their options, and their end. */
+#include "wav.h"
+
+#include <string.h>
+
+static tn_status part_of(const struct wav_options *options, struct wav_part *part)
+{
+    static const char *const crops[] = { "start", "middle", "random" };
+    int at = 0;
+
+    while (at < 3 && strcmp(crops[at], options->crop) != 0)
+        at++;
+    if (at == 3)
+        return tn_fail(TN_ERR_VALUE, "crop: unknown, got %q; expected start, middle or random",
+                       options->crop);
+    if (options->length != INT64_MIN && (options->length < 1 || options->length > INT32_MAX))
+        return tn_fail(TN_ERR_VALUE, "length: out of range, got %lld; expected 1 to %d",
+                       (long long)options->length, INT32_MAX);
+    *part = (struct wav_part){ options->length, options->sample_rate, (enum wav_crop)at,
+                               options->mono };
+    return TN_OK;
+}
+
+struct wav_dataset *wav_dataset_new(const struct wav_options *options)
+{
+    static const char *const extensions[] = { ".wav", NULL };
+    struct wav_dataset *dataset = tn_calloc(1, sizeof *dataset);
+
+    if (dataset == NULL)
+        return NULL;
+    dataset->folder = (struct data_folder){ .extensions = extensions,
+                                            .endings = ".wav",
+                                            .what = "sounds",
+                                            .known = wav_known,
+                                            .unknown = "not a WAV file" };
+    if (part_of(options, &dataset->part) != TN_OK) {
+        tn_free(dataset);
+        return NULL;
+    }
+    return dataset;
+}
+
+tn_status wav_dataset_give(struct wav_dataset *dataset, tn_status status, tn_dataset_open *args)
+{
+    if (status != TN_OK) {
+        wav_dataset_close(dataset);
+        return status;
+    }
+    args->handle = dataset;
+    args->count = dataset->folder.files.count;
+    return TN_OK;
+}
+
+void wav_dataset_close(void *handle)
+{
+    struct wav_dataset *dataset = handle;
+
+    if (dataset == NULL)
+        return;
+    data_folder_free(&dataset->folder);
+    tn_free(dataset);
+}
