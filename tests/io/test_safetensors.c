@@ -292,9 +292,9 @@ START_TEST(hostile_headers_are_refused_with_words)
            "not an integer >= 0");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,8]}}", 8,
            "integer");
-    refuse(
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}",
-        1, "too many dimensions, got 17");
+    refuse(("{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"
+            "\"data_offsets\":[0,1]}}"),
+           1, "too many dimensions, got 17");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8,
            "out of range, got [8, 0]; expected within");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8,

@@ -110,8 +110,8 @@ static struct known {
     { "hypot", "gradient", is_finite_limit,
       "a derivative of hypot is at most 1, also where gradient / result overflows", 0 },
     { "linalg_householder_product", "second gradient", is_rounded,
-      "automatic differentiation of the plain product agrees with ours; PyTorch's own formula loses "
-      "half of the digits of float64",
+      "automatic differentiation of the plain product agrees with ours; PyTorch's own formula "
+      "loses half of the digits of float64",
       0 },
     { "renorm", "gradient", is_finite_limit,
       "for p = inf it is NaN in complex64, and in complex128 as ours", 0 },

@@ -66,7 +66,7 @@ static inline void tn__kernel_state(const tn_view *state, uint64_t *seed, uint64
 /* The names of all tables: one for each file with kernels. */
 /* clang-format off */
 #define TN__KERNEL_FAMILIES(X)                                                                     \
-    X(activation) X(addmm) X(arithmetic) X(attention) X(bitwise) X(compare) X(complex) X(conv)              \
+    X(activation) X(addmm) X(arithmetic) X(attention) X(bitwise) X(compare) X(complex) X(conv)     \
     X(conv_grad_weight) X(copy) X(creation) X(fft) X(index) X(index_nonzero) X(index_reduce)       \
     X(linalg_factor) X(linalg_orthogonal) X(linear) X(loss_elementwise) X(loss_nll) X(matmul)      \
     X(norm) X(optimizer) X(optimizer_rules) X(pool) X(random) X(random_permutation) X(reduction)   \
