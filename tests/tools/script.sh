@@ -43,6 +43,9 @@ check 2 '--out is missing' script "$net" --input 2,3,8,8
 check 2 '--input is missing' script "$net" --out x.script
 check 1 'absent: cannot be read: No such file' \
     script "$net" --input 2,3,8,8 --out x.script --file absent
+mkfifo pipe
+check 1 'pipe: cannot be read: it is not a regular file' \
+    script "$net" --input 2,3,8,8 --out x.script --file pipe
 test -e x.script && complain 'a file of a script that failed'
 dd if=net.script of=cut.script bs=900 count=1 2>/dev/null
 check 1 'cut.script' graph cut.script --input 2,3,8,8
