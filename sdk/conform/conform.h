@@ -214,6 +214,8 @@ void *conform_bytes(tn_tensor *tensor, size_t *size);
 /* Returns true if two values have the same kind and are equal. Tensors are equal if their dtypes,
  * shapes and the bits of their elements are. */
 bool conform_same_value(tn_value a, tn_value b);
+/* Returns true if two states have equal entries in the same order. */
+bool conform_same_state(const tn_state *a, const tn_state *b);
 
 /* Returns the allowed error of an element, before it is multiplied by 1 + the largest absolute
  * value of the expected result. */

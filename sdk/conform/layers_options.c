@@ -46,11 +46,8 @@ static bool same_bits(const conform_results *a, const conform_results *b)
 static bool same_state(tn_module *a, tn_module *b)
 {
     tn_state *x = tn_module_state(a), *y = tn_module_state(b);
-    bool same = x != NULL && y != NULL && tn_state_count(x) == tn_state_count(y);
+    bool same = x != NULL && y != NULL && conform_same_state(x, y);
 
-    for (int64_t i = 0; same && i < tn_state_count(x); i++)
-        same = strcmp(tn_state_name(x, i), tn_state_name(y, i)) == 0 &&
-               conform_same_value(tn_state_value(x, i), tn_state_value(y, i));
     tn_state_drop(x);
     tn_state_drop(y);
     return same;

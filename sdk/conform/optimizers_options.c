@@ -22,16 +22,6 @@ static const tn_option *options_of(const conform *c)
     return def != NULL ? def->options : NULL;
 }
 
-static bool same_state(const tn_state *a, const tn_state *b)
-{
-    bool same = tn_state_count(a) == tn_state_count(b);
-
-    for (int64_t i = 0; same && i < tn_state_count(a); i++)
-        same = strcmp(tn_state_name(a, i), tn_state_name(b, i)) == 0 &&
-               conform_same_value(tn_state_value(a, i), tn_state_value(b, i));
-    return same;
-}
-
 /* Returns true if the steps with another spec fail, or give other parameters or states. */
 static bool differs(const conform_rule *r, const tn_state *state, const char *spec)
 {
@@ -43,7 +33,7 @@ static bool differs(const conform_rule *r, const tn_state *state, const char *sp
 
     quiet.verdict = CONFORM_FAIL;
     after = conform_rule_after(&other, TN_F32);
-    different = after == NULL || !same_state(state, after);
+    different = after == NULL || !conform_same_state(state, after);
     tn_state_drop(after);
     tn_error_clear();
     tn_scope_end(scope);

@@ -65,7 +65,7 @@ static const char *find_element(const char *at, const char *end, int element, si
         at += 1 + strspn(at + 1, " ");
     }
     *length = strcspn(at, ",)] ");
-    return at<end && * length> 0 ? at : NULL;
+    return end > at && *length != 0 ? at : NULL;
 }
 
 bool conform_other_spec(const char *spec, const tn_option *options, int which, int element,

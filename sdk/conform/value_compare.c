@@ -45,3 +45,13 @@ bool conform_same_value(tn_value a, tn_value b)
     default: return a.as.i == b.as.i; /* floats are compared by their bits */
     }
 }
+
+bool conform_same_state(const tn_state *a, const tn_state *b)
+{
+    bool same = tn_state_count(a) == tn_state_count(b);
+
+    for (int64_t i = 0; same && i < tn_state_count(a); i++)
+        same = strcmp(tn_state_name(a, i), tn_state_name(b, i)) == 0 &&
+               conform_same_value(tn_state_value(a, i), tn_state_value(b, i));
+    return same;
+}

@@ -230,5 +230,22 @@ check "$place/right.so" --level contract --tap - --cases "$cases"
 test $code -eq 0 && grep -q '^1\.\.7$' "$place/out" &&
     grep -q '^ok 1 - contract/complete$' "$place/out" || { fail "TAP: $code"; cat "$place/out"; }
 
+
+# A layer on a device that lacks a kernel is skipped, with the reason.
+TENON_PLUGIN_PATH_ADD=$PWD/examples/strict-device/.libs
+export TENON_PLUGIN_PATH_ADD
+orthogonal() { # DEVICE
+    check plugins/.libs/layers.so --only layers/Orthogonal --device "$1" \
+        --cases "$top/tests/conform/layers.txt"
+}
+orthogonal strict
+test $code -eq 0 && grep '^skip *layers/Orthogonal .*cayley.* on strict:0: ' "$place/out" |
+    grep -q '"linalg_solve": no kernel on device type "strict"' ||
+    { fail "a device without linalg_solve: exit status $code"; cat "$place/out"; }
+orthogonal cpu
+grep -q '^1 passed, 0 failed, 0 skipped$' "$place/out" ||
+    { fail "Orthogonal on cpu"; cat "$place/out"; }
+unset TENON_PLUGIN_PATH_ADD
+
 test $failed -eq 0 && echo "PASS: check.sh"
 exit $failed
