@@ -52,6 +52,37 @@ static tn_status read_names(tn__reader *r)
     return status;
 }
 
+/* Reads the words that say what the graph is for, such as ", train, fixed". */
+static tn_status read_words(tn__reader *r)
+{
+    static const char *const words[] = { "eval", "train", "fixed", "typed", "inference", "folded" };
+
+    while (tn__graph_read_take(r, ",")) {
+        const char *at = r->at, *word = tn__graph_read_word(r, "", "a word");
+        int i = 0;
+
+        if (word == NULL)
+            return tn_error_last_code();
+        if (tn__graph_read_take(r, "=")) /* read_names has read the names */
+            break;
+        while (i < tn__countof(words) && strcmp(words[i], word) != 0)
+            i++;
+        if (i == tn__countof(words)) {
+            r->at = at;
+            return tn__graph_read_wrong(r, "eval, train, fixed, typed, inference or folded");
+        }
+        if (i < 2)
+            r->graph->training = i;
+        else if (i < 4)
+            r->graph->fixed = i == 2 ? TN__FIXED_BY_TRACE : "a pass";
+        else if (i == 4)
+            r->graph->inference = TN__GRAPH_OF_TEXT;
+        else
+            r->folded = true;
+    }
+    return TN_OK;
+}
+
 tn_status tn__graph_read_head(tn__reader *r)
 {
     int64_t version = 0;
@@ -82,18 +113,8 @@ tn_status tn__graph_read_head(tn__reader *r)
         status = tn_fail(TN_ERR_VERSION,
                          "tn_graph_parse: version: newer than Tenon %s knows, got %lld; expected 1",
                          tn_version(), (long long)version);
-    if (status == TN_OK && tn__graph_read_take(r, ", eval"))
-        r->graph->training = 0;
-    else if (status == TN_OK && tn__graph_read_take(r, ", train"))
-        r->graph->training = 1;
-    if (status == TN_OK && tn__graph_read_take(r, ", fixed"))
-        r->graph->fixed = TN__FIXED_BY_TRACE;
-    else if (status == TN_OK && tn__graph_read_take(r, ", typed"))
-        r->graph->fixed = "a pass";
-    if (status == TN_OK && tn__graph_read_take(r, ", inference"))
-        r->graph->inference = "(of the text)";
     if (status == TN_OK)
-        r->folded = tn__graph_read_take(r, ", folded");
+        status = read_words(r);
     if (status == TN_OK)
         r->at += strcspn(r->at, "\n"); /* read_names has read the rest */
     return status;

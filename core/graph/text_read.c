@@ -500,7 +500,7 @@ tn_graph *tn_graph_parse(const char *text, tn_module *root, const tn_state *cons
     if (r.mark != NULL)
         status = read_graph(&r);
     if (status == TN_OK && r.folded)
-        status = tn__graph_guard_slots(r.graph, r.graph->inference);
+        status = tn__graph_guard_slots(r.graph, TN__GRAPH_OF_TEXT);
     tn__arena_free(r.arena);
     tn_free(r.nodes);
     tn_free(r.left);

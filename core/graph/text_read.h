@@ -72,6 +72,8 @@ tn_status tn__graph_read_symbols(tn_node *node, int32_t output, const tn__left *
  * keep: tensors by position and, in a call, just one. */
 tn_status tn__graph_read_pack(tn__reader *r, tn__place place, tn_pack **out);
 
+/* Stands for the pass, whose name the text does not have. */
+#define TN__GRAPH_OF_TEXT "(of the text)"
 /* Moves to the next line that is not empty. Returns false at the end. */
 bool tn__graph_read_next_line(tn__reader *r);
 /* Reads the first line (text_head.c). */

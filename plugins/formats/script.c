@@ -51,15 +51,13 @@ static json_t *ints(tn_ints values)
 
 /* ---- what is written ------------------------------------------------------------------------- */
 
-/* A tensor object of the script, or a module: the path where it was met first. */
-struct met {
-    const void *object;
-    char *path;
-};
-
-struct met_list {
-    struct met *at;
-    int64_t count, capacity;
+/* The memory that some tensors of the script share. */
+struct storage {
+    tn_tensor *one;    /* the first of these tensors; borrowed from the script */
+    const char *path;  /* its path; borrowed from w->tensors */
+    int64_t low, high; /* elements of the storage that the tensors have: [low, high) */
+    bool whole;        /* written as one flat tensor `name`, whose views the tensors are */
+    char name[40];
 };
 
 struct writing {
@@ -67,12 +65,13 @@ struct writing {
     const char *path; /* of the file */
     tn_state *state;
     json_t *modules, *slots, *constants, *files;
-    json_t *to;    /* `slots` or `constants`: where slots are added */
-    char at[1024]; /* path of what is being added */
-    struct met_list seen_modules, seen_tensors;
-    tn_tensor **tensors; /* those of seen_tensors */
-    int64_t *flat;       /* number of the storage that is written as a whole; -1: none */
-    int64_t n_flat;
+    json_t *to;        /* `slots` or `constants`: where slots are added */
+    char at[1024];     /* path of what is being added */
+    tn_state *met;     /* by address: paths of modules and tensors, numbers of storages */
+    tn_state *tensors; /* all different tensors, by the path where each was met first */
+    struct storage *storages;
+    int64_t *storage_of; /* by tensor: index in `storages` */
+    int64_t n_storages;
 };
 
 static tn_status fail_utf8(const struct writing *w, const char *name)
@@ -86,35 +85,17 @@ static tn_status fail_utf8(const struct writing *w, const char *name)
     return TN_ERR_MEMORY;
 }
 
-/* Finds an object, or adds it. *first becomes its path, NULL if it is new. */
-static tn_status meet(struct met_list *list, const void *object, const char *path,
-                      const char **first)
+/* Finds a module or tensor, or adds it. *first becomes the path where it was met before, NULL if it
+ * is new. */
+static tn_status meet(struct writing *w, const void *object, const char **first)
 {
-    *first = NULL;
-    for (int64_t i = 0; i < list->count; i++)
-        if (list->at[i].object == object) {
-            *first = list->at[i].path;
-            return TN_OK;
-        }
-    if (list->count == list->capacity) {
-        int64_t capacity = 2 * list->capacity + 64;
-        struct met *at = tn_realloc(list->at, (size_t)capacity * sizeof *at);
+    char key[40];
+    int64_t at;
 
-        if (at == NULL)
-            return TN_ERR_MEMORY;
-        list->at = at;
-        list->capacity = capacity;
-    }
-    list->at[list->count].object = object;
-    list->at[list->count].path = tn_strdup(path);
-    return list->at[list->count++].path != NULL ? TN_OK : TN_ERR_MEMORY;
-}
-
-static void forget(struct met_list *list)
-{
-    for (int64_t i = 0; i < list->count; i++)
-        tn_free(list->at[i].path);
-    tn_free(list->at);
+    tn_snprint(key, sizeof key, "%p", object);
+    at = tn_state_find(w->met, key);
+    *first = at >= 0 ? tn_state_value(w->met, at).as.s : NULL;
+    return at >= 0 ? TN_OK : tn_state_set_value(w->met, key, tn_value_string(w->at));
 }
 
 /* ---- storages -------------------------------------------------------------------------------- */
@@ -143,66 +124,89 @@ static int64_t extent(const tn_tensor *tensor)
     return last + 1;
 }
 
-/* Adds a tensor that has the elements [low, high) of a storage. */
-static tn_status add_flat(struct writing *w, tn_tensor *like, int64_t low, int64_t high,
-                          const char *name)
+/* Returns the storage of a tensor, which it adds if it is new; NULL on failure. */
+static struct storage *find_storage(struct writing *w, tn_tensor *tensor, const char *path)
 {
-    int64_t count = high - low, one = 1;
-    tn_tensor *flat = tn_tensor_as_strided(like, (tn_ints){ &count, 1 }, (tn_ints){ &one, 1 }, low);
+    const tn_view *view = tn_tensor_view(tensor);
+    int64_t offset = tn_tensor_offset(tensor), at;
+    uint64_t begin = (uint64_t)(uintptr_t)view->data + view->byte_offset -
+                     (uint64_t)offset * tn_dtype_size(tn_tensor_dtype(tensor));
+    struct storage *storage;
+    char key[60];
 
-    return flat != NULL ? tn_state_set(w->state, name, flat) : tn_error_last_code();
+    tn_snprint(key, sizeof key, "storage %d.%d.%llu", (int)view->device.type, (int)view->device.id,
+               (unsigned long long)begin);
+    at = tn_state_find(w->met, key);
+    if (at >= 0) {
+        storage = &w->storages[tn_state_value(w->met, at).as.i];
+        if (tn_tensor_shares_storage(storage->one, tensor))
+            return storage;
+    } else if (tn_state_set_value(w->met, key, tn_value_int(w->n_storages)) != TN_OK) {
+        return NULL;
+    }
+    storage = &w->storages[w->n_storages++];
+    *storage = (struct storage){ .one = tensor, .path = path, .low = offset, .high = offset };
+    storage->whole = !tn_tensor_is_contiguous(tensor) && extent(tensor) != tn_tensor_numel(tensor);
+    return storage;
 }
 
-/* Decides whether the storage of tensor `first` must be written as a whole, because its tensors are
- * different views of it or one whose elements overlap, and adds it to the state. */
-static tn_status lay_out_storage(struct writing *w, int64_t first)
+/* Adds a tensor to its storage, which must be written as a whole if its tensors are different views
+ * of it, or one whose elements overlap. */
+static tn_status place(struct writing *w, int64_t index)
 {
-    tn_tensor *one = w->tensors[first];
-    int64_t low = tn_tensor_offset(one), high = low + extent(one);
-    bool whole = !tn_tensor_is_contiguous(one) && extent(one) != tn_tensor_numel(one);
-    char name[40];
+    tn_tensor *tensor = tn_state_tensor(w->tensors, index);
+    const char *path = tn_state_name(w->tensors, index);
+    struct storage *storage = find_storage(w, tensor, path);
+    int64_t from = tn_tensor_offset(tensor), end = from + extent(tensor);
 
-    for (int64_t i = first + 1; i < w->seen_tensors.count; i++) {
-        tn_tensor *other = w->tensors[i];
-        int64_t from = tn_tensor_offset(other), end = from + extent(other);
+    if (storage == NULL)
+        return tn_error_last_code();
+    if (tn_tensor_dtype(storage->one) != tn_tensor_dtype(tensor))
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: script: %q: wrong dtype, got %s; expected %s as %q, which has the same "
+                       "memory",
+                       w->path, path, tn_dtype_name(tn_tensor_dtype(tensor)),
+                       tn_dtype_name(tn_tensor_dtype(storage->one)), storage->path);
+    if (storage->one != tensor &&
+        (!same_view(storage->one, tensor) || !tn_tensor_is_contiguous(tensor)))
+        storage->whole = true;
+    storage->low = from < storage->low ? from : storage->low;
+    storage->high = end > storage->high ? end : storage->high;
+    w->storage_of[index] = storage - w->storages;
+    return TN_OK;
+}
 
-        if (!tn_tensor_shares_storage(one, other))
-            continue;
-        if (tn_tensor_dtype(one) != tn_tensor_dtype(other))
-            return tn_fail(
-                TN_ERR_TYPE, "%s: script: %q: wrong dtype, got %s; %q has the same memory as %s",
-                w->path, w->seen_tensors.at[i].path, tn_dtype_name(tn_tensor_dtype(other)),
-                w->seen_tensors.at[first].path, tn_dtype_name(tn_tensor_dtype(one)));
-        whole = whole || !same_view(one, other) || !tn_tensor_is_contiguous(one);
-        low = from < low ? from : low;
-        high = end > high ? end : high;
-    }
-    for (int64_t i = first; i < w->seen_tensors.count; i++)
-        if (i == first || tn_tensor_shares_storage(one, w->tensors[i]))
-            w->flat[i] = whole ? w->n_flat : -1;
-    if (!whole)
-        return tn_state_set(w->state, w->seen_tensors.at[first].path, one);
-    tn_snprint(name, sizeof name, SCRIPT_STORAGES "%lld", (long long)w->n_flat++);
-    return add_flat(w, one, low, high, name);
+/* Adds the values of a storage to the state. */
+static tn_status add_storage(struct writing *w, struct storage *storage, int64_t *next)
+{
+    int64_t count = storage->high - storage->low, one = 1;
+    tn_tensor *flat;
+
+    if (!storage->whole)
+        return tn_state_set(w->state, storage->path, storage->one);
+    do /* a slot can have such a path */
+        tn_snprint(storage->name, sizeof storage->name, SCRIPT_STORAGES "%lld",
+                   (long long)(*next)++);
+    while (tn_state_find(w->tensors, storage->name) >= 0);
+    flat = tn_tensor_as_strided(storage->one, (tn_ints){ &count, 1 }, (tn_ints){ &one, 1 },
+                                storage->low);
+    return flat != NULL ? tn_state_set(w->state, storage->name, flat) : tn_error_last_code();
 }
 
 static tn_status lay_out(struct writing *w)
 {
-    int64_t count = w->seen_tensors.count;
-    tn_status status;
+    size_t count = (size_t)tn_state_count(w->tensors) + 1;
+    tn_status status = TN_OK;
+    int64_t next = 0;
 
-    w->tensors = tn_calloc((size_t)count + 1, sizeof(tn_tensor *));
-    w->flat = tn_calloc((size_t)count + 1, sizeof *w->flat);
-    if (w->tensors == NULL || w->flat == NULL)
+    w->storages = tn_calloc(count, sizeof *w->storages);
+    w->storage_of = tn_calloc(count, sizeof *w->storage_of);
+    if (w->storages == NULL || w->storage_of == NULL)
         return TN_ERR_MEMORY;
-    for (int64_t i = 0; i < count; i++) {
-        w->tensors[i] = (tn_tensor *)(uintptr_t)w->seen_tensors.at[i].object;
-        w->flat[i] = -2;
-    }
-    status = TN_OK;
-    for (int64_t i = 0; i < count && status == TN_OK; i++)
-        if (w->flat[i] == -2)
-            status = lay_out_storage(w, i);
+    for (int64_t i = 0; i < tn_state_count(w->tensors) && status == TN_OK; i++)
+        status = place(w, i);
+    for (int64_t i = 0; i < w->n_storages && status == TN_OK; i++)
+        status = add_storage(w, &w->storages[i], &next);
     return status;
 }
 
@@ -233,7 +237,9 @@ static tn_status put_slot(void *user, const tn_visit *what)
     json_t *slot;
 
     if (status == TN_OK)
-        status = meet(&w->seen_tensors, what->tensor, w->at, &first);
+        status = meet(w, what->tensor, &first);
+    if (status == TN_OK && first == NULL)
+        status = tn_state_set(w->tensors, w->at, what->tensor);
     if (status != TN_OK)
         return status;
     slot = json_pack("{s:s}", "path", path);
@@ -261,8 +267,7 @@ static tn_status put_module(struct writing *w, tn_module *module)
                                      .flags = TN_WALK_DIRECT | TN_WALK_DUPLICATES };
     const char *first, *type = tn_script_original(module);
     size_t length = strlen(w->at);
-    tn_status status = type != NULL ? meet(&w->seen_modules, module, w->at, &first)
-                                    : tn_error_last_code();
+    tn_status status = type != NULL ? meet(w, module, &first) : tn_error_last_code();
 
     if (status != TN_OK)
         return status;
@@ -304,33 +309,23 @@ static tn_status put_constants(struct writing *w)
 }
 
 /* Adds to a slot where its values are. */
-static tn_status put_place(struct writing *w, json_t *slot, int64_t i)
+static tn_status put_place(struct writing *w, json_t *slot, int64_t index)
 {
-    tn_tensor *tensor = w->tensors[i];
-    char name[40];
-    int64_t first = i, low = tn_tensor_offset(tensor);
-    tn_status status;
+    tn_tensor *tensor = tn_state_tensor(w->tensors, index);
+    const struct storage *storage = &w->storages[w->storage_of[index]];
+    tn_status status = TN_OK;
 
-    for (int64_t k = 0; k < w->seen_tensors.count; k++)
-        if (tn_tensor_shares_storage(tensor, w->tensors[k])) {
-            int64_t from = tn_tensor_offset(w->tensors[k]);
-
-            first = k < first ? k : first;
-            low = from < low ? from : low;
-        }
-    if (w->flat[i] < 0) {
-        if (first != i)
-            status = set(slot, "data", json_string(w->seen_tensors.at[first].path));
-        else
-            status = TN_OK;
+    if (!storage->whole) {
+        if (tensor != storage->one)
+            status = set(slot, "data", json_string(storage->path));
         return status != TN_OK || tn_tensor_is_contiguous(tensor)
                    ? status
                    : set(slot, "strides", ints(tn_tensor_strides(tensor)));
     }
-    tn_snprint(name, sizeof name, SCRIPT_STORAGES "%lld", (long long)w->flat[i]);
-    status = set(slot, "data", json_string(name));
+    status = set(slot, "data", json_string(storage->name));
     if (status == TN_OK)
-        status = set(slot, "offset", json_integer((json_int_t)(tn_tensor_offset(tensor) - low)));
+        status = set(slot, "offset",
+                     json_integer((json_int_t)(tn_tensor_offset(tensor) - storage->low)));
     if (status == TN_OK)
         status = set(slot, "shape", ints(tn_tensor_shape(tensor)));
     return status == TN_OK ? set(slot, "strides", ints(tn_tensor_strides(tensor))) : status;
@@ -368,12 +363,16 @@ static tn_status put_files(struct writing *w)
         if (!text && value.kind != TN_VALUE_BYTES)
             return tn_fail(TN_ERR_TYPE, "%s: script: file %q: wrong kind; expected a text or bytes",
                            w->path, name);
-        if (strlen(name) > 900)
+        if (strlen(name) > SCRIPT_FILE_NAME)
             return tn_fail(TN_ERR_VALUE,
-                           "%s: script: file: name too long, got %zu bytes; "
-                           "expected 900",
-                           w->path, strlen(name));
+                           "%s: script: file: name: too long, got %zu bytes; expected at most %d",
+                           w->path, strlen(name), SCRIPT_FILE_NAME);
         tn_snprint(path, sizeof path, SCRIPT_FILES "%s", name);
+        if (tn_state_find(w->state, path) >= 0)
+            return tn_fail(TN_ERR_KEY,
+                           "%s: script: file %q: its name in the file, %q, is that of a tensor; "
+                           "expected another name",
+                           w->path, name, path);
         bytes = tn_tensor_from(size > 0 ? value.as.s : "", TN_U8, (tn_ints){ &size, 1 });
         status = bytes != NULL ? tn_state_set(w->state, path, bytes) : tn_error_last_code();
         if (status == TN_OK && append(w->files, json_pack("[sb]", name, text)) != TN_OK)
@@ -485,11 +484,13 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
                          .modules = json_array(),
                          .slots = json_array(),
                          .constants = json_array(),
-                         .files = json_array() };
-    tn_status status = w.state != NULL && w.modules != NULL && w.slots != NULL &&
-                               w.constants != NULL && w.files != NULL
+                         .files = json_array(),
+                         .met = tn_state_new(),
+                         .tensors = tn_state_new() };
+    tn_status status = w.state != NULL && w.met != NULL && w.tensors != NULL && w.modules != NULL &&
+                               w.slots != NULL && w.constants != NULL && w.files != NULL
                            ? TN_OK
-                           : tn_fail(TN_ERR_MEMORY, "%s: script: out of memory", sink->path);
+                           : TN_ERR_MEMORY;
 
     w.to = w.slots;
     if (status == TN_OK && tn_script_files(module) == NULL)
@@ -508,10 +509,12 @@ static tn_status save_module(const tn_format_def *self, const tn_sink *sink, tn_
         status = put_texts(&w);
     if (status == TN_OK)
         status = safetensors_save(self, sink, w.state);
-    forget(&w.seen_modules);
-    forget(&w.seen_tensors);
-    tn_free(w.tensors);
-    tn_free(w.flat);
+    if (status == TN_ERR_MEMORY) /* JSON records no failure */
+        tn_fail(TN_ERR_MEMORY, "%s: script: out of memory", sink->path);
+    tn_state_drop(w.met);
+    tn_state_drop(w.tensors);
+    tn_free(w.storages);
+    tn_free(w.storage_of);
     json_decref(w.modules);
     json_decref(w.slots);
     json_decref(w.constants);

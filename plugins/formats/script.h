@@ -30,6 +30,7 @@
 #define SCRIPT_CONSTANTS "_constants"
 #define SCRIPT_STORAGES "_storages."
 #define SCRIPT_FILES "_files/"
+#define SCRIPT_FILE_NAME 900 /* bytes of the longest name of a file */
 
 /* script_read.c: makes the script of a file. */
 TN_HIDDEN tn_module *script_load_module(const tn_format_def *self, const tn_source *source);

@@ -6,12 +6,26 @@
 
 #include <string.h>
 
+/* More modules than any program has, counted by their paths. */
+enum { PATHS = 1 << 20 };
+
 struct reading {
     const tn_source *source;
-    tn_state *state;     /* tensors and texts of the file */
-    tn_state *constants; /* of the graphs, by their names */
-    tn_module *root;     /* the tree, without layers */
-    json_t *tree;        /* "tenon.script" */
+    tn_state *state;                                 /* tensors and texts of the file */
+    tn_state *constants;                             /* of the graphs, by their names */
+    tn_module *root;                                 /* the tree, without layers */
+    json_t *tree;                                    /* "tenon.script" */
+    json_t *modules, *slots, *constant_rows, *files; /* borrowed from `tree` */
+    int training;
+    int64_t paths; /* that modules which are there several times may still add */
+};
+
+/* An element of "slots" or "constants"; borrowed from the tree. */
+struct slot {
+    const char *path, *data, *same;
+    json_t *strides, *shape;
+    json_int_t flags, offset;
+    int parameter, grad;
 };
 
 static tn_status wrong(const struct reading *r, const char *what, const char *expected)
@@ -43,9 +57,16 @@ static json_t *parse(const struct reading *r, const char *key)
     return value;
 }
 
-static tn_status check_version(const struct reading *r)
+/* Fails with jansson's words: a value has not the form that json_unpack_ex was to read. */
+static tn_status wrong_form(const struct reading *r, const char *what, const json_error_t *error)
+{
+    return tn_fail(TN_ERR_FORMAT, "%s: script: %s: %s", r->source->path, what, error->text);
+}
+
+static tn_status check_version(struct reading *r)
 {
     const json_t *version = json_object_get(r->tree, "version");
+    json_error_t error;
 
     if (!json_is_integer(version) || json_integer_value(version) < 1)
         return wrong(r, "version", "an integer from 1");
@@ -53,7 +74,11 @@ static tn_status check_version(const struct reading *r)
         return tn_fail(TN_ERR_VERSION,
                        "%s: script: version: newer than is known here, got %lld; expected %d",
                        r->source->path, (long long)json_integer_value(version), SCRIPT_VERSION);
-    return TN_OK;
+    return json_unpack_ex(r->tree, &error, JSON_STRICT, "{s:o,s:b,s?o,s?o,s?o,s?o}", "version",
+                          &version, "training", &r->training, "modules", &r->modules, "slots",
+                          &r->slots, "constants", &r->constant_rows, "files", &r->files) == 0
+               ? TN_OK
+               : wrong_form(r, SCRIPT_KEY, &error);
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -131,44 +156,81 @@ static tn_module *holder_of(const struct reading *r, const char *path, const cha
     return module;
 }
 
-static tn_status add_module(struct reading *r, const json_t *row)
+/* Counts the modules below a module by their paths, as most functions visit them: there can be
+ * exponentially many. Returns false if there are more than *left. */
+static bool count_paths(tn_module *module, int64_t *left)
 {
-    const char *path = json_string_value(json_array_get(row, 0)), *name;
-    const char *type = json_string_value(json_array_get(row, 1));
-    const char *same = json_string_value(json_array_get(row, 2));
-    tn_module *holder, *module;
+    for (int64_t i = 0; i < tn_module_child_count(module); i++) {
+        tn_module *child = tn_module_child_at(module, i);
+
+        if (child != NULL && (--*left < 0 || !count_paths(child, left)))
+            return false;
+    }
+    return true;
+}
+
+static tn_status too_many_paths(void)
+{
+    return tn_fail(TN_ERR_FORMAT, "modules: too many paths; expected at most %d", PATHS);
+}
+
+/* Adds a module, or with `same` one more path of a module. */
+static tn_status add_to_tree(struct reading *r, const char *path, const char *type,
+                             const char *same)
+{
+    const char *name;
+    tn_module *holder = holder_of(r, path, &name), *module;
     tn_status status;
 
-    if (path == NULL || type == NULL)
-        return wrong(r, "modules", "a path and a type for each");
-    if (r->root == NULL) {
-        if (path[0] != '\0')
-            return wrong(r, "modules", "the root, with an empty path, as the first one");
-        r->root = tn_module_plain(type);
-        return r->root != NULL ? TN_OK : prefix(r, "module", path);
-    }
-    holder = holder_of(r, path, &name);
     module = holder == NULL ? NULL
              : same != NULL ? tn_module_find(r->root, same)
                             : tn_module_plain(type);
     if (module == NULL)
-        return prefix(r, "module", path);
+        return tn_error_last_code();
     if (tn_module_slot_kind(holder, name) != 0)
         status = tn_fail(TN_ERR_FORMAT, "there are two");
+    else if (same != NULL && !count_paths(module, &r->paths))
+        status = too_many_paths();
     else
         status = tn_module_add_child(holder, name, module);
     if (same == NULL)
         tn_module_drop(module);
+    return status;
+}
+
+static tn_status add_module(struct reading *r, json_t *row)
+{
+    const char *path, *type, *same = NULL;
+    bool is_same = json_array_size(row) > 2;
+    json_error_t error;
+    tn_status status;
+
+    if (json_unpack_ex(row, &error, JSON_STRICT, is_same ? "[sss]" : "[ss]", &path, &type, &same) !=
+        0)
+        return wrong_form(r, "modules", &error);
+    if (r->root != NULL) {
+        status = add_to_tree(r, path, type, same);
+    } else {
+        if (path[0] != '\0' || is_same)
+            return wrong(r, "modules", "the root, with an empty path, as the first one");
+        r->root = tn_module_plain(type);
+        status = r->root != NULL ? TN_OK : tn_error_last_code();
+    }
     return status == TN_OK ? TN_OK : prefix(r, "module", path);
 }
 
 static tn_status add_modules(struct reading *r)
 {
-    const json_t *rows = json_object_get(r->tree, "modules");
-    tn_status status = json_array_size(rows) > 0 ? TN_OK : wrong(r, "modules", "a list");
+    tn_status status = json_array_size(r->modules) > 0 ? TN_OK : wrong(r, "modules", "a list");
+    int64_t left = PATHS;
 
-    for (size_t i = 0; i < json_array_size(rows) && status == TN_OK; i++)
-        status = add_module(r, json_array_get(rows, i));
+    r->paths = PATHS;
+    for (size_t i = 0; i < json_array_size(r->modules) && status == TN_OK; i++)
+        status = add_module(r, json_array_get(r->modules, i));
+    if (status == TN_OK && !count_paths(r->root, &left)) {
+        too_many_paths();
+        status = tn_error_prefix("%s: script: ", r->source->path);
+    }
     return status;
 }
 
@@ -207,113 +269,146 @@ static tn_tensor *with_strides(tn_tensor *tensor, tn_ints strides)
     return done ? made : NULL;
 }
 
-/* Returns the tensor of a slot that is not the same as another. */
-static tn_tensor *make_tensor(const struct reading *r, const json_t *slot, const char *name)
+/* Returns the tensor of a slot that is not the same as another. `name` is its name in the file,
+ * unless the slot has another. */
+static tn_tensor *make_tensor(const struct reading *r, const struct slot *slot, const char *name)
 {
-    const char *data = json_string_value(json_object_get(slot, "data"));
-    const json_t *strides = json_object_get(slot, "strides");
-    const json_t *shape = json_object_get(slot, "shape");
-    const json_t *offset = json_object_get(slot, "offset");
     int64_t steps[TN_MAX_DIMS], sizes[TN_MAX_DIMS], n_steps = 0, n_sizes = 0;
-    tn_tensor *tensor = tn_state_get(r->state, data != NULL ? data : name);
+    tn_tensor *tensor = tn_state_get(r->state, slot->data != NULL ? slot->data : name);
+    tn_tensor *made = tensor;
 
-    if (tensor == NULL || (strides == NULL && shape == NULL && offset == NULL))
-        return tensor;
-    if (!read_ints(strides, steps, &n_steps) ||
-        (shape != NULL && (!read_ints(shape, sizes, &n_sizes) || n_sizes != n_steps ||
-                           !json_is_integer(offset) || json_integer_value(offset) < 0)) ||
-        (shape == NULL && n_steps != tn_tensor_shape(tensor).count)) {
-        wrong(r, "strides, shape and offset", "integers from 0, strides for each dimension");
+    if (tensor == NULL)
+        return NULL;
+    if ((slot->shape != NULL) != (slot->offset >= 0) ||
+        (slot->shape != NULL && !read_ints(slot->shape, sizes, &n_sizes)) ||
+        (slot->strides != NULL && !read_ints(slot->strides, steps, &n_steps)) ||
+        (slot->strides == NULL
+             ? slot->shape != NULL
+             : n_steps != (slot->shape != NULL ? n_sizes : tn_tensor_ndim(tensor)))) {
+        tn_fail(TN_ERR_FORMAT, "strides, shape and offset: do not fit together; expected integers "
+                               "from 0, shape only with offset, and strides for each dimension");
         return NULL;
     }
-    if (shape != NULL)
-        return tn_tensor_as_strided(tensor, (tn_ints){ sizes, n_sizes },
-                                    (tn_ints){ steps, n_steps }, json_integer_value(offset));
-    return with_strides(tensor, (tn_ints){ steps, n_steps });
+    if (slot->shape != NULL)
+        made = tn_tensor_as_strided(tensor, (tn_ints){ sizes, n_sizes },
+                                    (tn_ints){ steps, n_steps }, slot->offset);
+    else if (slot->strides != NULL)
+        made = with_strides(tensor, (tn_ints){ steps, n_steps });
+    else if (slot->data != NULL) /* the slot with this name has the tensor itself */
+        made = tn_tensor_as_strided(tensor, tn_tensor_shape(tensor), tn_tensor_strides(tensor),
+                                    tn_tensor_offset(tensor));
+    if (made != NULL && slot->parameter)
+        return tn_parameter(made, slot->grad != 0);
+    return made != NULL && slot->grad && tn_tensor_set_requires_grad(made, true) != TN_OK ? NULL
+                                                                                          : made;
 }
 
-/* Returns the tensor of another slot, which has been read before. */
-static tn_tensor *find_tensor(const struct reading *r, const char *path)
+/* Returns the tensor of a slot: its own, or that of a slot that has been read before. */
+static tn_tensor *tensor_of(const struct reading *r, const struct slot *slot, const char *name)
 {
     static const char constants[] = SCRIPT_CONSTANTS ".";
     size_t length = sizeof constants - 1;
 
-    return strncmp(path, constants, length) == 0 ? tn_state_get(r->constants, path + length)
-                                                 : tn_module_find_tensor(r->root, path);
+    if (slot->same == NULL)
+        return make_tensor(r, slot, name);
+    return strncmp(slot->same, constants, length) == 0
+               ? tn_state_get(r->constants, slot->same + length)
+               : tn_module_find_tensor(r->root, slot->same);
 }
 
-static tn_status add_slot(struct reading *r, const json_t *slot, const char *path)
+static tn_status add_slot(struct reading *r, const struct slot *slot)
 {
-    const char *same = json_string_value(json_object_get(slot, "same")), *name;
-    const json_t *flags = json_object_get(slot, "flags");
-    bool parameter = json_is_true(json_object_get(slot, "parameter"));
-    bool grad = json_is_true(json_object_get(slot, "grad"));
-    uint32_t bits = json_is_integer(flags) ? (uint32_t)json_integer_value(flags) : 0;
-    tn_module *holder = holder_of(r, path, &name);
-    tn_tensor *tensor = holder == NULL ? NULL
-                        : same != NULL ? find_tensor(r, same)
-                                       : make_tensor(r, slot, path);
+    const char *name;
+    uint32_t flags = (uint32_t)slot->flags;
+    tn_module *holder = holder_of(r, slot->path, &name);
+    tn_tensor *tensor = holder != NULL ? tensor_of(r, slot, slot->path) : NULL;
     tn_status status;
 
-    if (tensor != NULL && same == NULL && parameter)
-        tensor = tn_parameter(tensor, grad);
     if (tensor == NULL)
         return tn_error_last_code();
     if (tn_module_slot_kind(holder, name) != 0)
         return tn_fail(TN_ERR_FORMAT, "there are two");
-    if (!parameter && same == NULL && grad &&
-        (status = tn_tensor_set_requires_grad(tensor, true)) != TN_OK)
-        return status;
-    status = parameter ? tn_module_add_parameter(holder, name, tensor)
-                       : tn_module_add_buffer(holder, name, tensor, bits);
-    if (status == TN_OK && parameter && (bits & TN_SLOT_FIXED_DTYPE) != 0)
-        status = tn_module_set_fixed_dtype(holder, name, true);
-    return status;
+    if (!slot->parameter)
+        return tn_module_add_buffer(holder, name, tensor, flags);
+    if ((flags & ~(uint32_t)TN_SLOT_FIXED_DTYPE) != 0)
+        return tn_fail(TN_ERR_FORMAT,
+                       "flags: wrong for a parameter, got 0x%x; expected 0 or "
+                       "TN_SLOT_FIXED_DTYPE (%d)",
+                       (unsigned)flags, TN_SLOT_FIXED_DTYPE);
+    status = tn_module_add_parameter(holder, name, tensor);
+    return status == TN_OK && flags != 0 ? tn_module_set_fixed_dtype(holder, name, true) : status;
 }
 
-static tn_status add_constant(struct reading *r, const json_t *slot, const char *name)
+static tn_status add_constant(struct reading *r, const struct slot *slot)
 {
-    const char *same = json_string_value(json_object_get(slot, "same"));
     char path[1024];
     tn_tensor *tensor;
 
-    tn_snprint(path, sizeof path, SCRIPT_CONSTANTS ".%s", name);
-    tensor = same != NULL ? find_tensor(r, same) : make_tensor(r, slot, path);
-    return tensor != NULL ? tn_state_set(r->constants, name, tensor) : tn_error_last_code();
+    if (strlen(slot->path) + sizeof SCRIPT_CONSTANTS + 1 > sizeof path)
+        return tn_fail(TN_ERR_FORMAT, "its name is too long, got %zu bytes; expected at most %zu",
+                       strlen(slot->path), sizeof path - sizeof SCRIPT_CONSTANTS - 1);
+    if (tn_state_find(r->constants, slot->path) >= 0)
+        return tn_fail(TN_ERR_FORMAT, "there are two");
+    tn_snprint(path, sizeof path, SCRIPT_CONSTANTS ".%s", slot->path);
+    tensor = tensor_of(r, slot, path);
+    return tensor != NULL ? tn_state_set(r->constants, slot->path, tensor) : tn_error_last_code();
 }
 
-static tn_status add_slots(struct reading *r, const char *key,
-                           tn_status (*add)(struct reading *, const json_t *, const char *))
+static tn_status read_slot(const struct reading *r, json_t *row, const char *what,
+                           struct slot *slot)
 {
-    const json_t *rows = json_object_get(r->tree, key);
-    tn_status status = json_is_array(rows) ? TN_OK : wrong(r, key, "a list");
+    json_error_t error;
+
+    *slot = (struct slot){ .offset = -1 };
+    if (json_unpack_ex(row, &error, JSON_STRICT, "{s:s,s?s,s?s,s?o,s?o,s?I,s?I,s?b,s?b}", "path",
+                       &slot->path, "data", &slot->data, "same", &slot->same, "strides",
+                       &slot->strides, "shape", &slot->shape, "flags", &slot->flags, "offset",
+                       &slot->offset, "parameter", &slot->parameter, "grad", &slot->grad) != 0)
+        return wrong_form(r, what, &error);
+    if (slot->flags >= 0 && slot->flags <= UINT32_MAX)
+        return TN_OK;
+    tn_fail(TN_ERR_FORMAT, "flags: out of range, got %lld; expected 0 to 0x%x",
+            (long long)slot->flags, UINT32_MAX);
+    return prefix(r, "slot", slot->path);
+}
+
+static tn_status add_slots(struct reading *r, json_t *rows, const char *what,
+                           tn_status (*add)(struct reading *, const struct slot *))
+{
+    tn_status status = json_is_array(rows) ? TN_OK : wrong(r, what, "a list");
 
     for (size_t i = 0; i < json_array_size(rows) && status == TN_OK; i++) {
-        const json_t *slot = json_array_get(rows, i);
-        const char *path = json_string_value(json_object_get(slot, "path"));
         uint64_t scope = tn_scope_begin();
+        struct slot slot;
 
-        status = path != NULL ? add(r, slot, path) : wrong(r, key, "a path for each slot");
+        status = read_slot(r, json_array_get(rows, i), what, &slot);
+        if (status == TN_OK && (status = add(r, &slot)) != TN_OK)
+            status = prefix(r, "slot", slot.path);
         tn_scope_end(scope);
-        if (status != TN_OK && path != NULL)
-            status = prefix(r, "slot", path);
     }
     return status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static tn_status add_file(const struct reading *r, tn_state *files, const json_t *row)
+static tn_status add_file(const struct reading *r, tn_state *files, json_t *row)
 {
-    const char *name = json_string_value(json_array_get(row, 0));
-    bool text = json_is_true(json_array_get(row, 1));
+    const char *name;
+    int text;
     char path[1024], *bytes;
+    json_error_t error;
     tn_tensor *tensor;
     int64_t size;
     tn_status status;
 
-    if (name == NULL)
-        return wrong(r, "files", "a name for each");
+    if (json_unpack_ex(row, &error, JSON_STRICT, "[sb]", &name, &text) != 0)
+        return wrong_form(r, "files", &error);
+    if (strlen(name) > SCRIPT_FILE_NAME)
+        return wrong(r, "files", "names of at most 900 bytes");
+    if (tn_state_find(files, name) >= 0) {
+        tn_fail(TN_ERR_FORMAT, "there are two");
+        return prefix(r, "file", name);
+    }
     tn_snprint(path, sizeof path, SCRIPT_FILES "%s", name);
     tensor = tn_state_get(r->state, path);
     if (tensor == NULL)
@@ -337,12 +432,11 @@ static tn_status add_file(const struct reading *r, tn_state *files, const json_t
 
 static tn_status add_files(const struct reading *r, const tn_module *script)
 {
-    const json_t *rows = json_object_get(r->tree, "files");
     tn_state *files = tn_script_files(script);
-    tn_status status = json_is_array(rows) ? TN_OK : wrong(r, "files", "a list");
+    tn_status status = json_is_array(r->files) ? TN_OK : wrong(r, "files", "a list");
 
-    for (size_t i = 0; i < json_array_size(rows) && status == TN_OK; i++)
-        status = add_file(r, files, json_array_get(rows, i));
+    for (size_t i = 0; i < json_array_size(r->files) && status == TN_OK; i++)
+        status = add_file(r, files, json_array_get(r->files, i));
     return status;
 }
 
@@ -391,12 +485,10 @@ static tn_status read_tree(struct reading *r)
     if (status == TN_OK)
         status = add_modules(r);
     if (status == TN_OK)
-        status = add_slots(r, "slots", add_slot);
+        status = add_slots(r, r->slots, "slots", add_slot);
     if (status == TN_OK)
-        status = add_slots(r, "constants", add_constant);
-    return status == TN_OK
-               ? tn_module_train(r->root, json_is_true(json_object_get(r->tree, "training")))
-               : status;
+        status = add_slots(r, r->constant_rows, "constants", add_constant);
+    return status == TN_OK ? tn_module_train(r->root, r->training != 0) : status;
 }
 
 tn_module *script_load_module(const tn_format_def *self, const tn_source *source)

@@ -8,7 +8,7 @@ TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refu
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_planned %D%/test_scripts
 if HAVE_JANSSON
-TN_GRAPH_TESTS += %D%/test_script_files
+TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees
 endif
 check_PROGRAMS += $(TN_GRAPH_TESTS)
 TESTS += $(TN_GRAPH_TESTS)
@@ -44,6 +44,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_scripts_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_trees_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plans_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plans_LDADD = $(TN_LINK_TEST_CORE)
 endif

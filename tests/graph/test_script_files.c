@@ -362,8 +362,9 @@ START_TEST(wrong_files_are_refused_by_name)
     refused(TN_ERR_VERSION, "# tenon.graph 1", "# tenon.graph 4", "tenon.graph",
             "got 4; expected 1");
     refused(TN_ERR_NOT_IMPLEMENTED, "= relu(", "= rely(", "script: tenon.graph: ", "rely");
-    refused(TN_ERR_FORMAT, "\\\"modules\\\":", "\\\"modulos\\\":", "script: modules", "a list");
-    refused(TN_ERR_FORMAT, "\\\"slots\\\":", "\\\"slits\\\":", "script: slots", "a list");
+    refused(TN_ERR_FORMAT, "\\\"modules\\\":", "\\\"modulos\\\":", "script: tenon.script",
+            "modulos");
+    refused(TN_ERR_FORMAT, "\\\"slots\\\":", "\\\"slits\\\":", "script: tenon.script", "slits");
     refused(TN_ERR_FORMAT, "[\\\"1\\\",\\\"ReLU", "[\\\"0\\\",\\\"ReLU", "module \"0\"",
             "there are two");
     refused(TN_ERR_ATTR, "[\\\"1\\\",\\\"ReLU\\\"]", "[\\\"9.1\\\",\\\"Re\\\"]", "module \"9.1\"",
