@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process of one test of tenon check: it loads the plugin, finds what the test is about (an
- * operator, a layer, ...), runs the test, and reports the outcome. */
-#include "conform.h"
+ * A process of tenon check: it loads the plugin, finds what each of its tests is about (an
+ * operator, a layer, ...), runs the tests, and reports their outcomes. */
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
 #include "reference.h"
 
 /* ---- reporting ---- */
@@ -272,10 +272,11 @@ static void perform(conform *c, conform_plugin *plugin)
         t->run(c);
         return;
     }
-    if (conform_reference(TN_OP_PRIMITIVE) != TN_OK) {
+    if (!plugin->reference && conform_reference(TN_OP_PRIMITIVE) != TN_OK) {
         conform_fail(c, "reference: %s", tn_error_text());
         return;
     }
+    plugin->reference = true;
     if (!find_device(c, plugin))
         return;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
@@ -289,30 +290,58 @@ static void perform(conform *c, conform_plugin *plugin)
         conform_gradient(c);
 }
 
-int conform_child(const conform_options *options, const char *test, int fd)
+/* Returns true if a test makes allocations of memory fail (failing_memory.c). */
+static bool needs_scarce_memory(const char *test)
+{
+    return strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
+           strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0;
+}
+
+/* Runs one of the tests of the process. `loaded`: whether the plugin is there. */
+static void run_one(conform *c, conform_plugin *plugin, const char *test, bool loaded)
+{
+    double began = conform_now();
+
+    c->name = test;
+    c->subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
+    if (loaded && strcmp(test, "plan") == 0) {
+        fprintf(c->to, "id %s\n", plugin->id);
+        plan(c, plugin);
+    } else if (loaded) {
+        perform(c, plugin);
+    }
+    fprintf(c->to, "checks %lld\ntook %.3f\n", (long long)c->checks, conform_now() - began);
+    c->checks = 0;
+    c->verdict = CONFORM_PASS;
+}
+
+int conform_child(const conform_options *options, const char *tests, int fd)
 {
     conform_plugin plugin = { .options = options };
-    conform c = { .plugin = &plugin, .name = test, .to = fdopen(fd, "w") };
+    conform c = { .plugin = &plugin, .to = fdopen(fd, "w") };
+    char *copy = strdup(tests), *rest = NULL;
+    const char *test = copy != NULL ? strtok_r(copy, ",", &rest) : NULL;
+    bool loaded;
 
-    if (c.to == NULL)
+    if (c.to == NULL || test == NULL)
         return 3;
-    c.subject = strchr(test, '/') != NULL ? strchr(test, '/') + 1 : test;
     conform_remember_process();
-    if (strcmp(test, "contract/scarce-memory") == 0 || strncmp(test, "ops/", 4) == 0 ||
-        strncmp(test, "grad/", 5) == 0 || strncmp(test, "layers/", 7) == 0)
+    if (needs_scarce_memory(test))
         conform_scarce_memory();
-    if (load(&c, &plugin)) {
-        if (strcmp(test, "plan") == 0) {
-            fprintf(c.to, "id %s\n", plugin.id);
-            plan(&c, &plugin);
-        } else {
-            perform(&c, &plugin);
-        }
+    c.name = test;
+    fprintf(c.to, "begin %s\n", test);
+    loaded = load(&c, &plugin);
+    run_one(&c, &plugin, test, loaded);
+    while ((test = strtok_r(NULL, ",", &rest)) != NULL) {
+        fprintf(c.to, "begin %s\n", test);
+        fflush(c.to);
+        run_one(&c, &plugin, test, loaded);
     }
-    fprintf(c.to, "checks %lld\ndone\n", (long long)c.checks);
+    fputs("done\n", c.to);
     fflush(c.to);
     tn_shutdown();
     fprintf(c.to, "ended\n");
     fclose(c.to);
+    free(copy);
     return 0;
 }

@@ -3,7 +3,7 @@
  * Internals of `tenon check`: tests, their outcomes, and the cases for operators. `tenon check`
  * uses only the public headers of Tenon.
  *
- * Every test runs in its own process (run.c) and reports its outcome through a pipe. */
+ * Tests run in processes (run.c) and report their outcomes through a pipe. */
 #ifndef TN_CONFORM_CONFORM_H
 #define TN_CONFORM_CONFORM_H
 
@@ -38,6 +38,7 @@ typedef struct conform_plugin {
     const conform_options *options;
     const char *id;
     bool backend, ops; /* the plugin provides a device type; it provides operators */
+    bool reference;    /* the reference device is there */
     /* The device on which operators are called: the plugin's own, or that of --device. */
     const tn_device *device;
 } conform_plugin;
@@ -226,14 +227,15 @@ double conform_tolerance(tn_dtype dtype);
 /* Runs the whole check: lists the tests, starts a process for each, and reports. Returns the exit
  * status of the command. */
 int conform_run(const conform_options *options);
-/* Runs in the process of one test: loads the plugin, runs the test and reports through `fd`.
- * Returns the exit status of the process. */
-int conform_child(const conform_options *options, const char *test, int fd);
+/* Runs in the process of tests: loads the plugin, runs the tests, whose names are separated by
+ * commas, and reports through `fd`. Returns the exit status of the process. */
+int conform_child(const conform_options *options, const char *tests, int fd);
 
-/* The outcome of a test, in the process that started it. */
+/* The outcome of a test, in the process that started the others. */
 typedef struct conform_outcome {
     char *name, *words;
     conform_verdict verdict;
+    bool again; /* the test has not run alone yet, and must */
     double seconds;
     int64_t checks;
 } conform_outcome;
@@ -242,6 +244,7 @@ typedef struct conform_line {
     char op[64], dtype[16], route[96];
     int64_t cases, failed;
     double worst;
+    int64_t test; /* index of its outcome */
 } conform_line;
 typedef struct conform_report {
     const conform_options *options;

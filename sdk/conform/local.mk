@@ -50,6 +50,8 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/ops_flags.c \
 	sdk/conform/ops_own.c \
 	sdk/conform/reports.c \
+	sdk/conform/process.c \
+	sdk/conform/process.h \
 	sdk/conform/run.c \
 	sdk/conform/failing_memory.c \
 	sdk/conform/value_compare.c

@@ -1,162 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the tests of tenon check, each in its own process (child.c). Anything that a plugin does to
- * the process, such as printing or crashing, fails only the test of that process. */
-#include "conform.h"
-
+ * Runs the tests of tenon check in processes (child.c). Starting a process, with its devices, takes
+ * longer than most tests of an operator, so up to BATCH such tests share one. Their outcomes count
+ * only if all goes well: a test that fails there, and every test of a process in which anything
+ * else goes wrong, runs again in a process of its own. So anything that a plugin does to the
+ * process, such as printing or crashing, fails only one test. */
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-/* ---- the run ---- */
+#include "process.h"
 
-typedef struct buffer {
-    char *at;
-    size_t used, size;
-} buffer;
-
-/* The process of a test. pid == 0: this slot is free. */
-typedef struct running {
-    pid_t pid;
-    int told, said;     /* read ends of two pipes: the outcome, and what the plugin printed */
-    double began, died; /* times; died == 0: the process has not ended */
-    buffer outcome, prints;
-    const char *name;
-    int64_t index;
-    bool late, left; /* the test took too long; a process that it started still runs */
-} running;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Appends what can be read from `fd` to a buffer; drops it when the buffer has reached `most`
- * bytes. Returns false at the end of the stream or on failure. */
-static bool collect(buffer *b, int fd, size_t most)
-{
-    char piece[4096];
-    ssize_t got = read(fd, piece, sizeof piece);
-
-    if (got <= 0)
-        return got < 0 && (errno == EINTR || errno == EAGAIN);
-    if (b->used + (size_t)got + 1 > b->size && b->size < most) {
-        size_t size = (b->size ? 2 * b->size : 8192) + (size_t)got;
-        char *more = realloc(b->at, size);
-
-        if (more == NULL)
-            return true;
-        b->at = more;
-        b->size = size;
-    }
-    if (b->used + (size_t)got + 1 <= b->size) {
-        memcpy(b->at + b->used, piece, (size_t)got);
-        b->used += (size_t)got;
-        b->at[b->used] = '\0';
-    }
-    return true;
-}
-
-static bool logs_to_file(void)
-{
-    const char *log = getenv("TENON_LOG");
-
-    return log != NULL && strchr(log, ':') != NULL;
-}
-
-static bool start(const conform_options *o, const char *test, bool guarded, running *r)
-{
-    int told[2], said[2];
-    char fd[16], seed[32], level[8];
-
-    memset(r, 0, sizeof *r);
-    if (pipe(told) != 0)
-        return false;
-    if (pipe(said) != 0) {
-        close(told[0]);
-        close(told[1]);
-        return false;
-    }
-    fflush(NULL);
-    r->began = now();
-    r->pid = fork();
-    if (r->pid == 0) {
-        int nothing = open("/dev/null", O_RDONLY);
-        const char *arguments[16] = { o->self, "check", "--run", test, "--fd", fd };
-        int n = 6;
-
-        setpgid(0, 0); /* is_stuck() ends the whole process group */
-#ifdef __linux__
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the test when tenon check ends */
-#endif
-        if (guarded) /* the core checks the memory around the outputs of kernels */
-            setenv("TENON_CHECK", "1", 1);
-        if (!logs_to_file()) /* keeps the log out of the captured output */
-            setenv("TENON_LOG", "off", 1);
-        dup2(nothing, 0);
-        dup2(said[1], 1);
-        dup2(said[1], 2);
-        close(told[0]);
-        close(said[0]);
-        snprintf(fd, sizeof fd, "%d", told[1]);
-        snprintf(seed, sizeof seed, "--seed=%llu", (unsigned long long)o->seed);
-        snprintf(level, sizeof level, "%d", o->level);
-        arguments[n++] = seed;
-        arguments[n++] = "--cases";
-        arguments[n++] = o->cases;
-        arguments[n++] = "--depth";
-        arguments[n++] = level;
-        if (o->device != NULL) {
-            arguments[n++] = "--device";
-            arguments[n++] = o->device;
-        }
-        arguments[n++] = o->file;
-        arguments[n] = NULL;
-        execv(o->self, (char *const *)(uintptr_t)arguments);
-        _exit(127);
-    }
-    close(told[1]);
-    close(said[1]);
-    if (r->pid < 0) {
-        close(told[0]);
-        close(said[0]);
-        return false;
-    }
-    r->told = told[0];
-    r->said = said[0];
-    return true;
-}
-
-/* Reads from both pipes, waiting at most `milliseconds`. Returns true when both are closed. */
-static bool listen_to(running *r, int milliseconds)
-{
-    struct pollfd fds[2] = { { r->told, POLLIN, 0 }, { r->said, POLLIN, 0 } };
-
-    if (poll(fds, 2, milliseconds) <= 0)
-        return false;
-    if (fds[0].fd >= 0 && fds[0].revents != 0 && !collect(&r->outcome, r->told, 1 << 22)) {
-        close(r->told);
-        r->told = -1;
-    }
-    if (fds[1].fd >= 0 && fds[1].revents != 0 && !collect(&r->prints, r->said, 1 << 16)) {
-        close(r->said);
-        r->said = -1;
-    }
-    return r->told < 0 && r->said < 0;
-}
+enum { BATCH = 16 };
 
 static void set_words(conform_outcome *out, conform_verdict verdict, const char *format, ...)
     TN_ATTR(format(printf, 3, 4));
@@ -173,7 +31,7 @@ static void set_words(conform_outcome *out, conform_verdict verdict, const char 
     out->verdict = verdict;
 }
 
-static void add_line(conform_report *report, const char *text)
+static void add_line(conform_report *report, const char *text, int64_t test)
 {
     conform_line one, *more;
     long long cases, failed;
@@ -185,6 +43,7 @@ static void add_line(conform_report *report, const char *text)
         return;
     one.cases = cases;
     one.failed = failed;
+    one.test = test;
     snprintf(one.route, sizeof one.route, "%.95s", text + used);
     more = realloc(report->line, (size_t)(report->n_lines + 1) * sizeof *more);
     if (more == NULL)
@@ -193,59 +52,109 @@ static void add_line(conform_report *report, const char *text)
     report->line[report->n_lines++] = one;
 }
 
-/* Derives the outcome of a test from the report of its process and from the exit status. */
-static void conclude(conform_report *report, running *r, int status, conform_outcome *out)
+/* Reads what a process has reported of one test, from the line after its `begin` to the next one.
+ * Returns whether the process said that it is done. */
+static void read_outcome(conform_outcome *out, const char *line)
 {
-    bool done = false, ended = false;
-    char *rest = NULL;
-
-    out->seconds = now() - r->began;
-    out->verdict = CONFORM_PASS;
-    for (char *line = r->outcome.at != NULL ? strtok_r(r->outcome.at, "\n", &rest) : NULL;
-         line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        if (strncmp(line, "fail ", 5) == 0)
-            set_words(out, CONFORM_FAIL, "%s", line + 5);
-        else if (strncmp(line, "skip ", 5) == 0 && out->verdict == CONFORM_PASS)
-            set_words(out, CONFORM_SKIP, "%s", line + 5);
-        else if (strncmp(line, "row ", 4) == 0)
-            add_line(report, line);
-        else if (strncmp(line, "checks ", 7) == 0)
-            out->checks = strtoll(line + 7, NULL, 10);
-        done = done || strcmp(line, "done") == 0;
-        ended = ended || strcmp(line, "ended") == 0;
-    }
-    if (out->verdict != CONFORM_FAIL && r->late)
-        set_words(out, CONFORM_FAIL, "the test did not end within %d seconds",
-                  report->options->seconds);
-    else if (out->verdict != CONFORM_FAIL && WIFSIGNALED(status))
-        set_words(out, CONFORM_FAIL, "signal %d (%s) ended the process%s", WTERMSIG(status),
-                  strsignal(WTERMSIG(status)),
-                  ended  ? ", after the shutdown"
-                  : done ? " while the library was shut down"
-                         : "");
-    else if (out->verdict != CONFORM_FAIL && !done)
-        set_words(
-            out, CONFORM_FAIL,
-            "the process ended with exit status %d inside the test: a plugin never calls exit",
-            WEXITSTATUS(status));
-    else if (out->verdict != CONFORM_FAIL && (!ended || WEXITSTATUS(status) != 0))
-        set_words(out, CONFORM_FAIL,
-                  "the process ended with exit status %d while the library was "
-                  "shut down",
-                  WEXITSTATUS(status));
-    if (out->verdict != CONFORM_FAIL && r->prints.used > 0) {
-        r->prints.at[r->prints.used < 200 ? r->prints.used : 200] = '\0';
-        set_words(out, CONFORM_FAIL, "the plugin printed; it must use tn_log instead: %s",
-                  r->prints.at);
-    }
-    if (out->verdict != CONFORM_FAIL && r->left)
-        set_words(out, CONFORM_FAIL, "the plugin left a process running");
-    if (out->verdict == CONFORM_PASS && out->checks == 0 && strcmp(out->name, "plan") != 0)
-        set_words(out, CONFORM_FAIL, "the test checked nothing");
+    if (strncmp(line, "fail ", 5) == 0)
+        set_words(out, CONFORM_FAIL, "%s", line + 5);
+    else if (strncmp(line, "skip ", 5) == 0 && out->verdict == CONFORM_PASS)
+        set_words(out, CONFORM_SKIP, "%s", line + 5);
+    else if (strncmp(line, "checks ", 7) == 0)
+        out->checks = strtoll(line + 7, NULL, 10);
+    else if (strncmp(line, "took ", 5) == 0)
+        out->seconds = strtod(line + 5, NULL);
 }
 
+/* What the whole process did. */
+typedef struct process {
+    bool done, ended; /* all tests have run; the library was shut down */
+    int status;       /* of waitpid */
+} process;
+
+/* Finds out what went wrong in a process beside what its tests found. Returns false, and writes the
+ * words, if anything did. */
+static bool went_well(const conform_report *report, running *r, const process *p, char *words,
+                      size_t size)
+{
+    words[0] = '\0';
+    if (r->late)
+        snprintf(words, size, "the test did not end within %d seconds", report->options->seconds);
+    else if (WIFSIGNALED(p->status))
+        snprintf(words, size, "signal %d (%s) ended the process%s", WTERMSIG(p->status),
+                 strsignal(WTERMSIG(p->status)),
+                 p->ended  ? ", after the shutdown"
+                 : p->done ? " while the library was shut down"
+                           : "");
+    else if (!p->done)
+        snprintf(words, size,
+                 "the process ended with exit status %d inside the test: a plugin never calls exit",
+                 WEXITSTATUS(p->status));
+    else if (!p->ended || WEXITSTATUS(p->status) != 0)
+        snprintf(words, size,
+                 "the process ended with exit status %d while the library was shut "
+                 "down",
+                 WEXITSTATUS(p->status));
+    else if (r->prints.used > 0)
+        snprintf(words, size, "the plugin printed; it must use tn_log instead: %.200s",
+                 r->prints.at);
+    else if (r->left)
+        snprintf(words, size, "the plugin left a process running");
+    return words[0] == '\0';
+}
+
+/* Derives the outcomes of the tests of a process from its report and from its exit status. Returns
+ * false if they must run again, each alone. */
+static bool conclude(conform_report *report, running *r, int status, conform_outcome *out)
+{
+    process p = { .status = status };
+    char words[600], *rest = NULL;
+    double seconds = conform_now() - r->began;
+    bool well;
+    int at = -1;
+
+    for (char *line = r->outcome.at != NULL ? strtok_r(r->outcome.at, "\n", &rest) : NULL;
+         line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        at += strncmp(line, "begin ", 6) == 0 && at + 1 < r->count;
+        if (at >= 0)
+            read_outcome(&out[at], line);
+        if (at >= 0 && strncmp(line, "row ", 4) == 0)
+            add_line(report, line, r->index + at);
+        p.done = p.done || strcmp(line, "done") == 0;
+        p.ended = p.ended || strcmp(line, "ended") == 0;
+    }
+    well = went_well(report, r, &p, words, sizeof words);
+    if (r->count > 1 && !well)
+        return false;
+    if (out->verdict != CONFORM_FAIL && !well)
+        set_words(out, CONFORM_FAIL, "%s", words);
+    if (r->count == 1)
+        out->seconds = seconds;
+    for (int i = 0; i < r->count; i++)
+        if (out[i].verdict == CONFORM_PASS && out[i].checks == 0 &&
+            strcmp(out[i].name, "plan") != 0)
+            set_words(&out[i], CONFORM_FAIL, "the test checked nothing");
+    return true;
+}
+
+/* Forgets what was reported of a test that runs again. */
+static void forget(conform_report *report, int64_t index)
+{
+    conform_outcome *out = &report->outcome[index];
+    int64_t kept = 0;
+
+    free(out->words);
+    *out = (conform_outcome){ .name = out->name, .again = true };
+    for (int64_t i = 0; i < report->n_lines; i++)
+        if (report->line[i].test != index)
+            report->line[kept++] = report->line[i];
+    report->n_lines = kept;
+}
+
+/* Ends a process: its tests have outcomes, or must run again. */
 static void finish(conform_report *report, running *r, conform_outcome *out)
 {
+    bool counts;
     int status = 0;
 
     while (waitpid(r->pid, &status, 0) < 0 && errno == EINTR)
@@ -254,36 +163,11 @@ static void finish(conform_report *report, running *r, conform_outcome *out)
         close(r->told);
     if (r->said >= 0)
         close(r->said);
-    conclude(report, r, status, out);
+    counts = conclude(report, r, status, out);
     free(r->prints.at);
-}
-
-/* Kills a process that takes too long, with all processes that it started. Returns true when the
- * process ended more than a second ago but another process keeps its pipes open; the caller must
- * not wait for them. */
-static bool is_stuck(const conform_options *o, running *r)
-{
-    siginfo_t about = { 0 };
-
-    if (r->died == 0 && waitid(P_PID, (id_t)r->pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        about.si_pid == r->pid)
-        r->died = now();
-    if (r->died > 0 && now() - r->died > 1) {
-        r->left = true;
-        kill(-r->pid, SIGKILL);
-        return true;
-    }
-    if (!r->late && now() - r->began > o->seconds) {
-        r->late = true;
-        kill(-r->pid, SIGKILL);
-    }
-    return false;
-}
-
-static void wait_for(const conform_options *o, running *r)
-{
-    while (!listen_to(r, 100) && !is_stuck(o, r))
-        ;
+    for (int i = 0; r->count > 1 && i < r->count; i++)
+        if (!counts || out[i].verdict == CONFORM_FAIL)
+            forget(report, r->index + i);
 }
 
 /* Returns true if the name of a test matches one of the globs, which are separated by commas. */
@@ -312,11 +196,14 @@ static bool make_plan(conform_report *report)
     running r;
     char *copy = NULL, *rest = NULL;
 
-    if (!start(o, "plan", false, &r)) {
+    bool begun = process_start(o, "plan", false, &r);
+
+    r.count = 1;
+    if (!begun) {
         fprintf(stderr, "tenon check: cannot start a process: %s\n", strerror(errno));
         return false;
     }
-    wait_for(o, &r);
+    process_wait(o, &r);
     if (r.outcome.at != NULL)
         copy = strdup(r.outcome.at);
     finish(report, &r, &plan_outcome);
@@ -375,35 +262,119 @@ static bool is_guarded(const conform_report *report, const char *test)
     return strncmp(test, "contract/", 9) == 0 || (report->host && strncmp(test, "grad/", 5) != 0);
 }
 
+/* Returns true if a test may share a process with others. The tests of the contract may not: they
+ * look at what a process has from its start. */
+static bool may_share(const char *test)
+{
+    static const char *const folders[] = { "ops/", "grad/", "layers/" };
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(test, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The tests that have not begun: first those from `next` on, then those that run again. */
+typedef struct queue {
+    int64_t next, again;
+} queue;
+
+/* Takes the tests for the next process. Returns how many there are, from *first on; 0: none is
+ * left. */
+static int take(const conform_report *report, queue *q, int64_t *first)
+{
+    const conform_outcome *out = report->outcome;
+    int64_t left = report->n_outcomes - q->next, most = left / (2 * report->options->jobs);
+    int count = 1;
+
+    if (left == 0) {
+        while (q->again < report->n_outcomes && !out[q->again].again)
+            q->again++;
+        *first = q->again;
+        return q->again++ < report->n_outcomes;
+    }
+    *first = q->next;
+    while (count < BATCH && count < most && may_share(out[*first].name) &&
+           may_share(out[*first + count].name) &&
+           is_guarded(report, out[*first].name) == is_guarded(report, out[*first + count].name))
+        count++;
+    q->next += count;
+    return count;
+}
+
+static bool start_tests(const conform_report *report, running *r, int64_t first, int count)
+{
+    size_t length = 0;
+    bool good;
+    char *names;
+
+    for (int i = 0; i < count; i++)
+        length += strlen(report->outcome[first + i].name) + 1;
+    names = malloc(length + 1);
+    if (names == NULL)
+        return false;
+    length = 0;
+    for (int i = 0; i < count; i++)
+        length += (size_t)sprintf(names + length, "%s%s", i > 0 ? "," : "",
+                                  report->outcome[first + i].name);
+    good = process_start(report->options, names, is_guarded(report, report->outcome[first].name),
+                         r);
+    free(names);
+    r->index = first;
+    r->count = count;
+    return good;
+}
+
+/* Says the outcomes of the tests that do not run again. */
+static void say_all(const conform_report *report, int64_t first, int count)
+{
+    for (int64_t i = first; i < first + count; i++)
+        if (!report->outcome[i].again)
+            say(report, &report->outcome[i]);
+}
+
+/* Starts the next tests in a free slot. Returns false if none is left. */
+static bool begin(conform_report *report, queue *q, running *r)
+{
+    int64_t first;
+    int count = take(report, q, &first);
+
+    if (count == 0)
+        return false;
+    for (int i = 0; i < count; i++)
+        report->outcome[first + i].again = false;
+    if (start_tests(report, r, first, count))
+        return true;
+    for (int i = 0; i < count; i++)
+        set_words(&report->outcome[first + i], CONFORM_FAIL, "cannot start a process");
+    say_all(report, first, count);
+    r->pid = 0;
+    return true;
+}
+
 static void run_all(conform_report *report)
 {
     const conform_options *o = report->options;
     running *slots = calloc((size_t)o->jobs, sizeof *slots);
-    int64_t next = 0, active = 0;
+    bool more = true;
+    queue q = { 0, 0 };
 
-    while (slots != NULL && (next < report->n_outcomes || active > 0)) {
+    while (slots != NULL && more) {
+        more = false;
         for (int i = 0; i < o->jobs; i++) {
             running *r = &slots[i];
 
-            if (r->pid == 0 && next < report->n_outcomes) {
-                if (!start(o, report->outcome[next].name,
-                           is_guarded(report, report->outcome[next].name), r)) {
-                    set_words(&report->outcome[next], CONFORM_FAIL, "cannot start a process");
-                    r->pid = 0;
-                } else {
-                    r->index = next;
-                    active++;
-                }
-                next++;
-            }
+            if (r->pid == 0)
+                more = begin(report, &q, r) || more;
             if (r->pid == 0)
                 continue;
-            if (listen_to(r, 20) || is_stuck(o, r)) {
+            more = true;
+            if (process_listen(r, 20) || process_is_stuck(o, r)) {
                 finish(report, r, &report->outcome[r->index]);
-                say(report, &report->outcome[r->index]);
+                say_all(report, r->index, r->count);
                 free(r->outcome.at);
                 memset(r, 0, sizeof *r);
-                active--;
+                q.again = 0;
             }
         }
     }
