@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_c.h"
 #include "graph_page.h"
 #include "tool.h"
 #include "train/model.h"
@@ -90,7 +91,8 @@ static int print_page(tn_graph *graph, const request *wanted, const tn_pack *inp
 }
 
 /* The reports of the passes go to standard error, so that the graph alone can be piped. */
-static int print_graph(tn_graph *graph, const request *wanted, const tn_pack *input)
+static int print_graph(tn_graph *graph, const request *wanted, tn_module *module,
+                       const tn_pack *input)
 {
     int code;
 
@@ -101,6 +103,8 @@ static int print_graph(tn_graph *graph, const request *wanted, const tn_pack *in
     code = print(graph, NULL, NULL, stderr);
     if (code != EXIT_OK)
         return code;
+    if (strcmp(wanted->format, "c") == 0)
+        return graph_c_write(wanted->model, module, graph) == TN_OK ? EXIT_OK : tool_fail(NULL);
     return strcmp(wanted->format, "plan") == 0 ? print_plan(graph)
                                                : print(graph, NULL, wanted->format, stdout);
 }
@@ -125,7 +129,8 @@ static int show(const request *wanted)
         graph = tn_module_trace_pack(module, input, &how);
     if (graph != NULL && wanted->passes != NULL)
         status = tn_graph_pass(graph, wanted->passes);
-    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, input) : tool_fail(NULL);
+    code = graph != NULL && status == TN_OK ? print_graph(graph, wanted, module, input)
+                                            : tool_fail(NULL);
     tn_graph_drop(graph);
     tn_pack_drop(input);
     tn_module_drop(module);
@@ -155,9 +160,8 @@ static bool take_passes(const char *value)
 
 static bool take_format(const char *value)
 {
-    static const char *const forms[] = {
-        "text", "code", "table", "json", "graphviz", "plan", "html"
-    };
+    static const char *const forms[] = { "text", "code",     "c",    "table",
+                                         "json", "graphviz", "plan", "html" };
 
     wanted.format = value;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -210,8 +214,9 @@ static const tool_option options[] = {
     { "--dtype", "DTYPE", "dtype of inputs given without one; default: float32", take_dtype },
     { "--passes", "PASSES", "passes to run, such as \"conv_bn, dropout, dead\"", take_passes },
     { "--format", "FORMAT",
-      "text, code, table, json, graphviz; plan: the kernels of a plan and its memory; html: a page "
-      "with times, for which the graph runs; default: text",
+      "text, code, table, json, graphviz; c: a C file that makes the module without its layers; "
+      "plan: the kernels of a plan and its memory; html: a page with times, for which the graph "
+      "runs; default: text",
       take_format },
     { "--why", NULL,
       "in place of the graph: what passes left and why, what a plan needs or why there is none",

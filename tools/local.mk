@@ -14,6 +14,11 @@ tools_tenon_SOURCES = \
 	%D%/files.c \
 	%D%/files.h \
 	%D%/graph.c \
+	%D%/graph_c.c \
+	%D%/graph_c.h \
+	%D%/graph_c_forward.c \
+	%D%/graph_c_module.c \
+	%D%/graph_c_values.c \
 	%D%/graph_page.c \
 	%D%/graph_page.h \
 	%D%/graph_script.js \

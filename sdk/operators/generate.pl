@@ -578,6 +578,21 @@ my $schema_h = <<"END";
 #include <tenon/plugin.h>
 
 END
+my $wrappers_h = <<"END";
+/* SPDX-License-Identifier: MIT
+ *
+ * The functions of <tenon/ops.h>, for code that prints calls of operators. $notice */
+#ifndef TN_TOOLS_WRAPPERS_H
+#define TN_TOOLS_WRAPPERS_H
+
+typedef struct wrapper {
+    const char *op, *function; /* the function without tn_ */
+    int revision;
+    int arguments; /* that many of the first options are arguments of the function */
+} wrapper;
+
+static const wrapper wrappers[] = {
+END
 my $doc = <<"END";
 # Operators
 
@@ -737,6 +752,10 @@ for my $family (@families) {
             }
         }
 
+        # for the C form of graphs
+        $wrappers_h .= sprintf("    { %s, %s, %d, %d },\n", quote($name), quote($op->{wrapper}),
+                               $op->{rev}, scalar @args);
+
         # for bindings
         push @json, {
             name => $name, revision => $op->{rev}, family => $family->{name},
@@ -769,6 +788,7 @@ write_file('plugins/ops/schema.h', $schema_h);
 write_file('plugins/layers/schema.h', $layers_h);
 write_file('plugins/layers/schema.c', $layers_c);
 write_file('docs/reference/operators.md', $doc);
+write_file('tools/wrappers.h', $wrappers_h . "};\n\n#endif\n");
 # The types of options: the C type of the member, and the value that stands for None. (The first
 # member of an options struct is a uint32_t with the struct's size.)
 my %types = map {

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tenon graph --format c: what it writes compiles without warnings, has the tensors of the original,
+# computes the same bits and gradients, and is traced to the graph of the original.
+. "${abs_srcdir:-$srcdir}/tests/tools/commands.sh"
+sanitize=
+test "${TN_SANITIZERS:-no}" = no || sanitize=$TN_SANITIZE
+root=${abs_srcdir:-$srcdir}
+set -f
+# shellcheck disable=SC2086
+set -- ${CC:-cc}
+compiler=$*
+set +f
+LD_LIBRARY_PATH=$abs_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# built FUNCTION [OPTION]...: compiles ./net.c and the program that compares
+built() {
+    function=$1
+    shift
+    # shellcheck disable=SC2086
+    $compiler -std=c11 -Wall -Wextra -pedantic -Werror $sanitize "$@" -DWRITTEN="$function" \
+        -I"$root/sdk/include" -I"$abs_builddir/sdk/include" -o program net.c \
+        "$here/graph_c_program.c" "$abs_builddir/.libs/libtenon.so" -lm >out 2>err
+}
+
+# equal FUNCTION MODEL MODE INPUT...: writes, compiles, runs; an input is float32:1,3,8,8
+equal() {
+    function=$1 model=$2 mode=$3
+    shift 3
+    options=
+    test "$mode" = eval || options=--train
+    for input in "$@"; do
+        options="$options --input ${input#*:}:${input%%:*}"
+    done
+    # shellcheck disable=SC2086
+    "$tenon" graph "$model" $options --format c >net.c 2>err || {
+        cp net.c out; complain "tenon graph $model --format c"; return; }
+    built "$function" || { complain "$model: does not compile"; return; }
+    ./program "$model" "$mode" "$@" >out 2>err || { complain "$model: differs"; return; }
+    # All is called by the root now, a constant is a buffer, and results are in one row.
+    plain='s/  # [^ ]* *([A-Za-z0-9_.]*)$//; s/CONSTANTS\./self._constants./g; /^----/d
+        /^    return /s/[()]//g'
+    sed -n '/^---- original/,/^---- written/p' out | sed "$plain" >original
+    sed '1,/^---- written/d' out | sed "$plain" >written
+    diff original written >err || complain "$model: another graph"
+}
+
+net='Sequential(Conv2d(3, 8, 3), BatchNorm2d(8), ReLU(), Flatten(), Linear(288, 4))'
+equal sequential_new "$net" eval float32:2,3,8,8
+equal sequential_new "$net" train float32:2,3,8,8
+# in place, several results, lists, options of every kind, random numbers
+net='Sequential(Linear(6, 6), ReLU(inplace=True), Dropout(0.5), Softplus(2.5), GELU("tanh"))'
+equal sequential_new "$net" train float32:4,6
+equal lstm_new 'LSTM(5, 7, num_layers=2, batch_first=True)' eval float32:2,3,5
+equal transformerencoderlayer_new \
+    'TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)' train float32:2,5,8
+equal embedding_new 'Embedding(10, 3, padding_idx=0)' train int64:2,4
+equal bilinear_new 'Bilinear(3, 4, 2)' train float32:5,3 float32:5,4
+equal lenet5_new lenet5 train float32:2,1,32,32
+equal mobilenet_v2_new mobilenet_v2 eval float32:1,3,64,64
+equal resnet18_new resnet18 eval float32:1,3,64,64
+
+# ---- folded weights are in the file; a file with all weights does not fit ----
+check 0 '^static const float values_0\[\] = \{$' graph \
+    'Sequential(Conv2d(1, 2, 3), BatchNorm2d(2))' --input 1,1,5,5 --passes conv_bn --format c
+also '"_constants", "conv2d_weight", NULL, TN_F32, BUFFER, 1, values_0' 'Values of'
+grep -q 'tn_batch_norm' out && complain 'a folded norm is written'
+
+# ---- what the form has not ----
+check 1 'node .*: the C form has no calls of modules; expected a graph of operators' \
+    graph 'Sequential(Linear(3, 4))' --input 2,3 --layers --format c
+test -s out && complain 'half a file is written'
+exit $bad

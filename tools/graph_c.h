@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The C form of `tenon graph --format c`. */
+#ifndef TN_TOOLS_GRAPH_C_H
+#define TN_TOOLS_GRAPH_C_H
+
+#include "tool.h"
+
+/* Writes a C program's source of the module: a function that makes it, and the graph as its
+ * forward. `model` is what the user called the module. Writes nothing if it fails. */
+tn_status graph_c_write(const char *model, tn_module *module, const tn_graph *graph);
+
+enum { NAME = 128 };
+
+typedef struct writer {
+    FILE *to; /* in memory */
+    const tn_graph *graph;
+    tn_module *module;
+    const char *model, *type;
+    char name[NAME];                 /* of the functions of the file */
+    bool train, eval, fixed, folded; /* words of the first line of the graph's text */
+    bool pack;                       /* several inputs or outputs */
+    bool no_grad;                    /* while nodes are written: recording is off */
+} writer;
+
+/* A piece of text in memory. */
+typedef struct piece {
+    FILE *to;
+    char *text;
+    size_t length;
+} piece;
+
+/* Returns the type of a module; for a part of a script, that of its original. */
+const char *graph_c_type(tn_module *module);
+
+/* graph_c_forward.c */
+
+bool piece_begin(piece *p);
+/* Writes a piece as a statement, in lines that break behind commas, and frees it. */
+tn_status piece_end(piece *p, FILE *to, int indent);
+/* Records a failure. */
+tn_status graph_c_out_of_memory(void);
+/* Writes the forward. */
+tn_status graph_c_forward(writer *w);
+
+/* graph_c_module.c */
+
+/* Writes the tables of modules and tensors, and the function that makes the module of them. */
+tn_status graph_c_module(writer *w);
+
+/* graph_c_values.c */
+
+/* Writes a text as a string literal. */
+void graph_c_string(FILE *to, const char *text);
+/* Writes the name of a dtype in C, such as TN_F32. */
+void graph_c_dtype(FILE *to, tn_dtype dtype);
+/* Writes the value of an option as an expression. */
+void graph_c_option(FILE *to, const tn_option *option, const void *options);
+/* Returns whether an option has its default value. */
+bool graph_c_is_default(const tn_option *option, const void *options, const void *defaults);
+/* Writes an array called `name` with the values of a tensor of the host. */
+tn_status graph_c_data(FILE *to, const char *name, tn_tensor *tensor);
+
+#endif
