@@ -49,7 +49,7 @@ plugins_data_la_SOURCES = \
 	%D%/wav.h
 nodist_plugins_data_la_SOURCES = %D%/digits_text.c
 plugins_data_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
+plugins_data_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(TN_LOOPS_CFLAGS) $(ZLIB_CFLAGS) $(LIBPNG_CFLAGS) $(LIBJPEG_CFLAGS)
 plugins_data_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_data_la_LIBADD = $(ZLIB_LIBS) $(LIBPNG_LIBS) $(LIBJPEG_LIBS) $(LIBM)
 

@@ -36,6 +36,6 @@ plugins_formats_la_SOURCES += \
 	%D%/script_read.c
 endif
 plugins_formats_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
-plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
+plugins_formats_la_CFLAGS = $(AM_CFLAGS) $(TN_FUZZED_CFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 plugins_formats_la_LDFLAGS = $(TN_PLUGIN_LINK)
 plugins_formats_la_LIBADD = $(JANSSON_LIBS) $(ZLIB_LIBS)
