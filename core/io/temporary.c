@@ -110,7 +110,7 @@ int tn__temporary_link_as(int folder, int file, const char *name)
     tn_snprint(path, sizeof path, "/proc/self/fd/%d", file);
     if (linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
-    /* The fallback without /proc, which the system allows only to privileged processes. */
+    /* Works without /proc, but the system allows this form only to privileged processes. */
     if (errno == ENOENT && linkat(file, "", folder, name, AT_EMPTY_PATH) == 0)
         return 0;
     return errno;

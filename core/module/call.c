@@ -528,7 +528,7 @@ static tn_status call(tn_module *module, struct exchange *x)
 tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || input == NULL)) {
-        tn__error_null_input("tn_module_call: argument");
+        tn__error_null_input("tn_module_call: module or input");
         return NULL;
     }
     struct exchange x = { .input = input };
@@ -551,7 +551,7 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)
-        return tn__error_null_input("tn_module_call_pack: argument");
+        return tn__error_null_input("tn_module_call_pack: module, input or output");
     if (tn_pack_count(output) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_call_pack: output: not empty, got %lld values; expected none",
