@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A page that shows a graph: the nodes in their order, in boxes for the modules that call them,
- * with types, shapes and times, and the memory of a plan over its steps. It refers to no other file
- * and is complete without its script. */
+ * with dtypes, shapes and times, and the memory of a plan over its steps. It refers to no other
+ * file and is complete without its script. */
 #include "graph_page.h"
 
 #include <inttypes.h>

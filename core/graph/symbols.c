@@ -163,7 +163,7 @@ tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t 
             tn__text_put(&got, "", 1);
             tn__text_put(&expected, "", 1);
             status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: input %s: wrong type or shape, got %s; expected %s, "
+                             "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, "
                              "with sizes of %lld or more",
                              node->name, got.failed ? "?" : got.at,
                              expected.failed ? "?" : expected.at,

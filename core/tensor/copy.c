@@ -282,9 +282,10 @@ static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
 
 static tn_status no_values(const tn_tensor *from)
 {
-    return tn_fail(TN_ERR_RUNTIME,
-                   "device %s: no values to copy; its tensors have shapes and types, but no memory",
-                   from->device->name);
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "device %s: no values to copy; its tensors have shapes and dtypes, but no memory",
+        from->device->name);
 }
 
 /* Returns whether the device can copy between its memory and pinned memory of the host while the

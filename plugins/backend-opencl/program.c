@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Builds OpenCL programs and makes kernel objects. The build embeds the kernel texts in the plugin.
- * A text is compiled for one device and one element type when one of its kernels is first needed.
+ * A text is compiled for one device and one dtype when one of its kernels is first needed.
  * Each stream has its own kernel objects. */
 #include "opencl.h"
 

@@ -23,7 +23,7 @@ enum gpu_shape {
 };
 
 /* The kernel texts, which are the files in kernels/. The OpenCL backend compiles one program per
- * text and element type, the CUDA backend has one module per text. */
+ * text and dtype, the CUDA backend has one module per text. */
 /* clang-format off */
 #define GPU_TEXTS(X) \
     X(activation) X(arithmetic) X(compare) X(copy) X(creation) X(index) X(loss) X(matmul) \
@@ -45,7 +45,7 @@ typedef struct gpu_kernel_row {
 } gpu_kernel_row;
 
 extern const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT];
-/* Returns the name of an element type as it is used in names of kernels, such as "f32". */
+/* Returns the name of a dtype as it is used in names of kernels, such as "f32". */
 const char *gpu_type_name(tn_dtype dtype);
 /* Writes the name of a kernel on the device, such as "tn_add_f32", to `out`. */
 void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype type);

@@ -151,8 +151,8 @@ struct tn__fft_loops {
                   void *a, void *b, int swap);
     void (*second)(const struct tn__fft_split *plan, int64_t block, void *middle, void *b, void *to,
                    int swap, double scale);
-    /* Multiplies n pairs of complex numbers. With swap_left, the parts of the left numbers are
-     * exchanged before, with swap those of the products afterwards. */
+    /* Multiplies n pairs of complex numbers. If swap_left, the real and imaginary parts of the
+     * left numbers are exchanged first; if swap, those of the products are exchanged at the end. */
     void (*product)(int64_t n, const void *left, const void *right, void *to, int swap_left,
                     int swap, double scale);
 };

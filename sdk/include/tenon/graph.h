@@ -263,7 +263,7 @@ typedef struct tn_tracing_options {
         sizeof(tn_tracing_options), 0, NULL, NULL, NULL                                            \
     }
 
-/* Calls the module with a tensor of the type, shape and device of `input` that has no memory, and
+/* Calls the module with a tensor of the dtype, shape and device of `input` that has no memory, and
  * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
  * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow),
  * or calls a module that is not below `module`; the message names the node and its module. The
@@ -287,14 +287,14 @@ TN_API const tn_graph *tn_module_graph(tn_module *module);
 TN_API tn_state *tn_graph_constants(const tn_graph *graph);
 /* Replaces every call of a module by the operators that its forward calls. [null-through] */
 TN_API tn_status tn_graph_inline(tn_graph *graph);
-/* Writes the types and shapes that the graph computes for these inputs into its nodes.
+/* Writes the dtypes and shapes that the graph computes for these inputs into its nodes.
  * [array: in n_in] [null-through] */
 TN_API tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in);
 /* Returns whether the node runs without recording gradients, because the traced code had switched
  * them off; false if `node` is NULL. */
 TN_API bool tn_node_is_no_grad(const tn_node *node);
 /* Makes a node of kind TN_NODE_CALL call another module, which takes the place of the old one in
- * modules made of the graph. Types and shapes of the results must stay the same. [null-through] */
+ * modules made of the graph. Dtypes and shapes of the results must stay the same. [null-through] */
 TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
 /* Replaces a call of an operator by the operators that its decomposition calls; the node is erased.
  * Fails if the operator has no decomposition. [null-through] */

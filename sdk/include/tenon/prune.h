@@ -64,13 +64,13 @@ TN_API int64_t tn_prune_method(tn_module *module, const char *name, int64_t inde
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Returns the mask that the methods compute for a tensor, multiplied with `mask`. With a mask, the
- * first method sees only what it has not masked. `mask` and `scores` may be TN_NONE: no mask, and
- * the tensor itself. [scoped] [null-through] */
+/* Returns the mask that the methods compute for a tensor, multiplied with `mask`. The first
+ * method sees only the elements that `mask` keeps. If `mask` is TN_NONE, it sees all elements; if
+ * `scores` is TN_NONE, the methods score the tensor itself. [scoped] [null-through] */
 TN_API tn_tensor *tn_prune_mask(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
                                 const char *methods);
-/* Returns the tensor times its mask. As in PyTorch's `prune`, the first method gets the whole
- * tensor, and `mask` (TN_NONE: ones) only as what its own mask starts from. [scoped]
+/* Returns the tensor times its mask. As in PyTorch's `prune`, the first method sees the
+ * whole tensor, and its own mask starts from `mask` (TN_NONE: a mask of ones). [scoped]
  * [null-through] */
 TN_API tn_tensor *tn_prune_tensor(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
                                   const char *methods);

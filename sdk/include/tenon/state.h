@@ -195,9 +195,9 @@ typedef tn_status (*tn_state_hook)(void *user, tn_module *module, tn_state *stat
  * entries or add missing ones. */
 typedef tn_status (*tn_load_pre_hook)(void *user, tn_module *module, tn_loading *loading);
 /* Runs after a module and all modules below it have been loaded. May change the lists of missing
- * and unexpected names, which contain the names of the whole tree so far and decide at the end
- * whether the load succeeds. The list of errors in this report is empty, and errors stay errors.
- * With TN_LOAD_WHOLE the values are copied only afterwards. */
+ * and unexpected names, which contain the names of the whole tree so far. At the end these lists
+ * decide whether the load succeeds. The hook cannot read or remove errors: the list of errors in
+ * `report` is empty. With TN_LOAD_WHOLE the values are copied after all hooks have run. */
 typedef tn_status (*tn_load_hook)(void *user, tn_module *module, tn_load_report *report);
 
 /* Registers a hook of one module and returns its handle for tn_hook_remove. Hooks run in the order
