@@ -99,7 +99,9 @@ tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn
     tn_status status;
 
     if ((size_t)type >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown; expected one that the device has kernels for");
+        return tn_fail(TN_ERR_TYPE,
+                       "dtype: unknown, got %d; expected one that the device has kernels for",
+                       (int)type);
     if (stream->kernels[kernel][type]) {
         *out = stream->kernels[kernel][type];
         return TN_OK;
