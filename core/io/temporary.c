@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files: their names, and removing those that killed processes have left. The process
+ * Temporary files: their names, and removing those of processes that were killed. The process
  * that writes such a file holds a lock on it. If another process can lock the file, its writer has
  * ended. */
 #include "core/io/private.h"

@@ -18,7 +18,8 @@ struct exchange {
     tn_tensor *output; /* owned */
     const tn_pack *pack_in;
     tn_pack *pack_out;
-    /* What the layer may compute in the same operator, and how much of it it has; usually none. */
+    /* The modules that the layer may compute in the same operator, and how many of them it has
+     * computed; usually none. */
     const tn_follower *followers;
     int64_t n_followers, done;
 };
@@ -66,7 +67,7 @@ static void add_where(const tn__call_frame *frame)
 
 /* ---- the layer's function, for one tensor or for packs --------------------------------------- */
 
-/* The forward of a module, that of its layer or the program's: one of the two or both. */
+/* The forward of a module, of its layer or of the program: `forward`, `call` or both. */
 struct code {
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);

@@ -49,7 +49,7 @@ static tn_status name_free(tn_module *module, uint32_t kind, const char *name)
                    tn__slot_word(taken), module->type, tn__slot_word(kind));
 }
 
-/* Fails, in PyTorch's words, if a value must not go to a slot of a script. */
+/* Fails, in PyTorch's wording, if a value must not go to a slot of a script. */
 static tn_status frozen_set(const tn_module *module, uint32_t kind, const char *name)
 {
     if (module->frozen == TN__FROZEN_CONSTANTS)

@@ -466,7 +466,7 @@ static bool is_quiet_host(const tn_device *device)
 struct host_copy {
     const tn_tensor *tensor;
     void *out;      /* the memory of the program; NULL in a copy to the tensor */
-    const void *in; /* the same, in a copy to the tensor */
+    const void *in; /* the memory of the program; NULL in a copy from the tensor */
     size_t bytes;
 };
 

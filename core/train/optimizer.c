@@ -77,7 +77,7 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
     if (is_new < 0)
         return TN_ERR_MEMORY;
     if (is_new == 0 && group > 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: some parameters appear in more than one parameter group: "
                        "parameter %lld of the new group",
@@ -105,14 +105,14 @@ static tn_status check_names(const tn_optimizer *optimizer, const struct given *
 
     for (int64_t i = 0; given->names != NULL && i < given->count; i++)
         if (given->names[i] == NULL)
-            /* PyTorch's words */
+            /* PyTorch's wording */
             return tn_fail(TN_ERR_VALUE,
                            "optimizer %s: all optimizer params should be with/without names. Some "
                            "param names are missing: that of parameter %lld",
                            name, (long long)i);
     if (optimizer->count > 0 && optimizer->naming != TN__NAMES_MODULE &&
         given->naming != optimizer->naming)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: all optimizer param groups should be with/without names. "
                        "cannot add param group %s names to the optimizer",
@@ -128,7 +128,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, const struct given *gi
     tn_status status;
 
     if (count <= 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE, "optimizer %s got an empty parameter list",
                        optimizer->def->name);
     status = check_names(optimizer, given);

@@ -78,8 +78,8 @@ void tn__scheduler_reset(tn_scheduler *scheduler)
         tn__scheduler_reset(scheduler->children[i]);
 }
 
-/* Reads the present rates. A group that the scheduler has not seen starts from the rate at which
- * the optimizer's first scheduler found it, or from its present rate. */
+/* Reads the current rates. A group that the scheduler has not seen starts from the rate at which
+ * the optimizer's first scheduler found it, or from its current rate. */
 static tn_status read_rates(tn_scheduler *scheduler, double *rates, double *initial, bool first)
 {
     const tn_optimizer *optimizer = scheduler->optimizer;

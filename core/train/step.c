@@ -232,7 +232,7 @@ tn_status tn_optimizer_step(tn_optimizer *optimizer)
     if (optimizer == NULL)
         return tn__error_null_input("tn_optimizer_step: optimizer");
     if (takes_closure(optimizer))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_TYPE,
                        "optimizer %s: step() missing 1 required positional argument: 'closure'; "
                        "expected a call of tn_optimizer_step_with",
