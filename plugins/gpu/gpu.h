@@ -90,7 +90,7 @@ int64_t gpu_offset(const tn_view *view);
 /* Returns whether the view is contiguous in row-major order. */
 bool gpu_dense(const tn_view *view);
 /* Fills *walk for a loop over the shape of views[0]; the other views are broadcast to it.
- * Dimensions of size 1 are dropped, and neighboring dimensions are merged if the strides of all
+ * Dimensions of size 1 are dropped, and neighbouring dimensions are merged if the strides of all
  * views allow it. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);

@@ -340,7 +340,7 @@ struct tn__rnn_step {
     void *gates;         /* LSTM: i, f, g, o; GRU: r, z, n, and the last part of gh */
     void *c, *h;
 };
-/* A step backward. `gradient` is the gradient of h; it becomes that of the state before, but for
+/* A step backward. `gradient` is the gradient of h; it becomes that of the state before, without
  * the part through the product with w_hh. gx and `through` (GRU only) become the gradients of gx
  * and gh. */
 struct tn__rnn_back {
