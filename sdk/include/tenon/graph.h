@@ -344,9 +344,9 @@ typedef struct tn_plan_value {
 } tn_plan_value;
 
 /* Returns a plan for a copy of the graph; later changes of the graph do not change the plan. The
- * tensors of slots are shared, and each run uses their present values. Makes a binding for inputs
+ * tensors of slots are shared, and each run uses their current values. Makes a binding for inputs
  * of the declared dtypes and shapes on the device of the graph's tensors; modules that the graph
- * calls are replaced by what they call in their present mode. Fails, with the node and the reason,
+ * calls are replaced by what they call in their current mode. Fails, with the node and the reason,
  * if a step draws random numbers, reads values, writes into a tensor that it has not made, has
  * results whose shapes depend on values, or if an operator has no kernel. [owned]
  * [null-ok: options] [null-through] */
@@ -358,8 +358,8 @@ TN_API tn_status tn_plan_run(tn_plan *plan, tn_tensor *const *in, int64_t n_in, 
                              int64_t n_out);
 /* Stores what the plan needs in `out`. */
 TN_API tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out);
-/* Stores value `index` of the binding that was used last; TN_ERR_INDEX if there are not so many.
- * Values that take over the memory of others are one with these. */
+/* Stores value `index` of the binding that was used last; fails with TN_ERR_INDEX if there are
+ * fewer values. A value that takes over the memory of another counts as one value with it. */
 TN_API tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out);
 /* Writes the steps of the binding that was used last, a line each: the node, the kernel, and where
  * the results are. Writes at most `size` bytes including the final NUL; returns the length of the
@@ -374,11 +374,11 @@ TN_API void tn_plan_drop(tn_plan *plan);
  * the same paths, and shares their tensors, but needs none of the layers: its forward runs the
  * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
  * through; the mode of the module is the same afterwards). The graph is traced once if it is the
- * same in both modes. Of `options`, `dynamic` counts. tn_module_save writes a script to a file with
- * the extension .script, and tn_module_from_file reads it. Names of a script can neither be added
- * nor removed. For a script, returns the script. Fails as tn_module_trace does, and for modules
- * with parametrized or computed tensors or backward hooks, or with parts in another mode. [owned]
- * [null-ok: options] [null-through] */
+ * same in both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to a
+ * file with the extension .script, and tn_module_from_file reads it. Names of a script can neither
+ * be added nor removed. For a script, returns the script. Fails as tn_module_trace does, and for
+ * modules with parametrized or computed tensors or backward hooks, or with parts in another mode.
+ * [owned] [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]

@@ -116,8 +116,8 @@ TN_API tn_status tn_prune_compact(tn_module *net, tn_tensor *const *inputs, int6
 enum {
     TN_CHANNELS_IN = 1,  /* slice i is multiplied with channel i of the input */
     TN_CHANNELS_OUT = 2, /* slice i, and no other, computes channel i of the result */
-    /* Slice i belongs to channel i of the input and of the result, which depends on no other
-     * channel. */
+    /* Slice i belongs to channel i of the input and of the result. Channel i of the result depends
+     * on no other channel of the input. */
     TN_CHANNELS_SAME = 3
 };
 

@@ -131,12 +131,11 @@ enum {
     /* Values are loaded only if all of them fit. Without this flag, those that fit are loaded even
      * if the call fails, as in PyTorch. */
     TN_LOAD_WHOLE = 4,
-    /* Saves the second copy of the weights. Tensors of the module that have no values yet (on a
+    /* Avoids a second copy of the weights. Tensors of the module that have no values yet (on a
      * device without memory, or made by tn_module_skip_init) take over the memory of the state's
      * tensors, on the device of the state, instead of a copy. All else is as without this flag: the
      * tensor objects, ties, dtype and requires_grad stay, and a tensor whose dtype or layout
-     * differs is converted. From then on module and state share memory. Not with
-     * TN_LOAD_ASSIGN. */
+     * differs is converted. From then on module and state share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
 };
 
