@@ -232,7 +232,7 @@ const command graph_command = {
     "MODEL --input SHAPE",
     "prints the operators of a network as a graph",
     "Calls a network with tensors without memory, and prints the operators that its forward calls, "
-    "with their options, types and shapes. Passes change the graph before it is printed; their "
+    "with their options, dtypes and shapes. Passes change the graph before it is printed; their "
     "reports go to standard error. docs/guides/graphs.md describes the formats. " MODEL_HELP,
     1,
     1,

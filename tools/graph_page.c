@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A page that shows a graph: the nodes in their order, in boxes for the modules that call them,
- * with types, shapes and times, and the memory of a plan over its steps. It refers to no other file
- * and is complete without its script. */
+ * with dtypes, shapes and times, and the memory of a plan over its steps. It refers to no other
+ * file and is complete without its script. */
 #include "graph_page.h"
 
 #include <inttypes.h>
@@ -155,7 +155,8 @@ static bool is_leaf(const tn_node *node)
     return kind == TN_NODE_SLOT || kind == TN_NODE_CONSTANT;
 }
 
-/* The value that an operand is shown as: of one output of an operator, the operator. */
+/* Returns the node that is shown for an operand. For one output of an operator this is the
+ * operator. */
 static const tn_node *shown(const tn_node *node)
 {
     return tn_node_kind_of(node) == TN_NODE_ITEM ? tn_node_input(node, 0) : node;
@@ -315,7 +316,8 @@ static void go_to(boxes *b, const char *path)
     snprintf(b->path, sizeof b->path, "%s", path);
 }
 
-/* The path that a node is shown under: for one without a path, that of the node before it. */
+/* Returns the path under which a node is shown. A node without a path is shown under that of the
+ * node before it. */
 static const char *place_of(const tn_node *node, const boxes *b)
 {
     const char *path = tn_node_path(node);

@@ -359,7 +359,7 @@ static const tool_option options[] = {
 const command inspect_command = {
     "inspect",
     "FILE",
-    "names, shapes and types of a file of tensors",
+    "names, shapes and dtypes of a file of tensors",
     "Prints the name, dtype, shape and size of every tensor of a file (or of a folder with "
     "weights), in the file's order, the values that are not tensors, and the metadata. The format "
     "is detected from the content of the file, else from its extension. Without options the values "

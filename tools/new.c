@@ -213,7 +213,7 @@ static int write_project(const kind *k, const names *n, const char *templates, c
     if (lstat(folder, &about) == 0)
         return refuse(TN_ERR_VALUE, folder, "exists already; expected the name of a new folder");
     if (tn_snprint(made, sizeof made, "%s.XXXXXX", folder) >= (int64_t)sizeof made)
-        return refuse(TN_ERR_VALUE, folder, "the path is too long");
+        return refuse(TN_ERR_VALUE, folder, "the path is too long; expected at most 4088 bytes");
     if (mkdtemp(made) == NULL)
         return refuse(TN_ERR_IO, folder, strerror(errno));
     int code = write_folder(templates, k->name, made, n);

@@ -52,7 +52,7 @@ static tn_status add_file(tn_state *files, const char *text)
     return status;
 }
 
-/* The names of classes and the transform go along as files. */
+/* Adds the names of classes and the transform to the script, as files. */
 static tn_status add_files(tn_module *script, const model_notes *notes, const request *wanted)
 {
     static const char *const keys[] = { MODEL_CLASSES, MODEL_TRANSFORM };

@@ -95,7 +95,7 @@ static void list_help(FILE *to)
         char left[80];
         int length = snprintf(left, sizeof left, "%s %s", commands[i]->name,
                               commands[i]->arguments);
-        /* A long one has a line of its own. */
+        /* If name and arguments are long, the summary gets a line of its own. */
         fprintf(to, length > 16 ? "  %s\n%19s%s\n" : "  %-16s%s %s\n", left, "",
                 commands[i]->summary);
     }

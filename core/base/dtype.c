@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element types (dtypes): names, sizes, promotion, the default dtype. Promotion follows PyTorch's
+ * Dtypes: names, sizes, promotion, the default dtype. Promotion follows PyTorch's
  * table; tests/tensor/promotion.h holds that table as PyTorch printed it. */
 #include "core/base/dtype.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How views (tn_view) describe element types. */
+ * How views (tn_view) describe dtypes. */
 #ifndef TN_CORE_BASE_DTYPE_H
 #define TN_CORE_BASE_DTYPE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opening and writing files in the process of a program. The program may have closed its standard
- * streams, and its signal handlers must not see signals that our writes cause. */
+ * streams, and its signal handlers must not see signals that writes of Tenon cause. */
 #include "core/base/fd.h"
 
 #include <errno.h>

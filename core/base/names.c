@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names: finding the known name that a misspelled one probably means, and checking names that are
+ * Names: finding the known name that a misspelt one probably means, and checking names that are
  * registered. */
 #include "core/base/spec.h"
 

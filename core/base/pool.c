@@ -227,7 +227,7 @@ static void start_threads(void)
 {
     sigset_t all, before;
 
-    /* Do not block: the thread that holds this lock starts threads itself, or waits until our call
+    /* Do not block: the thread that holds this lock starts threads itself, or waits until this call
      * is over (tn_set_num_threads). This call uses the threads that exist already. */
     if (pthread_mutex_trylock(&pool.config) != 0)
         return;

@@ -109,7 +109,7 @@ static tn_tensor *buffer_take(tn__buffers *buffers, tn_dtype dtype, tn_ints shap
     return found;
 }
 
-/* Keeps a tensor for the next batches, or drops it. The oldest of too many are dropped. */
+/* Keeps a tensor for the next batches, or drops it. If there are too many, drops the oldest. */
 static void buffer_give(tn__buffers *buffers, tn_tensor *tensor)
 {
     uint64_t mark = tn_error_mark();

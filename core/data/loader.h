@@ -24,8 +24,8 @@ typedef struct tn__order {
     double *tree;  /* sums of weights (loader_order.c); NULL: no weights */
     int64_t leaves;
     bool replacement;
-    int64_t *at; /* the indices of the present epoch; NULL: in the order of the dataset */
-    bool ready;  /* `at` is that of the present epoch */
+    int64_t *at; /* the indices of the current epoch; NULL: in the order of the dataset */
+    bool ready;  /* `at` is that of the current epoch */
 } tn__order;
 
 /* A batch that was read ahead. */
@@ -42,9 +42,9 @@ typedef struct tn__crew {
     pthread_t *threads;
     _Atomic int64_t count; /* of threads that run */
     _Atomic pid_t process; /* the process that started them; 0: none did */
-    bool running;          /* batches of the present epoch may be read */
+    bool running;          /* batches of the current epoch may be read */
     bool stop;             /* the threads have to end */
-    /* What the threads are reading is not wanted any more: they leave off after this sample. */
+    /* What the threads are reading is not wanted any more: they stop after this sample. */
     _Atomic bool halt;
     int64_t claimed; /* the next batch that a thread takes */
     int64_t given;   /* the next batch that tn_loader_next returns */
@@ -74,7 +74,7 @@ struct tn_loader {
 
 /* ---- loader.c ---- */
 
-/* Reads batch `number` of the present epoch. A failure is in batch->error, and not recorded in the
+/* Reads batch `number` of the current epoch. A failure is in batch->error, and not recorded in the
  * thread. Any thread may call this function. */
 void tn__loader_read(tn_loader *loader, int64_t number, tn__batch *batch);
 /* Computes how many samples and batches an epoch has. */
@@ -93,7 +93,7 @@ tn_pack *tn__loader_pack(const tn_loader *loader, const tn__batch *batch);
 
 /* ---- loader_order.c ---- */
 
-/* Makes the order of the present epoch, unless it is ready. */
+/* Makes the order of the current epoch, unless it is ready. */
 tn_status tn__loader_order(tn_loader *loader);
 /* Returns the index of sample `number` of this rank. */
 int64_t tn__loader_index(const tn_loader *loader, int64_t number);

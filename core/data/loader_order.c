@@ -35,7 +35,7 @@ static int64_t tree_draw(const double *tree, int64_t leaves, tn_random_key *key)
         double left = tree[2 * node];
 
         node *= 2;
-        /* Rounding may lead to a side whose sum is 0; the other side has a positive one. */
+        /* Rounding may lead to a side whose sum is 0; the sum of the other side is positive. */
         if ((at >= left && tree[node + 1] > 0) || left <= 0) {
             at -= left;
             node++;

@@ -6,8 +6,8 @@
 
 /* ---- on the host ----------------------------------------------------------------------------- */
 
-/* The index in the keys of random numbers is negative, which that of a sample is not; -1 is that of
- * the order. Batches of other ranks have other numbers. */
+/* Returns the index in the keys of random numbers. It is negative, unlike the index of a sample,
+ * and not -1, which is the index of the order. Batches of other ranks have other numbers. */
 static int64_t key_index(const tn_loader *loader, int64_t number)
 {
     return -2 - (number * loader->options.ranks + loader->options.rank);

@@ -8,7 +8,7 @@ struct transformed {
     tn__steps steps;
 };
 
-/* The sample as the first transform wants it. */
+/* Returns the sample in the form that the first transform needs. */
 static tn__sample sample_for(const tn__steps *steps, const tn__sample *sample)
 {
     tn__sample inner = *sample;

@@ -100,7 +100,7 @@ static tn_status fill(struct tn__checkpoint_run *run, tn_tensor *tensor)
 
         tn__tensor_text(&text, tensor);
         tn__text_put(&text, "", 1);
-        /* PyTorch's words */
+        /* PyTorch's wording */
         run->status = tn_fail(TN_ERR_RUNTIME,
                               "checkpoint: Recomputed values for the following tensors have "
                               "different metadata than during the forward pass: tensor %lld, got "
@@ -211,7 +211,7 @@ static tn_status call_again(tn__checkpoint *checkpoint, struct tn__checkpoint_ru
     if (status == TN_OK)
         status = run->status;
     if (status == TN_OK && run->next != checkpoint->n_slots)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         status = tn_fail(TN_ERR_RUNTIME,
                          "checkpoint: A different number of tensors was saved during the original "
                          "forward and recomputation, %lld and %lld; expected the same calls in "
@@ -306,7 +306,8 @@ static tn__checkpoint *make(tn_checkpoint_function function, tn_tensor *const *i
     return NULL;
 }
 
-/* Calls the function in a scope of its own, which ends with what it does not return. */
+/* Calls the function in a scope of its own. The end of the scope drops the tensors that the
+ * function does not return. */
 static tn_status call_in_scope(tn_checkpoint_function function, void *user, tn_tensor *const *in,
                                tn_tensor **out, int64_t n_out)
 {

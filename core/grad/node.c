@@ -201,7 +201,7 @@ static bool can_have_grad(uint32_t dtype)
     return ((TN_MASK_FLOAT | TN_MASK_COMPLEX) & TN_BIT(dtype)) != 0;
 }
 
-/* Removes from the sets what no wanted gradient needs. */
+/* Removes from the sets the tensors that no wanted gradient needs. */
 static void leave_out(const tn_op *op, tn_tensor *const *in, int64_t n_in, uint32_t *save_in,
                       uint32_t *save_out)
 {

@@ -40,7 +40,8 @@ typedef struct tn__saved {
     uint64_t version;
     int32_t operand;
     bool is_output; /* an output of the node: `tensor` has no history, to avoid a cycle */
-    /* True: `tensor` is our alias and holds the storage; false: we hold the storage. */
+    /* True: `tensor` is an alias that this struct owns, and holds the storage; false: this struct
+     * holds the storage. */
     bool shell;
     /* Owned; has the tensor in `slot`, when it is needed; `tensor` is then NULL. NULL: none */
     struct tn__checkpoint *checkpoint;
@@ -195,10 +196,10 @@ extern _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR
 tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
 /* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */
 tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tensor **out);
-/* Adds and gives up a reference; tn__checkpoint_keep() returns its argument, which may be NULL. */
+/* Add and drop a reference; tn__checkpoint_keep() returns its argument, which may be NULL. */
 tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint);
 void tn__checkpoint_drop(tn__checkpoint *checkpoint);
-/* Gives up a slot, and the reference to the checkpoint. */
+/* Releases a slot, and drops the reference to the checkpoint. */
 void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot);
 
 /* ---- anomaly mode --------------------------------------------------------------- */

@@ -136,7 +136,8 @@ static uint32_t repeated_dims(const tn_meta *view)
     return best;
 }
 
-/* Adds a gradient to the region of `whole` under `view`. Neither may show an element twice. */
+/* Adds a gradient to the elements of `whole` that `view` shows. Neither `whole` nor `view` may show
+ * an element twice. */
 static tn_status add_to(tn_tensor *whole, const tn_meta *view, tn_tensor *gradient, bool record)
 {
     const tn_op *op = tn__op_needed(TN__NEED_add);

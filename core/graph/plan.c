@@ -100,7 +100,7 @@ static void forget(tn_plan *plan, tn__plan_binding *binding)
     tn__plan_binding_drop(binding);
 }
 
-/* Puts a new binding first. Returns one that is too many, or NULL. */
+/* Puts a new binding first. If there are too many, returns the one to drop, else NULL. */
 static tn__plan_binding *add(tn_plan *plan, tn__plan_binding *binding)
 {
     tn__plan_binding *last = NULL;

@@ -14,7 +14,8 @@ typedef enum tn__plan_place {
     TN__PLAN_ARENA, /* in the arena of a run */
     TN__PLAN_INPUT, /* that of an input */
     TN__PLAN_FRESH, /* new for each run, because it is returned */
-    TN__PLAN_HELD /* that of a tensor that exists: of a slot, a constant, or the code of a layer */
+    TN__PLAN_HELD   /* the memory of a tensor that exists: of a slot, a constant, or the code of a
+                       layer */
 } tn__plan_place;
 
 /* Memory that one or more values of a plan are views of. */
@@ -75,8 +76,9 @@ typedef struct tn__plan_state {
         tn_call call;
         const char *plugin;
     } * ready;
-    tn_view *views;         /* one for each operand */
-    const tn_view **places; /* the same, NULL for an absent one: for the calls */
+    tn_view *views; /* one for each operand */
+    const tn_view *
+        *places; /* for the calls: the addresses of these views, NULL for an absent operand */
     tn__storage **fresh;
 } tn__plan_state;
 
@@ -99,9 +101,9 @@ typedef struct tn__plan_binding {
     int64_t n_slots, slots_capacity, n_reads, reads_capacity, n_modules, modules_capacity;
     int64_t training_capacity;
     int64_t n_fresh;
-    int64_t *moving; /* the operands whose memory changes from run to run; of `arena` */
+    int64_t *moving; /* the operands whose memory changes from run to run, in memory of `arena` */
     int64_t n_moving;
-    int32_t *guarded; /* the roots whose values may not change; of `arena` */
+    int32_t *guarded; /* the roots whose values may not change, in memory of `arena` */
     int64_t n_guarded;
     uint64_t bytes, bytes_least, bytes_apart, bytes_prepared;
     tn__plan_state *states; /* those that no run uses; under the lock of the plan */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory of a plan. A result takes over the memory of an operand that nobody needs afterwards,
- * where the kernel can compute in place. All other memory between steps is in one arena, laid out
- * by best fit: in turn, the largest root first, or in the order of the steps, each in the smallest
- * gap between the roots that are needed at the same time. */
+ * where the kernel can compute in place. All other memory between steps is in one arena. Two
+ * layouts are tried: the roots are placed from the largest to the smallest, or in the order of the
+ * steps, each in the smallest gap between the roots that are needed at the same time. */
 #include "core/graph/plan.h"
 
 #include <stdlib.h>
@@ -118,7 +118,8 @@ static uint64_t best_gap(const struct item *items, int64_t at, struct item *cons
     return best != UINT64_MAX ? found : end;
 }
 
-/* Gives each item an offset, in their order. Returns the size of the arena. `placed` is space. */
+/* Gives each item an offset, in their order. Returns the size of the arena. `placed` is memory for
+ * the function. */
 static uint64_t place(struct item *items, int64_t count, struct item **placed)
 {
     uint64_t bytes = 0;

@@ -234,8 +234,8 @@ static entry *make(const planned *p, tn_module *module, const tn_pack *input, tn
     return NULL;
 }
 
-/* Puts an entry first. `e` is new, or was in the list. Returns one that is too many, or NULL. The
- * caller holds the lock. */
+/* Puts an entry first. `e` is new, or was in the list. If there are too many, returns the one to
+ * drop, else NULL. The caller holds the lock. */
 static entry *put_first(planned *p, entry *e)
 {
     int64_t count = 0;

@@ -198,8 +198,8 @@ static inline const char *tn__graph_target(const tn_node *node)
 {
     return node->target != NULL ? node->target : node->name;
 }
-/* Gives a node that takes the place of another what is known of that one and not of the new one:
- * the module that called it, and sizes that vary. */
+/* For a node that takes the place of `from`: copies what only `from` has: the module that called
+ * it, and sizes that vary. */
 tn_status tn__graph_inherit(tn_node *node, const tn_node *from);
 /* Sets a text of a node or graph to a copy of `text`, which may be NULL. */
 tn_status tn__graph_set_text(char **to, const char *text);

@@ -51,7 +51,7 @@ tn_status tn__run_check_input(const tn_tensor *tensor, const tn_meta *meta, cons
     tn__text_add(&text, "; expected %s", tn_dtype_name(meta->dtype));
     tn__tensor_text_ints(&text, (tn_ints){ meta->shape, meta->ndim });
     tn__text_put(&text, "", 1);
-    status = tn_fail(TN_ERR_VALUE, "%s: wrong type or shape, got %s, which %s relied on", what,
+    status = tn_fail(TN_ERR_VALUE, "%s: wrong dtype or shape, got %s, which %s relied on", what,
                      text.failed ? "another tensor" : text.at, who);
     tn__text_free(&text);
     return status;

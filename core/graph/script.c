@@ -21,7 +21,7 @@ static const char *original_name(const tn_module *module)
 
 static tn_status check_module(const tn_module *root, tn_module *module, const char *path)
 {
-    if (tn_is_parametrized(module, NULL)) /* PyTorch's words */
+    if (tn_is_parametrized(module, NULL)) /* PyTorch's wording */
         return tn_fail(TN_ERR_RUNTIME,
                        "Parametrization is not working with scripting.: module %q (%s) is "
                        "parametrized; make its tensors plain with tn_parametrize_remove",
@@ -402,7 +402,8 @@ static tn_graph *retyped(tn_graph *graph, tn_module *script)
     tn_status status = copy != NULL ? retype(copy, script) : tn_error_last_code();
     const tn_node *from = graph->first;
 
-    /* The tensors of this script may go before the graph does, which its copies share. */
+    /* The tensors of this script may be freed before the graph, which copies of the script
+     * share. */
     for (tn_node *node = copy != NULL ? copy->first : NULL; node != NULL && tn__graph_is_leaf(node);
          node = node->next, from = from->next) {
         if (node->kind != TN_NODE_SLOT)

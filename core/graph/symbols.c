@@ -163,7 +163,7 @@ tn_status tn__symbols_bind(const tn_graph *graph, tn_tensor *const *in, int64_t 
             tn__text_put(&got, "", 1);
             tn__text_put(&expected, "", 1);
             status = tn_fail(TN_ERR_VALUE,
-                             "tn_graph_run: input %s: wrong type or shape, got %s; expected %s, "
+                             "tn_graph_run: input %s: wrong dtype or shape, got %s; expected %s, "
                              "with sizes of %lld or more",
                              node->name, got.failed ? "?" : got.at,
                              expected.failed ? "?" : expected.at,
@@ -523,7 +523,8 @@ static tn_status trace_all(const tn__symbols_call *call, const struct dynamic *d
         int64_t value = dynamic->names->symbols[s].value;
 
         value = value < 2 ? 2 : value;
-        /* Differences in other ratios, so that symbols are not taken for one another. */
+        /* From trace to trace each symbol grows by another amount, so that a size that depends on
+         * one symbol is not taken for a size that depends on another. */
         traces->symbols[0][s] = value;
         traces->symbols[1][s] = value + 1 + s;
         traces->symbols[2][s] = value + 2 + 3 * s;

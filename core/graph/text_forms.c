@@ -117,7 +117,7 @@ static void put_string(tn__text *text, const char *string)
     tn__text_put(text, "\"", 1);
 }
 
-/* Writes "key": "text"; the text is taken. */
+/* Writes "key": "text", and frees the text. */
 static void put_text(tn__text *text, const char *key, tn__text *value)
 {
     tn__text_put(value, "", 1);

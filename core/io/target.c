@@ -72,8 +72,8 @@ static tn_status enter(tn__target *place, const char *path, const char *asked)
     return name[0] != '\0' ? TN_OK : tn__io_fail(asked, "cannot write", EISDIR);
 }
 
-/* Returns whether another user put this link into a folder that everybody may write to. Following
- * it would let that user choose which of our files is replaced. The system protects open() in the
+/* Returns whether another user put this link into a world-writable folder. Following it
+ * would let that user choose which file is replaced. The system protects open() in the
  * same way. */
 static bool is_trap(const tn__target *place, const struct stat *link)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files: their names, and removing those that killed processes have left. The process
+ * Temporary files: their names, and removing those of processes that were killed. The process
  * that writes such a file holds a lock on it. If another process can lock the file, its writer has
  * ended. */
 #include "core/io/private.h"
@@ -110,7 +110,7 @@ int tn__temporary_link_as(int folder, int file, const char *name)
     tn_snprint(path, sizeof path, "/proc/self/fd/%d", file);
     if (linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
-    /* The fallback without /proc, which the system allows only to privileged processes. */
+    /* Works without /proc, but the system allows this form only to privileged processes. */
     if (errno == ENOENT && linkat(file, "", folder, name, AT_EMPTY_PATH) == 0)
         return 0;
     return errno;

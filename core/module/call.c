@@ -18,7 +18,8 @@ struct exchange {
     tn_tensor *output; /* owned */
     const tn_pack *pack_in;
     tn_pack *pack_out;
-    /* What the layer may compute in the same operator, and how much of it it has; usually none. */
+    /* The modules that the layer may compute in the same operator, and how many of them it has
+     * computed; usually none. */
     const tn_follower *followers;
     int64_t n_followers, done;
 };
@@ -66,7 +67,7 @@ static void add_where(const tn__call_frame *frame)
 
 /* ---- the layer's function, for one tensor or for packs --------------------------------------- */
 
-/* The forward of a module, that of its layer or the program's: one of the two or both. */
+/* The forward of a module, of its layer or of the program: `forward`, `call` or both. */
 struct code {
     tn_tensor *(*forward)(tn_module *self, tn_tensor *input);
     tn_status (*call)(tn_module *self, const tn_pack *input, tn_pack *output);
@@ -528,7 +529,7 @@ static tn_status call(tn_module *module, struct exchange *x)
 tn_tensor *tn_module_call(tn_module *module, tn_tensor *input)
 {
     if (tn__unlikely(module == NULL || input == NULL)) {
-        tn__error_null_input("tn_module_call: argument");
+        tn__error_null_input("tn_module_call: module or input");
         return NULL;
     }
     struct exchange x = { .input = input };
@@ -551,7 +552,7 @@ tn_tensor *tn__call_fused(tn_module *module, tn_tensor *input, const tn_follower
 tn_status tn_module_call_pack(tn_module *module, const tn_pack *input, tn_pack *output)
 {
     if (module == NULL || input == NULL || output == NULL)
-        return tn__error_null_input("tn_module_call_pack: argument");
+        return tn__error_null_input("tn_module_call_pack: module, input or output");
     if (tn_pack_count(output) != 0)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_call_pack: output: not empty, got %lld values; expected none",

@@ -248,7 +248,7 @@ tn_status tn_module_map(tn_module *module, bool recurse,
                         void *user)
 {
     if (module == NULL || change == NULL)
-        return tn__error_null_input("tn_module_map: argument");
+        return tn__error_null_input("tn_module_map: module or change");
     struct map map = { .change = change, .user = user };
     return run_map(&map, module, recurse);
 }
@@ -424,7 +424,7 @@ tn_status tn_module_convert(tn_module *module, const tn_device *device, tn_dtype
                             tn_memory_format format, uint32_t flags)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_convert: argument");
+        return tn__error_null_input("tn_module_convert: module");
     tn_status status = check_conversion(dtype, format, flags);
     if (status != TN_OK)
         return status;
@@ -449,7 +449,7 @@ tn_status tn_module_to(tn_module *module, const tn_device *device, tn_dtype dtyp
 tn_status tn_module_to_device(tn_module *module, const char *name)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_to_device: argument");
+        return tn__error_null_input("tn_module_to_device: module or name");
     const tn_device *device = tn_device_find(name);
     return device != NULL ? tn_module_to(module, device, TN_DTYPE_AUTO) : tn_error_last_code();
 }
@@ -457,7 +457,7 @@ tn_status tn_module_to_device(tn_module *module, const char *name)
 tn_status tn_module_to_like(tn_module *module, const tn_tensor *other)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_to_like: argument");
+        return tn__error_null_input("tn_module_to_like: module");
     if (!tn__tensor_ok(other))
         return tn__tensor_bad(other, "tn_module_to_like");
     return tn_module_to(module, other->device, (tn_dtype)other->dtype);
@@ -478,7 +478,7 @@ static tn_status empty_like(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_to_empty(tn_module *module, const tn_device *device, bool recurse)
 {
     if (module == NULL || device == NULL)
-        return tn__error_null_input("tn_module_to_empty: argument");
+        return tn__error_null_input("tn_module_to_empty: module or device");
     return tn_module_map(module, recurse, empty_like, (void *)(uintptr_t)device);
 }
 
@@ -513,7 +513,7 @@ static tn_status share(void *user, tn_tensor *tensor, tn_tensor **out)
 tn_status tn_module_share_memory(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_share_memory: argument");
+        return tn__error_null_input("tn_module_share_memory: module");
     tn__map storages = { 0 };
     tn_status status = tn_module_map(module, true, share, &storages);
     for (int64_t i = 0; i < storages.count; i++)

@@ -215,7 +215,7 @@ static tn_module *copy_module(struct copier *c, tn_module *from, int depth)
 tn_module *tn_module_copy(tn_module *module)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_copy: argument");
+        tn__error_null_input("tn_module_copy: module");
         return NULL;
     }
     struct copier c = { 0 };

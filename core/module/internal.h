@@ -128,7 +128,7 @@ tn_status tn__option_buffer_text(const tn__slot *slot, tn__text *text);
 /* Appends the spec of a module. */
 tn_status tn__module_spec_text(const tn_module *module, tn__text *text);
 
-/* One more reference to a forward of the program / one less. NULL is passed through. */
+/* Add and drop a reference to a forward of the program. NULL is accepted. */
 tn__own_forward *tn__own_forward_keep(tn__own_forward *own);
 void tn__own_forward_drop(tn__own_forward *own);
 /* Returns an empty module with one reference. `type` is not copied. */

@@ -28,7 +28,7 @@ bool tn_module_is_lazy(const tn_module *module, const char *name)
 tn_status tn_module_add_lazy(tn_module *module, uint32_t kind, const char *name)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_add_lazy: argument");
+        return tn__error_null_input("tn_module_add_lazy: module");
     if (kind != TN_SLOT_PARAMETER && kind != TN_SLOT_BUFFER)
         return tn_fail(TN_ERR_VALUE,
                        "tn_module_add_lazy: kind: unknown, got %u; expected TN_SLOT_PARAMETER or "
@@ -65,7 +65,7 @@ static tn_status give_shape(tn__slot *slot, tn_ints shape)
 tn_status tn_module_materialize(tn_module *module, const char *name, tn_ints shape)
 {
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_materialize: argument");
+        return tn__error_null_input("tn_module_materialize: module or name");
     tn__slot *slot = unshaped(module, name);
     if (slot != NULL)
         return give_shape(slot, shape);

@@ -30,7 +30,7 @@ const char *tn_names_at(const tn_names *names, int64_t index)
 tn_status tn_names_add(tn_names *names, const char *name)
 {
     if (names == NULL || name == NULL)
-        return tn__error_null_input("tn_names_add: argument");
+        return tn__error_null_input("tn_names_add: names or name");
     if (!tn__vector_room(&names->at, &names->capacity, names->count + 1, sizeof *names->at))
         return TN_ERR_MEMORY;
     char *copy = tn_strdup(name);

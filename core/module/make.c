@@ -128,7 +128,7 @@ static tn_status add_all(tn_module *module, const tn__spec *spec)
 tn_status tn_module_add_childrenv(tn_module *module, const char *format, va_list args)
 {
     if (module == NULL || format == NULL)
-        return tn__error_null_input("tn_module_add_children: argument");
+        return tn__error_null_input("tn_module_add_children: module or format");
     /* Parsed as "TYPE(TEXT)", the arguments of the module itself, so that error messages can quote
      * the text with its context. */
     tn__text whole = { 0 };
@@ -296,7 +296,7 @@ tn_status tn__module_reset(tn_module *module)
 tn_status tn_module_reset_parameters(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_reset_parameters: argument");
+        return tn__error_null_input("tn_module_reset_parameters: module");
     if (tn__module_waits(module))
         return tn_fail(TN_ERR_VALUE,
                        "%s: parameters: no shapes yet; call the module once, or load a state",
@@ -491,7 +491,7 @@ static tn_module *parse(const char *text, bool printed)
 tn_module *tn_module_parse(const char *text)
 {
     if (text == NULL) {
-        tn__error_null_input("tn_module_parse: argument");
+        tn__error_null_input("tn_module_parse: text");
         return NULL;
     }
     return parse(text, entries_printed);
@@ -500,7 +500,7 @@ tn_module *tn_module_parse(const char *text)
 tn_module *tn_module_newv(const char *format, va_list args)
 {
     if (format == NULL) {
-        tn__error_null_input("tn_module_new: argument");
+        tn__error_null_input("tn_module_new: format");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -545,7 +545,7 @@ tn_module *tn_module_make(const char *type, const tn_value *values, const char *
                           int64_t count)
 {
     if (type == NULL || (values == NULL && count > 0)) {
-        tn__error_null_input("tn_module_make: argument");
+        tn__error_null_input("tn_module_make: type or values");
         return NULL;
     }
     if (count < 0) {
@@ -566,6 +566,6 @@ tn_module *tn_module_parse_skip_init(const tn_device *device, const char *text)
 tn_status tn_module_parse_children(tn_module *module, const char *text)
 {
     if (module == NULL || text == NULL)
-        return tn__error_null_input("tn_module_parse_children: argument");
+        return tn__error_null_input("tn_module_parse_children: module or text");
     return tn_module_add_children(module, "%s", text);
 }

@@ -31,7 +31,7 @@ static tn_status set_mode(tn_module *module, bool training, int depth)
 tn_status tn_module_train(tn_module *module, bool training)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_train: argument");
+        return tn__error_null_input("tn_module_train: module");
     return set_mode(module, training, 0);
 }
 
@@ -84,14 +84,14 @@ static tn_status change_requires_grad(tn_module *module, bool value)
 tn_status tn_module_zero_grad(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_zero_grad: argument");
+        return tn__error_null_input("tn_module_zero_grad: module");
     return apply(module, clear_gradients, false, 0);
 }
 
 tn_status tn_module_set_requires_grad(tn_module *module, bool requires_grad)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_set_requires_grad: argument");
+        return tn__error_null_input("tn_module_set_requires_grad: module");
     return apply(module, change_requires_grad, requires_grad, 0);
 }
 
@@ -123,7 +123,7 @@ tn_status tn__module_zero_grad(tn_tensor *tensor)
 tn_status tn_module_zero_grad_in_place(tn_module *module)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_zero_grad_in_place: argument");
+        return tn__error_null_input("tn_module_zero_grad_in_place: module");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_collect(module, TN_SLOT_PARAMETER, false, &walk);
     uint64_t scope = tn_scope_begin();

@@ -102,7 +102,7 @@ tn_status tn_module_option_get(tn_module *module, const char *name, tn_pack *out
     const tn__slot *buffer;
 
     if (module == NULL || name == NULL || out == NULL)
-        return tn__error_null_input("tn_module_option_get: argument");
+        return tn__error_null_input("tn_module_option_get: module, name or out");
     row = find(module, name);
     if (row == NULL)
         return tn_error_last_code();
@@ -271,7 +271,7 @@ tn_status tn_module_option_set(tn_module *module, const char *name, tn_value val
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_module_option_set: argument");
+        return tn__error_null_input("tn_module_option_set: module or name");
     row = find(module, name);
     if (row == NULL)
         return tn_error_last_code();

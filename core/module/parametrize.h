@@ -102,8 +102,8 @@ tn_tensor *tn__parametrize_cache_get(const tn_module *list);
 tn_status tn__parametrize_cache_put(tn_module *list, tn_tensor *value);
 /* Drops all values that the thread has cached: a list has changed, on which others may depend. */
 void tn__parametrize_cache_forget(void);
-/* Does so if the thread has cached the value of a list that has the module, in which a tensor, a
- * child or an option has changed. */
+/* For a module in which a tensor, a child or an option has changed: drops all cached values if the
+ * thread has cached the value of a list that has the module. */
 void tn__parametrize_cache_changed(const tn_module *module);
 
 /* ---- loading, and modules from text ---------------------------------------------------------- */

@@ -24,8 +24,8 @@ static bool same_shape(const tn_tensor *a, const tn_tensor *b)
            (x.count == 0 || memcmp(x.at, y.at, (size_t)x.count * sizeof *x.at) == 0);
 }
 
-/* Fails with PyTorch's facts unless `after`, which `what` describes, has the dtype and the shape of
- * `before`. */
+/* Fails, with the facts that PyTorch's message has, unless `after`, which `what` describes, has the
+ * dtype and the shape of `before`. */
 static tn_status check_same(const char *name, const char *what, const tn_tensor *before,
                             const tn_tensor *after)
 {

@@ -60,14 +60,14 @@ static tn_status prune(const char *who, tn_module *module, const char *name, con
 tn_status tn_prune(tn_module *module, const char *name, const char *methods)
 {
     if (module == NULL || name == NULL || methods == NULL)
-        return tn__error_null_input("tn_prune: argument");
+        return tn__error_null_input("tn_prune: module, name or methods");
     return prune("tn_prune", module, name, methods, NULL);
 }
 
 tn_status tn_prune_by(tn_module *module, const char *name, const char *methods, tn_tensor *scores)
 {
     if (module == NULL || name == NULL || methods == NULL || scores == NULL)
-        return tn__error_null_input("tn_prune_by: argument");
+        return tn__error_null_input("tn_prune_by: module, name, methods or scores");
     return prune("tn_prune_by", module, name, methods, tn__is_none(scores) ? NULL : scores);
 }
 
@@ -97,7 +97,7 @@ tn_status tn_prune_from_mask(tn_module *module, const char *name, tn_tensor *mas
     tn_status status;
 
     if (module == NULL || name == NULL || mask == NULL)
-        return tn__error_null_input("tn_prune_from_mask: argument");
+        return tn__error_null_input("tn_prune_from_mask: module, name or mask");
     if (tn__is_none(mask))
         return tn_fail(TN_ERR_TYPE, "tn_prune_from_mask: mask: it is TN_NONE; expected a tensor");
     scope = tn_scope_begin();
@@ -248,7 +248,7 @@ tn_status tn_prune_global(const tn_prune_target *targets, int64_t count, const c
     tn_status status;
 
     if ((targets == NULL && count != 0) || method == NULL)
-        return tn__error_null_input("tn_prune_global: argument");
+        return tn__error_null_input("tn_prune_global: targets or method");
     if (count < 0 || count > INT32_MAX)
         return tn_fail(TN_ERR_VALUE,
                        "tn_prune_global: count: out of range, got %lld; expected 0 to %d",
@@ -283,7 +283,7 @@ tn_status tn_prune_remove(tn_module *module, const char *name)
     tn_status status;
 
     if (module == NULL || name == NULL)
-        return tn__error_null_input("tn_prune_remove: argument");
+        return tn__error_null_input("tn_prune_remove: module or name");
     scope = tn_scope_begin();
     status = tn_grad_begin(false);
     if (status == TN_OK) {
@@ -327,7 +327,7 @@ int64_t tn_prune_count(tn_module *module, const char *name)
     tn__prune_place place;
 
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_prune_count: argument");
+        tn__error_null_input("tn_prune_count: module or name");
         return -1;
     }
     if (tn__prune_find(module, name, &place) != TN_OK) {
@@ -343,7 +343,7 @@ int64_t tn_prune_method(tn_module *module, const char *name, int64_t index, char
     int64_t count;
 
     if (module == NULL || name == NULL) {
-        tn__error_null_input("tn_prune_method: argument");
+        tn__error_null_input("tn_prune_method: module or name");
         return -1;
     }
     if (tn__prune_find(module, name, &place) != TN_OK) {
@@ -395,9 +395,12 @@ static tn_tensor *mask_of(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
 
 tn_tensor *tn_prune_mask(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores, const char *methods)
 {
-    if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL ||
-        tn__is_none(tensor)) {
-        tn__error_null_input("tn_prune_mask: argument");
+    if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL) {
+        tn__error_null_input("tn_prune_mask: tensor, mask, scores or methods");
+        return NULL;
+    }
+    if (tn__is_none(tensor)) {
+        tn_fail(TN_ERR_RUNTIME, "tn_prune_mask: tensor: it is TN_NONE; expected a tensor");
         return NULL;
     }
     return mask_of(tensor, mask, scores, methods, 0, false);
@@ -406,9 +409,12 @@ tn_tensor *tn_prune_mask(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores, 
 tn_tensor *tn_prune_tensor(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
                            const char *methods)
 {
-    if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL ||
-        tn__is_none(tensor)) {
-        tn__error_null_input("tn_prune_tensor: argument");
+    if (tensor == NULL || mask == NULL || scores == NULL || methods == NULL) {
+        tn__error_null_input("tn_prune_tensor: tensor, mask, scores or methods");
+        return NULL;
+    }
+    if (tn__is_none(tensor)) {
+        tn_fail(TN_ERR_RUNTIME, "tn_prune_tensor: tensor: it is TN_NONE; expected a tensor");
         return NULL;
     }
     return mask_of(tensor, mask, scores, methods, TN__PRUNE_WHOLE, true);

@@ -314,7 +314,7 @@ tn_status tn__prune_store(const tn__prune_place *place, tn_tensor *mask,
     if (place->pruned == NULL)
         return prune_first(place, mask, steps, change);
     change->methods = place->pruned->count;
-    tn_tensor_keep(place->mask); /* the slot gives its reference up */
+    tn_tensor_keep(place->mask); /* the slot drops its reference */
     status = prune_again(place, mask, steps);
     if (status != TN_OK)
         tn_tensor_drop(place->mask);

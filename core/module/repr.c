@@ -241,7 +241,7 @@ tn_status tn__module_spec_text(const tn_module *module, tn__text *text)
 int64_t tn_module_spec(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_spec: argument");
+        tn__error_null_input("tn_module_spec: module");
         return -1;
     }
     tn__text text = { 0 };
@@ -410,7 +410,7 @@ static tn_status put_repr(tn_module *module, tn__text *text, int depth)
 int64_t tn_module_repr(tn_module *module, char *out, size_t size)
 {
     if (module == NULL) {
-        tn__error_null_input("tn_module_repr: argument");
+        tn__error_null_input("tn_module_repr: module");
         return -1;
     }
     tn__text text = { 0 };

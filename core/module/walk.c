@@ -27,7 +27,7 @@ void tn_memo_drop(tn_memo *memo)
 tn_status tn_memo_add(tn_memo *memo, const tn_module *module)
 {
     if (memo == NULL || module == NULL)
-        return tn__error_null_input("tn_memo_add: argument");
+        return tn__error_null_input("tn_memo_add: memo or module");
     return tn__map_add(&memo->seen, module) >= 0 ? TN_OK : TN_ERR_MEMORY;
 }
 
@@ -213,7 +213,7 @@ tn_status tn_module_each_tensor(tn_module *module, uint32_t kinds, bool duplicat
                                 void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_each_tensor: argument");
+        return tn__error_null_input("tn_module_each_tensor: module");
     if (!tn__given(visit != NULL, "tn_module_each_tensor: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -230,7 +230,7 @@ tn_status tn_module_each(tn_module *module, bool duplicates,
                          void *user)
 {
     if (module == NULL)
-        return tn__error_null_input("tn_module_each: argument");
+        return tn__error_null_input("tn_module_each: module");
     if (!tn__given(visit != NULL, "tn_module_each: visit"))
         return TN_ERR_VALUE;
     tn__walk walk = { NULL, 0, 0 };
@@ -245,7 +245,7 @@ tn_status tn_module_walk(tn_module *module, uint32_t kinds, const tn_walk_option
                          tn_status (*visit)(void *user, const tn_visit *what), void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("tn_module_walk: argument");
+        return tn__error_null_input("tn_module_walk: module or visit");
     tn__walk walk = { NULL, 0, 0 };
     tn_status status = tn__walk_with(module, kinds, options, &walk);
     for (int64_t i = 0; i < walk.count && status == TN_OK; i++) {
@@ -338,7 +338,7 @@ tn_status tn_module_apply(tn_module *module, tn_status (*visit)(void *user, tn_m
                           void *user)
 {
     if (module == NULL || visit == NULL)
-        return tn__error_null_input("tn_module_apply: argument");
+        return tn__error_null_input("tn_module_apply: module or visit");
     struct row row = { NULL, 0, 0 };
     tn_status status = collect_after(module, &row, 0);
     for (int64_t i = 0; i < row.count && status == TN_OK; i++)

@@ -106,7 +106,8 @@ typedef struct tn__kernel_step {
 struct tn__prepared_data *tn__prepared_data_new(const struct tn__kernel_entry *entry,
                                                 const tn_device *device, const tn_call *call);
 void tn__prepared_data_drop(void *data);
-/* Returns what `prepare` made; NULL: it had nothing to prepare. *bytes is added to. */
+/* Returns what `prepare` made; NULL: it had nothing to prepare. Adds the size of the data to
+ * *bytes. */
 void *tn__prepared_data_of(const struct tn__prepared_data *data, uint64_t *bytes);
 /* Returns the data that the core keeps for input `weight` of a call, whose memory is `storage`,
  * with a reference for the caller; prepares it if there is none. NULL, and no error, if none is

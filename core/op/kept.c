@@ -160,7 +160,7 @@ static row *row_of(kept *k, const subject *s)
     return r;
 }
 
-/* Calls `prepare` of the kernel, with views that have no memory but for the weight. */
+/* Calls `prepare` of the kernel, with views that have no memory, except that of the weight. */
 static tn__prepared_data *make(const subject *s)
 {
     tn_view space[TN__FEW + OUTPUTS];

@@ -187,8 +187,8 @@ static tn_status refuse(const tn__kernel_entry *out, const tn__kernel_entry *kep
         kept->kernel.name, tn__plugin_file(kept->plugin), why);
 }
 
-/* Forgets the kernel lists of an operator that gets a new kernel. Readers of an old list go on with
- * it. */
+/* Forgets the kernel lists of an operator that gets a new kernel. Readers of an old list continue
+ * to use it. */
 static void forget_lists(const char *name, uint32_t revision)
 {
     tn_op *op = find(atomic_load_explicit(&operators, memory_order_relaxed), name, revision);

@@ -37,7 +37,7 @@ tn_dtype tn__autocast_dtype_of(const tn__device_type *type);
 int64_t tn__autocast_depth(void);
 void tn__autocast_get(tn__autocast_modes *modes);
 /* Begins a region with the modes of another one, and without its casts. If it fails, the matching
- * tn_autocast_end() is due all the same. */
+ * tn_autocast_end() must be called, too. */
 tn_status tn__autocast_begin_with(const tn__autocast_modes *modes);
 
 /* tn__autocast_kept() returns the cast of a tensor that the region keeps, NULL if there is none

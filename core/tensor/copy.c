@@ -282,9 +282,10 @@ static tn_status copy_between(tn_tensor *to, const tn_tensor *from)
 
 static tn_status no_values(const tn_tensor *from)
 {
-    return tn_fail(TN_ERR_RUNTIME,
-                   "device %s: no values to copy; its tensors have shapes and types, but no memory",
-                   from->device->name);
+    return tn_fail(
+        TN_ERR_RUNTIME,
+        "device %s: no values to copy; its tensors have shapes and dtypes, but no memory",
+        from->device->name);
 }
 
 /* Returns whether the device can copy between its memory and pinned memory of the host while the
@@ -465,7 +466,7 @@ static bool is_quiet_host(const tn_device *device)
 struct host_copy {
     const tn_tensor *tensor;
     void *out;      /* the memory of the program; NULL in a copy to the tensor */
-    const void *in; /* the same, in a copy to the tensor */
+    const void *in; /* the memory of the program; NULL in a copy from the tensor */
     size_t bytes;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Averaged models: a module of the program whose child is a copy of another module, with averages
- * of its tensors. All averages are steps from the present average to the new value, for which the
+ * of its tensors. All averages are steps from the current average to the new value, for which the
  * core calls one operator (core/op/needed.h), or a function of the program. */
 #include "core/op/needed.h"
 #include "core/train/private.h"
@@ -38,7 +38,7 @@ static tn_status forward(tn_module *self, const tn_pack *input, tn_pack *output)
 static tn_status check_options(const tn_average_options *options)
 {
     if (options->one != NULL && options->many != NULL)
-        /* PyTorch's words, with our names */
+        /* PyTorch's wording, with names of Tenon */
         return tn_fail(
             TN_ERR_VALUE,
             "tn_average_new: Only one of `one` (avg_fn) and `many` (multi_avg_fn) should "
@@ -49,7 +49,7 @@ static tn_status check_options(const tn_average_options *options)
                        "TN_AVERAGE_EXPONENTIAL",
                        (unsigned)options->kind);
     if (options->kind == TN_AVERAGE_EXPONENTIAL && !(options->decay >= 0 && options->decay <= 1))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "tn_average_new: Invalid decay value %g provided. Please provide a value in "
                        "[0,1] range.",

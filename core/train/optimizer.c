@@ -77,7 +77,7 @@ static tn_status take_parameter(tn_optimizer *optimizer, const struct given *giv
     if (is_new < 0)
         return TN_ERR_MEMORY;
     if (is_new == 0 && group > 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: some parameters appear in more than one parameter group: "
                        "parameter %lld of the new group",
@@ -105,14 +105,14 @@ static tn_status check_names(const tn_optimizer *optimizer, const struct given *
 
     for (int64_t i = 0; given->names != NULL && i < given->count; i++)
         if (given->names[i] == NULL)
-            /* PyTorch's words */
+            /* PyTorch's wording */
             return tn_fail(TN_ERR_VALUE,
                            "optimizer %s: all optimizer params should be with/without names. Some "
                            "param names are missing: that of parameter %lld",
                            name, (long long)i);
     if (optimizer->count > 0 && optimizer->naming != TN__NAMES_MODULE &&
         given->naming != optimizer->naming)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "optimizer %s: all optimizer param groups should be with/without names. "
                        "cannot add param group %s names to the optimizer",
@@ -128,7 +128,7 @@ static tn_status take_parameters(tn_optimizer *optimizer, const struct given *gi
     tn_status status;
 
     if (count <= 0)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE, "optimizer %s got an empty parameter list",
                        optimizer->def->name);
     status = check_names(optimizer, given);
@@ -170,7 +170,7 @@ tn_status tn_optimizer_add_group_named(tn_optimizer *optimizer, tn_tensor *const
                                  names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
 
     if (optimizer == NULL || (parameters == NULL && count > 0))
-        return tn__error_null_input("tn_optimizer_add_group: argument");
+        return tn__error_null_input("tn_optimizer_add_group: optimizer or parameters");
     return add_group(optimizer, NULL, options, &given);
 }
 
@@ -218,7 +218,7 @@ tn_optimizer *tn_optimizer_parse_named(tn_tensor *const *parameters, const char 
                                  names != NULL ? TN__NAMES_GIVEN : TN__NAMES_NONE };
 
     if (text == NULL || (parameters == NULL && count > 0)) {
-        tn__error_null_input("tn_optimizer_parse: argument");
+        tn__error_null_input("tn_optimizer_parse: text or parameters");
         return NULL;
     }
     return parse(text, &given);
@@ -259,7 +259,7 @@ tn_optimizer *tn_optimizer_newv(tn_module *module, const char *format, va_list a
     char *text;
 
     if (module == NULL || format == NULL) {
-        tn__error_null_input("tn_optimizer_new: argument");
+        tn__error_null_input("tn_optimizer_new: module or format");
         return NULL;
     }
     text = tn__text_from_format(format, args);

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* A load that is under way: what the optimizer will have. */
+/* A load in progress: what the optimizer will have. */
 struct loader {
     tn_optimizer *optimizer;
     const tn_state *state;
@@ -71,7 +71,7 @@ static tn_status read_members(struct loader *loader, int64_t group, int64_t *pla
                        "list of integers",
                        (long long)group, tn__value_kind_name(list.kind));
     if ((int64_t)list.count != count)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "loaded state dict contains a parameter group that doesn't match the size "
                        "of optimizer's group: group %lld, got %lld parameters; expected %lld",
@@ -109,7 +109,7 @@ static tn_status read_groups(struct loader *loader)
                            name);
     }
     if (groups != loader->optimizer->n_groups)
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_VALUE,
                        "loaded state dict has a different number of parameter groups, got %lld; "
                        "expected %lld",
@@ -392,7 +392,7 @@ tn_status tn_optimizer_load_state(tn_optimizer *optimizer, const tn_state *state
     tn_status status;
 
     if (optimizer == NULL || state == NULL)
-        return tn__error_null_input("tn_optimizer_load_state: argument");
+        return tn__error_null_input("tn_optimizer_load_state: optimizer or state");
     copy = tn__state_copy(state, "");
     if (copy == NULL)
         return tn_error_last_code();

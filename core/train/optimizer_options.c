@@ -273,7 +273,7 @@ static tn_status change_text(tn_optimizer *optimizer, tn__group *group, const vo
 tn_status tn_optimizer_set_options(tn_optimizer *optimizer, int64_t group, const char *options)
 {
     if (optimizer == NULL || options == NULL)
-        return tn__error_null_input("tn_optimizer_set_options: argument");
+        return tn__error_null_input("tn_optimizer_set_options: optimizer or options");
     return each_group(optimizer, group, "tn_optimizer_set_options", change_text, options);
 }
 
@@ -294,7 +294,7 @@ int64_t tn_optimizer_spec(const tn_optimizer *optimizer, char *out, size_t size)
     tn__text text = { 0 };
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_spec: argument");
+        tn__error_null_input("tn_optimizer_spec: optimizer");
         return -1;
     }
     tn__text_add(&text, "%s(", optimizer->def->name);
@@ -410,7 +410,7 @@ tn_status tn_optimizer_get(const tn_optimizer *optimizer, int64_t group, const c
     tn_status status;
 
     if (optimizer == NULL || option == NULL || value == NULL)
-        return tn__error_null_input("tn_optimizer_get: argument");
+        return tn__error_null_input("tn_optimizer_get: optimizer, option or value");
     at = group_at(optimizer, group, "tn_optimizer_get");
     if (at == NULL)
         return tn_error_last_code();
@@ -473,7 +473,7 @@ tn_status tn_optimizer_set(tn_optimizer *optimizer, int64_t group, const char *o
     tn_status status;
 
     if (optimizer == NULL || option == NULL)
-        return tn__error_null_input("tn_optimizer_set: argument");
+        return tn__error_null_input("tn_optimizer_set: optimizer or option");
     status = number_find(optimizer, option, &number);
     if (status != TN_OK)
         return status;

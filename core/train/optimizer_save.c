@@ -112,7 +112,7 @@ tn_status tn_optimizer_save_state_into(tn_optimizer *optimizer, tn_state *state,
     tn_status status;
 
     if (optimizer == NULL || state == NULL || prefix == NULL)
-        return tn__error_null_input("tn_optimizer_save_state: argument");
+        return tn__error_null_input("tn_optimizer_save_state: optimizer, state or prefix");
     status = tn__step_hooks_run(optimizer, TN__STEP_STATE_PRE, NULL, NULL);
     for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
         status = save_parameter(&saver, i);
@@ -129,7 +129,7 @@ tn_state *tn_optimizer_save_state(tn_optimizer *optimizer)
     tn_state *state;
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_save_state: argument");
+        tn__error_null_input("tn_optimizer_save_state: optimizer");
         return NULL;
     }
     state = tn_state_new();
@@ -200,7 +200,7 @@ int64_t tn_optimizer_repr(const tn_optimizer *optimizer, char *out, size_t size)
     tn_status status = TN_OK;
 
     if (optimizer == NULL) {
-        tn__error_null_input("tn_optimizer_repr: argument");
+        tn__error_null_input("tn_optimizer_repr: optimizer");
         return -1;
     }
     tn__text_add(&text, "%s (", optimizer->def->name);

@@ -23,7 +23,7 @@ int64_t tn_optimizer_count(const tn_optimizer *optimizer)
 tn__param *tn__optimizer_param(const tn_optimizer *optimizer, int64_t index)
 {
     if (optimizer == NULL) {
-        tn__error_null_input("optimizer: argument");
+        tn__error_null_input("optimizer");
         return NULL;
     }
     if (index >= 0 && index < optimizer->count)
@@ -99,7 +99,7 @@ tn_status tn_optimizer_set_state(tn_optimizer *optimizer, int64_t index, const c
                                  tn_tensor *tensor)
 {
     if (name == NULL || tensor == NULL)
-        return tn__error_null_input("tn_optimizer_set_state: argument");
+        return tn__error_null_input("tn_optimizer_set_state: name or tensor");
     if (tn__is_none(tensor))
         return tn_fail(TN_ERR_TYPE, "optimizer state \"%s\": it is TN_NONE; expected a tensor",
                        name);

@@ -78,8 +78,8 @@ void tn__scheduler_reset(tn_scheduler *scheduler)
         tn__scheduler_reset(scheduler->children[i]);
 }
 
-/* Reads the present rates. A group that the scheduler has not seen starts from the rate at which
- * the optimizer's first scheduler found it, or from its present rate. */
+/* Reads the current rates. A group that the scheduler has not seen starts from the rate at which
+ * the optimizer's first scheduler found it, or from its current rate. */
 static tn_status read_rates(tn_scheduler *scheduler, double *rates, double *initial, bool first)
 {
     const tn_optimizer *optimizer = scheduler->optimizer;
@@ -271,7 +271,7 @@ static tn_scheduler *from_text(tn_optimizer *optimizer, const char *text,
 tn_scheduler *tn_scheduler_newv(tn_optimizer *optimizer, const char *format, va_list args)
 {
     if (optimizer == NULL || format == NULL) {
-        tn__error_null_input("tn_scheduler_new: argument");
+        tn__error_null_input("tn_scheduler_new: optimizer or format");
         return NULL;
     }
     char *text = tn__text_from_format(format, args);
@@ -292,7 +292,7 @@ tn_scheduler *tn_scheduler_new(tn_optimizer *optimizer, const char *format, ...)
 tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *text)
 {
     if (optimizer == NULL || text == NULL) {
-        tn__error_null_input("tn_scheduler_parse: argument");
+        tn__error_null_input("tn_scheduler_parse: optimizer or text");
         return NULL;
     }
     return from_text(optimizer, text, NULL, NULL);
@@ -302,7 +302,7 @@ tn_scheduler *tn_scheduler_lambda(tn_optimizer *optimizer, const char *text,
                                   tn_schedule_function function, void *user)
 {
     if (optimizer == NULL || text == NULL || function == NULL) {
-        tn__error_null_input("tn_scheduler_lambda: argument");
+        tn__error_null_input("tn_scheduler_lambda: optimizer, text or function");
         return NULL;
     }
     return from_text(optimizer, text, function, user);
@@ -329,7 +329,7 @@ static void check_order(tn_scheduler *scheduler)
 tn_status tn_scheduler_step(tn_scheduler *scheduler)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_step: argument");
+        return tn__error_null_input("tn_scheduler_step: scheduler");
     if (scheduler->def->flags & TN_SCHEDULER_METRIC)
         return tn_fail(TN_ERR_VALUE,
                        "scheduler %s: step: no metric; expected a call of tn_scheduler_step_with",
@@ -341,7 +341,7 @@ tn_status tn_scheduler_step(tn_scheduler *scheduler)
 tn_status tn_scheduler_step_with(tn_scheduler *scheduler, double metric)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_step_with: argument");
+        return tn__error_null_input("tn_scheduler_step_with: scheduler");
     return tn__scheduler_apply(scheduler, scheduler->steps + 1, metric, 0);
 }
 
@@ -353,7 +353,7 @@ int64_t tn_scheduler_steps(const tn_scheduler *scheduler)
 tn_status tn_scheduler_last_rate(const tn_scheduler *scheduler, int64_t group, double *rate)
 {
     if (scheduler == NULL || rate == NULL)
-        return tn__error_null_input("tn_scheduler_last_rate: argument");
+        return tn__error_null_input("tn_scheduler_last_rate: scheduler or rate");
     if (group < 0 || group >= scheduler->n_groups)
         return tn_fail(TN_ERR_VALUE,
                        "scheduler %s: group: out of range, got %lld; expected less than %lld",

@@ -44,7 +44,7 @@ tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value *value)
     tn_status status;
 
     if (scheduler == NULL || value == NULL)
-        return tn__error_null_input("tn_scheduler_add_child: argument");
+        return tn__error_null_input("tn_scheduler_add_child: scheduler or value");
     if (value->kind != TN_VALUE_SPEC && value->kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_TYPE,
                        "scheduler %s: index %lld: wrong type, got %s; expected a schedule such as "
@@ -77,7 +77,7 @@ tn_scheduler *tn_scheduler_child(const tn_scheduler *scheduler, int64_t index)
 tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags)
 {
     if (scheduler == NULL)
-        return tn__error_null_input("tn_scheduler_restart: argument");
+        return tn__error_null_input("tn_scheduler_restart: scheduler");
     if (scheduler->parent == NULL)
         return tn_fail(TN_ERR_VALUE, "scheduler %s: restart: not inside another scheduler",
                        scheduler->def->name);

@@ -49,7 +49,7 @@ int64_t tn_scheduler_state_text(const tn_scheduler *scheduler, char *out, size_t
     tn__text text = { 0 };
 
     if (scheduler == NULL) {
-        tn__error_null_input("tn_scheduler_state_text: argument");
+        tn__error_null_input("tn_scheduler_state_text: scheduler");
         return -1;
     }
     print_state(scheduler, &text);
@@ -235,7 +235,7 @@ tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *state)
     tn_status status;
 
     if (scheduler == NULL || state == NULL)
-        return tn__error_null_input("tn_scheduler_set_state: argument");
+        return tn__error_null_input("tn_scheduler_set_state: scheduler or state");
     tn__text_add(&text, "state(%s)", state);
     whole = tn__text_take(&text);
     spec = whole != NULL ? tn__spec_parse(whole) : NULL;

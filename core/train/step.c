@@ -230,9 +230,9 @@ tn_status tn_optimizer_step(tn_optimizer *optimizer)
     struct evaluation evaluation = { .optimizer = optimizer };
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_step: argument");
+        return tn__error_null_input("tn_optimizer_step: optimizer");
     if (takes_closure(optimizer))
-        /* PyTorch's words */
+        /* PyTorch's wording */
         return tn_fail(TN_ERR_TYPE,
                        "optimizer %s: step() missing 1 required positional argument: 'closure'; "
                        "expected a call of tn_optimizer_step_with",
@@ -247,7 +247,7 @@ tn_tensor *tn_optimizer_step_with(tn_optimizer *optimizer, tn_tensor *(*closure)
     tn_status status;
 
     if (optimizer == NULL || closure == NULL) {
-        tn__error_null_input("tn_optimizer_step_with: argument");
+        tn__error_null_input("tn_optimizer_step_with: optimizer or closure");
         return NULL;
     }
     status = step(optimizer, &evaluation);
@@ -270,7 +270,7 @@ tn_status tn_optimizer_zero_grad(tn_optimizer *optimizer)
     tn_status status = TN_OK;
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_zero_grad: argument");
+        return tn__error_null_input("tn_optimizer_zero_grad: optimizer");
     tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
     for (int64_t i = 0; i < optimizer->count && status == TN_OK; i++)
         status = tn_tensor_set_grad(optimizer->params[i].tensor, TN_NONE);
@@ -284,7 +284,7 @@ tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer)
     uint64_t scope;
 
     if (optimizer == NULL)
-        return tn__error_null_input("tn_optimizer_zero_grad_in_place: argument");
+        return tn__error_null_input("tn_optimizer_zero_grad_in_place: optimizer");
     tn__range_begin(&range, TN_RANGE_ZERO_GRAD, optimizer->def->name, 0);
     scope = tn_scope_begin();
     tn_grad_begin(false);

@@ -117,7 +117,9 @@ tn_status cuda_function(struct cuda_device *device, enum gpu_kernel kernel, tn_d
     CUresult error;
 
     if ((size_t)type >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown; expected one that the device has kernels for");
+        return tn_fail(TN_ERR_TYPE,
+                       "dtype: unknown, got %d; expected one that the device has kernels for",
+                       (int)type);
     *out = atomic_load_explicit(&device->functions[kernel][type], memory_order_acquire);
     if (*out)
         return TN_OK;

@@ -35,7 +35,7 @@ static void device_close(void *device)
 static tn_status info(void *device, tn_device_info *out)
 {
     (void)device;
-    tn_snprint(out->name, sizeof out->name, "shapes and types");
+    tn_snprint(out->name, sizeof out->name, "shapes and dtypes");
     tn_snprint(out->driver, sizeof out->driver, "none");
     out->memory_total = 0;
     out->memory_free = -1;
@@ -48,7 +48,7 @@ static tn_status info(void *device, tn_device_info *out)
 static const tn_backend_def meta = {
     TN_HEAD(tn_backend_def),
     .type = "meta",
-    .help = "shapes and types without memory",
+    .help = "shapes and dtypes without memory",
     .flags = TN_BACKEND_NO_MEMORY | TN_BACKEND_AFTER_FORK,
     .enumerate = enumerate,
     .open = device_open,
@@ -60,7 +60,7 @@ static const void *const contributions[] = { &meta };
 
 static const tn_plugin plugin = {
     TN_HEAD(tn_plugin),   .id = "tenon.meta",
-    .version = "0.1.0",   .help = "the device meta: shapes and types without memory",
+    .version = "0.1.0",   .help = "the device meta: shapes and dtypes without memory",
     .license = "MIT",     .contributions = contributions,
     .n_contributions = 1,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Builds OpenCL programs and makes kernel objects. The build embeds the kernel texts in the plugin.
- * A text is compiled for one device and one element type when one of its kernels is first needed.
+ * A text is compiled for one device and one dtype when one of its kernels is first needed.
  * Each stream has its own kernel objects. */
 #include "opencl.h"
 
@@ -99,7 +99,9 @@ tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn
     tn_status status;
 
     if ((size_t)type >= TN_DTYPE_COUNT)
-        return tn_fail(TN_ERR_TYPE, "dtype: unknown; expected one that the device has kernels for");
+        return tn_fail(TN_ERR_TYPE,
+                       "dtype: unknown, got %d; expected one that the device has kernels for",
+                       (int)type);
     if (stream->kernels[kernel][type]) {
         *out = stream->kernels[kernel][type];
         return TN_OK;

@@ -36,8 +36,8 @@ static float nearest(const struct data_image *x, int64_t channel, float row, flo
     return is_inside(x, i, j) ? value_at(x, channel, i, j) : fill;
 }
 
-/* The four pixels around a position. What is outside counts as 0, and the sum is then mixed with
- * the fill by the weight that is inside. */
+/* Returns the weighted sum of the four pixels around a position. Pixels outside of the image count
+ * as 0; the sum is then mixed with the fill, by the weight of the pixels inside. */
 static float bilinear(const struct data_image *x, int64_t channel, float row, float column,
                       float fill)
 {
@@ -81,7 +81,7 @@ static tn_tensor *mapped(const struct data_image *x, const struct mapping *map)
 
             column = ((column + 1) * width - 1) / 2;
             row = ((row + 1) * height - 1) / 2;
-            /* also keeps numbers away that do not fit into an integer */
+            /* also replaces numbers that do not fit into an integer */
             column = column > -2 ? column < width + 1 ? column : width + 1 : -2;
             row = row > -2 ? row < height + 1 ? row : height + 1 : -2;
             for (int64_t c = 0; c < x->channels; c++)

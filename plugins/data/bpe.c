@@ -196,7 +196,7 @@ static tn_status add_piece(struct encoding *e, uint64_t at, uint64_t length)
     return status;
 }
 
-/* The part from `at` up to `end`, in which no end of a text is. */
+/* Adds the part from `at` up to `end`, which contains no end of a text. */
 static tn_status add_part(struct encoding *e, uint64_t at, uint64_t end)
 {
     tn_status status = TN_OK;

@@ -24,7 +24,7 @@ struct bpe {
     uint64_t token_places;
     struct bpe_merge *merges; /* a hash table of `merge_places` places */
     uint64_t merge_places;
-    int64_t size;        /* the largest number of a token, and one */
+    int64_t size;        /* the largest number of a token, plus 1 */
     int64_t single[256]; /* the tokens of one byte; -1: none */
     int64_t end;         /* the token <|endoftext|>; -1: none */
 };
@@ -49,7 +49,7 @@ uint64_t bpe_hash(const void *bytes, uint64_t length);
 
 /* ---- bpe_split.c ---- */
 
-/* Returns where the first byte is that is not UTF-8; `size`: all of it is. */
+/* Returns the position of the first byte that is not UTF-8; `size` if there is none. */
 uint64_t bpe_check(const unsigned char *text, uint64_t size);
 /* Returns the length of the first piece of a text: a word with the space before it, a number,
  * punctuation, or white space. The text must be valid UTF-8 and not empty. */

@@ -94,7 +94,7 @@ static void make_bytes(int bytes[324])
             bytes[next++] = i;
 }
 
-/* A file that is read, and where. `bytes` are those for characters. */
+/* A file that is read, and the position in it. `bytes` has the byte of each character. */
 struct reader {
     struct bpe *bpe;
     const char *path;
@@ -103,7 +103,7 @@ struct reader {
     int bytes[324];
     unsigned char *word; /* the bytes of the text that was read last, room for `size` bytes */
     uint64_t length;
-    bool known; /* all of its characters are those of bytes */
+    bool known; /* each of its characters stands for a byte */
 };
 
 static tn_status wrong(const struct reader *r, const char *what)

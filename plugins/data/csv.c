@@ -152,7 +152,7 @@ static tn_status grow_labels(struct table *t)
     return TN_OK;
 }
 
-/* The number of fields in the present line. */
+/* The number of fields in the current line. */
 static int64_t count_fields(const struct table *t)
 {
     int64_t fields = 1;
@@ -331,10 +331,12 @@ static tn_status set_shape(struct table *t)
     if (shape.count < 0)
         return TN_OK;
     if (shape.count > TN_MAX_DIMS || data_elements(shape.at, (int32_t)shape.count) != columns)
-        return tn_fail(TN_ERR_VALUE,
-                       "shape: wrong number of elements; expected a shape of %lld, the number of "
-                       "columns without the label",
-                       (long long)columns);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "shape: wrong number of elements or dimensions, got %lld dimensions; expected "
+            "at most %d dimensions with %lld elements, the number of columns without the "
+            "label",
+            (long long)shape.count, TN_MAX_DIMS, (long long)columns);
     m->ndim = (int32_t)shape.count;
     memcpy(m->shape, shape.at, (size_t)shape.count * sizeof *shape.at);
     return TN_OK;

@@ -46,8 +46,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends the names in a folder, sorted by their bytes, without those that begin with a dot if
- * they are folders' own. */
+/* Appends the names in a folder, sorted by their bytes, except "." and "..". */
 static tn_status list_folder(const char *path, struct data_names *names)
 {
     DIR *folder = opendir(path);

@@ -46,7 +46,7 @@ void image_file_close(struct image_file *file);
 /* Checks the size in the header of a file, and sets it. */
 tn_status image_file_size(struct image_file *file, uint64_t height, uint64_t width);
 
-/* The same for one format (image_jpeg.c, image_png.c). */
+/* Like the functions image_file_* above, for one format (image_jpeg.c, image_png.c). */
 tn_status image_jpeg_open(struct image_file *file);
 tn_status image_jpeg_read(struct image_file *file, const struct image_part *part, image_row *take,
                           void *user);

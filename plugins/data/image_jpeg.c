@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes JPEG with libjpeg. Grey becomes RGB. With libjpeg-turbo only what a part of the picture
+ * Decodes JPEG with libjpeg. Gray becomes RGB. With libjpeg-turbo only what a part of the picture
  * needs is decoded; its pixels are those of the whole picture. */
 #include "image.h"
 
@@ -29,7 +29,7 @@ static void leave(j_common_ptr jpeg)
     longjmp(work->back, 1);
 }
 
-/* libjpeg replaces what is missing in a damaged file by grey, and only warns. A file that is cut or
+/* libjpeg replaces what is missing in a damaged file by gray, and only warns. A file that is cut or
  * whose code is wrong is an error here; harmless warnings, such as extra bytes, are ignored. */
 static void on_message(j_common_ptr jpeg, int level)
 {
@@ -88,7 +88,7 @@ tn_status image_jpeg_open(struct image_file *file)
 /* ---- the pixels ------------------------------------------------------------------------------ */
 
 /* Pixels beside a part that are decoded as well: at the border of what is decoded, libjpeg computes
- * colors without the neighbors that they have in the whole picture. */
+ * colors without the neighbours that they have in the whole picture. */
 enum { MARGIN = 16 };
 
 /* Restricts decoding to the columns of the part. Returns the first column that is decoded. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes PNG with libpng. Grey becomes RGB, transparency is ignored, 16 bits become 8. */
+ * Decodes PNG with libpng. Gray becomes RGB, transparency is ignored, 16 bits become 8. */
 #include "image.h"
 
 #ifdef TN_WITH_LIBPNG
@@ -66,7 +66,7 @@ static tn_status read_header(struct image_file *file)
 
     if (setjmp(png_jmpbuf(work->png)))
         return damaged(file);
-    /* the limit of pixels is ours; libpng's own one of memory for texts stays */
+    /* image_file_size() limits the number of pixels; libpng still limits the memory for texts */
     png_set_user_limits(work->png, 0x7fffffff, 0x7fffffff);
     png_set_read_fn(work->png, work, read_bytes);
     png_read_info(work->png, work->info);

@@ -278,8 +278,11 @@ static tn_status cut_mix_apply(tn_transform_args *args)
     if (x == NULL)
         return tn_error_last_code();
     if (tn_tensor_ndim(x) != 4 || tn_tensor_size(x, 2) < 1 || tn_tensor_size(x, 3) < 1)
-        return tn_fail(TN_ERR_VALUE,
-                       "CutMix: entry 0 of the batch: wrong shape; expected images [N, C, H, W]");
+        return tn_fail(
+            TN_ERR_VALUE,
+            "CutMix: entry 0 of the batch: wrong shape, got %lld dimensions; expected images "
+            "[N, C, H, W] with H and W of at least 1",
+            (long long)tn_tensor_ndim(x));
     height = tn_tensor_size(x, 2);
     width = tn_tensor_size(x, 3);
     box = draw(o->alpha, &args->random, height, width);

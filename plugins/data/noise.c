@@ -197,9 +197,11 @@ static tn_status blur_apply(tn_transform_args *args)
     if (status != TN_OK)
         return status;
     if (x.width <= sizes[0] / 2 || x.height <= sizes[1] / 2)
-        return tn_fail(TN_ERR_VALUE,
-                       "GaussianBlur: kernel_size: too large for an image of %lld x %lld",
-                       (long long)x.height, (long long)x.width);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "GaussianBlur: kernel_size: too large for an image of %lld x %lld, got %lld x "
+            "%lld; expected less than twice the image",
+            (long long)x.height, (long long)x.width, (long long)sizes[1], (long long)sizes[0]);
     weights_of(sizes[0], sigma, weights[0]);
     weights_of(sizes[1], sigma, weights[1]);
     return data_image_put(args, blurred(&x, sizes, weights));

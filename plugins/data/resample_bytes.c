@@ -9,7 +9,7 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Two neighboring weights in each 32 bits. */
+/* Two neighbouring weights in each 32 bits. */
 static inline __m128i pair_of(const int16_t *weights)
 {
     int32_t pair;

@@ -104,8 +104,8 @@ tn_status wav_open(struct wav *wav, const char *path, const unsigned char *bytes
 
     *wav = (struct wav){ 0 };
     if (size >= 4 && (memcmp(bytes, "RF64", 4) == 0 || memcmp(bytes, "RIFX", 4) == 0))
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: a file of the kind %.4s; expected RIFF", path,
-                       (const char *)bytes);
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED, "%s: wrong kind of file, got %.4s; expected RIFF",
+                       path, (const char *)bytes);
     if (size < 12 || memcmp(bytes, "RIFF", 4) != 0 || memcmp(bytes + 8, "WAVE", 4) != 0)
         return tn_fail(TN_ERR_FORMAT, "%s: not a WAV file", path);
     while (status == TN_OK && wav->data == NULL) {

@@ -43,8 +43,10 @@ static tn_status add_sound(const struct wav_part *part, const struct wav *wav,
     tn_status status;
 
     if (__builtin_mul_overflow(wav->channels, length, &total) || total > (int64_t)1 << 40)
-        return tn_fail(TN_ERR_VALUE, "length: too large for %lld channels, got %lld",
-                       (long long)wav->channels, (long long)length);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "length: too large for %lld channels, got %lld; expected at most 2^40 values in all",
+            (long long)wav->channels, (long long)length);
     values = tn_calloc((size_t)total + 1, sizeof *values);
     if (values == NULL)
         return TN_ERR_MEMORY;

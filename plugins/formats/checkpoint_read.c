@@ -213,7 +213,7 @@ static tn_status take_tensor(struct reading *r, tn_tensor **tensor)
     if (status != TN_OK)
         return status;
     if (dtype >= TN_DTYPE_COUNT)
-        return bad(r, "element type: unknown");
+        return bad(r, "dtype: unknown");
     if (ndim > TN_MAX_DIMS || offset > INT64_MAX)
         return bad(r, "tensor: too many dimensions or a wrong offset");
     memcpy(dims, r->at, (size_t)ndim * 16);

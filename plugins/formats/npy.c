@@ -15,7 +15,7 @@
 #define ALIGNMENT 64
 #define ARRAY_NAME "arr_0"
 
-/* ---- element types --------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name; /* NumPy's type string without the byte order */
@@ -137,8 +137,7 @@ static tn_status take_descr(struct cursor *c, struct npy_header *header)
 {
     char text[64];
     if (peek(c) == '[')
-        return tn_fail(TN_ERR_FORMAT,
-                       "%s: npy header: wrong element type, got records; expected numbers",
+        return tn_fail(TN_ERR_FORMAT, "%s: npy header: wrong dtype, got records; expected numbers",
                        c->source->path);
     tn_status status = take_text(c, text, sizeof text);
     if (status != TN_OK)
@@ -151,7 +150,7 @@ static tn_status take_descr(struct cursor *c, struct npy_header *header)
         }
     }
     return tn_fail(TN_ERR_FORMAT,
-                   "%s: npy header: unknown element type, got %q; expected bool, integers, floats "
+                   "%s: npy header: unknown dtype, got %q; expected bool, integers, floats "
                    "of 2, 4 or 8 bytes or complex numbers",
                    c->source->path, text);
 }
@@ -266,7 +265,7 @@ static tn_status check_size(const tn_source *source, struct npy_header *header)
         return TN_OK;
     return tn_fail(
         TN_ERR_FORMAT,
-        "%s: npy: wrong size, got %llu bytes of data; expected %llu for its type and shape",
+        "%s: npy: wrong size, got %llu bytes of data; expected %llu for its dtype and shape",
         source->path, (unsigned long long)(source->size - header->data),
         (unsigned long long)product);
 }

@@ -14,7 +14,7 @@
 #define LENGTH_SIZE 8
 #define HEADER_MAX UINT64_C(100000000) /* the same limit as in the reference library */
 
-/* ---- element types --------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

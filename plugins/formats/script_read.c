@@ -57,7 +57,8 @@ static json_t *parse(const struct reading *r, const char *key)
     return value;
 }
 
-/* Fails with jansson's words: a value has not the form that json_unpack_ex was to read. */
+/* Fails with the message of jansson: a value does not have the form that json_unpack_ex
+ * expected. */
 static tn_status wrong_form(const struct reading *r, const char *what, const json_error_t *error)
 {
     return tn_fail(TN_ERR_FORMAT, "%s: script: %s: %s", r->source->path, what, error->text);

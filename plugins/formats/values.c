@@ -8,7 +8,7 @@
 #endif
 
 /* Replaces every byte other than 0 by 1: C code that reads any other value as a bool has undefined
- * behavior. */
+ * behaviour. */
 static void make_bools(unsigned char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -23,7 +23,7 @@ enum gpu_shape {
 };
 
 /* The kernel texts, which are the files in kernels/. The OpenCL backend compiles one program per
- * text and element type, the CUDA backend has one module per text. */
+ * text and dtype, the CUDA backend has one module per text. */
 /* clang-format off */
 #define GPU_TEXTS(X) \
     X(activation) X(arithmetic) X(compare) X(copy) X(creation) X(index) X(loss) X(matmul) \
@@ -45,7 +45,7 @@ typedef struct gpu_kernel_row {
 } gpu_kernel_row;
 
 extern const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT];
-/* Returns the name of an element type as it is used in names of kernels, such as "f32". */
+/* Returns the name of a dtype as it is used in names of kernels, such as "f32". */
 const char *gpu_type_name(tn_dtype dtype);
 /* Writes the name of a kernel on the device, such as "tn_add_f32", to `out`. */
 void gpu_kernel_text(char *out, size_t size, enum gpu_kernel kernel, tn_dtype type);
@@ -90,7 +90,7 @@ int64_t gpu_offset(const tn_view *view);
 /* Returns whether the view is contiguous in row-major order. */
 bool gpu_dense(const tn_view *view);
 /* Fills *walk for a loop over the shape of views[0]; the other views are broadcast to it.
- * Dimensions of size 1 are dropped, and neighboring dimensions are merged if the strides of all
+ * Dimensions of size 1 are dropped, and neighbouring dimensions are merged if the strides of all
  * views allow it. */
 void gpu_walk_make(gpu_walk *walk, const tn_view *const *views, int32_t count);
 void gpu_walk4_make(gpu_walk4 *walk, const tn_view *const views[4]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What layers that compute their followers in the same operator ask (tn_layer_def.fuse). */
+ * Helpers for layers that compute their followers in the same operator (tn_layer_def.fuse). */
 #include "layers.h"
 
 int64_t layers_skip(const tn_follower *followers, int64_t count, int64_t at)

@@ -206,10 +206,12 @@ static tn_status linear_loss_build(tn_module *self)
     weight = status == TN_OK ? tn_module_get(self, "weight") : TN_NONE;
     if (weight != TN_NONE &&
         (tn_tensor_ndim(weight) != 1 || tn_tensor_size(weight, 0) != s->num_classes))
-        status = tn_fail(TN_ERR_RUNTIME,
-                         "LinearCrossEntropyLoss: weight: wrong shape; expected [%lld], one number "
-                         "for each class",
-                         (long long)s->num_classes);
+        status = tn_fail(
+            TN_ERR_RUNTIME,
+            "LinearCrossEntropyLoss: weight: wrong shape, got %lld dimensions and %lld "
+            "elements; expected [%lld], one number for each class",
+            (long long)tn_tensor_ndim(weight), (long long)tn_tensor_numel(weight),
+            (long long)s->num_classes);
     return status == TN_OK
                ? layers_child(self, "linear", "Linear(%lld, %lld, bias=%s)",
                               (long long)s->in_features, (long long)all, layers_truth(s->bias))

@@ -116,7 +116,8 @@ static tn_tensor *cayley(tn_tensor *a, int64_t size)
     return tn_linalg_solve(tn_sub(one, half, NULL), tn_add(one, half, NULL), NULL);
 }
 
-/* The first k columns of the map of a skew-symmetric n x n matrix, whose lower triangle is x. */
+/* Returns the first k columns of map(A), where A is the skew-symmetric n x n matrix whose lower
+ * triangle is x. */
 static tn_tensor *of_skew(tn_tensor *x, int64_t n, int64_t k,
                           tn_tensor *(*map)(tn_tensor *, int64_t))
 {

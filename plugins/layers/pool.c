@@ -125,11 +125,14 @@ static tn_status adaptive_build(tn_module *self)
     s->n_sizes = count;
     if (good)
         return TN_OK;
-    return tn_fail(
-        TN_ERR_VALUE,
-        "%s: output_size: wrong count or size; expected 1 or %lld sizes, each 0 or more, "
-        "or None for the size of the input",
-        tn_module_type(self), (long long)dims);
+    if (count != 1 && count != dims)
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: output_size: wrong count, got %lld sizes; expected 1 or %lld",
+                       tn_module_type(self), (long long)count, (long long)dims);
+    return tn_fail(TN_ERR_VALUE,
+                   "%s: output_size: wrong size; expected 0 or more, or None for the size of the "
+                   "input",
+                   tn_module_type(self));
 }
 
 static tn_ints output_of(const struct pool *s)

@@ -37,9 +37,10 @@ static tn_status requested_size(tn_module *self, const tn_pack *input, int64_t d
         return TN_OK;
     value = tn_pack_at(input, at);
     if ((value.kind != TN_VALUE_LIST && value.kind != TN_VALUE_TUPLE) || value.count < dims)
-        return tn_fail(TN_ERR_TYPE,
-                       "%s: output_size: wrong type or count; expected %lld sizes or more",
-                       tn_module_type(self), (long long)dims);
+        return tn_fail(
+            TN_ERR_TYPE,
+            "%s: output_size: wrong type or count; expected a list of %lld sizes or more",
+            tn_module_type(self), (long long)dims);
     for (int64_t d = 0; d < dims; d++) {
         const tn_value *size = &value.as.list[value.count - dims + d];
 

@@ -267,10 +267,14 @@ static tn_status take(tn_module *self, const tn_pack *input, bool cell, tn_tenso
         values[1] = tn_value_tuple(hx, 2);
         if (tn_pack_find(input, "lengths") >= 0 && !cell)
             values[2] = tn_pack_at(input, tn_pack_find(input, "lengths"));
-        status = tn_pack_count(input) == (values[2].kind != TN_VALUE_NONE ? 4 : 3)
-                     ? TN_OK
-                     : tn_fail(TN_ERR_TYPE, "%s: named argument: unknown; expected %s",
-                               tn_module_type(self), cell ? "none" : "lengths");
+        status = TN_OK;
+        for (int64_t i = positional; i < tn_pack_count(input) && status == TN_OK; i++) {
+            const char *name = tn_pack_name(input, i);
+            if (cell || strcmp(name, "lengths") != 0)
+                status = tn_fail(TN_ERR_TYPE, "%s: argument %q: unknown name; expected %s",
+                                 tn_module_type(self), name,
+                                 cell ? "no named argument" : "lengths");
+        }
     } else {
         status = layers_take(self, input, names, cell ? 2 : 3, values);
         if (cell)

@@ -307,7 +307,8 @@ static tn_status model_build(tn_module *self)
         s->layer_norm_epsilon, features, s->layer_norm_epsilon);
 }
 
-/* The last layers before each residual sum begin smaller, the more of them there are. */
+/* The weights of the last layer before each residual sum begin smaller if there are more such
+ * layers. */
 static tn_status model_reset(tn_module *self)
 {
     const struct gpt2 *s = tn_module_data(self);

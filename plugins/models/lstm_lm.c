@@ -102,7 +102,8 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     tn_status status;
 
     if (tn_pack_positional(input) < 1 || tn_pack_at(input, 0).kind != TN_VALUE_TENSOR)
-        return tn_fail(TN_ERR_TYPE, "%s: input: missing; expected a tensor of tokens",
+        return tn_fail(TN_ERR_TYPE,
+                       "%s: input: missing, or not a tensor; expected a tensor of tokens",
                        tn_module_type(self));
     x = tn_pack_tensor(input, 0);
     status = models_check_tokens(self, x);

@@ -126,7 +126,8 @@ static const tn_option options[] = {
     TN_OPTION_END
 };
 
-/* The channels of a layer: the nearest multiple, but not less than 90% of them. */
+/* Returns the number of channels of a layer: the multiple that is nearest to `channels`, but not
+ * less than 90 % of `channels`. */
 static long long rounded(double channels, int64_t multiple)
 {
     int64_t near = (int64_t)(channels + (double)multiple / 2) / multiple * multiple;

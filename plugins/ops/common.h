@@ -39,10 +39,10 @@ tn_status tn__common_unary(tn_infer *infer);  /* elementwise, one input */
 tn_status tn__common_binary(tn_infer *infer); /* elementwise, two inputs that broadcast */
 /* Two inputs of the same shape and dtype: a gradient and the tensor that it belongs to. */
 tn_status tn__common_pair(tn_infer *infer);
-/* All present inputs broadcast together to output 0. */
+/* Gives output 0 the shape to which all inputs that are given broadcast together. */
 tn_status tn__common_broadcast(tn_infer *infer);
-/* The same; if inputs of the shape of the result are packed in one other order than row-major, the
- * result gets this order. */
+/* Like tn__common_broadcast(). If inputs of the shape of the result are packed in one other order
+ * than row-major, the result gets this order. */
 tn_status tn__common_broadcast_in_order(tn_infer *infer);
 /* Makes output 0 a view of in[0] with `ndim` dimensions. The caller then sets shape and strides. */
 tn_status tn__common_view_of(tn_infer *infer, int32_t ndim);

@@ -144,7 +144,9 @@ static tn_status index_select_infer(tn_infer *infer)
         infer->out[0].shape[dim] = tn__common_count(tn__common_shape(index));
     else if (status == TN_OK && tn__common_count(tn__common_shape(index)) != 1)
         return tn_fail(TN_ERR_INDEX,
-                       "index: wrong number of indices; expected one for a tensor of 0 dimensions");
+                       "index: wrong number of indices, got %lld; expected one for a tensor of 0 "
+                       "dimensions",
+                       (long long)tn__common_count(tn__common_shape(index)));
     return status;
 }
 

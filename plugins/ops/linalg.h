@@ -88,7 +88,7 @@ static inline tn_status is_square(const tn_view *x, const char *name)
                    name, tn__common_text(text, tn__common_shape(x)));
 }
 
-/* Inference of operators whose only result has the shape and dtype of x, square matrices. */
+/* Inference of operators on square matrices x whose only result has the shape and dtype of x. */
 static inline tn_status infer_square(tn_infer *infer)
 {
     const tn_view *x = infer->in[0];

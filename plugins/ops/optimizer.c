@@ -396,7 +396,7 @@ static tn_status unscale_decompose(const tn_decompose *call)
             return tn_error_last_code();
     }
     good = tn_cast(good, tn_tensor_dtype(found));
-    /* 1 - good if an element was bad; else what it was */
+    /* `found` becomes 1 if an element was not finite; otherwise it does not change */
     found = tn_copy_(found, tn_maximum(found, tn_add_scalar(tn_neg(good), 1)));
     return found != NULL ? TN_OK : tn_error_last_code();
 }

@@ -315,7 +315,7 @@ struct moment {
     tn_tensor *h, *h_before, *c, *c_before, *gates, *now;
 };
 
-/* Goes back through one step of an LSTM. *direct becomes the gradient of the state before, but for
+/* Goes back through one step of an LSTM. *direct becomes the gradient of the state before, without
  * the part through w_hh; g->c the gradient of the cell before. Returns the gradient of the gates
  * before their functions. */
 static tn_tensor *back_lstm(const struct moment *m, struct slopes *g, tn_tensor **direct)
@@ -338,7 +338,7 @@ static tn_tensor *back_lstm(const struct moment *m, struct slopes *g, tn_tensor 
     return gc == NULL ? NULL : tn_cat(all, 4, -1);
 }
 
-/* The same for a GRU; *through is the gradient of w_hh h + b_hh. */
+/* Like back_lstm() for a GRU, which has no cell. *through becomes the gradient of w_hh h + b_hh. */
 static tn_tensor *back_gru(const struct moment *m, const struct slopes *g, tn_tensor **direct,
                            tn_tensor **through)
 {

@@ -53,9 +53,15 @@ static tn_status searchsorted_infer(tn_infer *infer)
         return status;
     for (int32_t d = 0; sorter != NULL && d < rows->ndim; d++)
         same = same && sorter->ndim == rows->ndim && sorter->shape[d] == rows->shape[d];
-    if (!same)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "sorter: wrong shape; boundary and sorter must have the same size");
+    if (!same) {
+        char text_s[TN__TEXT], text_r[TN__TEXT];
+
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "sorter: wrong shape, got %s; boundary and sorter must have the same size, %s",
+            tn__common_text(text_s, tn__common_shape(sorter)),
+            tn__common_text(text_r, tn__common_shape(rows)));
+    }
     if (o->out_int32 && rows->shape[rows->ndim - 1] >= INT32_MAX)
         return tn_fail(TN_ERR_RUNTIME,
                        "out_int32: the size of the last dimension of sorted_sequence, %lld, does "

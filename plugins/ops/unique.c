@@ -215,11 +215,15 @@ static tn_status bincount_infer(tn_infer *infer)
                        "minlength: out of range, got %lld; minlength should be >= "
                        "0",
                        (long long)o->minlength);
-    if (weights != NULL && (weights->ndim != 1 || weights->shape[0] != x->shape[0]))
-        return tn_fail(TN_ERR_RUNTIME,
-                       "weights: wrong shape; weights should be 1-d and have the same length as "
-                       "input, %lld",
-                       (long long)x->shape[0]);
+    if (weights != NULL && (weights->ndim != 1 || weights->shape[0] != x->shape[0])) {
+        char text[TN__TEXT];
+
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "weights: wrong shape, got %s; weights should be 1-d and have the same length "
+            "as input, %lld",
+            tn__common_text(text, tn__common_shape(weights)), (long long)x->shape[0]);
+    }
     return TN_OK;
 }
 

@@ -26,7 +26,7 @@ TN_HIDDEN extern const tn_scheduler_def schedule_plateau;
 /* schedule_compose.c */
 TN_HIDDEN extern const tn_scheduler_def schedule_sequential, schedule_chained;
 
-/* options.c: checks of options, with PyTorch's words */
+/* options.c: checks of options, with PyTorch's wording */
 
 /* Fails unless `value` is `least` or more; the message begins with `words` ("Invalid learning
  * rate"). */

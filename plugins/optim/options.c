@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of the options of optimizers, with PyTorch's words. */
+ * Checks of the options of optimizers, with PyTorch's wording. */
 #include "optim.h"
 
 tn_status optim_check_least(tn_optimizer *self, const char *words, double value, int64_t least)

@@ -161,7 +161,7 @@ const tn_scheduler_def schedule_restarts = {
     .state_size = sizeof(struct restarts_state),
 };
 
-/* ---- SWALR: from the present rate to swa_lr, then constant ----------------------------------- */
+/* ---- SWALR: from the current rate to swa_lr, then constant ----------------------------------- */
 
 struct swa_lr {
     tn_floats swa_lr;
@@ -195,7 +195,7 @@ static double swa_alpha(const struct swa_lr *s, int64_t step)
     return s->anneal_strategy[0] == 'c' ? (1 - cos(SCHEDULE_PI * t)) / 2 : t;
 }
 
-/* The rate before annealing follows from the present one, which other schedules may change. */
+/* The rate before annealing follows from the current one, which other schedules may change. */
 static tn_status swa_step(tn_scheduler *self, tn_schedule_args *args)
 {
     const struct swa_lr *s = tn_scheduler_data(self);

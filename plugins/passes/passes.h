@@ -17,7 +17,8 @@ TN_HIDDEN tn_status passes_report_left(const tn_pass_args *args, const tn_node *
 /* Returns whether a node only computes its values: it writes nothing, draws no random numbers, and
  * may run at any time. */
 TN_HIDDEN bool passes_is_pure(const tn_node *node);
-/* Returns whether a node at or after `from` may write into a value. Modules may. */
+/* Returns whether a node at or after `from` may write into a value. A call of a module counts as
+ * one that may. */
 TN_HIDDEN bool passes_writes_from(const tn_node *from);
 /* Returns whether a node is a call of the operator with this name. */
 TN_HIDDEN bool passes_is_op(const tn_node *node, const char *name);

@@ -123,7 +123,7 @@ double flops_of(const tn_op_event *event);
 /* Returns the FLOP/s of multiply-adds in float32 on all threads; measures them in the first call.
  */
 double ceiling_flops(void);
-/* The same, 0 before it was measured. */
+/* Like ceiling_flops(), but does not measure: returns 0 before the first call of it. */
 double ceiling_known(void);
 
 /* ---- schedule.c ------------------------------------------------------------------------------ */

@@ -122,7 +122,8 @@ static void keep_one(plan *p, int64_t first, int64_t count)
         p->gone[network_root(&p->n, first)] = 0;
 }
 
-/* Fails for a channel that nothing computes if it must stay because of an unknown module. */
+/* Fails if a channel that nothing computes must stay because of a module whose channels are not
+ * known. */
 static tn_status refuse_unknown(const plan *p)
 {
     const network *n = &p->n;

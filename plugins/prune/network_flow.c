@@ -229,7 +229,7 @@ struct together {
     int64_t *leaves; /* all that have channels, the ones with most channels first */
     int64_t n_leaves, n_left;
     uint8_t *done;
-    uint64_t *who; /* the elements that read one of the modules of the present group */
+    uint64_t *who; /* the elements that read one of the modules of the current group */
 };
 
 static bool disjoint(const uint64_t *a, const uint64_t *b, int64_t count)

@@ -182,7 +182,7 @@ static tn_status choose(masking *m, const char *method)
 /* ---- masks of parameters --------------------------------------------------------------------- */
 
 /* Returns a tensor like the parameter, 0 in the slices that are masked and 1 elsewhere. Adds the
- * number of its zeros that the parameter's present mask does not have to *fresh. */
+ * number of its zeros that the parameter's current mask does not have to *fresh. */
 static tn_tensor *scores_of(const masking *m, network_leaf *leaf, const tn_channel_row *row,
                             tn_tensor *tensor, int64_t *fresh)
 {

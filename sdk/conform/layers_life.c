@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks, for tenon check, that modules do not leak, do not keep their inputs, and can initialise
+ * Checks, for tenon check, that modules do not leak, do not keep their inputs, and can initialize
  * their parameters again. */
 #include "layers.h"
 
@@ -136,7 +136,7 @@ static bool keeps_inputs(const conform_subject *s, tn_module *module)
     return well;
 }
 
-/* ---- initialising again ---- */
+/* ---- initializing again ---- */
 
 static const double marked = 12345;
 
@@ -175,7 +175,7 @@ static bool has_marks(tn_tensor *t)
     return same;
 }
 
-/* Checks one module of the tree: if it supports reset, then reset must initialise all its
+/* Checks one module of the tree: if it supports reset, then reset must initialize all its
  * parameters. */
 static tn_status reset_one(void *user, const char *path, tn_module *module)
 {

@@ -198,7 +198,7 @@ START_TEST(a_run_refuses_what_a_pass_did_not_rely_on)
     ck_ok(tn_graph_pass(shapes, "shapes"));
     ck_made(run1(shapes, x));
     ck_assert_ptr_null(run1(shapes, wide));
-    expect_failure(TN_ERR_VALUE, "input x: wrong type or shape, got float32[4, 2, 3]");
+    expect_failure(TN_ERR_VALUE, "input x: wrong dtype or shape, got float32[4, 2, 3]");
     ck_assert_ptr_null(run1(shapes, wide));
     expect_failure(TN_ERR_VALUE, "expected float32[2, 3], which shapes relied on");
 

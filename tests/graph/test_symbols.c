@@ -46,7 +46,7 @@ START_TEST(batch_height_and_width_vary)
     ck_assert_ptr_null(tn_module_call(made, drawn(2, 3, 7, 8)));
     ck_error(TN_ERR_VALUE, "got float32[2, 3, 7, 8]", "expected float32[N, 3, 2*H, 2*W]");
     ck_assert_ptr_null(tn_module_call(made, drawn(2, 4, 8, 8)));
-    ck_error(TN_ERR_VALUE, "input", "wrong type or shape");
+    ck_error(TN_ERR_VALUE, "input", "wrong dtype or shape");
     tn_module_drop(made);
     tn_graph_drop(read);
     tn_graph_drop(graph);

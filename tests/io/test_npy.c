@@ -167,7 +167,7 @@ START_TEST(hostile_headers_are_refused_with_words)
     header("{'descr':'<f4}", 8, "string: not terminated");
     header("{'de\\'scr':'<f4'}", 8, "a backslash");
     header("{'descr':[('a','<f4')],'fortran_order':False,'shape':(2,)}", 8,
-           "wrong element type, got records");
+           "wrong dtype, got records");
     header("[]", 0, "expected a dictionary");
     header("", 2, "expected a dictionary");
     static const char *const types[] = {
@@ -177,7 +177,7 @@ START_TEST(hostile_headers_are_refused_with_words)
         char text[128], words[64];
         tn_snprint(text, sizeof text, "{'descr':'%s','fortran_order':False,'shape':(1,)}",
                    types[i]);
-        tn_snprint(words, sizeof words, "unknown element type, got %q", types[i]);
+        tn_snprint(words, sizeof words, "unknown dtype, got %q", types[i]);
         header(text, 8, words);
     }
     judge("magic", "\x93NUMPX\1\0\2\0{}", 12, "expected that of an npy file");

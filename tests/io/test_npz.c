@@ -120,7 +120,7 @@ START_TEST(what_npz_cannot_hold_is_refused_and_nothing_is_written)
     ck_assert_int_ne(access("not.npz", F_OK), 0);
     tn_state_drop(state);
     ck_assert_ptr_null(tn_state_load(FILES "refused-object.npz"));
-    expect_failure(TN_ERR_FORMAT, "unknown element type, got \"|O\"");
+    expect_failure(TN_ERR_FORMAT, "unknown dtype, got \"|O\"");
 }
 END_TEST
 

@@ -438,7 +438,7 @@ START_TEST(functions_of_containers_refuse_other_modules)
     ck_assert_ptr_eq(tn_dict_tensor(tensors, "a", x), x);
     tn_module *list = parsed("ParameterList()");
     ck_assert_int_eq(tn_list_append_tensor(list, NULL), TN_ERR_RUNTIME);
-    PROBLEM("tn_list_append_tensor: argument: it is NULL");
+    PROBLEM("tn_list_append_tensor: tensor: it is NULL");
     ck_assert_int_eq(tn_list_count(list), 0);
     tn_module_drop(list);
     tn_module_drop(tensors);

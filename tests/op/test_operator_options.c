@@ -276,7 +276,7 @@ START_TEST(every_option_of_every_operator_at_its_extremes_is_answered_as_pytorch
 }
 END_TEST
 
-/* A number that is not an element type is refused by every operator that takes one. */
+/* A number that is not a dtype is refused by every operator that takes one. */
 START_TEST(no_operator_takes_a_number_that_is_no_element_type)
 {
     static const int numbers[] = { TN_DTYPE_COUNT, 31, 32, 99, 254, 256, -1, 1 << 30 };

@@ -27,7 +27,7 @@ static bool is_finite(tn_tensor *tensor)
     data = host != NULL ? tn_tensor_data(host) : NULL;
     if (data == NULL || tn_tensor_copy_out(tensor, data, bytes) != TN_OK ||
         !statistics_of(host, &found))
-        return true; /* that cannot be found out; another module is named */
+        return true; /* the values cannot be read: this module is not named */
     return found.nan == 0 && found.infinite == 0;
 }
 

@@ -111,7 +111,9 @@ static tn_status add_batch(tn_module *module, tn_dtype dtype, const predict_inpu
     int64_t entries = count_inputs(group, batch), count = 0;
     tn_tensor *start = entries > 0 ? tn_pack_tensor(batch, 0) : NULL, *result = NULL;
     if (entries == 0)
-        return tn_fail(TN_ERR_TYPE, "samples: the first entry is not a tensor");
+        return tn_fail(
+            TN_ERR_TYPE,
+            "samples: the first entry is not a tensor; expected the inputs of the model first");
     if (start == NULL)
         return tn_error_last_code();
     count = tn_tensor_size(start, 0);

@@ -67,8 +67,8 @@ static bool has_paths(const char *name)
     return false;
 }
 
-/* Finds the dataset that reads a file or a folder: *reader is its name, NULL if none does. `why`
- * then has what each of them said. */
+/* Finds the dataset that reads a file or a folder, and sets *reader to its name. If no dataset
+ * does, *reader is NULL and `why` has the failure of each dataset. */
 static tn_status find_reader(const char *path, const char **reader, char *why, size_t size)
 {
     int64_t count = tn_registry_count(TN_KIND_tn_dataset_def), used = 0;

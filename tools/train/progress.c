@@ -163,7 +163,8 @@ static double left(const progress *p, double now)
     int64_t epochs = p->setup.epochs - p->epoch;
     if (strcmp(p->phase, "train") != 0 || epochs <= 0)
         return phase;
-    /* An epoch that has ended includes its validation; before one has, the steps have to do. */
+    /* The duration of an epoch that has ended includes its validation. Before the first one has
+     * ended, the time is estimated from the steps. */
     double epoch = p->epochs_done > 0 ? p->epochs_took / (double)p->epochs_done
                                       : (now - p->began) * (double)p->steps / (double)p->step;
     return phase + epoch * (double)epochs;

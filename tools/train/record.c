@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* More parameters than these have no histograms, because the page would be too long. */
+/* A model with more parameters has no histograms, because the page would be too long. */
 enum { HISTOGRAMS_MOST = 100 };
 
 tn_status record_open(run *r)

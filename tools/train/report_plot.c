@@ -15,7 +15,7 @@ enum {
     ALL_POINTS = 10000, /* of all curves on the page */
     MOST_POINTS = 800,  /* of a curve */
     LEAST_POINTS = 40,
-    DOTS = 60, /* curves of at most so many points have dots */
+    DOTS = 60, /* curves of at most this many points have dots */
     ROWS = 20  /* of the table below a chart */
 };
 

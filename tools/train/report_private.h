@@ -27,7 +27,7 @@ typedef struct report_text {
 
 void report_text_bytes(report_text *t, const void *bytes, size_t size);
 void report_text_put(report_text *t, const char *string);
-/* The format is that of tn_snprint. */
+/* Adds formatted text. The format is that of tn_snprint. */
 void report_text_add(report_text *t, const char *format, ...);
 /* Adds a string as text of HTML, also for attributes in double quotes. Bytes that are not valid
  * UTF-8, and control characters, become U+FFFD. */

@@ -87,7 +87,8 @@ static tn_status make_room(report_series *s)
     if (s->count < s->room)
         return TN_OK;
     if (s->room == REPORT_POINTS) {
-        /* In place: of every part no more is written than was read. The first point stays. */
+        /* This can be done in place, because each part gets no more points than were read from it.
+         * The first point stays. */
         s->count = 1 + extremes(s->points + 1, s->count - 1, s->points + 1, REPORT_POINTS / 4 - 1,
                                 true);
         s->stride = s->stride == 1 ? 4 : 2 * s->stride;

@@ -83,7 +83,7 @@ void settings_free(settings *s);
 /* Finds a setting by its name, with - or _ between words. Returns SETTINGS and records a failure
  * that names the nearest setting if there is none. */
 setting settings_find(const settings *s, const char *name);
-/* Checks a text and stores it, unless the present one comes from a later origin. */
+/* Checks a text and stores it, unless the current one comes from a later origin. */
 tn_status settings_put(settings *s, setting which, const char *text, setting_origin origin);
 /* Reads the command line, and the file of --config. */
 tn_status settings_read(settings *s, int count, char **arguments);

@@ -31,7 +31,7 @@ typedef struct run {
     tn_dataset *data, *val;
     tn_module *model, *average, *criterion;
     tn_optimizer *optimizer;
-    bool evaluates; /* the optimizer computes the loss in its step, as often as it likes */
+    bool evaluates; /* the optimizer computes the loss in its step, any number of times */
     tn_scheduler *scheduler;
     const char *amp;        /* with --amp: the type of the device, for autocast; NULL: without */
     tn_grad_scaler *scaler; /* with --amp where autocast uses float16; NULL: none */
@@ -50,13 +50,13 @@ typedef struct run {
     /* where the training is */
     int64_t step;    /* steps of the optimizer that were taken */
     int64_t pending; /* batches whose gradients the next step takes */
-    tally now;       /* of the present epoch */
+    tally now;       /* of the current epoch */
     bool has_best;
     double best; /* the best score so far, by which the best checkpoint is chosen */
     bool best_is_accuracy;
     int64_t best_epoch;
     int64_t skipped; /* damaged samples, of earlier processes */
-    double began;    /* by the clock, when the present epoch began */
+    double began;    /* by the clock, when the current epoch began */
     int64_t counted; /* samples since then */
 } run;
 
@@ -85,8 +85,8 @@ tn_status head_replace(run *r);
 
 /* Runs forward and backward of a batch, whose gradients count as 1 / `share` of a step. */
 tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss);
-/* Takes a step with the gradients of the pending batches. `batch` is the last one, with which an
- * optimizer that evaluates the loss does so; NULL at the end of an epoch. */
+/* Takes a step with the gradients of the pending batches. `batch` is the last of them: an optimizer
+ * that evaluates the loss evaluates it with this batch. It is NULL at the end of an epoch. */
 tn_status step_take(run *r, tn_pack *batch);
 /* Calls the module and the loss with a batch. Stores the output and the loss. */
 tn_status step_forward(run *r, tn_module *module, tn_pack *batch, tn_tensor **output,
@@ -121,7 +121,7 @@ struct report_text; /* report_private.h */
 
 /* Makes the folders of the run and locks them. */
 tn_status save_begin(run *r);
-/* Writes a checkpoint of the present step and removes the oldest ones. */
+/* Writes a checkpoint of the current step and removes the oldest ones. */
 tn_status save_checkpoint(run *r);
 /* Makes the newest checkpoint the best one, too. */
 tn_status save_best(run *r);

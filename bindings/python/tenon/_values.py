@@ -7,7 +7,7 @@ import math
 from . import _api
 from ._library import NONE, check, checked, lib
 
-# ---- element types -----------------------------------------------------------------------------
+# ---- dtypes ------------------------------------------------------------------------------------
 
 DTYPES = {}
 for _name, _number in _api.ENUMS["tn_dtype"].items():

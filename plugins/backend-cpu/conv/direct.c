@@ -75,8 +75,8 @@ static char *take_lines(const struct tn__windows *w, int64_t results)
  * in the cache and that there are enough pieces. */
 static int64_t lines_at_once(const struct tn__windows *w, int64_t images)
 {
-    int64_t blocks = (PIECES + images - 1) / images, near = NEAR / (line_of(w) * w->stride[1] + 1);
-    int64_t lines = (w->count[1] + blocks - 1) / blocks;
+    int64_t pieces = (PIECES + images - 1) / images, near = NEAR / (line_of(w) * w->stride[1] + 1);
+    int64_t lines = (w->count[1] + pieces - 1) / pieces;
 
     near = near > 1 ? near : 1;
     return lines < near ? lines : near;
@@ -89,7 +89,7 @@ struct forward {
     const struct tn__images *x, *y;
     const char *panels, *bias;
     /* columns of a panel, lines of results in a piece, pieces of an image */
-    int64_t width, lines, blocks;
+    int64_t width, lines, pieces;
 };
 
 static tn_status forward_part(void *user, int64_t begin, int64_t end)
@@ -115,7 +115,7 @@ static tn_status forward_part(void *user, int64_t begin, int64_t end)
     if (!lines)
         return TN_ERR_MEMORY;
     for (int64_t i = begin; i < end; i++) {
-        const int64_t image = i / f->blocks, first = i % f->blocks * f->lines;
+        const int64_t image = i / f->pieces, first = i % f->pieces * f->lines;
         const int64_t here = w->count[1] - first < f->lines ? w->count[1] - first : f->lines;
         copy_lines(w, f->x, image, first, here, lines);
         for (int64_t h = 0; h < here; h++) {
@@ -134,8 +134,8 @@ tn_status tn__direct_forward(const struct tn__windows *w, const struct tn__image
 {
     struct forward f = { w, x, y, panels, bias, width, lines_at_once(w, w->images), 0 };
 
-    f.blocks = (w->count[1] + f.lines - 1) / f.lines;
-    return tn_parallel_for(w->images * f.blocks, 1, forward_part, &f);
+    f.pieces = (w->count[1] + f.lines - 1) / f.lines;
+    return tn_parallel_for(w->images * f.pieces, 1, forward_part, &f);
 }
 
 /* ---- the gradient of the weight -------------------------------------------------------------- */

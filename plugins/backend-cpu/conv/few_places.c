@@ -21,7 +21,7 @@ struct few {
     const struct tn__windows *w;
     const struct tn__images *gy, *gx;
     const char *weight;   /* [groups * outputs][channels][taps] */
-    int64_t part, blocks; /* channels of a piece; pieces of a group */
+    int64_t part, pieces; /* channels of a piece; pieces of a group */
 };
 
 bool tn__few_places_takes(const struct tn__windows *w)
@@ -68,7 +68,7 @@ static void spread(const struct few *f, char *image, int64_t channels, int64_t p
 static tn_status piece(const struct few *f, int64_t index)
 {
     const struct tn__windows *w = f->w;
-    const int64_t group = index / f->blocks, first = index % f->blocks * f->part;
+    const int64_t group = index / f->pieces, first = index % f->pieces * f->part;
     const int64_t channels = w->channels - first < f->part ? w->channels - first : f->part;
     const int64_t columns = channels * w->taps, step = f->gy->step[TN__DIMS - 1];
     struct tn__gemm g = { .ct = w->ct,
@@ -119,6 +119,6 @@ tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__imag
     struct few f = { .w = w, .gy = gy, .gx = gx, .weight = weight };
 
     f.part = tn__up((PART + w->taps - 1) / w->taps, tn__simd.gemm->strips[w->ct].vector);
-    f.blocks = (w->channels + f.part - 1) / f.part;
-    return tn_parallel_for(w->groups * f.blocks, 1, pieces, &f);
+    f.pieces = (w->channels + f.part - 1) / f.part;
+    return tn_parallel_for(w->groups * f.pieces, 1, pieces, &f);
 }

@@ -28,8 +28,8 @@ struct weigh {
     struct tn__windows w;
     struct tn__images gy, x;
     char *gw;
-    int64_t taps, tap_blocks;      /* taps of a piece, number of such ranges */
-    int64_t across, output_blocks; /* outputs of a piece, number of such ranges */
+    int64_t taps, tap_ranges;      /* taps of a piece; number of ranges of taps */
+    int64_t across, output_ranges; /* outputs of a piece; number of ranges of outputs */
     int64_t rows, parts; /* pixels (direct: lines of results) of a part, number of parts */
     bool direct;         /* direct.c computes the parts */
     char *sums;          /* [part][group][output][tap][channel] */
@@ -46,8 +46,8 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
                                  lines < f->rows ? lines : f->rows,
                                  f->sums + part * f->size * item);
     }
-    int64_t tap = rest % f->tap_blocks * f->taps, group;
-    int64_t output = rest / f->tap_blocks % f->output_blocks * f->across;
+    int64_t tap = rest % f->tap_ranges * f->taps, group;
+    int64_t output = rest / f->tap_ranges % f->output_ranges * f->across;
     int64_t all = w->images * w->places, first = part * f->rows, step;
     int64_t last = all - first < f->rows ? all : first + f->rows;
     int64_t taps = w->taps - tap < f->taps ? w->taps - tap : f->taps, n = taps * w->channels;
@@ -58,7 +58,7 @@ static tn_status weigh_piece(const struct weigh *f, int64_t index)
     };
     char *rows = NULL;
 
-    group = rest / f->tap_blocks / f->output_blocks;
+    group = rest / f->tap_ranges / f->output_ranges;
     g.width = g.b_panel = tn__gemm_width(w->ct, n);
     plain = plain && n % g.width == 0;
     g.b_step = plain ? step : tn__up(n, g.width) + 16;
@@ -156,11 +156,11 @@ static void cut(struct weigh *f)
     f->direct = tn__direct_takes(w);
     f->taps = f->direct ? w->taps : w->channels < DEPTH ? DEPTH / w->channels : 1;
     f->taps = f->taps < w->taps ? f->taps : w->taps;
-    f->tap_blocks = (w->taps + f->taps - 1) / f->taps;
+    f->tap_ranges = (w->taps + f->taps - 1) / f->taps;
     f->across = f->direct || w->outputs < ACROSS ? w->outputs : ACROSS;
-    f->output_blocks = (w->outputs + f->across - 1) / f->across;
+    f->output_ranges = (w->outputs + f->across - 1) / f->across;
     f->size = w->groups * w->outputs * w->channels * w->taps;
-    f->parts = PIECES / (f->tap_blocks * f->output_blocks * w->groups);
+    f->parts = PIECES / (f->tap_ranges * f->output_ranges * w->groups);
     if (f->parts > KEPT / (f->size + 1))
         f->parts = KEPT / (f->size + 1);
     if (f->parts > all / SHORTEST)
@@ -197,7 +197,7 @@ static tn_status run_convolution_grad_weight(const tn_call *call)
         tn__images_done(&f.gy, gy, false);
     } else if (status == TN_OK) {
         f.sums = tn__scratch_take((size_t)(f.parts * f.size * f.w.item));
-        status = f.sums ? tn_parallel_for(f.parts * f.tap_blocks * f.output_blocks * f.w.groups, 1,
+        status = f.sums ? tn_parallel_for(f.parts * f.tap_ranges * f.output_ranges * f.w.groups, 1,
                                           weigh_part, &f)
                         : TN_ERR_MEMORY;
         if (status == TN_OK)

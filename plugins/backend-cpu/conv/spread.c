@@ -26,7 +26,7 @@ struct spread {
     int64_t line;   /* elements of a line of the image, with padding */
     int64_t width;  /* columns of a panel */
     int64_t lines;  /* lines of the image in a piece */
-    int64_t blocks; /* pieces of an image */
+    int64_t pieces; /* pieces of an image */
 };
 
 bool tn__spread_takes(const struct tn__windows *w)
@@ -98,7 +98,7 @@ static void store_line(const struct spread *f, const char *line, int64_t image, 
 static tn_status piece(const struct spread *f, int64_t index)
 {
     const struct tn__windows *w = f->w;
-    const int64_t item = w->item, image = index / f->blocks, first = index % f->blocks * f->lines;
+    const int64_t item = w->item, image = index / f->pieces, first = index % f->pieces * f->lines;
     const int64_t count = w->size[1] - first < f->lines ? w->size[1] - first : f->lines;
     const int64_t reach = (w->kernel[1] - 1) * w->dilation[1], pitch = tn__up(f->window, 16);
     const int64_t low = first + w->padding[1] - reach, high = first + count - 1 + w->padding[1];
@@ -157,10 +157,10 @@ tn_status tn__spread_back(const struct tn__windows *w, const struct tn__images *
     f.around = w->kernel[2] * w->channels;
     f.line = ((w->count[2] - 1) * w->stride[2] + w->kernel[2]) * w->channels;
     f.width = tn__gemm_width(w->ct, f.window);
-    f.blocks = (PIECES + w->images - 1) / w->images;
-    f.lines = (w->size[1] + f.blocks - 1) / f.blocks;
+    f.pieces = (PIECES + w->images - 1) / w->images;
+    f.lines = (w->size[1] + f.pieces - 1) / f.pieces;
     if (f.lines < 2 * w->kernel[1]) /* lines of gy at the edges are multiplied twice */
         f.lines = 2 * w->kernel[1] < w->size[1] ? 2 * w->kernel[1] : w->size[1];
-    f.blocks = (w->size[1] + f.lines - 1) / f.lines;
-    return tn_parallel_for(w->images * f.blocks, 1, pieces, &f);
+    f.pieces = (w->size[1] + f.lines - 1) / f.lines;
+    return tn_parallel_for(w->images * f.pieces, 1, pieces, &f);
 }

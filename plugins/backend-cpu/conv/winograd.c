@@ -245,7 +245,7 @@ struct back {
     float *gw;
     struct tiles tiles;
     int64_t part, parts; /* tiles of a part, number of parts */
-    /* outputs of a piece, number of such ranges, tiles that are transformed together */
+    /* outputs of a piece, number of ranges of outputs, tiles that are transformed together */
     int64_t across, strips, block;
     float *sums;  /* [part][36][output][channel] */
     int64_t step; /* elements of `sums` from one of the 36 matrices to the next */

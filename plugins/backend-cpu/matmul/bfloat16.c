@@ -71,7 +71,7 @@ static void pack_deep(const struct product *s, const char *from, int64_t count, 
         memcpy(to + (pairs * WIDE + j) * 4, from + j * s->b.column + (k - 1) * 2, 2);
 }
 
-/* The same for a b with contiguous rows: two rows become a row of pairs. */
+/* For the packing of a b with contiguous rows: makes a row of pairs from two rows. */
 static inline void pair_rows(const char *first, const char *second, char *to)
 {
     uint16_t low[WIDE], high[WIDE];

@@ -307,7 +307,8 @@ static tn_status backward_block(const struct steps *s, int64_t first, int64_t co
 static tn_status blocks(void *user, int64_t begin, int64_t end)
 {
     const struct steps *s = user;
-    const int64_t numbers = 3 * s->size + s->gates; /* and a row of gates, forward */
+    /* for each row: three states, and the gates, which only forward needs here */
+    const int64_t numbers = 3 * s->size + s->gates;
     char *space = tn__scratch_take((size_t)((s->block * numbers + 4 * s->size) * s->item));
     tn_status status = space ? TN_OK : TN_ERR_MEMORY;
 

@@ -105,7 +105,7 @@ static tn_status check_divisor(const tn_call *call)
         }
     }
     return found ? tn_fail(TN_ERR_RUNTIME,
-                           "%s: ZeroDivisionError: b: contains a zero, got %s; expected none",
+                           "%s: ZeroDivisionError: b: contains a zero; expected none for dtype %s",
                            call->op, tn_dtype_name(dtype))
                  : TN_OK;
 }

@@ -58,7 +58,8 @@ static void add_one(const void *user, char *to, char *from)
     }
 }
 
-/* Copies or adds n elements that all have the same index, whose position x already includes. */
+/* Copies or adds n elements that all have the same index. x already points to the position that
+ * this index selects. */
 static void rows(const struct job *job, int64_t n, char *x, int64_t sx, char *other, int64_t so)
 {
     static const double none[3] = { 0, 0, 0 };

@@ -98,7 +98,7 @@ static inline void collect(int64_t count, const char *from, int64_t step, uint16
         memcpy(to + j, from + j * step, sizeof *to);
 }
 
-/* Copies one element to all 16 of `all`. */
+/* Copies one element to all 16 elements of `all`. */
 static inline const uint16_t *collected(const char *from, uint16_t *all)
 {
     collect(LANES, from, 0, all);

@@ -151,8 +151,8 @@ struct tn__fft_loops {
                   void *a, void *b, int swap);
     void (*second)(const struct tn__fft_split *plan, int64_t block, void *middle, void *b, void *to,
                    int swap, double scale);
-    /* Multiplies n pairs of complex numbers. With swap_left, the parts of the left numbers are
-     * exchanged before, with swap those of the products afterwards. */
+    /* Multiplies n pairs of complex numbers. If swap_left, the real and imaginary parts of the
+     * left numbers are exchanged first; if swap, those of the products are exchanged at the end. */
     void (*product)(int64_t n, const void *left, const void *right, void *to, int swap_left,
                     int swap, double scale);
 };
@@ -340,7 +340,7 @@ struct tn__rnn_step {
     void *gates;         /* LSTM: i, f, g, o; GRU: r, z, n, and the last part of gh */
     void *c, *h;
 };
-/* A step backward. `gradient` is the gradient of h; it becomes that of the state before, but for
+/* A step backward. `gradient` is the gradient of h; it becomes that of the state before, without
  * the part through the product with w_hh. gx and `through` (GRU only) become the gradients of gx
  * and gh. */
 struct tn__rnn_back {

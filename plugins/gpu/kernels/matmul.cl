@@ -2,8 +2,8 @@
  *
  * Batched matrix product. A group computes a tile of TILE x TILE elements of y. It copies parts of
  * a and b of TILE x STEP elements to local memory, one after the other along k. Each work item
- * computes ROWS x COLS elements of the tile. Neighboring work items compute neighboring columns n,
- * so that their writes are contiguous. */
+ * computes ROWS x COLS elements of the tile. Neighbouring work items compute neighbouring columns
+ * n, so that their writes are contiguous. */
 #if defined(TN_REAL) && TN_TYPE != 0
 #undef TILE
 #undef STEP
@@ -23,7 +23,7 @@ TILE_KERNEL NAME(bmm)(GLOBAL S *y, GLOBAL const S *a, GLOBAL const S *b, const g
     i64 across = (p.n + TILE - 1) / TILE, down = GROUP_ID() / across;
     i64 n0 = (GROUP_ID() - down * across) * TILE, m0 = down * TILE, z = GROUP_ID_Z();
     i64 za = p.offset_a + z * p.stride_a[0], zb = p.offset_b + z * p.stride_b[0];
-    /* Neighboring work items read along k or along m (n) of an operand: the one with the smaller
+    /* Neighbouring work items read along k or along m (n) of an operand: the one with the smaller
      * stride. */
     i32 a_along_k = p.stride_a[2] < p.stride_a[1], b_along_k = p.stride_b[1] < p.stride_b[2];
     C acc[ROWS][COLS];

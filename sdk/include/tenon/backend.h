@@ -62,8 +62,8 @@ typedef struct tn_device_info {
 typedef uint32_t tn_memory_kind;
 enum {
     TN_MEMORY_DEVICE = 0, /* ordinary memory of the device, for tensors */
-    /* Memory of the host that all devices of the backend can read and write directly. In a copy it
-     * is an end on the host. */
+    /* Memory of the host that all devices of the backend can read and write directly. A copy treats
+     * it as memory of the host. */
     TN_MEMORY_PINNED = 1,
     /* Memory that host and device both use; the driver moves it between them. Reserved: the core
      * does not allocate it yet. */

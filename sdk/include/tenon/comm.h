@@ -129,7 +129,7 @@ typedef struct tn_comm_def {
      * functions. */
     tn_status (*open)(const struct tn_comm_def *self, const tn_comm_args *args, void **comm);
     void (*close)(void *comm);
-    /* May be NULL: then later calls fail, but running calls go on. */
+    /* May be NULL: then later calls fail, but running calls continue. */
     tn_status (*abort)(void *comm);
     tn_status (*all_reduce)(const tn_comm_call *call);
     tn_status (*broadcast)(const tn_comm_call *call);

@@ -38,7 +38,8 @@ enum {
 };
 
 enum {
-    TN_CONVERT_NON_BLOCKING = 1, /* a hint: need not wait for copies between host and device */
+    TN_CONVERT_NON_BLOCKING =
+        1,                   /* a hint: the call need not wait for copies between host and device */
     TN_CONVERT_FLOATING = 2, /* only floating tensors change their dtype; complex tensors keep it */
     /* All tensors change their dtype, integer and bool tensors too, to any dtype. */
     TN_CONVERT_ALL = 4

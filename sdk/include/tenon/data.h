@@ -41,7 +41,7 @@ TN_API tn_dataset *tn_dataset_subset(tn_dataset *dataset, tn_ints indices);
 TN_API tn_dataset *tn_dataset_transform(tn_dataset *dataset, const char *text);
 /* Adds a reference. [owned] [null-through] */
 TN_API tn_dataset *tn_dataset_keep(tn_dataset *dataset);
-/* Gives up a reference; the last one closes the dataset. [null-ok: dataset] */
+/* Drops a reference; the last one closes the dataset. [null-ok: dataset] */
 TN_API void tn_dataset_drop(tn_dataset *dataset);
 
 /* Returns the number of samples; -1 if `dataset` is NULL. */
@@ -102,7 +102,7 @@ TN_API void tn_loader_drop(tn_loader *loader);
 TN_API tn_pack *tn_loader_next(tn_loader *loader);
 /* Returns the number of batches of an epoch; -1 if `loader` is NULL. */
 TN_API int64_t tn_loader_count(const tn_loader *loader);
-/* tn_loader_epoch returns the number of the present epoch, from 0 on; tn_loader_position the number
+/* tn_loader_epoch returns the number of the current epoch, from 0 on; tn_loader_position the number
  * of batches of this epoch that tn_loader_next has returned. Both return -1 if `loader` is NULL. */
 TN_API int64_t tn_loader_epoch(const tn_loader *loader);
 TN_API int64_t tn_loader_position(const tn_loader *loader);
@@ -133,7 +133,7 @@ typedef struct tn_random_key {
     uint64_t counter;
 } tn_random_key;
 
-/* Returns 64 random bits and moves the key on. The numbers depend on the key alone. */
+/* Returns 64 random bits and advances the key. The numbers depend on the key alone. */
 TN_ATTR(unused) static inline uint64_t tn_random_bits(tn_random_key *key)
 {
     uint64_t x = key->seed + 0x9E3779B97F4A7C15u * ++key->counter;

@@ -128,7 +128,7 @@ static inline tn_module *tn_fuse_batch_norm(tn_module *layer, tn_module *norm)
 
 /* Returns a module that computes what `module` computes in evaluation mode, with batch norms folded
  * into the convolutions and linear layers before them. The module itself is not changed. `input` is
- * an input, of which only type, shape and device matter. The passes conv_bn and linear_bn do the
+ * an input, of which only dtype, shape and device matter. The passes conv_bn and linear_bn do the
  * work; tn_module_graph gives the graph. [owned] */
 TN_ATTR(unused)
 static inline tn_module *tn_module_fuse(tn_module *module, tn_tensor *input)

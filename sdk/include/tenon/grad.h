@@ -175,7 +175,7 @@ TN_API void tn_inference_end(void);
  * Outside the mode, tn_clone makes a normal tensor out of it. */
 TN_API bool tn_tensor_is_inference(const tn_tensor *tensor);
 
-/* Turns a tensor into a leaf that requires no gradient: the tensor gives up its graph and keeps its
+/* Turns a tensor into a leaf that requires no gradient: the tensor leaves its graph and keeps its
  * memory and gradient. Fails for views. Returns the tensor. [borrowed] [null-through] */
 TN_API tn_tensor *tn_tensor_detach_(tn_tensor *tensor);
 #define tn_detach_(tensor) tn_tensor_detach_(tensor)
@@ -202,13 +202,14 @@ TN_API tn_status tn_backward_with(tn_tensor *tensor, tn_tensor *gradient, bool r
 /* ---- autocast -------------------------------------------------------------------------------- */
 
 /* tn_autocast_begin switches autocast on or off in this thread, for all devices of a type such as
- * "cpu", until the matching tn_autocast_end. Pairs nest, and a call that fails is ended as well.
+ * "cpu", until the matching tn_autocast_end. Pairs nest. A call of tn_autocast_begin that fails
+ * needs its tn_autocast_end, too.
  * `dtype` is TN_BF16 or TN_F16; TN_DTYPE_AUTO: bfloat16 on devices that compute in the memory of
  * the host, float16 on others. In such a region every operator gets its float32, float16 and
- * bfloat16 inputs in the dtype that is right for it: products of matrices and convolutions in
- * `dtype`, losses in float32 (TN_OP_AUTOCAST_LOW and its neighbours; `tenon ops NAME` prints the
- * flags). The casts are recorded. Forms that write into a tensor, what an operator calls, backward
- * and steps of optimizers are not affected. */
+ * bfloat16 inputs in the dtype that its flags TN_OP_AUTOCAST_* choose (`tenon ops NAME` prints
+ * them): products of matrices and convolutions in `dtype`, losses in float32. The casts are
+ * recorded. Not affected are forms that write into a tensor, operators that another operator calls,
+ * backward, and steps of optimizers. */
 TN_API tn_status tn_autocast_begin(const char *device_type, tn_dtype dtype, bool enabled);
 TN_API void tn_autocast_end(void);
 /* tn_autocast_enabled returns whether autocast is on in this thread for a device type,

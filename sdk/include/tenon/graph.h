@@ -263,7 +263,7 @@ typedef struct tn_tracing_options {
         sizeof(tn_tracing_options), 0, NULL, NULL, NULL                                            \
     }
 
-/* Calls the module with a tensor of the type, shape and device of `input` that has no memory, and
+/* Calls the module with a tensor of the dtype, shape and device of `input` that has no memory, and
  * returns the graph of the operators and modules that it calls. No kernel runs, nothing is written,
  * and no random numbers are drawn. Fails if the code asks for values (data-dependent control flow),
  * or calls a module that is not below `module`; the message names the node and its module. The
@@ -287,14 +287,14 @@ TN_API const tn_graph *tn_module_graph(tn_module *module);
 TN_API tn_state *tn_graph_constants(const tn_graph *graph);
 /* Replaces every call of a module by the operators that its forward calls. [null-through] */
 TN_API tn_status tn_graph_inline(tn_graph *graph);
-/* Writes the types and shapes that the graph computes for these inputs into its nodes.
+/* Writes the dtypes and shapes that the graph computes for these inputs into its nodes.
  * [array: in n_in] [null-through] */
 TN_API tn_status tn_graph_shapes(tn_graph *graph, tn_tensor *const *in, int64_t n_in);
 /* Returns whether the node runs without recording gradients, because the traced code had switched
  * them off; false if `node` is NULL. */
 TN_API bool tn_node_is_no_grad(const tn_node *node);
 /* Makes a node of kind TN_NODE_CALL call another module, which takes the place of the old one in
- * modules made of the graph. Types and shapes of the results must stay the same. [null-through] */
+ * modules made of the graph. Dtypes and shapes of the results must stay the same. [null-through] */
 TN_API tn_status tn_node_set_module(tn_node *node, tn_module *module);
 /* Replaces a call of an operator by the operators that its decomposition calls; the node is erased.
  * Fails if the operator has no decomposition. [null-through] */
@@ -344,9 +344,9 @@ typedef struct tn_plan_value {
 } tn_plan_value;
 
 /* Returns a plan for a copy of the graph; later changes of the graph do not change the plan. The
- * tensors of slots are shared, and each run uses their present values. Makes a binding for inputs
+ * tensors of slots are shared, and each run uses their current values. Makes a binding for inputs
  * of the declared dtypes and shapes on the device of the graph's tensors; modules that the graph
- * calls are replaced by what they call in their present mode. Fails, with the node and the reason,
+ * calls are replaced by what they call in their current mode. Fails, with the node and the reason,
  * if a step draws random numbers, reads values, writes into a tensor that it has not made, has
  * results whose shapes depend on values, or if an operator has no kernel. [owned]
  * [null-ok: options] [null-through] */
@@ -358,8 +358,8 @@ TN_API tn_status tn_plan_run(tn_plan *plan, tn_tensor *const *in, int64_t n_in, 
                              int64_t n_out);
 /* Stores what the plan needs in `out`. */
 TN_API tn_status tn_plan_describe(tn_plan *plan, tn_plan_stats *out);
-/* Stores value `index` of the binding that was used last; TN_ERR_INDEX if there are not so many.
- * Values that take over the memory of others are one with these. */
+/* Stores value `index` of the binding that was used last; fails with TN_ERR_INDEX if there are
+ * fewer values. A value that takes over the memory of another counts as one value with it. */
 TN_API tn_status tn_plan_value_at(tn_plan *plan, int64_t index, tn_plan_value *out);
 /* Writes the steps of the binding that was used last, a line each: the node, the kernel, and where
  * the results are. Writes at most `size` bytes including the final NUL; returns the length of the
@@ -374,11 +374,11 @@ TN_API void tn_plan_drop(tn_plan *plan);
  * the same paths, and shares their tensors, but needs none of the layers: its forward runs the
  * graph of the trace in evaluation or training mode (tn_module_trace, with all layers traced
  * through; the mode of the module is the same afterwards). The graph is traced once if it is the
- * same in both modes. Of `options`, `dynamic` counts. tn_module_save writes a script to a file with
- * the extension .script, and tn_module_from_file reads it. Names of a script can neither be added
- * nor removed. For a script, returns the script. Fails as tn_module_trace does, and for modules
- * with parametrized or computed tensors or backward hooks, or with parts in another mode. [owned]
- * [null-ok: options] [null-through] */
+ * same in both modes. Of `options`, only `dynamic` is used. tn_module_save writes a script to a
+ * file with the extension .script, and tn_module_from_file reads it. Names of a script can neither
+ * be added nor removed. For a script, returns the script. Fails as tn_module_trace does, and for
+ * modules with parametrized or computed tensors or backward hooks, or with parts in another mode.
+ * [owned] [null-ok: options] [null-through] */
 TN_API tn_module *tn_module_script(tn_module *module, tn_tensor *input,
                                    const tn_tracing_options *options);
 /* Like tn_module_script, for a module that is called with a pack. [owned] [null-ok: options]

@@ -314,7 +314,7 @@ TN_API tn_walk *tn_walk_begin(tn_module *module, uint32_t kinds, const tn_walk_o
 /* Returns the next visit, which is valid until the next call; NULL after the last visit. [borrowed]
  * [null-ok: walk] */
 TN_API const tn_visit *tn_walk_next(tn_walk *walk);
-/* [null-ok: walk] */
+/* Ends a walk and frees it. [null-ok: walk] */
 TN_API void tn_walk_end(tn_walk *walk);
 
 /* ---- options of a module, by name ------------------------------------------------------------ */

@@ -30,11 +30,12 @@ enum {
 
 /* Parametrizes a parameter or buffer: its value becomes the result of `parametrization`, a module
  * that maps the original tensors to the value. If the name is parametrized already, the new
- * parametrization gets the result of the ones before. The first parametrization of a name may
- * have a right inverse (tn_layer_def), which computes the originals from the current value; without
- * one, the current tensor is the original and stays the same object, so that optimizers go on. With
- * several originals, these are new parameters. The parametrization gets the training mode of the
- * module. No thread may be inside a call of the module. After a failure `module` is unchanged. */
+ * parametrization gets the result of the ones before. The first parametrization of a name may have
+ * a right inverse (tn_layer_def), which computes the originals from the current value; without one,
+ * the current tensor is the original and stays the same object, so that optimizers keep working.
+ * With several originals, these are new parameters. The parametrization gets the training mode of
+ * the module. No thread may be inside a call of the module. After a failure `module` is
+ * unchanged. */
 TN_API tn_status tn_parametrize(tn_module *module, const char *name, tn_module *parametrization,
                                 uint32_t flags);
 /* Like tn_parametrize without flags, for a parametrization that is given as a spec, such as

@@ -80,10 +80,11 @@ static inline tn_status tn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim,
     for (int64_t i = 0; i < sizes.count && left >= 0; i++)
         left = sizes.at[i] >= 0 && sizes.at[i] <= left ? left - sizes.at[i] : -1;
     if (left != 0)
-        return tn_fail(TN_ERR_VALUE,
-                       "tn_split_sizes: the sizes of the pieces do not add up to %lld, the size of "
-                       "dimension %lld",
-                       (long long)whole, (long long)dim);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "tn_split_sizes: sizes: one is negative, or they do not add up to %lld, the size "
+            "of dimension %lld",
+            (long long)whole, (long long)dim);
     for (int64_t i = 0; i < sizes.count; i++) {
         out[i] = tn_narrow(x, dim, start, sizes.at[i]);
         if (out[i] == NULL)

@@ -54,7 +54,7 @@ enum {
 typedef uint32_t tn_profile_group;
 enum {
     TN_PROFILE_BY_OPERATOR = 0, /* operators, derivatives and ranges, by name */
-    TN_PROFILE_BY_SHAPE = 1,    /* the same, by name and shapes of the inputs */
+    TN_PROFILE_BY_SHAPE = 1,    /* like BY_OPERATOR, but by name and shapes of the inputs */
     TN_PROFILE_BY_MODULE = 2    /* modules, by path */
 };
 

@@ -64,13 +64,13 @@ TN_API int64_t tn_prune_method(tn_module *module, const char *name, int64_t inde
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Returns the mask that the methods compute for a tensor, multiplied with `mask`. With a mask, the
- * first method sees only what it has not masked. `mask` and `scores` may be TN_NONE: no mask, and
- * the tensor itself. [scoped] [null-through] */
+/* Returns the mask that the methods compute for a tensor, multiplied with `mask`. The first
+ * method sees only the elements that `mask` keeps. If `mask` is TN_NONE, it sees all elements; if
+ * `scores` is TN_NONE, the methods score the tensor itself. [scoped] [null-through] */
 TN_API tn_tensor *tn_prune_mask(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
                                 const char *methods);
-/* Returns the tensor times its mask. As in PyTorch's `prune`, the first method gets the whole
- * tensor, and `mask` (TN_NONE: ones) only as what its own mask starts from. [scoped]
+/* Returns the tensor times its mask. As in PyTorch's `prune`, the first method sees the
+ * whole tensor, and its own mask starts from `mask` (TN_NONE: a mask of ones). [scoped]
  * [null-through] */
 TN_API tn_tensor *tn_prune_tensor(tn_tensor *tensor, tn_tensor *mask, tn_tensor *scores,
                                   const char *methods);
@@ -116,8 +116,8 @@ TN_API tn_status tn_prune_compact(tn_module *net, tn_tensor *const *inputs, int6
 enum {
     TN_CHANNELS_IN = 1,  /* slice i is multiplied with channel i of the input */
     TN_CHANNELS_OUT = 2, /* slice i, and no other, computes channel i of the result */
-    /* Slice i belongs to channel i of the input and of the result, which depends on no other
-     * channel. */
+    /* Slice i belongs to channel i of the input and of the result. Channel i of the result depends
+     * on no other channel of the input. */
     TN_CHANNELS_SAME = 3
 };
 

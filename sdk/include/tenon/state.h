@@ -131,12 +131,11 @@ enum {
     /* Values are loaded only if all of them fit. Without this flag, those that fit are loaded even
      * if the call fails, as in PyTorch. */
     TN_LOAD_WHOLE = 4,
-    /* Saves the second copy of the weights. Tensors of the module that have no values yet (on a
+    /* Avoids a second copy of the weights. Tensors of the module that have no values yet (on a
      * device without memory, or made by tn_module_skip_init) take over the memory of the state's
      * tensors, on the device of the state, instead of a copy. All else is as without this flag: the
      * tensor objects, ties, dtype and requires_grad stay, and a tensor whose dtype or layout
-     * differs is converted. From then on module and state share memory. Not with
-     * TN_LOAD_ASSIGN. */
+     * differs is converted. From then on module and state share memory. Not with TN_LOAD_ASSIGN. */
     TN_LOAD_TAKE = 8
 };
 
@@ -195,9 +194,9 @@ typedef tn_status (*tn_state_hook)(void *user, tn_module *module, tn_state *stat
  * entries or add missing ones. */
 typedef tn_status (*tn_load_pre_hook)(void *user, tn_module *module, tn_loading *loading);
 /* Runs after a module and all modules below it have been loaded. May change the lists of missing
- * and unexpected names, which contain the names of the whole tree so far and decide at the end
- * whether the load succeeds. The list of errors in this report is empty, and errors stay errors.
- * With TN_LOAD_WHOLE the values are copied only afterwards. */
+ * and unexpected names, which contain the names of the whole tree so far. At the end these lists
+ * decide whether the load succeeds. The hook cannot read or remove errors: the list of errors in
+ * `report` is empty. With TN_LOAD_WHOLE the values are copied after all hooks have run. */
 typedef tn_status (*tn_load_hook)(void *user, tn_module *module, tn_load_report *report);
 
 /* Registers a hook of one module and returns its handle for tn_hook_remove. Hooks run in the order

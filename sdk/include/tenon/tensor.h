@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Element types, devices, streams, scopes, tensors, exchange with other libraries by DLPack, and
+ * Dtypes, devices, streams, scopes, tensors, exchange with other libraries by DLPack, and
  * random numbers.
  * tenon-interface: tenon.tensor 0
  *
@@ -18,7 +18,7 @@
 
 TN_BEGIN_DECLS
 
-/* ---- element types --------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 typedef uint32_t tn_dtype;
 enum {

@@ -163,15 +163,16 @@ TN_API tn_status tn_optimizer_zero_grad_in_place(tn_optimizer *optimizer);
  * text, -1 on error. [null-ok: out] */
 TN_API int64_t tn_optimizer_repr(const tn_optimizer *optimizer, char *out, size_t size);
 
-/* Like tn_optimizer_parse and tn_optimizer_add_group, with names: names[i] is the name of
- * parameters[i]. A group has names for all of its parameters or for none, and either all groups
- * have names or none has; the groups after those of tn_optimizer_new, which takes the names from
- * the module, may do as they like. NULL names: none. The names are part of the state, but are not
- * used to load it. [owned] [array: parameters count] [null-ok: names] */
+/* Like tn_optimizer_parse, with names: names[i] is the name of parameters[i]. A group has names for
+ * all of its parameters or for none, and either all groups have names or none has. After
+ * tn_optimizer_new, which takes the names from the module, a new group may have names or not. NULL
+ * names: none. The names are part of the state, but are not used to load it. [owned] [array:
+ * parameters count] [null-ok: names] */
 TN_API tn_optimizer *tn_optimizer_parse_named(tn_tensor *const *parameters,
                                               const char *const *names, int64_t count,
                                               const char *text);
-/* [array: parameters count] [null-ok: names, options] */
+/* Like tn_optimizer_add_group; see tn_optimizer_parse_named for `names`.
+ * [array: parameters count] [null-ok: names, options] */
 TN_API tn_status tn_optimizer_add_group_named(tn_optimizer *optimizer, tn_tensor *const *parameters,
                                               const char *const *names, int64_t count,
                                               const char *options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions and macros for several kernel texts; they do not depend on the element type. */
+ * Functions and macros for several kernel texts; they do not depend on the dtype. */
 
 DEVICE float tn_from_bf16(u16 x)
 {

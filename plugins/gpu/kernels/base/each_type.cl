@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Includes the kernel text TN_TEXT (a path relative to this folder) once for each element type. */
+ * Includes the kernel text TN_TEXT (a path relative to this folder) once for each dtype. */
 #define TN_TYPE 0
 #include "types.cl"
 #include TN_TEXT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Macros for the element type that kernels are compiled for, TN_TYPE (a number of tn_dtype):
+ * Macros for the dtype that kernels are compiled for, TN_TYPE (a number of tn_dtype):
  * S: type of an element in memory; C: type for computation; A: type in which sums are
  * accumulated; SUM: type of sums in memory.
  * The file is included once per type, so each macro is undefined first. Macros that define kernels
