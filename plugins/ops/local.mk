@@ -18,7 +18,7 @@ plugins_ops_la_SOURCES = \
 	%D%/complex.c \
 	%D%/complex_parts.c \
 	%D%/conv.c \
-	%D%/conv_nd.c \
+	%D%/conv_1d_2d_3d.c \
 	%D%/copy.c \
 	%D%/creation.c \
 	%D%/distance.c \
@@ -61,7 +61,7 @@ plugins_ops_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/pool.c \
 	%D%/pool_fractional.c \
-	%D%/pool_nd.c \
+	%D%/pool_1d_2d_3d.c \
 	%D%/random.c \
 	%D%/random_distribution.c \
 	%D%/reduction.c \
