@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of kernels with their names and texts, and the messages for errors that kernels record
+ * The table of the kernels on the device with their names and texts, and the messages for errors that kernels record
  * on the device. */
 #include "gpu.h"
 
 #define GPU_KERNEL(name, text, shape) { #name, GPU_TEXT_##text, GPU_##shape },
 const gpu_kernel_row gpu_kernel_rows[GPU_KERNEL_COUNT] = {
-#include "kernel_list.h"
+#include "kernel_names.h"
 };
 
 const char *gpu_type_name(tn_dtype dtype)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rows of a backend's kernel table, included between the braces of the array. The includer
- * defines GPU_DEVICE, the type of its devices (such as "opencl"); GPU_BMM_RUN and
- * GPU_BMM_WORKSPACE, the functions for its bmm kernel; and GPU_CAPTURE, which is
- * TN_KERNEL_CAPTURE_SAFE, or 0 if the backend cannot record work. */
+ * The kernels that a backend registers: rows of tn_kernel_def, included between the braces of the
+ * array. They launch the kernels on the device, which kernel_names.h lists. The includer defines
+ * GPU_DEVICE, the type of its devices (such as "opencl"); GPU_BMM_RUN and GPU_BMM_WORKSPACE, the
+ * functions for its bmm kernel; and GPU_CAPTURE, which is TN_KERNEL_CAPTURE_SAFE, or 0 if the
+ * backend cannot record work. */
 
 /* clang-format off */
 #define GPU_ANY(op_, dtypes_, run_, data_, supports_, workspace_, flags_) \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of all kernels. The includer defines GPU_KERNEL(name, text, shape): `text` is the file
- * in kernels/ that defines the kernel, and `shape` is the enum gpu_shape without its prefix. On the
+ * The names of all kernels on the device. kernel_defs.h lists the kernels that a backend registers,
+ * which launch these. The includer defines GPU_KERNEL(name, text, shape): `text` is the file in
+ * kernels/ that defines the kernel, and `shape` is the enum gpu_shape without its prefix. On the
  * device a kernel is called tn_<name>_<type>. */
 GPU_KERNEL(relu, activation, ITEMS)
 GPU_KERNEL(relu_grad, activation, ITEMS)
