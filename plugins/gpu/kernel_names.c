@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of the kernels on the device with their names and texts, and the messages for errors that kernels record
- * on the device. */
+ * The table of the kernels on the device with their names and texts, and the messages for errors
+ * that kernels record there. */
 #include "gpu.h"
 
 #define GPU_KERNEL(name, text, shape) { #name, GPU_TEXT_##text, GPU_##shape },

@@ -6,7 +6,7 @@ if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
-	%D%/test_plans %D%/test_plan_steps %D%/test_planned %D%/test_scripts
+	%D%/test_plans %D%/test_plan_steps %D%/test_planned %D%/test_script
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees
 endif
@@ -40,8 +40,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_plan_steps_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_planned_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_planned_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_scripts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_scripts_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)

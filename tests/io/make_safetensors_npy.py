@@ -3,8 +3,8 @@
 # Writes files/python.safetensors with the reference library and files/*.npy with NumPy, for the
 # tests to read, and checks that files/tenon.safetensors and files/tenon-*.npy, which Tenon wrote
 # (TENON_TEST_WRITE_FILES=1), read back as they should.
-#   python make_files.py            both
-#   python make_files.py --check    only the second; ends with 77 if the library is not installed
+#   python make_safetensors_npy.py            both
+#   python make_safetensors_npy.py --check    only the second; ends with 77 without the library
 import os
 import sys
 
