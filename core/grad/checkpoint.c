@@ -7,7 +7,7 @@
 #include "core/base/vector.h"
 #include "core/grad/private.h"
 #include "core/tensor/autocast.h"
-#include "core/tensor/random.h"
+#include "core/tensor/random_state.h"
 
 /* What one call of tn__node_save() saves. */
 struct slot {

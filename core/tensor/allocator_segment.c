@@ -21,13 +21,13 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 
 /* Up to eight quanta, sizes are multiples of the quantum; above, there are four sizes for each
  * power of two. */
-uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
-                                int *size_class)
+uint64_t tn__allocator_block_size(const struct tn__allocator *allocator, uint64_t bytes,
+                                  int *size_class)
 {
     uint64_t last = (bytes - 1) >> allocator->shift;
     int shift;
 
-    *size_class = tn__segment_block_class(allocator, bytes);
+    *size_class = tn__allocator_block_class(allocator, bytes);
     if (*size_class == TN__SIZE_CLASSES)
         return round_up(bytes, allocator->quantum > PAGE ? allocator->quantum : PAGE);
     if (last < 8)
@@ -141,7 +141,7 @@ static void block_object_free(struct tn__allocator *allocator, tn__block *block)
     allocator->spare = block;
 }
 
-void tn__segment_free_spare(struct tn__allocator *allocator)
+void tn__allocator_free_spare(struct tn__allocator *allocator)
 {
     tn__block *block, *next;
 
@@ -304,7 +304,7 @@ static void forget_user(struct tn__allocator *allocator, tn__block *block, int u
     block->events[block->n_users] = NULL;
 }
 
-void tn__segment_blocks_poll(struct tn__allocator *allocator)
+void tn__allocator_blocks_poll(struct tn__allocator *allocator)
 {
     tn__block **at = &allocator->pending, *block;
 
@@ -323,7 +323,7 @@ void tn__segment_blocks_poll(struct tn__allocator *allocator)
     }
 }
 
-void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream *stream)
+void tn__allocator_blocks_release(struct tn__allocator *allocator, const tn_stream *stream)
 {
     for (tn__block *block = allocator->pending; block != NULL; block = block->next)
         for (int user = block->n_users - 1; user >= 0; user--)
@@ -342,17 +342,18 @@ void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream
                 block = join(allocator, block);
                 bin_add(allocator, block);
             }
-    tn__segment_blocks_poll(allocator);
+    tn__allocator_blocks_poll(allocator);
 }
 
 /* ---- blocks ---- */
 
-tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
+tn__block *tn__allocator_block_take(struct tn__allocator *allocator, tn_stream *stream,
+                                    uint64_t size)
 {
     tn__block *block;
 
     if (allocator->pending != NULL)
-        tn__segment_blocks_poll(allocator);
+        tn__allocator_blocks_poll(allocator);
     block = best_fit(allocator, stream, size, false);
     if (block == NULL) {
         block = best_fit(allocator, stream, size, true);
@@ -366,7 +367,7 @@ tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *st
     return block;
 }
 
-void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block)
+void tn__allocator_block_give(struct tn__allocator *allocator, tn__block *block)
 {
     atomic_store_explicit(&block->live, 0, memory_order_relaxed);
     if (block->storage.stream != NULL && block->storage.stream->lock == NULL)
@@ -376,7 +377,7 @@ void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block)
         memset(block->events, 0, sizeof block->events);
         block->next = allocator->pending;
         allocator->pending = block;
-        tn__segment_blocks_poll(allocator);
+        tn__allocator_blocks_poll(allocator);
         return;
     }
     bin_add(allocator, join(allocator, block));
@@ -428,7 +429,8 @@ failed:
     return status;
 }
 
-tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, uint64_t size)
+tn_status tn__allocator_segment_add(struct tn__allocator *allocator, tn_stream *stream,
+                                    uint64_t size)
 {
     int pool = pool_of(size);
     uint64_t whole = pool == 0                  ? SMALL_SEGMENT
@@ -447,7 +449,7 @@ tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, ui
     return status;
 }
 
-void tn__segments_trim(struct tn__allocator *allocator)
+void tn__allocator_segments_trim(struct tn__allocator *allocator)
 {
     tn__segment **at = &allocator->segments, *segment;
 

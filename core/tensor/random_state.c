@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state of the random number generator of the process: a seed and the number of the next block.
- * The numbers themselves are drawn by kernels. */
-#include "core/tensor/random.h"
+ * The numbers themselves are drawn by kernels, from Philox: sdk/operators/random.ops. */
+#include "core/tensor/random_state.h"
 
 #include "core/base/vector.h"
 #include "core/tensor/capture.h"

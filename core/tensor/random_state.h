@@ -2,8 +2,8 @@
  *
  * What a thread takes from the random number generator while it runs a function, so that the
  * function can run once more with the same numbers. */
-#ifndef TN_CORE_TENSOR_RANDOM_H
-#define TN_CORE_TENSOR_RANDOM_H
+#ifndef TN_CORE_TENSOR_RANDOM_STATE_H
+#define TN_CORE_TENSOR_RANDOM_STATE_H
 
 #include "core/tensor/internal.h"
 
