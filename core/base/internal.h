@@ -64,7 +64,7 @@ int64_t tn__text_give(tn__text *text, char *out, size_t size);
 void tn__text_quote(tn__text *text, char mark, const char *string);
 /* Like tn__text_quote(), but writes at most `size` bytes to a buffer, without a NUL; returns the
  * length of the whole quoted string. */
-int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string);
+int64_t tn__print_quoted(char *out, size_t size, char mark, const char *string);
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@ libcore_la_SOURCES += \
 	%D%/error.c \
 	%D%/levels.c \
 	%D%/fork.c \
-	%D%/format.c \
+	%D%/print.c \
 	%D%/hook_handle.c \
 	%D%/index.c \
 	%D%/index.h \

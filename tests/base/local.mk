@@ -6,7 +6,7 @@ if HAVE_CHECK
 TN_BASE_TESTS = \
 	%D%/test_containers \
 	%D%/test_error \
-	%D%/test_format \
+	%D%/test_print \
 	%D%/test_log \
 	%D%/test_memory \
 	%D%/test_options \
@@ -19,8 +19,8 @@ TESTS += $(TN_BASE_TESTS)
 %C%_test_containers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_error_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_error_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_format_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_print_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_print_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_log_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_log_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)

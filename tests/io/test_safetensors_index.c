@@ -214,7 +214,7 @@ START_TEST(a_save_removes_files_of_its_own_naming_only)
     tn__text_add(&text, "{\"weight_map\": {");
     for (int i = 0; i < tn__countof(foreign); i++) {
         char quoted[128];
-        int64_t size = tn__format_quoted(quoted, sizeof quoted, '"', foreign[i]);
+        int64_t size = tn__print_quoted(quoted, sizeof quoted, '"', foreign[i]);
         write_text(foreign[i], "not ours");
         tn__text_add(&text, "\"f%d\": %.*s, ", i, (int)size, quoted);
     }

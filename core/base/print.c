@@ -130,7 +130,7 @@ static void put_quoted(struct writer *w, const struct conversion *c, const char 
         fill(w, ' ', c->width - measure.length);
 }
 
-int64_t tn__format_quoted(char *out, size_t size, char mark, const char *text)
+int64_t tn__print_quoted(char *out, size_t size, char mark, const char *text)
 {
     struct writer w = { out, size, 0 };
 
