@@ -7,9 +7,9 @@ EXTRA_DIST += %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/ima
 if HAVE_CHECK
 check_PROGRAMS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader \
 	%D%/test_loader_state %D%/test_loader_threads %D%/test_batches %D%/test_memory \
-	%D%/test_picture %D%/test_sounds %D%/test_text %D%/test_transforms
+	%D%/test_picture %D%/test_wav %D%/test_text %D%/test_transforms
 TESTS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader %D%/test_loader_state \
-	%D%/test_loader_threads %D%/test_batches %D%/test_memory %D%/test_picture %D%/test_sounds %D%/test_text \
+	%D%/test_loader_threads %D%/test_batches %D%/test_memory %D%/test_picture %D%/test_wav %D%/test_text \
 	%D%/test_transforms
 %C%_test_builtin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_builtin_LDADD = $(TN_LINK_TEST)
@@ -27,8 +27,8 @@ TESTS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader %D%/t
 %C%_test_batches_LDADD = $(TN_LINK_TEST)
 %C%_test_picture_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_picture_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_sounds_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_sounds_LDADD = $(TN_LINK_TEST)
+%C%_test_wav_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_wav_LDADD = $(TN_LINK_TEST)
 %C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_text_LDADD = $(TN_LINK_TEST)
 %C%_test_transforms_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
