@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * An optimizer with the errors (mutant.h) that optimizers can have: gradient descent with momentum,
- * weight decay and a correction of the first steps,
- * m = momentum * m + (1 - momentum) * (w0 * g + w1 * decay * p),
- * p = p - lr * m / (1 - momentum^t). With `maximize`, the sign of g is changed. */
+ * An optimizer with the errors (mutant_choose.h) that optimizers can have: gradient descent with
+ * momentum, weight decay and a correction of the first steps, m = momentum * m + (1 - momentum) *
+ * (w0 * g + w1 * decay * p), p = p - lr * m / (1 - momentum^t). With `maximize`, the sign of g is
+ * changed. */
 #include <math.h>
 
-#include "mutant.h"
+#include "mutant_choose.h"
 
 struct rule {
     double lr, momentum, decay;

@@ -3,8 +3,8 @@
  * Plugins with one error each. The environment variable MUTANT chooses the error, so that one
  * plugin file contains many errors. Without this variable the plugin has no error. mutants.txt
  * lists them. */
-#ifndef TN_TESTS_CONFORM_MUTANT_H
-#define TN_TESTS_CONFORM_MUTANT_H
+#ifndef TN_TESTS_CONFORM_MUTANT_CHOOSE_H
+#define TN_TESTS_CONFORM_MUTANT_CHOOSE_H
 
 #include <stdlib.h>
 #include <string.h>
