@@ -97,4 +97,4 @@ static const tn_kernel_def kernels[] = {
                            NULL),
     TN__KERNEL(bitwise_not, TN__INTS_BOOL),
 };
-TN__KERNEL_TABLE(bitwise);
+TN__KERNEL_TABLE(compare_bitwise);

@@ -131,4 +131,4 @@ static tn_status run_addcdiv(const tn_call *call)
 
 #define ROW(name) TN__KERNEL_SUPPORTS(name, TN__FLOATS, supports_one_dtype),
 static const tn_kernel_def kernels[] = { TN__TERNARIES(ROW) };
-TN__KERNEL_TABLE(ternary);
+TN__KERNEL_TABLE(arithmetic_ternary);

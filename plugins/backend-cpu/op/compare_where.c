@@ -11,11 +11,11 @@ struct pair {
     uint64_t low, high;
 };
 
-#define TEMPLATE "op/where_template.h"
+#define TEMPLATE "op/compare_where_template.h"
 #include "base/for_sizes.h"
 #define T struct pair
 #define NAME(x) x##_16
-#include "op/where_template.h"
+#include "op/compare_where_template.h"
 #undef T
 #undef NAME
 
@@ -51,4 +51,4 @@ static tn_status run_where(const tn_call *call)
 static const tn_kernel_def kernels[] = {
     TN__KERNEL(where, TN_MASK_ALL),
 };
-TN__KERNEL_TABLE(where);
+TN__KERNEL_TABLE(compare_where);
