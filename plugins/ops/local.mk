@@ -29,6 +29,7 @@ plugins_ops_la_SOURCES = \
 	%D%/fft_frequency.c \
 	%D%/fft.h \
 	%D%/fft_steps.c \
+	%D%/fft_stft.c \
 	%D%/fold.c \
 	%D%/formula.h \
 	%D%/index.c \
@@ -87,7 +88,6 @@ plugins_ops_la_SOURCES = \
 	%D%/special_bessel.c \
 	%D%/special_gamma.c \
 	%D%/special_incomplete.c \
-	%D%/stft.c \
 	%D%/unary.c \
 	%D%/unique.c \
 	%D%/window.c \

@@ -69,7 +69,7 @@ conform_DATA = \
 	tests/oracle/fused.txt \
 	tests/oracle/index.txt \
 	tests/oracle/linalg.txt \
-	tests/oracle/special.txt \
+	tests/oracle/elementwise_special.txt \
 	tests/oracle/without_results.txt \
 	tests/oracle/optimizer.txt \
 	tests/oracle/loss.txt \

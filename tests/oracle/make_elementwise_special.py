@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Special functions, and functions as in <math.h>:  PYTHON-WITH-TORCH make_special.py > special.txt
+# Special functions, and more of arithmetic, unary and compare, such as hypot, gcd, asinh, isclose:
+#   PYTHON-WITH-TORCH make_elementwise_special.py > elementwise_special.txt
 import mpmath
 
 from cases import *
