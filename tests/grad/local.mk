@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/make_autocast.py
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_checkpoint tests/grad/test_checkpoint_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_recompute tests/grad/test_recompute_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/suite.h
@@ -12,12 +12,12 @@ tests_grad_test_anomaly_LDADD = $(TN_LINK_TEST)
 tests_grad_test_autocast_SOURCES = %D%/test_autocast.c %D%/autocast_cases.h tests/op/suite.h
 tests_grad_test_autocast_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_autocast_LDADD = $(TN_LINK_TEST_CORE)
-tests_grad_test_checkpoint_SOURCES = %D%/test_checkpoint.c tests/op/suite.h
-tests_grad_test_checkpoint_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-tests_grad_test_checkpoint_LDADD = $(TN_LINK_TEST_CORE)
-tests_grad_test_checkpoint_threads_SOURCES = %D%/test_checkpoint_threads.c tests/op/suite.h
-tests_grad_test_checkpoint_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-tests_grad_test_checkpoint_threads_LDADD = $(TN_LINK_TEST_CORE)
+tests_grad_test_recompute_SOURCES = %D%/test_recompute.c tests/op/suite.h
+tests_grad_test_recompute_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_recompute_LDADD = $(TN_LINK_TEST_CORE)
+tests_grad_test_recompute_threads_SOURCES = %D%/test_recompute_threads.c tests/op/suite.h
+tests_grad_test_recompute_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_recompute_threads_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_check_SOURCES = %D%/test_check.c tests/op/suite.h
 tests_grad_test_check_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_check_LDADD = $(TN_LINK_TEST_CORE)

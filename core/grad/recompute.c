@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: functions whose intermediate tensors are not kept for backward but computed again.
- * While such a function runs, its nodes save only numbers of slots. The first node of them that
- * backward reaches runs the function once more, and what the nodes of this second run save, in the
- * same order, fills the slots. */
+ * Recomputation (tn_checkpoint_call, as PyTorch calls it): functions whose intermediate tensors are
+ * not kept for backward but computed again. While such a function runs, its nodes save only numbers
+ * of slots. The first node of them that backward reaches runs the function once more, and what the
+ * nodes of this second run save, in the same order, fills the slots. */
 #include "core/base/vector.h"
 #include "core/grad/private.h"
 #include "core/tensor/autocast.h"
@@ -19,7 +19,7 @@ struct slot {
     const tn_device *device;
 };
 
-struct tn__checkpoint {
+struct tn__recompute {
     _Atomic int32_t refs;
     pthread_mutex_t lock;
     tn_checkpoint_function call;
@@ -36,60 +36,60 @@ struct tn__checkpoint {
     tn__saved in[];  /* n_in */
 };
 
-struct tn__checkpoint_run {
-    tn__checkpoint *checkpoint;
+struct tn__recompute_run {
+    tn__recompute *recompute;
     bool again; /* the second run */
     int64_t next;
     tn_status status;
 };
 
-_Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR;
+_Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
 
 /* Returns an address that only this thread has. */
 static const void *self(void)
 {
-    return &tn__checkpoint_here;
+    return &tn__recompute_here;
 }
 
-static bool runs_here(tn__checkpoint *checkpoint)
+static bool runs_here(tn__recompute *recompute)
 {
-    return atomic_load(&checkpoint->runner) == self();
+    return atomic_load(&recompute->runner) == self();
 }
 
-tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint)
+tn__recompute *tn__recompute_keep(tn__recompute *recompute)
 {
-    if (checkpoint != NULL)
-        atomic_fetch_add_explicit(&checkpoint->refs, 1, memory_order_relaxed);
-    return checkpoint;
+    if (recompute != NULL)
+        atomic_fetch_add_explicit(&recompute->refs, 1, memory_order_relaxed);
+    return recompute;
 }
 
-void tn__checkpoint_drop(tn__checkpoint *checkpoint)
+void tn__recompute_drop(tn__recompute *recompute)
 {
-    if (atomic_fetch_sub_explicit(&checkpoint->refs, 1, memory_order_acq_rel) != 1)
+    if (atomic_fetch_sub_explicit(&recompute->refs, 1, memory_order_acq_rel) != 1)
         return;
-    for (int64_t i = 0; i < checkpoint->n_in; i++) {
-        tn__node_saved_drop(&checkpoint->in[i]);
-        if (checkpoint->edges[i].node != NULL)
-            tn__node_drop(checkpoint->edges[i].node);
+    for (int64_t i = 0; i < recompute->n_in; i++) {
+        tn__node_saved_drop(&recompute->in[i]);
+        if (recompute->edges[i].node != NULL)
+            tn__node_drop(recompute->edges[i].node);
     }
-    for (int64_t i = 0; i < checkpoint->n_slots; i++)
-        if (checkpoint->slots[i].value != NULL)
-            tn_tensor_drop(checkpoint->slots[i].value);
-    if (checkpoint->release != NULL)
-        checkpoint->release(checkpoint->user);
-    pthread_mutex_destroy(&checkpoint->lock);
-    tn_free(checkpoint->random.taken);
-    tn_free(checkpoint->slots);
-    tn_free(checkpoint);
+    for (int64_t i = 0; i < recompute->n_slots; i++)
+        if (recompute->slots[i].value != NULL)
+            tn_tensor_drop(recompute->slots[i].value);
+    if (recompute->release != NULL)
+        recompute->release(recompute->user);
+    pthread_mutex_destroy(&recompute->lock);
+    tn_free(recompute->random.taken);
+    tn_free(recompute->slots);
+    tn_free(recompute);
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* In the second run: fills the next slot. */
-static tn_status fill(struct tn__checkpoint_run *run, tn_tensor *tensor)
+static tn_status fill(struct tn__recompute_run *run, tn_tensor *tensor)
 {
-    tn__checkpoint *checkpoint = run->checkpoint;
-    struct slot *slot = run->next < checkpoint->n_slots ? &checkpoint->slots[run->next] : NULL;
+    tn__recompute *recompute = run->recompute;
+    struct slot *slot = run->next < recompute->n_slots ? &recompute->slots[run->next] : NULL;
 
     run->next++;
     if (slot == NULL || run->status != TN_OK)
@@ -117,60 +117,60 @@ static tn_status fill(struct tn__checkpoint_run *run, tn_tensor *tensor)
     return slot->value != NULL ? TN_OK : tn_error_last_code();
 }
 
-tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps)
+tn_status tn__recompute_save(tn__saved *saved, tn_tensor *tensor, bool keeps)
 {
-    struct tn__checkpoint_run *run = tn__checkpoint_here;
-    tn__checkpoint *checkpoint = run->checkpoint;
+    struct tn__recompute_run *run = tn__recompute_here;
+    tn__recompute *recompute = run->recompute;
 
     if (run->again)
         return fill(run, tensor);
-    if (!tn__vector_room(&checkpoint->slots, &checkpoint->capacity, checkpoint->n_slots + 1,
-                         sizeof *checkpoint->slots))
+    if (!tn__vector_room(&recompute->slots, &recompute->capacity, recompute->n_slots + 1,
+                         sizeof *recompute->slots))
         return TN_ERR_MEMORY;
-    checkpoint->slots[checkpoint->n_slots] = (struct slot){ .wanted = !keeps,
-                                                            .dtype = tensor->dtype,
-                                                            .ndim = (int16_t)tensor->view.ndim,
-                                                            .numel = tensor->numel,
-                                                            .device = tensor->device };
+    recompute->slots[recompute->n_slots] = (struct slot){ .wanted = !keeps,
+                                                          .dtype = tensor->dtype,
+                                                          .ndim = (int16_t)tensor->view.ndim,
+                                                          .numel = tensor->numel,
+                                                          .device = tensor->device };
     if (!keeps) {
-        atomic_fetch_add_explicit(&checkpoint->refs, 1, memory_order_relaxed);
-        saved->checkpoint = checkpoint;
-        saved->slot = checkpoint->n_slots;
+        atomic_fetch_add_explicit(&recompute->refs, 1, memory_order_relaxed);
+        saved->recompute = recompute;
+        saved->slot = recompute->n_slots;
     }
-    checkpoint->n_slots++;
+    recompute->n_slots++;
     return TN_OK;
 }
 
-void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot)
+void tn__recompute_release(tn__recompute *recompute, int64_t slot)
 {
-    bool mine = runs_here(checkpoint);
+    bool mine = runs_here(recompute);
     tn_tensor *value;
 
     if (!mine)
-        pthread_mutex_lock(&checkpoint->lock);
-    value = checkpoint->slots[slot].value;
-    checkpoint->slots[slot].value = NULL;
-    checkpoint->slots[slot].wanted = false;
+        pthread_mutex_lock(&recompute->lock);
+    value = recompute->slots[slot].value;
+    recompute->slots[slot].value = NULL;
+    recompute->slots[slot].wanted = false;
     if (!mine)
-        pthread_mutex_unlock(&checkpoint->lock);
+        pthread_mutex_unlock(&recompute->lock);
     if (value != NULL)
         tn_tensor_drop(value);
-    tn__checkpoint_drop(checkpoint);
+    tn__recompute_drop(recompute);
 }
 
 /* ---- the second run -------------------------------------------------------------------------- */
 
 /* Returns the inputs with their histories, so that the second run records what the first did. They
  * belong to the scope. */
-static tn_status inputs(tn__checkpoint *checkpoint, tn_tensor **in)
+static tn_status inputs(tn__recompute *recompute, tn_tensor **in)
 {
-    for (int64_t i = 0; i < checkpoint->n_in; i++) {
-        tn__saved *saved = &checkpoint->in[i];
+    for (int64_t i = 0; i < recompute->n_in; i++) {
+        tn__saved *saved = &recompute->in[i];
         tn_tensor *tensor;
         tn_status status;
 
         in[i] = TN_NONE;
-        if (saved->storage == NULL && saved->checkpoint == NULL)
+        if (saved->storage == NULL && saved->recompute == NULL)
             continue;
         status = tn__node_saved_value(saved, &tensor);
         if (status != TN_OK)
@@ -184,8 +184,8 @@ static tn_status inputs(tn__checkpoint *checkpoint, tn_tensor **in)
         in[i] = tn__scope_push(tensor);
         if (in[i] == NULL)
             return tn_error_last_code();
-        if (checkpoint->edges[i].node != NULL && tensor->autograd == NULL) {
-            status = tn__grad_attach_edge(&checkpoint->edges[i], tensor);
+        if (recompute->edges[i].node != NULL && tensor->autograd == NULL) {
+            status = tn__grad_attach_edge(&recompute->edges[i], tensor);
             if (status != TN_OK)
                 return status;
         }
@@ -193,79 +193,79 @@ static tn_status inputs(tn__checkpoint *checkpoint, tn_tensor **in)
     return TN_OK;
 }
 
-static tn_status call_again(tn__checkpoint *checkpoint, struct tn__checkpoint_run *run,
+static tn_status call_again(tn__recompute *recompute, struct tn__recompute_run *run,
                             tn_tensor **tensors)
 {
-    struct tn__checkpoint_run *outer = tn__checkpoint_here;
-    tn_status status = inputs(checkpoint, tensors);
+    struct tn__recompute_run *outer = tn__recompute_here;
+    tn_status status = inputs(recompute, tensors);
 
-    for (int64_t i = 0; i < checkpoint->n_out; i++)
-        tensors[checkpoint->n_in + i] = NULL;
+    for (int64_t i = 0; i < recompute->n_out; i++)
+        tensors[recompute->n_in + i] = NULL;
     if (status == TN_OK) {
-        tn__checkpoint_here = run;
+        tn__recompute_here = run;
         status = tn__error_status_of(
-            checkpoint->call(checkpoint->user, tensors, tensors + checkpoint->n_in),
+            recompute->call(recompute->user, tensors, tensors + recompute->n_in),
             "the function of a checkpoint");
-        tn__checkpoint_here = outer;
+        tn__recompute_here = outer;
     }
     if (status == TN_OK)
         status = run->status;
-    if (status == TN_OK && run->next != checkpoint->n_slots)
+    if (status == TN_OK && run->next != recompute->n_slots)
         /* PyTorch's words */
         status = tn_fail(TN_ERR_RUNTIME,
                          "checkpoint: A different number of tensors was saved during the original "
                          "forward and recomputation, %lld and %lld; expected the same calls in "
                          "both runs of the function",
-                         (long long)checkpoint->n_slots, (long long)run->next);
+                         (long long)recompute->n_slots, (long long)run->next);
     return status;
 }
 
-static tn_status compute(tn__checkpoint *checkpoint)
+static tn_status compute(tn__recompute *recompute)
 {
-    struct tn__checkpoint_run run = { .checkpoint = checkpoint, .again = true };
+    struct tn__recompute_run run = { .recompute = recompute, .again = true };
     uint64_t scope = tn_scope_begin();
-    tn_tensor **tensors = tn_malloc((size_t)(checkpoint->n_in + checkpoint->n_out + 1) *
+    tn_tensor **tensors = tn_malloc((size_t)(recompute->n_in + recompute->n_out + 1) *
                                     sizeof(tn_tensor *));
-    bool random = (checkpoint->flags & TN_CHECKPOINT_NEW_RANDOM) == 0;
+    bool random = (recompute->flags & TN_CHECKPOINT_NEW_RANDOM) == 0;
     tn_status status = tn_grad_begin(true);
-    tn_status cast = tn__autocast_begin_with(&checkpoint->autocast);
+    tn_status cast = tn__autocast_begin_with(&recompute->autocast);
 
     if (status == TN_OK)
         status = cast;
     if (tensors == NULL)
         status = TN_ERR_MEMORY;
     if (random)
-        tn__random_begin(&checkpoint->random, true);
-    atomic_store(&checkpoint->runner, self());
+        tn__random_begin(&recompute->random, true);
+    atomic_store(&recompute->runner, self());
     if (status == TN_OK)
-        status = call_again(checkpoint, &run, tensors);
+        status = call_again(recompute, &run, tensors);
     if (random)
-        tn__random_end(&checkpoint->random);
+        tn__random_end(&recompute->random);
     tn_autocast_end();
     tn_grad_end();
     tn_scope_end(scope); /* drops the graph of the second run */
-    atomic_store(&checkpoint->runner, NULL);
+    atomic_store(&recompute->runner, NULL);
     tn_free(tensors);
     return status;
 }
 
-tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tensor **out)
+tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor **out)
 {
     tn_status status = TN_OK;
 
     *out = NULL;
-    if (runs_here(checkpoint))
+    if (runs_here(recompute))
         return tn_fail(TN_ERR_RUNTIME,
                        "checkpoint: backward reached a tensor of the function before the function "
                        "returned; expected gradients of it to be computed outside");
-    pthread_mutex_lock(&checkpoint->lock);
-    if (checkpoint->slots[slot].value == NULL)
-        status = compute(checkpoint);
+    pthread_mutex_lock(&recompute->lock);
+    if (recompute->slots[slot].value == NULL)
+        status = compute(recompute);
     if (status == TN_OK) {
-        *out = checkpoint->slots[slot].value;
-        checkpoint->slots[slot].value = NULL;
+        *out = recompute->slots[slot].value;
+        recompute->slots[slot].value = NULL;
     }
-    pthread_mutex_unlock(&checkpoint->lock);
+    pthread_mutex_unlock(&recompute->lock);
     if (status == TN_OK && *out == NULL)
         status = tn_fail(TN_ERR_RUNTIME, "checkpoint: a tensor was not computed again");
     return status;
@@ -273,36 +273,36 @@ tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tens
 
 /* ---- the first run --------------------------------------------------------------------------- */
 
-static tn__checkpoint *make(tn_checkpoint_function function, tn_tensor *const *in, int64_t n_in,
-                            int64_t n_out, uint32_t flags)
+static tn__recompute *make(tn_checkpoint_function function, tn_tensor *const *in, int64_t n_in,
+                           int64_t n_out, uint32_t flags)
 {
     size_t saved = (size_t)n_in * sizeof(tn__saved);
-    tn__checkpoint *checkpoint = tn_calloc(1, sizeof *checkpoint + saved +
-                                                  (size_t)n_in * sizeof(tn__edge));
+    tn__recompute *recompute = tn_calloc(1, sizeof *recompute + saved +
+                                                (size_t)n_in * sizeof(tn__edge));
     tn_status status = TN_OK;
 
-    if (checkpoint == NULL)
+    if (recompute == NULL)
         return NULL;
-    atomic_init(&checkpoint->refs, 1);
-    pthread_mutex_init(&checkpoint->lock, NULL);
-    checkpoint->call = function;
-    checkpoint->n_in = n_in;
-    checkpoint->n_out = n_out;
-    checkpoint->flags = flags;
-    checkpoint->edges = (tn__edge *)(void *)((char *)checkpoint->in + saved);
-    tn__autocast_get(&checkpoint->autocast);
+    atomic_init(&recompute->refs, 1);
+    pthread_mutex_init(&recompute->lock, NULL);
+    recompute->call = function;
+    recompute->n_in = n_in;
+    recompute->n_out = n_out;
+    recompute->flags = flags;
+    recompute->edges = (tn__edge *)(void *)((char *)recompute->in + saved);
+    tn__autocast_get(&recompute->autocast);
     for (int64_t i = 0; i < n_in && status == TN_OK; i++) {
         if (tn__is_none(in[i]))
             continue;
-        status = tn__grad_edge(in[i], &checkpoint->edges[i]);
+        status = tn__grad_edge(in[i], &recompute->edges[i]);
         if (status == TN_OK) {
-            tn__node_keep(checkpoint->edges[i].node);
-            status = tn__node_save(&checkpoint->in[i], in[i], 0, false, false);
+            tn__node_keep(recompute->edges[i].node);
+            status = tn__node_save(&recompute->in[i], in[i], 0, false, false);
         }
     }
     if (status == TN_OK)
-        return checkpoint;
-    tn__checkpoint_drop(checkpoint);
+        return recompute;
+    tn__recompute_drop(recompute);
     return NULL;
 }
 
@@ -328,7 +328,7 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
                              void (*release)(void *user), tn_tensor *const *in, int64_t n_in,
                              tn_tensor **out, int64_t n_out, uint32_t flags)
 {
-    struct tn__checkpoint_run run = { 0 }, *outer = tn__checkpoint_here;
+    struct tn__recompute_run run = { 0 }, *outer = tn__recompute_here;
     tn_status status = TN_OK;
 
     if (!tn__given(function != NULL, "tn_checkpoint_call: function") ||
@@ -346,27 +346,27 @@ tn_status tn_checkpoint_call(tn_checkpoint_function function, void *user,
                          "TN_CHECKPOINT_NEW_RANDOM (1) or 0",
                          flags);
     if (status == TN_OK && tn__grad_on()) {
-        run.checkpoint = make(function, in, n_in, n_out, flags);
-        status = run.checkpoint != NULL ? TN_OK : tn_error_last_code();
+        run.recompute = make(function, in, n_in, n_out, flags);
+        status = run.recompute != NULL ? TN_OK : tn_error_last_code();
     }
-    if (run.checkpoint == NULL) {
+    if (run.recompute == NULL) {
         if (status == TN_OK)
             status = call_in_scope(function, user, in, out, n_out);
         if (release != NULL)
             release(user);
         return status;
     }
-    run.checkpoint->user = user; /* from here on the checkpoint releases `user` */
-    run.checkpoint->release = release;
-    atomic_store(&run.checkpoint->runner, self());
-    tn__checkpoint_here = &run;
+    run.recompute->user = user; /* from here on `recompute` releases `user` */
+    run.recompute->release = release;
+    atomic_store(&run.recompute->runner, self());
+    tn__recompute_here = &run;
     if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
-        tn__random_begin(&run.checkpoint->random, false);
+        tn__random_begin(&run.recompute->random, false);
     status = call_in_scope(function, user, in, out, n_out);
     if ((flags & TN_CHECKPOINT_NEW_RANDOM) == 0)
-        tn__random_end(&run.checkpoint->random);
-    tn__checkpoint_here = outer;
-    atomic_store(&run.checkpoint->runner, NULL);
-    tn__checkpoint_drop(run.checkpoint);
+        tn__random_end(&run.recompute->random);
+    tn__recompute_here = outer;
+    atomic_store(&run.recompute->runner, NULL);
+    tn__recompute_drop(run.recompute);
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints in a process with several threads: backward of one checkpoint in two threads at once,
- * and random numbers, of which the second run gets those of the first without changing the
- * generator of the process. */
+ * Recomputation in a process with several threads: backward of one tn_checkpoint_call in two
+ * threads at once, and random numbers, of which the second run gets those of the first without
+ * changing the generator of the process. */
 #include <pthread.h>
 
 #include "core/base/internal.h"
@@ -253,8 +253,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("checkpoint-threads");
-    TCase *tcase = tcase_create("checkpoint-threads");
+    Suite *suite = suite_create("recompute-threads");
+    TCase *tcase = tcase_create("recompute-threads");
 
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, two_threads_share_the_second_run);

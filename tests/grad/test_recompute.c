@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checkpoints: gradients equal to the bit with and without them, random numbers, autocast, nesting,
- * several inputs and outputs, memory, what is refused, and allocations that fail. */
+ * Recomputation (tn_checkpoint_call): gradients equal to the bit with and without it, random
+ * numbers, autocast, nesting, several inputs and outputs, memory, what is refused, and allocations
+ * that fail. */
 #include <stdio.h>
 
 #include "core/base/internal.h"
@@ -287,8 +288,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("checkpoint");
-    TCase *tcase = tcase_create("checkpoint");
+    Suite *suite = suite_create("recompute");
+    TCase *tcase = tcase_create("recompute");
 
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, gradients_are_those_without_a_checkpoint_to_the_bit);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of modules that keep no intermediate tensors for backward (core/grad/checkpoint.c). */
+ * Calls of modules that keep no intermediate tensors for backward (core/grad/recompute.c). */
 #include "core/module/internal.h"
 
 /* A module and the range of its children to call; last -1: the module itself. */
