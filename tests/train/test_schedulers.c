@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules: PyTorch's rates and momenta, step by step and after a save and a load in the middle;
+ * Schedulers: PyTorch's rates and momenta, step by step and after a save and a load in the middle;
  * what is refused; hostile states; memory failures. */
 #include "tests/base/suite.h"
 #include "tests/spec/proves.h"
 
-#include "schedules.h"
+#include "schedulers.h"
 
-START_TEST(schedules_give_the_rates_and_momenta_of_pytorch)
+START_TEST(schedulers_give_the_rates_and_momenta_of_pytorch)
 {
-    ck_assert_int_gt(follow_cases(SCHEDULES_FILE, 1e-12), 50);
+    ck_assert_int_gt(follow_cases(SCHEDULERS_FILE, 1e-12), 50);
     TN_PROVES("LRS-001", "LRS-002", "LRS-004", "LRS-005", "LRS-006", "LRS-007", "LRS-008",
               "LRS-009", "LRS-010", "LRS-012", "LRS-013", "LRS-014");
 }
@@ -224,7 +224,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        schedules_give_the_rates_and_momenta_of_pytorch,
+        schedulers_give_the_rates_and_momenta_of_pytorch,
         what_pytorch_refuses_is_refused_and_changes_no_rate,
         hostile_states_are_refused_and_change_nothing,
         a_step_before_the_optimizers_first_step_warns_once,
@@ -232,5 +232,5 @@ int main(void)
         each_allocation_fails_in_turn_and_nothing_is_lost,
         NULL,
     };
-    return suite_run("schedules", tests);
+    return suite_run("schedulers", tests);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules that raise and lower the rate, and the momentum in the opposite direction. */
-#include "schedule.h"
+ * Schedulers that raise and lower the rate, and the momentum in the opposite direction. */
+#include "scheduler.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- the momentum ---------------------------------------------------------------------------- */
 
-/* Returns the option that a schedule changes: "betas[0]" or "momentum". Returns NULL and sets the
+/* Returns the option that a scheduler changes: "betas[0]" or "momentum". Returns NULL and sets the
  * error if the optimizer has neither. */
 static const char *momentum_option(tn_optimizer *optimizer)
 {
@@ -162,9 +162,10 @@ static void cyclic_compute(const void *data, const tn_schedule_args *args, int64
     double cycle = floor(1 + t), x = 1.0 + t - cycle,
            part = x <= ratio ? x / ratio : (x - 1) / (ratio - 1);
     double scale = cyclic_scale(s, args, group, cycle);
-    double low = schedule_of_group(&s->base_lr, group), high = schedule_of_group(&s->max_lr, group);
-    double least = schedule_of_group(&s->base_momentum, group),
-           most = schedule_of_group(&s->max_momentum, group);
+    double low = scheduler_of_group(&s->base_lr, group),
+           high = scheduler_of_group(&s->max_lr, group);
+    double least = scheduler_of_group(&s->base_momentum, group),
+           most = scheduler_of_group(&s->max_momentum, group);
 
     *rate = low + (high - low) * part * scale;
     *momentum = most - (most - least) * part * scale;
@@ -172,19 +173,19 @@ static void cyclic_compute(const void *data, const tn_schedule_args *args, int64
 
 static tn_status cyclic_start(const struct cyclic_lr *s, tn_schedule_args *args)
 {
-    tn_status status = schedule_check_groups("base_lr", &s->base_lr, args->groups);
+    tn_status status = scheduler_check_groups("base_lr", &s->base_lr, args->groups);
 
     if (status == TN_OK)
-        status = schedule_check_groups("max_lr", &s->max_lr, args->groups);
+        status = scheduler_check_groups("max_lr", &s->max_lr, args->groups);
     if (status == TN_OK && !cyclic_mode_known(s, args->function != NULL))
         status = tn_fail(TN_ERR_VALUE, "CyclicLR: mode is invalid and scale_fn is None, got %q",
                          s->mode);
     if (status == TN_OK && s->cycle_momentum)
-        status = schedule_check_groups("base_momentum", &s->base_momentum, args->groups);
+        status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);
     if (status == TN_OK && s->cycle_momentum)
-        status = schedule_check_groups("max_momentum", &s->max_momentum, args->groups);
+        status = scheduler_check_groups("max_momentum", &s->max_momentum, args->groups);
     for (int64_t i = 0; i < args->groups && (args->flags & TN_SCHEDULE_FIRST); i++)
-        args->initial[i] = schedule_of_group(&s->base_lr, i);
+        args->initial[i] = scheduler_of_group(&s->base_lr, i);
     return status;
 }
 
@@ -195,14 +196,14 @@ static tn_status cyclic_step(tn_scheduler *self, tn_schedule_args *args)
 
     if (status == TN_OK)
         status = change(s, args, s->cycle_momentum, cyclic_compute);
-    /* With another schedule before it, the rate waits for the first step, as in PyTorch. */
+    /* With another scheduler before it, the rate waits for the first step, as in PyTorch. */
     for (int64_t i = 0; i < args->groups && status == TN_OK && args->flags == TN_SCHEDULE_INITIAL;
          i++)
         args->rates[i] = args->initial[i];
     return status;
 }
 
-const tn_scheduler_def schedule_cyclic = {
+const tn_scheduler_def scheduler_cyclic = {
     TN_HEAD(tn_scheduler_def),
     .name = "CyclicLR",
     .help = "raises and lowers the rate between base_lr and max_lr, again and again",
@@ -282,7 +283,7 @@ static tn_status one_cycle_check(tn_scheduler *self)
         status = tn_fail(TN_ERR_VALUE,
                          "OneCycleLR: Expected float between 0 and 1 pct_start, but got %g",
                          s->pct_start);
-    return status == TN_OK ? schedule_strategy(s->anneal_strategy, "be") : status;
+    return status == TN_OK ? scheduler_strategy(s->anneal_strategy, "be") : status;
 }
 
 static double between(const struct one_cycle_lr *s, double start, double end, double part)
@@ -296,10 +297,10 @@ static void one_cycle_compute(const void *data, const tn_schedule_args *args, in
                               double *rate, double *momentum)
 {
     const struct one_cycle_lr *s = data;
-    double high = schedule_of_group(&s->max_lr, group), first = high / s->div_factor,
+    double high = scheduler_of_group(&s->max_lr, group), first = high / s->div_factor,
            last = first / s->final_div_factor;
-    double least = schedule_of_group(&s->base_momentum, group),
-           most = schedule_of_group(&s->max_momentum, group);
+    double least = scheduler_of_group(&s->base_momentum, group),
+           most = scheduler_of_group(&s->max_momentum, group);
     double total = (double)s->total_steps, t = (double)args->step;
     double ends[3] = { s->pct_start * total - 1, 2 * s->pct_start * total - 2, total - 1 };
     double rates[4] = { first, high, first, last }, momenta[4] = { most, least, most, most };
@@ -320,14 +321,14 @@ static void one_cycle_compute(const void *data, const tn_schedule_args *args, in
 
 static tn_status one_cycle_start(const struct one_cycle_lr *s, tn_schedule_args *args)
 {
-    tn_status status = schedule_check_groups("max_lr", &s->max_lr, args->groups);
+    tn_status status = scheduler_check_groups("max_lr", &s->max_lr, args->groups);
 
     if (status == TN_OK && s->cycle_momentum)
-        status = schedule_check_groups("max_momentum", &s->max_momentum, args->groups);
+        status = scheduler_check_groups("max_momentum", &s->max_momentum, args->groups);
     if (status == TN_OK && s->cycle_momentum)
-        status = schedule_check_groups("base_momentum", &s->base_momentum, args->groups);
+        status = scheduler_check_groups("base_momentum", &s->base_momentum, args->groups);
     for (int64_t i = 0; i < args->groups && status == TN_OK; i++)
-        args->initial[i] = schedule_of_group(&s->max_lr, i) / s->div_factor;
+        args->initial[i] = scheduler_of_group(&s->max_lr, i) / s->div_factor;
     return status;
 }
 
@@ -344,7 +345,7 @@ static tn_status one_cycle_step(tn_scheduler *self, tn_schedule_args *args)
     return status == TN_OK ? change(s, args, s->cycle_momentum, one_cycle_compute) : status;
 }
 
-const tn_scheduler_def schedule_one_cycle = {
+const tn_scheduler_def scheduler_one_cycle = {
     TN_HEAD(tn_scheduler_def),
     .name = "OneCycleLR",
     .help = "raises the rate to max_lr and lowers it to almost 0, once",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules that follow a cosine or lead to a fixed rate. */
-#include "schedule.h"
+ * Schedulers that follow a cosine or lead to a fixed rate. */
+#include "scheduler.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static tn_status cosine_check(tn_scheduler *self)
                    (long long)s->T_max);
 }
 
-/* The rule is recursive, so that other schedules of the optimizer can change the rate too. At the
+/* The rule is recursive, so that other schedulers of the optimizer can change the rate too. At the
  * bottom of the cosine the recursion would divide 0 by 0. */
 static tn_status cosine_step(tn_scheduler *self, tn_schedule_args *args)
 {
@@ -51,7 +51,7 @@ static tn_status cosine_step(tn_scheduler *self, tn_schedule_args *args)
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_cosine = {
+const tn_scheduler_def scheduler_cosine = {
     TN_HEAD(tn_scheduler_def),
     .name = "CosineAnnealingLR",
     .help =
@@ -148,7 +148,7 @@ static tn_status restarts_step(tn_scheduler *self, tn_schedule_args *args)
     return status;
 }
 
-const tn_scheduler_def schedule_restarts = {
+const tn_scheduler_def scheduler_restarts = {
     TN_HEAD(tn_scheduler_def),
     .name = "CosineAnnealingWarmRestarts",
     .help = "changes the rate along half a cosine to eta_min, then starts again; "
@@ -179,7 +179,7 @@ static const tn_option swa_options[] = {
 static tn_status swa_check(tn_scheduler *self)
 {
     const struct swa_lr *s = tn_scheduler_data(self);
-    tn_status status = schedule_strategy(s->anneal_strategy, "by");
+    tn_status status = scheduler_strategy(s->anneal_strategy, "by");
 
     if (status == TN_OK && s->anneal_epochs < 0)
         status = tn_fail(TN_ERR_VALUE, "anneal_epochs must be equal or greater than 0, got %lld",
@@ -195,17 +195,17 @@ static double swa_alpha(const struct swa_lr *s, int64_t step)
     return s->anneal_strategy[0] == 'c' ? (1 - cos(SCHEDULE_PI * t)) / 2 : t;
 }
 
-/* The rate before annealing follows from the present one, which other schedules may change. */
+/* The rate before annealing follows from the present one, which other schedulers may change. */
 static tn_status swa_step(tn_scheduler *self, tn_schedule_args *args)
 {
     const struct swa_lr *s = tn_scheduler_data(self);
     int64_t step = args->step > 0 || s->anneal_epochs > 0 ? args->step : 1;
     double before = swa_alpha(s, step - 1), now = swa_alpha(s, step);
-    tn_status status = args->step == 0 ? schedule_check_groups("swa_lr", &s->swa_lr, args->groups)
+    tn_status status = args->step == 0 ? scheduler_check_groups("swa_lr", &s->swa_lr, args->groups)
                                        : TN_OK;
 
     for (int64_t i = 0; i < args->groups && status == TN_OK; i++) {
-        double last = schedule_of_group(&s->swa_lr, i), rate = args->rates[i];
+        double last = scheduler_of_group(&s->swa_lr, i), rate = args->rates[i];
         double start = before == 1.0 ? last : (rate - before * last) / (1 - before);
 
         args->rates[i] = last * now + start * (1 - now);
@@ -213,7 +213,7 @@ static tn_status swa_step(tn_scheduler *self, tn_schedule_args *args)
     return status;
 }
 
-const tn_scheduler_def schedule_swa = {
+const tn_scheduler_def scheduler_swa = {
     TN_HEAD(tn_scheduler_def),
     .name = "SWALR",
     .help = "anneals the rate to swa_lr, for stochastic weight averaging",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cases of schedules from a text (make_schedules.py, make_ported_schedules.py): reads a case, runs
- * its schedules, and continues with new objects after a save and a load. */
-#ifndef TN_TESTS_TRAIN_SCHEDULES_H
-#define TN_TESTS_TRAIN_SCHEDULES_H
+ * Cases of schedulers from a text (make_schedulers.py, make_ported_schedulers.py): reads a case,
+ * runs its schedulers, and continues with new objects after a save and a load. */
+#ifndef TN_TESTS_TRAIN_SCHEDULERS_H
+#define TN_TESTS_TRAIN_SCHEDULERS_H
 
 #include "tests/base/suite.h"
 
@@ -11,17 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SCHEDULES = 4, MOST_STEPS = 300 };
+enum { SCHEDULERS = 4, MOST_STEPS = 300 };
 
 struct kase {
     char name[80], optimizer[64], function[16];
-    char specs[SCHEDULES][300];
-    int at[SCHEDULES], first[SCHEDULES], last[SCHEDULES], count, steps;
+    char specs[SCHEDULERS][300];
+    int at[SCHEDULERS], first[SCHEDULERS], last[SCHEDULERS], count, steps;
     double rates[2], metrics[MOST_STEPS + 1];
     double rows[MOST_STEPS + 1][4];
 };
 
-/* The same functions are in make_schedules.py and make_ported_schedules.py. */
+/* The same functions are in make_schedulers.py and make_ported_schedulers.py. */
 static double factor(void *user, int64_t group, int64_t step)
 {
     const char *name = user != NULL ? ((const struct kase *)user)->function : "";
@@ -117,7 +117,7 @@ static bool read_word(char *line, struct kase *kase)
     }
     if (strncmp(line, "at ", 3) != 0)
         return false;
-    ck_assert_int_lt(kase->count, SCHEDULES);
+    ck_assert_int_lt(kase->count, SCHEDULERS);
     kase->at[kase->count] = (int)strtol(value, &at, 10);
     kase->first[kase->count] = 1;
     kase->last[kase->count] = MOST_STEPS;
@@ -161,7 +161,7 @@ static tn_status step_once(tn_scheduler *scheduler, const struct kase *kase, int
                : tn_scheduler_step(scheduler);
 }
 
-/* Replaces optimizer and schedules by new ones with their saved state. */
+/* Replaces optimizer and schedulers by new ones with their saved state. */
 static void resume(struct kase *kase, tn_optimizer **optimizer, tn_scheduler **running,
                    const int *which, int count)
 {
@@ -189,8 +189,8 @@ static void resume(struct kase *kase, tn_optimizer **optimizer, tn_scheduler **r
 static void run_case(struct kase *kase, int save, double (*out)[4])
 {
     tn_optimizer *optimizer = groups_with(kase->optimizer, kase->rates);
-    tn_scheduler *running[SCHEDULES];
-    int which[SCHEDULES], count = 0, latest = 0;
+    tn_scheduler *running[SCHEDULERS];
+    int which[SCHEDULERS], count = 0, latest = 0;
 
     ck_assert_msg(optimizer != NULL, "%s: %s", kase->optimizer, tn_error_text());
     for (int step = 0; step <= kase->steps; step++) {

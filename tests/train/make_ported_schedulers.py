@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes ported_schedules.txt: the rates and momenta that PyTorch's schedules give in the settings
-# of its own test/optim/test_lrscheduler.py, one case for each name, for test_schedules.c.
-#   PYTHON-WITH-TORCH make_ported_schedules.py > ported_schedules.txt
-# The lines are those of schedules.txt. `name` begins a case, and before `case` come `rates` (those
+# Writes ported_schedulers.txt: the rates and momenta that PyTorch's schedulers give in the settings
+# of its own test/optim/test_lrscheduler.py, one case for each name, for test_schedulers.c.
+#   PYTHON-WITH-TORCH make_ported_schedulers.py > ported_schedulers.txt
+# The lines are those of schedulers.txt. `name` begins a case, and before `case` come `rates` (those
 # of both groups), `function` (that of LambdaLR) and `metrics` (arguments of
-# tn_scheduler_step_with). `during FIRST LAST` after `at` has the steps of that schedule. The specs
-# are Python: a schedule is built from the text that the test gives to Tenon.
+# tn_scheduler_step_with). `during FIRST LAST` after `at` has the steps of that scheduler. The specs
+# are Python: a scheduler is built from the text that the test gives to Tenon.
 import math
 import warnings
 
@@ -26,7 +26,7 @@ FUNCTIONS = {
 
 
 def build(spec, optimizer, function):
-    """The schedule that a spec describes."""
+    """The scheduler that a spec describes."""
 
     def maker(name):
         if name == "SWALR":
@@ -266,13 +266,13 @@ def record(name, specs, steps, optim, rates, closed, more):
     for step in range(steps + 1):
         if step > 0:
             optimizer.step()
-        for schedule, (_, first, last) in zip(running, specs):
+        for scheduler, (_, first, last) in zip(running, specs):
             if not first <= step <= last:
                 continue
-            if isinstance(schedule, S.ReduceLROnPlateau) or "epochs" in more:
-                schedule.step(metrics[step])
+            if isinstance(scheduler, S.ReduceLROnPlateau) or "epochs" in more:
+                scheduler.step(metrics[step])
             else:
-                schedule.step()
+                scheduler.step()
         lrs = [float(g["lr"]) for g in optimizer.param_groups]
         if closed:
             lrs = [float(lr) for lr in running[0]._get_closed_form_lr()]
@@ -283,6 +283,6 @@ def record(name, specs, steps, optim, rates, closed, more):
     print("end")
 
 
-print("# Made by make_ported_schedules.py with PyTorch %s" % torch.__version__.split("+")[0])
+print("# Made by make_ported_schedulers.py with PyTorch %s" % torch.__version__.split("+")[0])
 for each in CASES:
     record(*each)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ports of PyTorch's tests of schedules (test/optim/test_lrscheduler.py), under the same names.
+ * Ports of PyTorch's tests of schedulers (test/optim/test_lrscheduler.py), under the same names.
  * docs/reference/ported-tests.md lists all names. */
-#include "schedules.h"
+#include "schedulers.h"
 
 START_TEST(rates_are_those_of_the_tests_of_pytorch)
 {
-    ck_assert_int_gt(follow_cases(SCHEDULES_FILE, 1e-12), 85);
+    ck_assert_int_gt(follow_cases(SCHEDULERS_FILE, 1e-12), 85);
 }
 END_TEST
 
@@ -30,7 +30,7 @@ static void give_gradients(tn_optimizer *optimizer)
                            tn_tensor_from(&one, TN_F64, TN_SHAPE(1)));
 }
 
-/* Steps 35 times, the optimizer first or last; with a state, the schedule continues at step 10. */
+/* Steps 35 times, the optimizer first or last; with a state, the scheduler continues at step 10. */
 static int warnings_of(const char *spec, bool optimizer_first, bool resumes)
 {
     tn_optimizer *optimizer = two_groups("SGD(lr=0.05)");
@@ -197,8 +197,8 @@ START_TEST(a_state_that_was_loaded_is_the_state_that_was_saved)
 END_TEST
 
 /* test_lr_scheduler_checkpoint, test_lr_scheduler_checkpoint_on_plateau,
- * test_cos_anneal_lr_continue: a new optimizer and a new schedule with the states of the old ones
- * have their rates, and the rates at the start are those at the start of the old schedule. */
+ * test_cos_anneal_lr_continue: a new optimizer and a new scheduler with the states of the old ones
+ * have their rates, and the rates at the start are those at the start of the old scheduler. */
 START_TEST(optimizer_and_schedule_continue_from_their_states)
 {
     for (int64_t i = 0; i < tn__countof(all); i++) {
@@ -358,5 +358,5 @@ int main(void)
         what_the_tests_of_pytorch_expect_to_be_refused_is_refused,
         NULL,
     };
-    return suite_run("ported-schedules", tests);
+    return suite_run("ported-schedulers", tests);
 }

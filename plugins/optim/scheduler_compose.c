@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules made of other schedules. The core owns those inside. */
-#include "schedule.h"
+ * Schedulers made of other schedulers. The core owns those inside. */
+#include "scheduler.h"
 
 #include <string.h>
 
-/* Creates the schedules of a list. */
+/* Creates the schedulers of a list. */
 static tn_status add_all(tn_scheduler *self, const tn_value *list, const char *expected)
 {
     const char *name = tn_scheduler_type(self);
@@ -24,7 +24,7 @@ static tn_status add_all(tn_scheduler *self, const tn_value *list, const char *e
     return status;
 }
 
-/* The schedules inside have set the rates; the core then sets them again. */
+/* The schedulers inside have set the rates; the core then sets them again. */
 static tn_status read_rates(tn_schedule_args *args)
 {
     tn_status status = TN_OK;
@@ -51,10 +51,10 @@ struct sequential_lr {
 };
 
 static const tn_option sequential_options[] = {
-    TN_OPTION_ROW(struct sequential_lr, schedulers, NULL, "the schedules, in order",
+    TN_OPTION_ROW(struct sequential_lr, schedulers, NULL, "the schedulers, in order",
                   TN_OPTION_KIND_VALUE, TN_OPTION_REQUIRED),
     TN_OPTION_ROW(struct sequential_lr, milestones, NULL,
-                  "steps at which the second schedule starts, the third, and so on",
+                  "steps at which the second scheduler starts, the third, and so on",
                   TN_OPTION_KIND_INTS, TN_OPTION_REQUIRED),
     TN_OPTION_END
 };
@@ -81,7 +81,7 @@ static tn_status sequential_check(tn_scheduler *self)
     return add_all(self, &s->schedulers, "");
 }
 
-/* The schedules have all taken step 0 when they were created. That is undone: the first one starts
+/* The schedulers have all taken step 0 when they were created. That is undone: the first one starts
  * from the initial rates, each other one at its milestone. */
 static tn_status sequential_step(tn_scheduler *self, tn_schedule_args *args)
 {
@@ -106,10 +106,10 @@ static tn_status sequential_step(tn_scheduler *self, tn_schedule_args *args)
     return status == TN_OK ? read_rates(args) : status;
 }
 
-const tn_scheduler_def schedule_sequential = {
+const tn_scheduler_def scheduler_sequential = {
     TN_HEAD(tn_scheduler_def),
     .name = "SequentialLR",
-    .help = "follows several schedules one after another",
+    .help = "follows several schedulers one after another",
     .options = sequential_options,
     .data_size = sizeof(struct sequential_lr),
     .check = sequential_check,
@@ -123,7 +123,7 @@ struct chained_lr {
 };
 
 static const tn_option chained_options[] = { TN_OPTION_ROW(struct chained_lr, schedulers, NULL,
-                                                           "the schedules", TN_OPTION_KIND_VALUE,
+                                                           "the schedulers", TN_OPTION_KIND_VALUE,
                                                            TN_OPTION_REQUIRED),
                                              TN_OPTION_END };
 
@@ -139,7 +139,7 @@ static tn_status chained_step(tn_scheduler *self, tn_schedule_args *args)
     bool restart = (args->flags & TN_SCHEDULE_RESTART) != 0;
     tn_status status = args->flags & TN_SCHEDULE_JUMP ? reset_rates(args) : TN_OK;
 
-    if (args->flags == TN_SCHEDULE_INITIAL) /* the schedules inside have just taken step 0 */
+    if (args->flags == TN_SCHEDULE_INITIAL) /* the schedulers inside have just taken step 0 */
         return TN_OK;
     for (int64_t i = 0; i < count && status == TN_OK; i++) {
         tn_scheduler *child = tn_scheduler_child(self, i);
@@ -149,10 +149,10 @@ static tn_status chained_step(tn_scheduler *self, tn_schedule_args *args)
     return status == TN_OK ? read_rates(args) : status;
 }
 
-const tn_scheduler_def schedule_chained = {
+const tn_scheduler_def scheduler_chained = {
     TN_HEAD(tn_scheduler_def),
     .name = "ChainedScheduler",
-    .help = "steps several schedules together, each with the rates of the one before",
+    .help = "steps several schedulers together, each with the rates of the one before",
     .options = chained_options,
     .data_size = sizeof(struct chained_lr),
     .check = chained_check,

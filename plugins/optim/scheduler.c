@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Helpers for schedules, and the schedules that multiply the rate by a factor from step to step. */
-#include "schedule.h"
+ * Helpers for schedulers, and the schedulers that multiply the rate by a factor from step to step.
+ */
+#include "scheduler.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-tn_status schedule_check_groups(const char *option, const tn_floats *row, int64_t groups)
+tn_status scheduler_check_groups(const char *option, const tn_floats *row, int64_t groups)
 {
     if (row->count == 1 || row->count == groups)
         return TN_OK;
@@ -18,18 +19,18 @@ tn_status schedule_check_groups(const char *option, const tn_floats *row, int64_
                    option, option, (long long)row->count, (long long)groups);
 }
 
-double schedule_of_group(const tn_floats *row, int64_t group)
+double scheduler_of_group(const tn_floats *row, int64_t group)
 {
     return row->at[row->count > group ? group : row->count - 1];
 }
 
-void schedule_times(tn_schedule_args *args, double factor)
+void scheduler_times(tn_schedule_args *args, double factor)
 {
     for (int64_t i = 0; i < args->groups; i++)
         args->rates[i] *= factor;
 }
 
-tn_status schedule_strategy(const char *word, const char *by)
+tn_status scheduler_strategy(const char *word, const char *by)
 {
     if (strcmp(word, "cos") == 0 || strcmp(word, "linear") == 0)
         return TN_OK;
@@ -42,7 +43,8 @@ static bool initial(const tn_schedule_args *args)
     return (args->flags & TN_SCHEDULE_INITIAL) != 0;
 }
 
-/* Sets the rates that a schedule has at its start, for a step that does not follow the last one. */
+/* Sets the rates that a scheduler has at its start, for a step that does not follow the last one.
+ */
 static bool jump(tn_schedule_args *args, double factor)
 {
     if ((args->flags & TN_SCHEDULE_JUMP) == 0)
@@ -83,11 +85,11 @@ static tn_status step_step(tn_scheduler *self, tn_schedule_args *args)
     const struct step_lr *s = tn_scheduler_data(self);
 
     if (!jump(args, 1.0) && args->step > 0 && args->step % s->step_size == 0)
-        schedule_times(args, s->gamma);
+        scheduler_times(args, s->gamma);
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_step = {
+const tn_scheduler_def scheduler_step = {
     TN_HEAD(tn_scheduler_def),
     .name = "StepLR",
     .help = "multiplies the rate by gamma every step_size steps",
@@ -120,11 +122,11 @@ static tn_status multi_step_step(tn_scheduler *self, tn_schedule_args *args)
         here += s->milestones.at[i] == args->step;
     double factor = here > 0 ? pow(s->gamma, (double)here) : 1.0;
     if (!jump(args, factor) && here > 0)
-        schedule_times(args, factor);
+        scheduler_times(args, factor);
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_multi_step = {
+const tn_scheduler_def scheduler_multi_step = {
     TN_HEAD(tn_scheduler_def),
     .name = "MultiStepLR",
     .help = "multiplies the rate by gamma at each of the steps in milestones",
@@ -164,17 +166,17 @@ static tn_status constant_step(tn_scheduler *self, tn_schedule_args *args)
     if (jump(args, s->total_iters <= 0 ? 1.0 : s->factor))
         return TN_OK;
     if (args->step == 0) {
-        schedule_times(args, s->factor);
+        scheduler_times(args, s->factor);
     } else if (args->step == s->total_iters) {
         if (s->factor == 0.0)
             return tn_fail(TN_ERR_VALUE, "ConstantLR: factor: the rate cannot grow from 0 again at "
                                          "step total_iters, got 0.0; expected more than 0");
-        schedule_times(args, 1.0 / s->factor);
+        scheduler_times(args, 1.0 / s->factor);
     }
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_constant = {
+const tn_scheduler_def scheduler_constant = {
     TN_HEAD(tn_scheduler_def),
     .name = "ConstantLR",
     .help = "multiplies the rate by factor until step total_iters",
@@ -223,14 +225,14 @@ static tn_status linear_step(tn_scheduler *self, tn_schedule_args *args)
     if (jump(args, s->start_factor))
         return TN_OK;
     if (args->step == 0)
-        schedule_times(args, s->start_factor);
+        scheduler_times(args, s->start_factor);
     else if (args->step <= s->total_iters)
-        schedule_times(args, 1.0 + rise / ((double)s->total_iters * s->start_factor +
-                                           (double)(args->step - 1) * rise));
+        scheduler_times(args, 1.0 + rise / ((double)s->total_iters * s->start_factor +
+                                            (double)(args->step - 1) * rise));
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_linear = {
+const tn_scheduler_def scheduler_linear = {
     TN_HEAD(tn_scheduler_def),
     .name = "LinearLR",
     .help = "multiplies the rate by a factor that goes linearly from start_factor to end_factor",
@@ -257,11 +259,11 @@ static tn_status exponential_step(tn_scheduler *self, tn_schedule_args *args)
     const struct exponential_lr *s = tn_scheduler_data(self);
 
     if (!jump(args, 1.0) && !initial(args))
-        schedule_times(args, s->gamma);
+        scheduler_times(args, s->gamma);
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_exponential = {
+const tn_scheduler_def scheduler_exponential = {
     TN_HEAD(tn_scheduler_def),
     .name = "ExponentialLR",
     .help = "multiplies the rate by gamma every step",
@@ -294,11 +296,11 @@ static tn_status polynomial_step(tn_scheduler *self, tn_schedule_args *args)
     double t = (double)args->step, total = (double)s->total_iters;
 
     if (!jump(args, 1.0) && !initial(args) && args->step <= s->total_iters)
-        schedule_times(args, pow((1.0 - t / total) / (1.0 - (t - 1) / total), s->power));
+        scheduler_times(args, pow((1.0 - t / total) / (1.0 - (t - 1) / total), s->power));
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_polynomial = {
+const tn_scheduler_def scheduler_polynomial = {
     TN_HEAD(tn_scheduler_def),
     .name = "PolynomialLR",
     .help = "lowers the rate to 0 in total_iters steps, along a polynomial",
@@ -346,7 +348,7 @@ static tn_status multiplicative_step(tn_scheduler *self, tn_schedule_args *args)
 
 static const tn_option no_options[] = { TN_OPTION_END };
 
-const tn_scheduler_def schedule_lambda = {
+const tn_scheduler_def scheduler_lambda = {
     TN_HEAD(tn_scheduler_def),
     .name = "LambdaLR",
     .help = "multiplies the initial rate by the program's function of group and step",
@@ -354,7 +356,7 @@ const tn_scheduler_def schedule_lambda = {
     .step = lambda_step,
 };
 
-const tn_scheduler_def schedule_multiplicative = {
+const tn_scheduler_def scheduler_multiplicative = {
     TN_HEAD(tn_scheduler_def),
     .name = "MultiplicativeLR",
     .help = "multiplies the rate by the program's function of group and step",

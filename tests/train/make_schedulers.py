@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes schedules.txt: the learning rates and momenta of two groups that PyTorch's schedules give
-# in every step, for test_schedules.c to compare with.
-#   python make_schedules.py > schedules.txt
-# A case is a line `case OPTIMIZER`; a line `at STEP SPEC` for each schedule, which is created after
+# Writes schedulers.txt: the learning rates and momenta of two groups that PyTorch's schedulers give
+# in every step, for test_schedulers.c to compare with.
+#   python make_schedulers.py > schedulers.txt
+# A case is a line `case OPTIMIZER`; a line `at STEP SPEC` for each scheduler, which is created after
 # that step and, with a `!`, replaces those before it; a line `RATE RATE MOMENTUM MOMENTUM` for each
 # step from step 0 on; and a line `end`.
 import math
@@ -20,7 +20,7 @@ METRICS = [3 * math.exp(-i / 20) + 0.2 * abs(math.sin(i * 1.7)) for i in range(S
 
 
 def factor(step):
-    """The same function is in test_schedules.c."""
+    """The same function is in test_schedulers.c."""
     return 1.0 / (1.0 + 0.25 * step)
 
 
@@ -296,11 +296,11 @@ def record(name, make, case):
     for step in range(STEPS + 1):
         if step > 0:
             optimizer.step()
-            for schedule in running:
-                if isinstance(schedule, S.ReduceLROnPlateau):
-                    schedule.step(METRICS[step])
+            for scheduler in running:
+                if isinstance(scheduler, S.ReduceLROnPlateau):
+                    scheduler.step(METRICS[step])
                 else:
-                    schedule.step()
+                    scheduler.step()
         for at, spec, maker in case:
             if at == step:
                 running = [] if spec.startswith("!") else running
@@ -309,7 +309,7 @@ def record(name, make, case):
     print("end")
 
 
-print("# Made by make_schedules.py with PyTorch %s" % torch.__version__.split("+")[0])
+print("# Made by make_schedulers.py with PyTorch %s" % torch.__version__.split("+")[0])
 print("metrics", " ".join("%.17g" % m for m in METRICS))
 for name, make in OPTIMIZERS:
     for case in CASES:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The schedule that lowers the rate when a metric stops improving. */
-#include "schedule.h"
+ * The scheduler that lowers the rate when a metric stops improving. */
+#include "scheduler.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static tn_status plateau_step(tn_scheduler *self, tn_schedule_args *args)
                        "one min_lr, or one for each group",
                        (long long)args->groups, (long long)s->min_lr.count);
     for (int64_t i = 0; i < args->groups; i++) {
-        double least = schedule_of_group(&s->min_lr, i), rate = args->rates[i] * s->factor;
+        double least = scheduler_of_group(&s->min_lr, i), rate = args->rates[i] * s->factor;
 
         rate = rate > least ? rate : least;
         if (args->rates[i] - rate > s->eps)
@@ -113,7 +113,7 @@ static tn_status plateau_step(tn_scheduler *self, tn_schedule_args *args)
     return TN_OK;
 }
 
-const tn_scheduler_def schedule_plateau = {
+const tn_scheduler_def scheduler_plateau = {
     TN_HEAD(tn_scheduler_def),
     .name = "ReduceLROnPlateau",
     .help = "multiplies the rate by factor when a metric has stopped improving",
