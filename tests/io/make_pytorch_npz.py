@@ -4,7 +4,7 @@
 # hostile ones among them with Python's own zipfile and pickle; checks that files/tenon.npz, which
 # Tenon wrote (TENON_TEST_WRITE_FILES=1), reads back as it should.
 #   python make_pytorch_npz.py            both
-#   python make_pytorch_npz.py --check    only the second; ends with 77 if a library is not installed
+#   python make_pytorch_npz.py --check    only the second; ends with 77 without a library
 import collections
 import io
 import os

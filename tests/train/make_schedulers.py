@@ -3,9 +3,9 @@
 # Writes schedulers.txt: the learning rates and momenta of two groups that PyTorch's schedulers give
 # in every step, for test_schedulers.c to compare with.
 #   python make_schedulers.py > schedulers.txt
-# A case is a line `case OPTIMIZER`; a line `at STEP SPEC` for each scheduler, which is created after
-# that step and, with a `!`, replaces those before it; a line `RATE RATE MOMENTUM MOMENTUM` for each
-# step from step 0 on; and a line `end`.
+# A case is a line `case OPTIMIZER`; a line `at STEP SPEC` for each scheduler, which is created
+# after that step and, with a `!`, replaces those before it; a line `RATE RATE MOMENTUM MOMENTUM`
+# for each step from step 0 on; and a line `end`.
 import math
 import warnings
 
@@ -82,9 +82,7 @@ CASES = [
         (
             0,
             "CyclicLR(0.01, 0.1, 10, mode='exp_range', gamma=0.98, cycle_momentum=False)",
-            build(
-                "CyclicLR", 0.01, 0.1, 10, mode="exp_range", gamma=0.98, cycle_momentum=False
-            ),
+            build("CyclicLR", 0.01, 0.1, 10, mode="exp_range", gamma=0.98, cycle_momentum=False),
         )
     ],
     [(0, "OneCycleLR(max_lr=0.1, total_steps=120)", build("OneCycleLR", 0.1, total_steps=120))],
@@ -113,8 +111,13 @@ CASES = [
             build("OneCycleLR", 0.1, 120, three_phase=True, cycle_momentum=False),
         )
     ],
-    [(0, "OneCycleLR(0.1, 150, three_phase=True)",
-      build("OneCycleLR", 0.1, 150, three_phase=True))],
+    [
+        (
+            0,
+            "OneCycleLR(0.1, 150, three_phase=True)",
+            build("OneCycleLR", 0.1, 150, three_phase=True),
+        )
+    ],
     [(0, "LambdaLR()", lambda o: S.LambdaLR(o, [factor, mild]))],
     [(0, "MultiplicativeLR()", lambda o: S.MultiplicativeLR(o, [factor, mild]))],
     [(0, "SWALR(0.05)", build("SWALR", 0.05))],
