@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const reference_fold_names[] = { "sum",    "prod",   "amax",     "amin",
-                                             "argmax", "argmin", "cumsum",   "cumprod",
-                                             "sort",   "bmm",    "nll_loss", "nll_loss_grad",
-                                             NULL };
+const char *const reference_reduction_names[] = { "sum",    "prod",   "amax",     "amin",
+                                                  "argmax", "argmin", "cumsum",   "cumprod",
+                                                  "sort",   "bmm",    "nll_loss", "nll_loss_grad",
+                                                  NULL };
 
 /* ---- folds ---- */
 
@@ -309,7 +309,7 @@ static tn_status nll_loss_grad(const tn_call *call)
 
 /* ---- by name ---- */
 
-tn_status reference_fold(const tn_call *call)
+tn_status reference_reduction(const tn_call *call)
 {
     const char *op = call->op;
     tn_ints one = { NULL, 0 };

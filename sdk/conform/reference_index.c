@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const reference_move_names[] = { "copy",           "where",         "complex",
-                                             "arange",         "gather",        "scatter",
-                                             "scatter_add",    "nonzero",       "narrow_grad",
-                                             "philox_uniform", "philox_normal", NULL };
+const char *const reference_index_names[] = { "copy",           "where",         "complex",
+                                              "arange",         "gather",        "scatter",
+                                              "scatter_add",    "nonzero",       "narrow_grad",
+                                              "philox_uniform", "philox_normal", NULL };
 
 static tn_status no_memory(void)
 {
@@ -302,7 +302,7 @@ static tn_status draw(const tn_call *call, bool normal)
 
 /* ---- by name ---- */
 
-tn_status reference_move(const tn_call *call)
+tn_status reference_index(const tn_call *call)
 {
     const char *op = call->op;
 

@@ -306,7 +306,7 @@ static const struct rule {
 #undef RULE
 };
 
-const char *const reference_each_names[] = {
+const char *const reference_elementwise_names[] = {
     "relu",        "relu_grad",  "sigmoid",    "add",         "sub",        "mul",
     "div",         "maximum",    "minimum",    "remainder",   "fmod",       "pow",
     "atan2",       "add_scalar", "mul_scalar", "neg",         "exp",        "log",
@@ -380,7 +380,7 @@ static reference_number one(const struct rule *rule, reference_number a, referen
     return y;
 }
 
-tn_status reference_each(const tn_call *call)
+tn_status reference_elementwise(const tn_call *call)
 {
     const struct rule *rule = rules;
     struct extra e = extra_of(call);
