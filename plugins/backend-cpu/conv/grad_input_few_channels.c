@@ -29,7 +29,7 @@ struct spread {
     int64_t blocks; /* pieces of an image */
 };
 
-bool tn__spread_takes(const struct tn__windows *w)
+bool tn__conv_few_channels_takes(const struct tn__windows *w)
 {
     return w->groups == 1 && w->channels < tn__simd.gemm->strips[w->ct].vector && w->taps > 1 &&
            w->size[0] == 1 && w->kernel[0] == 1 && w->count[0] == 1 && w->padding[0] == 0 &&
@@ -148,8 +148,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-tn_status tn__spread_back(const struct tn__windows *w, const struct tn__images *gy,
-                          const struct tn__images *gx, const char *panels)
+tn_status tn__conv_few_channels_back(const struct tn__windows *w, const struct tn__images *gy,
+                                     const struct tn__images *gx, const char *panels)
 {
     struct spread f = { .w = w, .gy = gy, .gx = gx, .panels = panels };
 

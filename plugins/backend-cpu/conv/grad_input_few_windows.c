@@ -24,7 +24,7 @@ struct few {
     int64_t part, blocks; /* channels of a piece; pieces of a group */
 };
 
-bool tn__few_places_takes(const struct tn__windows *w)
+bool tn__conv_few_windows_takes(const struct tn__windows *w)
 {
     return w->images * w->places <= FEW && w->outputs * w->channels * w->taps >= 16 * HEAVY &&
            w->channels % tn__simd.gemm->strips[w->ct].vector == 0;
@@ -113,8 +113,8 @@ static tn_status pieces(void *user, int64_t begin, int64_t end)
     return status;
 }
 
-tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__images *gy,
-                              const struct tn__images *gx, const char *weight)
+tn_status tn__conv_few_windows_back(const struct tn__windows *w, const struct tn__images *gy,
+                                    const struct tn__images *gx, const char *weight)
 {
     struct few f = { .w = w, .gy = gy, .gx = gx, .weight = weight };
 
