@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a network by its name, for make_named.py:
+ * Runs a network of the plugin tenon.models by its name, for make_models_plugin.py:
  *
- *     named SPEC WEIGHTS DATA OUT
+ *     models_plugin SPEC WEIGHTS DATA OUT
  *
  * Loads WEIGHTS strictly, prints the network, and writes to OUT the results for the first tensor of
  * DATA: in eval mode in float32 (eval) and, with the network converted, in float64 (wide), then in
@@ -85,7 +85,7 @@ int main(int count, char **arguments)
     tn_state *data, *out;
 
     if (count != 5) {
-        fprintf(stderr, "usage: named SPEC WEIGHTS DATA OUT\n");
+        fprintf(stderr, "usage: models_plugin SPEC WEIGHTS DATA OUT\n");
         return 2;
     }
     net = tn_module_parse_skip_init(NULL, arguments[1]);

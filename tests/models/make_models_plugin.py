@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # The networks of the plugin tenon.models as PyTorch, torchvision and transformers compute them.
-#   make_named.py FILE                 writes files/named.txt for tests/models/test_named.c: small
-#                                      networks with weights from a formula, in float64
-#   make_named.py --live SOURCE BUILD  (make models) compares the committed file with a new one,
-#                                      then networks of the published sizes: printed text, strict
-#                                      loading of a state dict, results in float32; in float64
-#                                      results in both modes and gradients
+#   make_models_plugin.py FILE                 writes files/models_plugin.txt for
+#                                              test_models_plugin.c: small networks with weights
+#                                              from a formula, in float64
+#   make_models_plugin.py --live SOURCE BUILD  (make models) compares the committed file with a new
+#                                              one, then networks of the published sizes: printed
+#                                              text, strict loading of a state dict, results in
+#                                              float32; in float64 results in both modes and
+#                                              gradients
 # Ends with 77, and says SKIP, if PyTorch or safetensors is not installed.
 import os
 import subprocess
@@ -280,7 +282,7 @@ def numbers(out, word, t):
 
 
 def recorded():
-    out = ["# SPDX-License-Identifier: MIT", "# Written by make_named.py."]
+    out = ["# SPDX-License-Identifier: MIT", "# Written by make_models_plugin.py."]
     for row in SMALL:
         record(out, *row)
     return "\n".join(out) + "\n"
@@ -327,7 +329,7 @@ def compared(spec, make, given, build, folder):
     torch.save(net.state_dict(), paths[0])
     save_file({"input": x}, paths[1])
     done = subprocess.run(
-        [os.path.join(build, "run"), os.path.join(build, "tests/models/named"), spec, *paths],
+        [os.path.join(build, "run"), os.path.join(build, "tests/models/models_plugin"), spec, *paths],
         capture_output=True,
         text=True,
     )
@@ -357,10 +359,10 @@ def compared(spec, make, given, build, folder):
 
 def live(source, build):
     failed = 0
-    with open(os.path.join(source, "tests/models/files/named.txt"), encoding="utf-8") as file:
+    with open(os.path.join(source, "tests/models/files/models_plugin.txt"), encoding="utf-8") as file:
         if not same_text(file.read(), recorded()):
             failed += 1
-            print("FAILED: files/named.txt is not what PyTorch computes now")
+            print("FAILED: files/models_plugin.txt is not what PyTorch computes now")
     only = sys.argv[4:]
     for spec, make, given in WHOLE:
         if only and not any(spec.startswith(name) for name in only):

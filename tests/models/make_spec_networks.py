@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Four networks as PyTorch computes them, for tests/models/test_models.c: weights, input, target,
-# result, loss, and after backward the gradient of the input and of every parameter and what became
-# of the buffers.
-#   make_models.py FOLDER [SEED]          writes NAME.safetensors for each
-#   make_models.py --live SOURCE BUILD    (make models) makes them anew and compares them with the
-#                                         committed files, within rounding; then runs the test with
-#                                         the weights and inputs of another seed
+# Four networks as PyTorch computes them, for test_spec_networks.c: weights, input, target, result,
+# loss, and after backward the gradient of the input and of every parameter and what became of the
+# buffers.
+#   make_spec_networks.py FOLDER [SEED]          writes NAME.safetensors for each
+#   make_spec_networks.py --live SOURCE BUILD    (make models) makes them anew and compares them with
+#                                                the committed files, within rounding; then runs the
+#                                                test with the weights and inputs of another seed
 # PyTorch computes in float64 with weights and inputs that are float32 numbers; what is written is
-# rounded to float32. The names of the parameters are those that the specs in test_models.c give.
+# rounded to float32. The names of the parameters are those that the specs in test_spec_networks.c
+# give.
 # --live ends with 77 where PyTorch or safetensors is not installed.
 import os
 import subprocess
@@ -166,7 +167,7 @@ def live(source, build):
         write(folder, 1)
         sys.exit(
             subprocess.run(
-                [os.path.join(build, "tests/models/test_models")],
+                [os.path.join(build, "tests/models/test_spec_networks")],
                 env=dict(
                     os.environ,
                     TN_TEST_MODELS=folder,

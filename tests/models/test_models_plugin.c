@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The networks of the plugin tenon.models: the published numbers of parameters, and small networks
- * compared with what PyTorch, torchvision and transformers computed (files/named.txt, which
- * make_named.py writes): printed text, names and shapes of the state, results in both modes,
- * gradients. Weights and inputs come from formulas that make_named.py has too. */
+ * compared with what PyTorch, torchvision and transformers computed (files/models_plugin.txt, which
+ * make_models_plugin.py writes): printed text, names and shapes of the state, results in both
+ * modes, gradients. Weights and inputs come from formulas that make_models_plugin.py has too. */
 #include "tests/backend/backend.h"
 #include "tests/folders.h"
 
@@ -204,7 +204,7 @@ START_TEST(small_networks_are_those_of_pytorch)
     char path[TEST_PATH], spec[512] = "";
     int models = 0;
 
-    file = fopen(source_path(path, "tests/models/files/named.txt"), "r");
+    file = fopen(source_path(path, "tests/models/files/models_plugin.txt"), "r");
     ck_assert_ptr_nonnull(file);
     while (fgets(line, LINE, file) != NULL) {
         TN_SCOPE;
@@ -573,7 +573,7 @@ START_TEST(lstm_lm_takes_and_returns_states)
 }
 END_TEST
 
-RUN_SUITE("named models", small_networks_are_those_of_pytorch,
+RUN_SUITE("models-plugin", small_networks_are_those_of_pytorch,
           networks_have_the_published_numbers_of_parameters, a_wrong_option_is_refused_by_its_name,
           a_wrong_input_is_refused, networks_are_initialized_as_in_torchvision_and_transformers,
           a_tie_survives_a_spec_a_copy_and_a_state,

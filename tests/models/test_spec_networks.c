@@ -2,7 +2,7 @@
  *
  * Four networks compared with PyTorch: built from a spec, with the weights that PyTorch wrote, they
  * give its result, its loss, its gradient of the input and of every parameter, and its buffers
- * after the call, on every device that is here. make_models.py wrote the files. */
+ * after the call, on every device that is here. make_spec_networks.py wrote the files. */
 #include "tests/backend/backend.h"
 #include "tests/folders.h"
 
