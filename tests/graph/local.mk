@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/exchange.h %D%/planned.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/exchange.h %D%/plan_module.h %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
 	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
-	%D%/test_plans %D%/test_plan_steps %D%/test_planned %D%/test_script
+	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees
 endif
@@ -38,8 +38,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_comm_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_steps_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_steps_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_planned_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_planned_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_plan_module_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_module_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -11,8 +11,8 @@ static tn_status fail_in(const tn__step *step)
     return tn_error_prefix("transform %s: ", step->def->name);
 }
 
-tn_status tn__steps_apply(const tn__step *step, const tn__work *work, int64_t place,
-                          const tn_pack *in, tn_pack *out)
+tn_status tn__transform_list_apply(const tn__step *step, const tn__work *work, int64_t place,
+                                   const tn_pack *in, tn_pack *out)
 {
     tn_transform_args args = { TN_HEAD(tn_transform_args),
                                .def = step->def,
@@ -131,7 +131,7 @@ static bool is_list(const tn_value *value)
     return value->kind == TN_VALUE_LIST || value->kind == TN_VALUE_TUPLE;
 }
 
-tn_status tn__steps_open(tn__steps *steps, const char *text, bool batches)
+tn_status tn__transform_list_open(tn__steps *steps, const char *text, bool batches)
 {
     tn__spec *spec = tn__spec_parse(text);
     tn_status status;
@@ -149,17 +149,17 @@ tn_status tn__steps_open(tn__steps *steps, const char *text, bool batches)
     return status;
 }
 
-tn_status tn__steps_open_value(tn__steps *steps, const tn_value *value, bool batches)
+tn_status tn__transform_list_open_value(tn__steps *steps, const tn_value *value, bool batches)
 {
     if (is_list(value))
         return open_list(steps, value, batches);
     if (value->kind == TN_VALUE_SPEC || value->kind == TN_VALUE_STRING)
-        return tn__steps_open(steps, value->as.s, batches);
+        return tn__transform_list_open(steps, value->as.s, batches);
     return tn_fail(TN_ERR_TYPE, "transform: wrong kind, got %s; expected a spec, or a list of them",
                    tn__value_kind_name(value->kind));
 }
 
-void tn__steps_free(tn__steps *steps)
+void tn__transform_list_free(tn__steps *steps)
 {
     for (int64_t i = 0; i < steps->count; i++) {
         tn__options_release(steps->at[i].keep);

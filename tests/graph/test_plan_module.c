@@ -5,7 +5,7 @@
  * failures. */
 #include <pthread.h>
 
-#include "tests/graph/planned.h"
+#include "tests/graph/plan_module.h"
 #include "tests/spec/proves.h"
 
 /* A compiled network in evaluation mode, and the same network that runs eagerly. */

@@ -369,7 +369,7 @@ static void drop(tn__compiled *self)
     tn_free(p);
 }
 
-tn_status tn__planned_new(const tn__spec *spec, tn__compiled **out)
+tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out)
 {
     planned *p = tn_calloc(1, sizeof *p);
     tn_status status;

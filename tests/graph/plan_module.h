@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the tests of plans: a module with its graph and plan, runs with one input. */
-#ifndef TN_TESTS_GRAPH_PLANNED_H
-#define TN_TESTS_GRAPH_PLANNED_H
+#ifndef TN_TESTS_GRAPH_PLAN_MODULE_H
+#define TN_TESTS_GRAPH_PLAN_MODULE_H
 
 #include "core/graph/plan.h"
 #include "tests/graph/traced.h"

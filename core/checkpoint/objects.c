@@ -113,7 +113,7 @@ tn_status tn_checkpoint_add_loader(tn_checkpoint *checkpoint, const char *name, 
     return add(checkpoint, name, (tn__part){ NULL, TN__PART_LOADER, { .loader = loader } });
 }
 
-const char *tn__parts_type(const tn__part *part)
+const char *tn__checkpoint_type(const tn__part *part)
 {
     switch (part->kind) {
     case TN__PART_MODULE: return tn_module_type(part->as.module);
