@@ -46,7 +46,8 @@ finds() { # FILE NAME NUMBER TEST WORDS
 # optimizers
 rule=optimizers/Descent
 passes wrong_optimizer right RIGHT $rule
-finds wrong_optimizer hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
+finds wrong_optimizer hides HIDES $rule \
+    "when parameters, state and steps were saved and loaded half way"
 finds wrong_optimizer shares SHARES $rule \
     "with another optimizer of its type in the process: parameter 0: values differ"
 finds wrong_optimizer touches TOUCHES $rule "parameter 1: changed, although it has no gradient"
@@ -63,7 +64,8 @@ cases=$place/rule.txt
 printf '%s\n' 'optimizer Descent(lr=0.5, momentum=0.5)' 'parameter 1 2' 'gradient 1 -1' \
     'after 0.5 2.5' 'after -0.25 3.25' >"$cases"
 passes wrong_optimizer right RIGHT $rule
-finds wrong_optimizer otherwise OTHERWISE $rule "step 1, element 0: wrong value, got 1.5; expected 0.5"
+finds wrong_optimizer otherwise OTHERWISE $rule \
+    "step 1, element 0: wrong value, got 1.5; expected 0.5"
 printf 'optimizer Descent(lr=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 words\n' >"$cases"
 finds wrong_optimizer right RIGHT $rule "rule.txt:4: wrong numbers"
 cases=$top/tests/conform/optimizers.txt

@@ -329,7 +329,12 @@ def compared(spec, make, given, build, folder):
     torch.save(net.state_dict(), paths[0])
     save_file({"input": x}, paths[1])
     done = subprocess.run(
-        [os.path.join(build, "run"), os.path.join(build, "tests/models/models_plugin"), spec, *paths],
+        [
+            os.path.join(build, "run"),
+            os.path.join(build, "tests/models/models_plugin"),
+            spec,
+            *paths,
+        ],
         capture_output=True,
         text=True,
     )
@@ -359,7 +364,9 @@ def compared(spec, make, given, build, folder):
 
 def live(source, build):
     failed = 0
-    with open(os.path.join(source, "tests/models/files/models_plugin.txt"), encoding="utf-8") as file:
+    with open(
+        os.path.join(source, "tests/models/files/models_plugin.txt"), encoding="utf-8"
+    ) as file:
         if not same_text(file.read(), recorded()):
             failed += 1
             print("FAILED: files/models_plugin.txt is not what PyTorch computes now")

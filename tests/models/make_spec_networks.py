@@ -5,9 +5,10 @@
 # loss, and after backward the gradient of the input and of every parameter and what became of the
 # buffers.
 #   make_spec_networks.py FOLDER [SEED]          writes NAME.safetensors for each
-#   make_spec_networks.py --live SOURCE BUILD    (make models) makes them anew and compares them with
-#                                                the committed files, within rounding; then runs the
-#                                                test with the weights and inputs of another seed
+#   make_spec_networks.py --live SOURCE BUILD    (make models) makes them anew and compares them
+#                                                with the committed files, within rounding; then
+#                                                runs the test with the weights and inputs of
+#                                                another seed
 # PyTorch computes in float64 with weights and inputs that are float32 numbers; what is written is
 # rounded to float32. The names of the parameters are those that the specs in test_spec_networks.c
 # give.
