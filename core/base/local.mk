@@ -28,7 +28,7 @@ libcore_la_SOURCES += \
 	%D%/options_get.c \
 	%D%/options_print.c \
 	%D%/pack.c \
-	%D%/pool.c \
+	%D%/thread_pool.c \
 	%D%/progress.c \
 	%D%/spec.c \
 	%D%/spec.h \

@@ -59,7 +59,7 @@ static _Thread_local bool in_piece;
 /* Handles fork. In the child, the threads of the pool and the calls of other threads do not exist.
  * Locks that may be held for a long time are initialized again in the child; pool.sleep is held for
  * short times only, so it is held across the fork. */
-void tn__pool_fork(int stage)
+void tn__thread_pool_fork(int stage)
 {
     if (stage < 0) {
         pthread_mutex_lock(&pool.sleep);
@@ -346,7 +346,7 @@ tn_status tn_set_num_threads(int count)
     return TN_OK;
 }
 
-void tn__pool_shutdown(void)
+void tn__thread_pool_shutdown(void)
 {
     if (in_piece)
         return;

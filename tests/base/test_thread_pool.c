@@ -73,7 +73,7 @@ START_TEST(no_thread_starts_before_a_call_with_more_than_one_piece)
     /* A sanitizer starts its own thread with the first one of the program. */
     ck_assert_int_eq(pthread_create(&first, NULL, nothing, NULL), 0);
     pthread_join(first, NULL);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     int before = threads_of_the_process();
     ck_assert_int_eq(tn_set_num_threads(4), TN_OK);
     ck_assert_int_eq(tn_num_threads(), 4);
@@ -84,7 +84,7 @@ START_TEST(no_thread_starts_before_a_call_with_more_than_one_piece)
     run(2000, 1000);
     ck_assert_int_eq(seen.count, 2);
     ck_assert_int_eq(threads_of_the_process(), before + 3);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     ck_assert_int_eq(threads_of_the_process(), before);
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(pieces_depend_on_count_and_grain_alone)
             ck_assert_int_le(pieces, PIECES);
         }
     ck_assert_int_eq(tn_parallel_for(-5, 1, look, &seen), TN_OK);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(pieces_run_at_the_same_time_in_several_threads)
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(tn_parallel_for(2, 1, wait_for_the_other, &barrier), TN_OK);
     pthread_barrier_destroy(&barrier);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -162,7 +162,7 @@ START_TEST(many_small_calls_lose_nothing)
     for (int i = 0; i < 5000; i++)
         calls += 2 + i % 63 > 10;
     ck_assert_int_eq(sums[10], 10 * calls);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(the_first_failure_in_piece_order_is_recorded_in_the_calling_thread)
         ck_assert_int_eq(tn_parallel_for(3, 1, fail_silently, NULL), TN_ERR_IO);
         expect_failure(TN_ERR_IO, "recorded no message");
     }
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -244,7 +244,7 @@ START_TEST(inner_calls_run_in_line)
         tn_set_num_threads(threads);
         ck_assert_int_eq(tn_parallel_for(20, 1, outer, NULL), TN_OK);
     }
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -276,7 +276,7 @@ START_TEST(several_threads_call_at_the_same_time_and_one_changes_the_number)
         pthread_join(threads[i], &result);
         ck_assert_ptr_null(result);
     }
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -284,17 +284,17 @@ END_TEST
 
 START_TEST(the_number_of_threads_comes_from_the_environment_or_the_cores)
 {
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     tn__env_forget();
     setenv("TENON_NUM_THREADS", "3", 1);
     ck_assert_int_eq(tn_num_threads(), 3);
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     tn__env_forget();
     setenv("TENON_LOG", "off", 1);
     setenv("TENON_NUM_THREADS", "many%n", 1);
     ck_assert_int_ge(tn_num_threads(), 1);
     unsetenv("TENON_NUM_THREADS");
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     tn__env_forget();
     ck_assert_int_ge(tn_num_threads(), 1);
     tn_error_clear();
@@ -305,7 +305,7 @@ START_TEST(the_number_of_threads_comes_from_the_environment_or_the_cores)
     ck_assert_int_eq(tn_set_num_threads(2), TN_OK);
     ck_assert_str_eq(tn_env_get("TENON_NUM_THREADS"), "2");
     unsetenv("TENON_LOG");
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     tn__env_forget();
 }
 END_TEST
@@ -334,7 +334,7 @@ START_TEST(threads_of_the_pool_take_no_signals)
         ck_assert_int_eq(tn_parallel_for(64, 1, signals_blocked, &seen), TN_OK);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
     ck_assert_int_eq(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
@@ -349,7 +349,7 @@ static int in_child(void)
         return 2;
     if (tn_set_num_threads(2) != TN_OK || tn_parallel_for(1000, 1, look, &seen) != TN_OK)
         return 3;
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     return 0;
 }
 
@@ -367,7 +367,7 @@ START_TEST(after_fork_the_child_runs_everything_in_the_calling_thread)
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
     run(1000, 1); /* the parent goes on */
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
 }
 END_TEST
 
