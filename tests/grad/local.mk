@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/make_autocast.py
 
 if HAVE_CHECK
-TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_recompute tests/grad/test_recompute_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_differential tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
+TN_GRAD_TESTS = tests/grad/test_anomaly tests/grad/test_autocast tests/grad/test_recompute tests/grad/test_recompute_threads tests/grad/test_check tests/grad/test_complex tests/grad/test_program_errors tests/grad/test_elementwise tests/grad/test_engine tests/grad/test_fft tests/grad/test_function tests/grad/test_hooks tests/grad/test_inplace tests/grad/test_inplace_forms tests/grad/test_linalg tests/grad/test_modes tests/grad/test_slices tests/grad/test_programs tests/grad/test_threads tests/grad/test_views
 check_PROGRAMS += $(TN_GRAD_TESTS)
 TESTS += $(TN_GRAD_TESTS)
 tests_grad_test_anomaly_SOURCES = %D%/test_anomaly.c tests/op/suite.h
@@ -24,9 +24,9 @@ tests_grad_test_check_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_elementwise_SOURCES = %D%/test_elementwise.c %D%/elementwise_cases.h tests/op/suite.h
 tests_grad_test_elementwise_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_elementwise_LDADD = $(TN_LINK_TEST)
-tests_grad_test_differential_SOURCES = %D%/test_differential.c tests/op/suite.h
-tests_grad_test_differential_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-tests_grad_test_differential_LDADD = $(TN_LINK_TEST_CORE)
+tests_grad_test_program_errors_SOURCES = %D%/test_program_errors.c tests/op/suite.h
+tests_grad_test_program_errors_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+tests_grad_test_program_errors_LDADD = $(TN_LINK_TEST_CORE)
 tests_grad_test_engine_SOURCES = %D%/test_engine.c tests/op/suite.h
 tests_grad_test_engine_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 tests_grad_test_engine_LDADD = $(TN_LINK_TEST)

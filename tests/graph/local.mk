@@ -4,7 +4,7 @@ EXTRA_DIST += %D%/exchange.h %D%/plan_module.h %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
-	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
+	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
 	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script
 if HAVE_JANSSON
@@ -26,8 +26,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_graph_modules_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_fusion_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_fusion_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_passes_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_passes_plugin_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_symbols_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_symbols_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_passes_CPPFLAGS = $(TN_TEST_CPPFLAGS)

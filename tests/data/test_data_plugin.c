@@ -531,5 +531,5 @@ int main(void)
         tensors_of_a_file_are_a_dataset,
         NULL,
     };
-    return suite_run("built-in datasets", tests);
+    return suite_run("data-plugin", tests);
 }

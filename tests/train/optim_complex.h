@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Made by make_rules_complex.py with PyTorch 2.15.0; not edited by hand. */
+ * Made by make_optim_complex.py with PyTorch 2.15.0; not edited by hand. */
 enum { COMPLEX_STEPS = 100, COMPLEX_SIZE = 18, COMPLEX_ROWS = 3 };
 static const int complex_at[COMPLEX_ROWS] = { 1, 7, 100 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Made by make_rules.py with PyTorch 2.15.0; not edited by hand. */
+ * Made by make_optim_hundred.py with PyTorch 2.15.0; not edited by hand. */
 enum { RULE_STEPS = 100, RULE_SIZE = 15, RULE_ROWS = 3 };
 static const int rule_at[RULE_ROWS] = { 1, 7, 100 };
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes rules_complex.h: complex parameters after 100 steps of PyTorch's optimizers in complex128,
-# by the rules of make_rules.py. PyTorch refuses complex parameters in Adafactor and Muon. Lion,
-# which torch.optim lacks, steps the real view, as the other rules do.
-#   PYTHON-WITH-TORCH make_rules_complex.py > rules_complex.h
+# Writes optim_complex.h: complex parameters after 100 steps of PyTorch's optimizers in complex128,
+# by the rules of make_optim_hundred.py. PyTorch refuses complex parameters in Adafactor and Muon.
+# Lion, which torch.optim lacks, steps the real view, as the other rules do.
+#   PYTHON-WITH-TORCH make_optim_complex.py > optim_complex.h
 import torch
 
-from make_rules import AT, RULES, STEPS, Lion, Numbers, text, write
+from make_optim_hundred import AT, RULES, STEPS, Lion, Numbers, text, write
 
 SHAPES = ((2, 3), (3,))
 SIZE = 18
@@ -37,7 +37,7 @@ def trajectory(name, options, other):
 def main():
     print("/* SPDX-License-Identifier: MIT\n *")
     version = torch.__version__.split("+")[0]
-    print(" * Made by make_rules_complex.py with PyTorch %s; not edited by hand. */" % version)
+    print(" * Made by make_optim_complex.py with PyTorch %s; not edited by hand. */" % version)
     print("enum { COMPLEX_STEPS = %d, COMPLEX_SIZE = %d," % (STEPS, SIZE), end="")
     print(" COMPLEX_ROWS = %d };" % len(AT))
     print("static const int complex_at[COMPLEX_ROWS] = { %s };\n" % ", ".join(map(str, AT)))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# Writes rules.h: the parameters after 100 steps of PyTorch's optimizers in float64, with two groups
-# of different options. torch.optim has no Lion: its numbers are those of the rule of its paper,
-# computed with NumPy.
-#   PYTHON-WITH-TORCH make_rules.py > rules.h
+# Writes optim_hundred.h: the parameters after 100 steps of PyTorch's optimizers in float64, with
+# two groups of different options. torch.optim has no Lion: its numbers are those of the rule of its
+# paper, computed with NumPy.
+#   PYTHON-WITH-TORCH make_optim_hundred.py > optim_hundred.h
 import re
 import textwrap
 
@@ -186,7 +186,7 @@ def write(line):
 def main():
     print("/* SPDX-License-Identifier: MIT\n *")
     version = torch.__version__.split("+")[0]
-    print(" * Made by make_rules.py with PyTorch %s; not edited by hand. */" % version)
+    print(" * Made by make_optim_hundred.py with PyTorch %s; not edited by hand. */" % version)
     print("enum { RULE_STEPS = %d, RULE_SIZE = %d, RULE_ROWS = %d };" % (STEPS, SIZE, len(AT)))
     print("static const int rule_at[RULE_ROWS] = { %s };\n" % ", ".join(map(str, AT)))
     print("static const struct {\n    const char *name, *options, *other;")

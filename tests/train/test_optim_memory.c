@@ -105,5 +105,5 @@ int main(void)
 {
     const TTest *const tests[] = { each_allocation_of_a_step_fails_in_turn_law_4, NULL };
 
-    return suite_run("train-rules-memory", tests);
+    return suite_run("optim-memory", tests);
 }

@@ -407,5 +407,5 @@ int main(void)
         operators_are_replaced_by_their_decomposition,
         NULL
     };
-    return suite_run("fusion", tests);
+    return suite_run("passes-plugin", tests);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * All optimizers but LBFGS: 100 steps
- * with two groups against PyTorch's numbers, on every device, capturable or not, and with a state
- * that is saved half way; their options and what they refuse. */
+ * All optimizers but LBFGS: 100 steps with two groups against PyTorch's numbers, on every device,
+ * capturable or not, and with a state that is saved half way; their options and what they
+ * refuse. */
 #include "tests/base/suite.h"
 
 #include <math.h>
 
-#include "rules.h"
+#include "optim_hundred.h"
 
 enum { PARAMETERS = 3, HALF = 50, STATES = 16 };
 
@@ -15,7 +15,7 @@ enum { PARAMETERS = 3, HALF = 50, STATES = 16 };
 static const int64_t shapes[PARAMETERS][2] = { { 2, 3 }, { 3, 0 }, { 3, 2 } };
 static const int64_t dims[PARAMETERS] = { 2, 1, 2 };
 
-/* The numbers that make_rules.py uses, too. */
+/* The numbers that make_optim_hundred.py uses, too. */
 static double next(uint32_t *state)
 {
     *state = (uint32_t)(((uint64_t)*state * 1103515245u + 12345u) % (1u << 31));
@@ -551,5 +551,5 @@ int main(void)
         a_step_that_fails_leaves_the_numbers,
         NULL,
     };
-    return suite_run("train-rules", tests);
+    return suite_run("optim-hundred", tests);
 }

@@ -260,7 +260,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("differential");
+    Suite *suite = suite_create("program-errors");
     TCase *tests = tcase_create("differential");
 
     tcase_set_timeout(tests, 120);

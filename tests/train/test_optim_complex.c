@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "rules_complex.h"
+#include "optim_complex.h"
 
 enum { PARAMETERS = 2, HALF = 50 };
 
@@ -15,7 +15,7 @@ static const int64_t shapes[PARAMETERS][2] = { { 2, 3 }, { 3, 0 } };
 static const int64_t dims[PARAMETERS] = { 2, 1 };
 static const int64_t counts[PARAMETERS] = { 6, 3 };
 
-/* The numbers that make_rules.py uses, too. */
+/* The numbers that make_optim_hundred.py uses, too. */
 static double next(uint32_t *state)
 {
     *state = (uint32_t)(((uint64_t)*state * 1103515245u + 12345u) % (1u << 31));
@@ -226,5 +226,5 @@ int main(void)
         a_complex_parameter_is_trained_with_its_own_gradient,
         NULL,
     };
-    return suite_run("train-rules-complex", tests);
+    return suite_run("optim-complex", tests);
 }
