@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The UNet of the plugin tenon.models for PyTorch, with the same names of parameters.
 
-tests/models/make_named.py compares the two, and networks.py measures them.
+tests/models/make_models_plugin.py compares the two, and networks.py measures them.
 """
 
 import torch

@@ -14,12 +14,12 @@ static void before(void)
 {
     tn__log_fork(-1);
     tn__env_fork(-1);
-    tn__pool_fork(-1);
+    tn__thread_pool_fork(-1);
 }
 
 static void in_parent(void)
 {
-    tn__pool_fork(0);
+    tn__thread_pool_fork(0);
     tn__env_fork(0);
     tn__log_fork(0);
 }
@@ -27,7 +27,7 @@ static void in_parent(void)
 static void in_child(void)
 {
     atomic_store(&forked, true);
-    tn__pool_fork(1);
+    tn__thread_pool_fork(1);
     tn__env_fork(1);
     tn__log_fork(1);
 }

@@ -64,7 +64,7 @@ int64_t tn__text_give(tn__text *text, char *out, size_t size);
 void tn__text_quote(tn__text *text, char mark, const char *string);
 /* Like tn__text_quote(), but writes at most `size` bytes to a buffer, without a NUL; returns the
  * length of the whole quoted string. */
-int64_t tn__format_quoted(char *out, size_t size, char mark, const char *string);
+int64_t tn__print_quoted(char *out, size_t size, char mark, const char *string);
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
@@ -354,12 +354,12 @@ extern TN_HIDDEN const tn__base_calls tn__base_up;
 
 /* Returns whether this process was forked from the process that first called this function. */
 bool tn__fork_is_child(void);
-void tn__pool_shutdown(void);
+void tn__thread_pool_shutdown(void);
 void tn__log_shutdown(void);
 /* Fork handlers, called on the forking thread: the locks are held during the fork, so that the
  * child finds them unlocked. */
 void tn__log_fork(int stage); /* -1 before, 0 after in the parent, 1 after in the child */
 void tn__env_fork(int stage);
-void tn__pool_fork(int stage);
+void tn__thread_pool_fork(int stage);
 
 #endif

@@ -10,7 +10,7 @@ libcore_la_SOURCES += \
 	%D%/error.c \
 	%D%/levels.c \
 	%D%/fork.c \
-	%D%/format.c \
+	%D%/print.c \
 	%D%/hook_handle.c \
 	%D%/index.c \
 	%D%/index.h \
@@ -28,7 +28,7 @@ libcore_la_SOURCES += \
 	%D%/options_get.c \
 	%D%/options_print.c \
 	%D%/pack.c \
-	%D%/pool.c \
+	%D%/thread_pool.c \
 	%D%/progress.c \
 	%D%/spec.c \
 	%D%/spec.h \

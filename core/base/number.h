@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Conversion of doubles to decimal digits and back, exact and independent of the locale: shared by
- * format.c and number.c. */
+ * print.c and number.c. */
 #ifndef TN_CORE_BASE_NUMBER_H
 #define TN_CORE_BASE_NUMBER_H
 

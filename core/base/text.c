@@ -68,11 +68,11 @@ void tn__text_add(tn__text *text, const char *format, ...)
 
 void tn__text_quote(tn__text *text, char mark, const char *string)
 {
-    int64_t length = tn__format_quoted(NULL, 0, mark, string);
+    int64_t length = tn__print_quoted(NULL, 0, mark, string);
 
     if (!reserve(text, (size_t)length))
         return;
-    tn__format_quoted(text->at + text->length, (size_t)length, mark, string);
+    tn__print_quoted(text->at + text->length, (size_t)length, mark, string);
     text->length += (size_t)length;
     text->at[text->length] = 0;
 }

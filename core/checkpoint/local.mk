@@ -2,7 +2,7 @@
 
 libcore_la_SOURCES += \
 	%D%/private.h \
-	%D%/parts.c \
+	%D%/objects.c \
 	%D%/plugins.c \
 	%D%/restoring.c \
 	%D%/saving.c

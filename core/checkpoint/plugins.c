@@ -90,7 +90,7 @@ tn_status tn__plugins_save(tn_checkpoint *checkpoint, tn_state *state)
         if (part->kind == TN__PART_MODULE)
             status = add_modules(&ids, part->as.module);
         else if (part->kind == TN__PART_OPTIMIZER)
-            status = add_name(&ids, TN_KIND_tn_optimizer_def, tn__parts_type(part));
+            status = add_name(&ids, TN_KIND_tn_optimizer_def, tn__checkpoint_type(part));
         else if (part->kind == TN__PART_SCHEDULER)
             status = add_schedulers(&ids, part->as.scheduler);
     }

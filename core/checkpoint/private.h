@@ -48,7 +48,7 @@ enum { TN__CHECKPOINT_VERSION = 1 };
 #define TN__CHECKPOINT_VALUES "value"
 
 /* Returns the name of the type of an object, NULL for a loader. */
-const char *tn__parts_type(const tn__part *part);
+const char *tn__checkpoint_type(const tn__part *part);
 /* Fails unless all plugins that a checkpoint needs are loaded. `path` is for messages. */
 tn_status tn__plugins_check(const tn_state *state, const char *path);
 /* Adds the plugins that the objects come from to a state, as TN__CHECKPOINT_PLUGINS. */

@@ -66,7 +66,7 @@ tn_state *tn_checkpoint_read(const char *path)
 
 static tn_status check_part(const tn__part *part, const tn_state *state)
 {
-    const char *type = tn__parts_type(part);
+    const char *type = tn__checkpoint_type(part);
     tn_value types = entry(state, TN__CHECKPOINT_TYPES);
     const tn_value *saved = NULL;
 

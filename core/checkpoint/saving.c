@@ -62,7 +62,7 @@ static tn_status save_types(const tn_checkpoint *checkpoint, tn_state *state)
     if (list == NULL)
         return TN_ERR_MEMORY;
     for (int64_t i = 0; i < checkpoint->count; i++) {
-        const char *type = tn__parts_type(&checkpoint->parts[i]);
+        const char *type = tn__checkpoint_type(&checkpoint->parts[i]);
 
         if (type == NULL)
             continue;

@@ -114,7 +114,7 @@ static tn_status set_up(tn_loader *loader, const char *text)
     if (loader->device == NULL)
         return options->device != NULL ? tn_error_prefix("loader: device: ") : tn_error_last_code();
     if (options->batch_transform.kind != TN_VALUE_NONE)
-        status = tn__steps_open_value(&loader->steps, &options->batch_transform, true);
+        status = tn__transform_list_open_value(&loader->steps, &options->batch_transform, true);
     if (status != TN_OK)
         return tn_error_prefix("loader: ");
     loader->dtype = tn_default_dtype();
@@ -181,7 +181,7 @@ void tn_loader_drop(tn_loader *loader)
     tn__batch_buffers_free(&loader->buffers);
     tn_pack_drop(loader->batch);
     tn__loader_order_free(&loader->order);
-    tn__steps_free(&loader->steps);
+    tn__transform_list_free(&loader->steps);
     tn__options_release(loader->keep);
     tn_dataset_drop(loader->dataset);
     pthread_mutex_destroy(&loader->gate);

@@ -24,7 +24,8 @@ tn_status tn__loader_transform(const tn_loader *loader, int64_t number, tn__batc
 
     for (int64_t i = 0; i < steps->count && status == TN_OK; i++) {
         next = tn_pack_new();
-        status = next == NULL ? TN_ERR_MEMORY : tn__steps_apply(&steps->at[i], &work, i, in, next);
+        status = next == NULL ? TN_ERR_MEMORY
+                              : tn__transform_list_apply(&steps->at[i], &work, i, in, next);
         tn_pack_drop(in);
         in = next;
     }

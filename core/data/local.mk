@@ -13,5 +13,5 @@ libcore_la_SOURCES += \
 	%D%/loader_state.c \
 	%D%/loader_worker.c \
 	%D%/loader_transform.c \
-	%D%/steps.c \
+	%D%/transform_list.c \
 	%D%/transform.c

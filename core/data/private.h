@@ -98,15 +98,15 @@ typedef struct tn__work {
 } tn__work;
 
 /* Opens the transforms of a spec or of a list of specs: those of batches if `batches` is set, of
- * samples otherwise. tn__steps_free() must follow, also after a failure. */
-tn_status tn__steps_open(tn__steps *steps, const char *text, bool batches);
-/* Like tn__steps_open(), from a value: a spec, a text, or a list of them. */
-tn_status tn__steps_open_value(tn__steps *steps, const tn_value *value, bool batches);
-void tn__steps_free(tn__steps *steps);
+ * samples otherwise. tn__transform_list_free() must follow, also after a failure. */
+tn_status tn__transform_list_open(tn__steps *steps, const char *text, bool batches);
+/* Like tn__transform_list_open(), from a value: a spec, a text, or a list of them. */
+tn_status tn__transform_list_open_value(tn__steps *steps, const tn_value *value, bool batches);
+void tn__transform_list_free(tn__steps *steps);
 /* Applies one transform between tn__dataset_begin() and tn__dataset_end(). `place` is its place in
  * the list. */
-tn_status tn__steps_apply(const tn__step *step, const tn__work *work, int64_t place,
-                          const tn_pack *in, tn_pack *out);
+tn_status tn__transform_list_apply(const tn__step *step, const tn__work *work, int64_t place,
+                                   const tn_pack *in, tn_pack *out);
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 

@@ -36,8 +36,9 @@ static tn_status transformed_get(tn_dataset *dataset, const tn__sample *sample, 
     status = tn__dataset_read(dataset->source, &inner, in);
     for (int64_t i = 0; i < steps->count && status == TN_OK; i++) {
         next = i + 1 < steps->count ? tn_pack_new() : out;
-        status = next == NULL ? TN_ERR_MEMORY
-                              : tn__steps_apply(&steps->at[i], &work, before + i, in, next);
+        status = next == NULL
+                     ? TN_ERR_MEMORY
+                     : tn__transform_list_apply(&steps->at[i], &work, before + i, in, next);
         if (status != TN_OK)
             tn__dataset_prefix(dataset, sample->index);
         tn_pack_drop(in);
@@ -49,7 +50,7 @@ static tn_status transformed_get(tn_dataset *dataset, const tn__sample *sample, 
 
 static void transformed_close(tn_dataset *dataset)
 {
-    tn__steps_free(&((struct transformed *)(void *)dataset)->steps);
+    tn__transform_list_free(&((struct transformed *)(void *)dataset)->steps);
 }
 
 tn_dataset *tn_dataset_transform(tn_dataset *dataset, const char *text)
@@ -65,7 +66,7 @@ tn_dataset *tn_dataset_transform(tn_dataset *dataset, const char *text)
         return NULL;
     own->dataset.source = tn_dataset_keep(dataset);
     own->dataset.count = dataset->count;
-    if (tn__steps_open(&own->steps, text, false) == TN_OK) {
+    if (tn__transform_list_open(&own->steps, text, false) == TN_OK) {
         own->dataset.transforms = dataset->transforms + own->steps.count;
         return &own->dataset;
     }

@@ -3,11 +3,11 @@
 libcore_la_SOURCES += \
 	%D%/internal.h \
 	%D%/private.h \
+	%D%/recompute.c \
 	%D%/engine.h \
 	%D%/anomaly.c \
 	%D%/backward.c \
 	%D%/check.c \
-	%D%/checkpoint.c \
 	%D%/engine.c \
 	%D%/function.c \
 	%D%/hooks.c \

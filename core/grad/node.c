@@ -68,11 +68,11 @@ void tn__node_saved_drop(tn__saved *saved)
         tn_tensor_drop(saved->tensor);
     if (saved->storage != NULL && !saved->shell)
         tn__storage_drop(saved->storage);
-    if (saved->checkpoint != NULL)
-        tn__checkpoint_release(saved->checkpoint, saved->slot);
+    if (saved->recompute != NULL)
+        tn__recompute_release(saved->recompute, saved->slot);
     saved->tensor = NULL;
     saved->storage = NULL;
-    saved->checkpoint = NULL;
+    saved->recompute = NULL;
 }
 
 static void drop_saved(tn__saved *saved, int32_t count)
@@ -177,10 +177,10 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
      * are kept. Of other tensors an alias keeps the memory; the edges have their history. */
     leaf = !is_output && tensor->requires_grad && tensor->autograd->node == NULL &&
            tensor->autograd->base == NULL;
-    if (tn__unlikely(tn__checkpoint_here != NULL)) {
-        tn_status status = tn__checkpoint_save(saved, tensor, leaf);
+    if (tn__unlikely(tn__recompute_here != NULL)) {
+        tn_status status = tn__recompute_save(saved, tensor, leaf);
 
-        if (status != TN_OK || saved->checkpoint != NULL)
+        if (status != TN_OK || saved->recompute != NULL)
             return status;
     }
     if (leaf)
@@ -379,7 +379,7 @@ void tn__node_release(tn__node *node)
 
 static bool changed(const tn__saved *saved)
 {
-    if (saved->checkpoint != NULL)
+    if (saved->recompute != NULL)
         return false;
     return saved->tensor == NULL || saved->tensor->storage != saved->storage ||
            atomic_load_explicit(&saved->storage->version, memory_order_relaxed) != saved->version;
@@ -387,8 +387,8 @@ static bool changed(const tn__saved *saved)
 
 tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out)
 {
-    if (saved->checkpoint != NULL)
-        return tn__checkpoint_value(saved->checkpoint, saved->slot, out);
+    if (saved->recompute != NULL)
+        return tn__recompute_value(saved->recompute, saved->slot, out);
     *out = changed(saved) ? NULL : tn_tensor_keep(saved->tensor);
     return TN_OK;
 }
@@ -407,26 +407,26 @@ static tn_status freed(const tn__node *node)
         node->name);
 }
 
-/* Gets a saved tensor that a checkpoint computes, if tensor `i` is one. Another thread may release
- * the node in the meantime, so the checkpoint is kept. */
+/* Gets a saved tensor that is computed again, if tensor `i` is one. Another thread may release
+ * the node in the meantime, so `recompute` is kept. */
 static tn_status unpack_later(tn__node *node, int32_t i, tn_tensor **out)
 {
-    tn__checkpoint *checkpoint;
+    tn__recompute *recompute;
     tn_status status = TN_OK;
     int64_t slot;
     bool gone;
 
     lock(node);
     gone = node->released && node->had_saved;
-    checkpoint = gone ? NULL : tn__checkpoint_keep(node->saved[i].checkpoint);
+    recompute = gone ? NULL : tn__recompute_keep(node->saved[i].recompute);
     slot = node->saved[i].slot;
     unlock(node);
     if (gone)
         return freed(node);
-    if (checkpoint == NULL)
+    if (recompute == NULL)
         return TN_OK;
-    status = tn__checkpoint_value(checkpoint, slot, out);
-    tn__checkpoint_drop(checkpoint);
+    status = tn__recompute_value(recompute, slot, out);
+    tn__recompute_drop(recompute);
     return status;
 }
 
@@ -445,12 +445,12 @@ tn_status tn__node_unpack(tn__node *node, tn_tensor **out, bool *stale)
         bool gone = changed(&node->saved[i]);
 
         *stale |= gone;
-        later |= node->saved[i].checkpoint != NULL;
+        later |= node->saved[i].recompute != NULL;
         out[i] = gone || node->saved[i].tensor == NULL ? NULL
                                                        : tn_tensor_keep(node->saved[i].tensor);
     }
     unlock(node);
-    /* A checkpoint runs code of the program, which may take long. */
+    /* Computing it again runs code of the program, which may take long. */
     for (int32_t i = 0; later && i < node->n_saved && status == TN_OK; i++)
         status = unpack_later(node, i, &out[i]);
     return status;

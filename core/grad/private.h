@@ -44,7 +44,7 @@ typedef struct tn__saved {
      * holds the storage. */
     bool shell;
     /* Owned; has the tensor in `slot`, when it is needed; `tensor` is then NULL. NULL: none */
-    struct tn__checkpoint *checkpoint;
+    struct tn__recompute *recompute;
     int64_t slot;
 } tn__saved;
 
@@ -155,7 +155,7 @@ tn_status tn__node_save(tn__saved *saved, tn_tensor *tensor, int32_t operand, bo
 /* Frees one saved tensor. */
 void tn__node_saved_drop(tn__saved *saved);
 /* Sets *out to a new reference to what is saved, or to NULL if the tensor was changed. Runs the
- * function of a checkpoint again if needed. */
+ * function of tn_checkpoint_call() again if needed. */
 tn_status tn__node_saved_value(tn__saved *saved, tn_tensor **out);
 /* Frees what is saved, unless another backward has already freed it. */
 void tn__node_release(tn__node *node);
@@ -187,20 +187,20 @@ static inline tn_status tn__grad_edge(tn_tensor *tensor, tn__edge *edge)
     return TN_OK;
 }
 
-/* ---- checkpoints ---------------------------------------------------------------- */
-typedef struct tn__checkpoint tn__checkpoint;
-/* The run of a checkpoint's function in which this thread is; NULL: none. */
-extern _Thread_local struct tn__checkpoint_run *tn__checkpoint_here TN__TLS_NEAR;
+/* ---- recompute.c ---- */
+typedef struct tn__recompute tn__recompute;
+/* The run of a function of tn_checkpoint_call() in which this thread is; NULL: none. */
+extern _Thread_local struct tn__recompute_run *tn__recompute_here TN__TLS_NEAR;
 /* Inside of such a run: reserves a slot in place of the tensor, and makes `saved` refer to it
  * unless `keeps`; in the second run, fills the slot. */
-tn_status tn__checkpoint_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
+tn_status tn__recompute_save(tn__saved *saved, tn_tensor *tensor, bool keeps);
 /* Takes the tensor out of a slot; the caller owns it. Computes it first if necessary. */
-tn_status tn__checkpoint_value(tn__checkpoint *checkpoint, int64_t slot, tn_tensor **out);
-/* Add and drop a reference; tn__checkpoint_keep() returns its argument, which may be NULL. */
-tn__checkpoint *tn__checkpoint_keep(tn__checkpoint *checkpoint);
-void tn__checkpoint_drop(tn__checkpoint *checkpoint);
-/* Releases a slot, and drops the reference to the checkpoint. */
-void tn__checkpoint_release(tn__checkpoint *checkpoint, int64_t slot);
+tn_status tn__recompute_value(tn__recompute *recompute, int64_t slot, tn_tensor **out);
+/* Add and drop a reference; tn__recompute_keep() returns its argument, which may be NULL. */
+tn__recompute *tn__recompute_keep(tn__recompute *recompute);
+void tn__recompute_drop(tn__recompute *recompute);
+/* Releases a slot, and drops the reference to `recompute`. */
+void tn__recompute_release(tn__recompute *recompute, int64_t slot);
 
 /* ---- anomaly mode --------------------------------------------------------------- */
 /* Returns the path of the module that this thread is calling, NULL outside of modules. The caller

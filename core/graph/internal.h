@@ -7,6 +7,6 @@
 #include "core/module/internal.h"
 
 /* tn__module_calls.plan: reads plan(passes, bindings). */
-tn_status tn__planned_new(const tn__spec *spec, tn__compiled **out);
+tn_status tn__plan_module_new(const tn__spec *spec, tn__compiled **out);
 
 #endif

@@ -15,7 +15,7 @@ libcore_la_SOURCES += \
 	%D%/plan_memory.c \
 	%D%/plan_record.c \
 	%D%/plan_run.c \
-	%D%/planned.c \
+	%D%/plan_module.c \
 	%D%/query.c \
 	%D%/region.c \
 	%D%/region_replace.c \

@@ -15,6 +15,6 @@ void tn_shutdown(void)
     tn__devices_shutdown();
     tn__plugins_shutdown();
     tn__op_registry_shutdown();
-    tn__pool_shutdown();
+    tn__thread_pool_shutdown();
     tn__log_shutdown();
 }

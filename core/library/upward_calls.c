@@ -108,5 +108,5 @@ const tn__op_calls tn__op_up = {
 /* ---- core/module ----------------------------------------------------------------------------- */
 
 const tn__module_calls tn__module_up = {
-    .plan = tn__planned_new,
+    .plan = tn__plan_module_new,
 };

@@ -10,7 +10,6 @@ libcore_la_SOURCES += \
 	%D%/call_path.c \
 	%D%/chain.c \
 	%D%/call_many.c \
-	%D%/checkpoint.c \
 	%D%/compile.c \
 	%D%/computed.c \
 	%D%/container.c \
@@ -43,6 +42,7 @@ libcore_la_SOURCES += \
 	%D%/prune_method.c \
 	%D%/prune_network.c \
 	%D%/prune_slots.c \
+	%D%/recompute.c \
 	%D%/load_report.c \
 	%D%/saving.c \
 	%D%/slot_map.c \

@@ -105,7 +105,7 @@ static void return_blocks(tn__cache *cache, int size_class, int rest)
         cache->free[size_class] = storage->user[0];
         cache->kept[size_class]--;
         cache->bytes_kept -= (uint32_t)block->size;
-        tn__segment_block_give(cache->allocator, block);
+        tn__allocator_block_give(cache->allocator, block);
     }
 }
 
@@ -224,12 +224,12 @@ static void reclaim(struct tn__allocator *allocator)
             if (!tn__stream_drain(stream))
                 continue;
             pthread_mutex_lock(&allocator->lock);
-            tn__segment_blocks_release(allocator, stream);
+            tn__allocator_blocks_release(allocator, stream);
             pthread_mutex_unlock(&allocator->lock);
         }
     pthread_mutex_lock(&allocator->lock);
-    tn__segments_trim(allocator);
-    tn__segment_free_spare(allocator);
+    tn__allocator_segments_trim(allocator);
+    tn__allocator_free_spare(allocator);
     pthread_mutex_unlock(&allocator->lock);
 }
 
@@ -237,14 +237,14 @@ static void reclaim(struct tn__allocator *allocator)
 static tn__block *take(struct tn__allocator *allocator, tn__cache *cache, tn_stream *stream,
                        uint64_t size, int size_class, int count)
 {
-    tn__block *first = tn__segment_block_take(allocator, stream, size);
+    tn__block *first = tn__allocator_block_take(allocator, stream, size);
 
     for (; first != NULL && cache != NULL && count > 1; count--) {
-        tn__block *block = tn__segment_block_take(allocator, stream, size);
+        tn__block *block = tn__allocator_block_take(allocator, stream, size);
         if (block == NULL)
             break;
         if (block->size != size || block->n_users != 0) {
-            tn__segment_block_give(allocator, block);
+            tn__allocator_block_give(allocator, block);
             break;
         }
         block->storage.size_class = (uint16_t)size_class;
@@ -265,13 +265,13 @@ static tn_status ask_device(struct tn__allocator *allocator, tn_stream *stream, 
     tn_status status;
 
     if (tn__likely(tn__capture_of(stream) == NULL))
-        return tn__segment_add(allocator, stream, size);
-    status = tn__segment_add(allocator, other, size);
+        return tn__allocator_segment_add(allocator, stream, size);
+    status = tn__allocator_segment_add(allocator, other, size);
     if (status == TN_OK && allocator->device->flags & TN_BACKEND_STREAM_ORDERED) {
         pthread_mutex_unlock(&allocator->lock);
         (void)tn__stream_drain(other);
         pthread_mutex_lock(&allocator->lock);
-        tn__segment_blocks_release(allocator, other);
+        tn__allocator_blocks_release(allocator, other);
     }
     return status;
 }
@@ -304,7 +304,7 @@ static tn__block *get_block(struct tn__allocator *allocator, tn__cache *cache, t
             tn_error_restore(mark);
             pthread_mutex_lock(&allocator->lock);
             /* Joined free blocks may be large enough now; if not, asks the device again. */
-            block = tn__segment_block_take(allocator, stream, size);
+            block = tn__allocator_block_take(allocator, stream, size);
             *status = block != NULL ? TN_OK : ask_device(allocator, stream, size);
         }
         if (*status == TN_OK && block == NULL)
@@ -337,7 +337,7 @@ tn__storage *tn__allocator_get(struct tn__allocator *allocator, tn_stream *strea
         tn__allocator_out_of_memory(allocator, bytes, mark);
         return NULL;
     }
-    size = tn__segment_block_size(allocator, bytes, &size_class);
+    size = tn__allocator_block_size(allocator, bytes, &size_class);
     if (tn__unlikely(tn__capture_of(stream) != NULL)) {
         again = tn__capture_reuse(stream, size, bytes);
         if (again != NULL)
@@ -379,7 +379,7 @@ tn__storage *tn__allocator_storage(const tn_device *device, uint64_t bytes)
 
     if (tn__likely(cache != NULL && bytes - 1 < TN__SMALL_BLOCK && cache->allocator == allocator &&
                    allocator != NULL)) {
-        size_class = tn__segment_block_class(allocator, bytes);
+        size_class = tn__allocator_block_class(allocator, bytes);
         stream = thread->n_streams == 0 ? device->stream
                                         : stream_for(device, tn__stream_current(device));
         if (tn__likely(size_class < TN__SIZE_CLASSES &&
@@ -452,7 +452,7 @@ void tn__allocator_put(struct tn__allocator *allocator, tn__storage *storage)
         return;
     }
     pthread_mutex_lock(&allocator->lock);
-    tn__segment_block_give(allocator, block);
+    tn__allocator_block_give(allocator, block);
     pthread_mutex_unlock(&allocator->lock);
     if (cache != NULL && cache->allocator == allocator &&
         cache->epoch != atomic_load_explicit(&allocator->epoch, memory_order_relaxed))
@@ -588,9 +588,9 @@ void tn__allocator_free(struct tn__allocator *allocator)
         return_all(cache);
         cache->allocator = NULL;
     }
-    tn__segment_blocks_release(allocator, NULL);
-    tn__segments_trim(allocator);
-    tn__segment_free_spare(allocator);
+    tn__allocator_blocks_release(allocator, NULL);
+    tn__allocator_segments_trim(allocator);
+    tn__allocator_free_spare(allocator);
     pthread_mutex_unlock(&allocator->lock);
     pthread_mutex_destroy(&allocator->lock);
     tn_free(allocator);

@@ -3,7 +3,7 @@
  * Internals of the caching allocator. It has three levels:
  *
  *   thread    lists of free small blocks by size class; no lock              allocator.c
- *   device    bins of free blocks: best fit, split and joined; with a lock   segment.c
+ *   device    bins of free blocks: best fit, split and joined; with a lock   allocator_segment.c
  *   backend   segments, from which blocks are cut
  *
  * With TENON_CHECK=1 a plain allocator with guard zones (guard.c) replaces all of them. */
@@ -76,10 +76,10 @@ struct tn__allocator {
     struct tn__allocator *next; /* in the list of all allocators, which fork needs */
 };
 
-/* ---- segment.c: under the lock ---- */
+/* ---- allocator_segment.c: under the lock ---- */
 
 /* Returns the size class of a block that holds `bytes` bytes, TN__SIZE_CLASSES if there is none. */
-static inline int tn__segment_block_class(const struct tn__allocator *allocator, uint64_t bytes)
+static inline int tn__allocator_block_class(const struct tn__allocator *allocator, uint64_t bytes)
 {
     uint64_t last = (bytes - 1) >> allocator->shift;
     int shift;
@@ -92,24 +92,25 @@ static inline int tn__segment_block_class(const struct tn__allocator *allocator,
     return 8 + (shift - 1) * 4 + (int)(last >> shift) - 4;
 }
 /* Returns the size of a block that holds `bytes` bytes, and sets its size class. */
-uint64_t tn__segment_block_size(const struct tn__allocator *allocator, uint64_t bytes,
-                                int *size_class);
+uint64_t tn__allocator_block_size(const struct tn__allocator *allocator, uint64_t bytes,
+                                  int *size_class);
 /* Takes a free block of exactly `size` bytes (large blocks may be a little larger). Returns NULL
  * without an error if there is none and the device must be asked for memory. */
-tn__block *tn__segment_block_take(struct tn__allocator *allocator, tn_stream *stream,
-                                  uint64_t size);
+tn__block *tn__allocator_block_take(struct tn__allocator *allocator, tn_stream *stream,
+                                    uint64_t size);
 /* Allocates a segment from the backend, on the given stream. */
-tn_status tn__segment_add(struct tn__allocator *allocator, tn_stream *stream, uint64_t size);
+tn_status tn__allocator_segment_add(struct tn__allocator *allocator, tn_stream *stream,
+                                    uint64_t size);
 /* Takes a block back: puts it into its bin, or into the pending list while other streams use it. */
-void tn__segment_block_give(struct tn__allocator *allocator, tn__block *block);
+void tn__allocator_block_give(struct tn__allocator *allocator, tn__block *block);
 /* Makes the free blocks that a stream used last usable by all streams, and joins them with their
  * neighbours. The work of the stream must be done. NULL: all streams. */
-void tn__segment_blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
+void tn__allocator_blocks_release(struct tn__allocator *allocator, const tn_stream *stream);
 /* Moves pending blocks that no stream uses any more to their bins. */
-void tn__segment_blocks_poll(struct tn__allocator *allocator);
+void tn__allocator_blocks_poll(struct tn__allocator *allocator);
 /* Frees the segments that consist of one free block which any stream may use. */
-void tn__segments_trim(struct tn__allocator *allocator);
-void tn__segment_free_spare(struct tn__allocator *allocator);
+void tn__allocator_segments_trim(struct tn__allocator *allocator);
+void tn__allocator_free_spare(struct tn__allocator *allocator);
 
 /* ---- guard.c ---- */
 

@@ -29,10 +29,10 @@ libcore_la_SOURCES += \
 	%D%/pinned.h \
 	%D%/print.c \
 	%D%/query.c \
-	%D%/random.c \
-	%D%/random.h \
+	%D%/random_state.c \
+	%D%/random_state.h \
 	%D%/scope.c \
-	%D%/segment.c \
+	%D%/allocator_segment.c \
 	%D%/shared.c \
 	%D%/allocator_stats.c \
 	%D%/storage.c \

@@ -12,6 +12,6 @@ libcore_la_SOURCES += \
 	%D%/scheduler.c \
 	%D%/scheduler_children.c \
 	%D%/scheduler_state.c \
-	%D%/statistics.c \
+	%D%/running_statistics.c \
 	%D%/step.c \
 	%D%/step_hooks.c

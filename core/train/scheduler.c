@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scheduler object: counts steps, and sets the learning rates that a plugin's schedule
+ * The scheduler object: counts steps, and sets the learning rates that the rule of a plugin
  * computes. */
 #include "core/train/scheduler.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedulers inside a scheduler: a schedule creates them from the specs among its options, and
+ * Schedulers inside a scheduler: a scheduler creates them from the specs among its options, and
  * steps them. */
 #include "core/train/scheduler.h"
 
@@ -47,7 +47,7 @@ tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value *value)
         return tn__error_null_input("tn_scheduler_add_child: scheduler or value");
     if (value->kind != TN_VALUE_SPEC && value->kind != TN_VALUE_STRING)
         return tn_fail(TN_ERR_TYPE,
-                       "scheduler %s: index %lld: wrong type, got %s; expected a schedule such as "
+                       "scheduler %s: index %lld: wrong type, got %s; expected a scheduler such as "
                        "Name(options)",
                        scheduler->def->name, (long long)scheduler->n_children,
                        tn__value_kind_name(value->kind));

@@ -173,7 +173,7 @@ static tn_status read_children(tn_scheduler *scheduler, tn__spec *spec, struct f
     if (!take(spec, "children", &row) ||
         (row.kind != TN_VALUE_LIST && row.kind != TN_VALUE_TUPLE) ||
         row.count != scheduler->n_children)
-        return wrong(scheduler, spec, "children=[STATES] for the schedules inside it");
+        return wrong(scheduler, spec, "children=[STATES] for the schedulers inside it");
     found->children = tn_calloc((size_t)row.count, sizeof *found->children);
     if (found->children == NULL)
         return TN_ERR_MEMORY;
@@ -181,7 +181,7 @@ static tn_status read_children(tn_scheduler *scheduler, tn__spec *spec, struct f
     for (int64_t i = 0; i < scheduler->n_children && status == TN_OK; i++)
         status = row.as.list[i].kind == TN_VALUE_SPEC
                      ? read_child(scheduler->children[i], &row.as.list[i], &found->children[i])
-                     : wrong(scheduler, spec, "state Name(...) of each schedule inside it");
+                     : wrong(scheduler, spec, "state Name(...) of each scheduler inside it");
     return status;
 }
 

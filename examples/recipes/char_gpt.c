@@ -28,7 +28,7 @@ static double learn(tn_module *net, tn_optimizer *optimizer, tn_pack *batch)
 static void train(tn_module *net, tn_loader *loader, int steps)
 {
     tn_optimizer *optimizer = tn_optimizer_new(net, "AdamW(lr=3e-3, betas=(0.9, 0.99))");
-    tn_scheduler *schedule = tn_scheduler_new(
+    tn_scheduler *scheduler = tn_scheduler_new(
         optimizer, "OneCycleLR(max_lr=3e-3, total_steps=%d, pct_start=0.1)", steps + 1);
     double sum = 0;
 
@@ -37,7 +37,7 @@ static void train(tn_module *net, tn_loader *loader, int steps)
         if (batch == NULL) /* the next epoch */
             batch = tn_loader_next(loader);
         sum += learn(net, optimizer, batch);
-        tn_scheduler_step(schedule);
+        tn_scheduler_step(scheduler);
         if (step % 100 == 0 || step == steps) {
             int since = step % 100 == 0 ? 100 : step % 100;
             printf("step %4d  loss %.3f\n", step, sum / since);
@@ -45,7 +45,7 @@ static void train(tn_module *net, tn_loader *loader, int steps)
             sum = 0;
         }
     }
-    tn_scheduler_drop(schedule);
+    tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
 }
 

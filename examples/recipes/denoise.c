@@ -17,7 +17,7 @@ static tn_tensor *with_noise(tn_tensor *x)
 static void train(tn_module *net, tn_loader *loader, int epochs)
 {
     tn_optimizer *optimizer = tn_optimizer_new(net, "AdamW(lr=3e-3)");
-    tn_scheduler *schedule = tn_scheduler_new(
+    tn_scheduler *scheduler = tn_scheduler_new(
         optimizer, "OneCycleLR(max_lr=3e-3, epochs=%d, steps_per_epoch=%d)", epochs,
         (int)tn_loader_count(loader));
 
@@ -31,13 +31,13 @@ static void train(tn_module *net, tn_loader *loader, int epochs)
             tn_optimizer_zero_grad(optimizer);
             tn_backward(loss);
             tn_optimizer_step(optimizer);
-            tn_scheduler_step(schedule);
+            tn_scheduler_step(scheduler);
             sum += tn_item(loss);
         }
         printf("epoch %d  loss %.4f\n", epoch, sum / (double)tn_loader_count(loader));
         fflush(stdout);
     }
-    tn_scheduler_drop(schedule);
+    tn_scheduler_drop(scheduler);
     tn_optimizer_drop(optimizer);
 }
 

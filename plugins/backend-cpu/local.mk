@@ -8,10 +8,12 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \
 	%D%/math/float64.h %D%/math/float64_erf.h %D%/math/float64_pow.h %D%/math/float64_trig.h \
 	%D%/math/sqrt.h %D%/linalg/lapack.h %D%/matmul/bfloat16.h %D%/matmul/blas.h %D%/matmul/gemm.h %D%/matmul/matmul.h %D%/nn/attention.h \
-	%D%/nn/norm_running_template.h %D%/nn/pool_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
+	%D%/nn/norm_running_template.h %D%/nn/pool_template.h \
+	%D%/op/compare_where_template.h %D%/op/complex_template.h %D%/op/copy.h %D%/op/elementwise.h \
 	%D%/op/index_add_template.h %D%/op/index_reduce_template.h %D%/op/index_span.h \
 	%D%/op/index_template.h %D%/op/reduction.h %D%/op/scan_pieces.h \
-	%D%/op/scan_template.h %D%/op/search_template.h %D%/op/sort_template.h %D%/op/where_template.h \
+	%D%/op/scan_extreme_template.h %D%/op/scan_template.h %D%/op/search_template.h \
+	%D%/op/sort_template.h \
 	%D%/simd/copy_template.h %D%/simd/elementwise.h %D%/simd/elementwise_template.h \
 	%D%/simd/fft_passes_template.h %D%/simd/fft_template.h \
 	%D%/simd/float16_scalar_template.h %D%/simd/float16_template.h \
@@ -26,13 +28,13 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
 plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
-	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/bitwise.c %D%/op/compare.c \
+	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
+	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
 	%D%/op/complex.c %D%/op/copy.c %D%/op/creation.c %D%/op/elementwise.c \
 	%D%/op/elementwise_scalar.c %D%/op/index.c %D%/op/index_nonzero.c \
 	%D%/op/index_reduce.c %D%/op/index_span.c %D%/op/random.c \
 	%D%/op/random_permutation.c %D%/op/reduction.c %D%/op/reduction_strided.c %D%/op/scan.c \
-	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/ternary.c \
-	%D%/op/where.c \
+	%D%/op/scan_extreme.c %D%/op/scan_pieces.c %D%/op/search.c %D%/op/sort.c %D%/op/special.c %D%/op/unary.c \
 	%D%/nn/attention.c %D%/nn/attention_block.c %D%/nn/attention_grad.c \
 	%D%/nn/loss_elementwise.c %D%/nn/loss_nll.c %D%/nn/norm.c %D%/nn/norm.h %D%/nn/norm_running.c \
 	%D%/nn/optimizer.c %D%/nn/optimizer.h %D%/nn/optimizer_rules.c %D%/nn/pool.c %D%/nn/rnn.c \
@@ -41,8 +43,8 @@ plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
 	%D%/linalg/factor.c %D%/linalg/lapack.c %D%/linalg/orthogonal.c \
 	%D%/matmul/addmm.c %D%/matmul/bfloat16.c %D%/matmul/bfloat16_x86.c %D%/matmul/blas.c %D%/matmul/gemm.c %D%/matmul/linear.c %D%/matmul/matmul.c \
 	%D%/matmul/narrow.c %D%/matmul/packed.c \
-	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/few_places.c %D%/conv/grad_weight.c %D%/conv/images.c \
-	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/spread.c %D%/conv/weight.c %D%/conv/winograd.c
+	%D%/conv/conv.c %D%/conv/depthwise.c %D%/conv/direct.c %D%/conv/grad_input_few_windows.c %D%/conv/grad_weight.c %D%/conv/images.c \
+	%D%/conv/im2col.c %D%/conv/planes.c %D%/conv/grad_input_few_channels.c %D%/conv/weight.c %D%/conv/winograd.c
 TN_CPU_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS) -I$(srcdir)/plugins/backend-cpu
 plugins_backend_cpu_la_CPPFLAGS = $(TN_CPU_CPPFLAGS) $(TN_X86_LOOPS)
 plugins_backend_cpu_la_CFLAGS = $(AM_CFLAGS) $(TN_LOOPS_CFLAGS) -ffp-contract=off

@@ -21,7 +21,7 @@ static const tn_option options[] = {
 #define GPU_BMM_WORKSPACE cuda_workspace_bmm
 #define GPU_CAPTURE TN_KERNEL_CAPTURE_SAFE
 static const tn_kernel_def kernels[] = {
-#include "../gpu/kernel_table.h"
+#include "../gpu/kernel_defs.h"
 };
 
 static const void *const contributions[] = { &cuda_backend };

@@ -16,7 +16,7 @@ static const tn_option options[] = {
 #define GPU_BMM_WORKSPACE NULL
 #define GPU_CAPTURE 0
 static const tn_kernel_def kernels[] = {
-#include "../gpu/kernel_table.h"
+#include "../gpu/kernel_defs.h"
 };
 
 static const void *const contributions[] = { &opencl_backend };

@@ -24,10 +24,10 @@ plugins_data_la_SOURCES = \
 	%D%/idx.c \
 	%D%/image.h \
 	%D%/image_files.c \
-	%D%/image_file.c \
 	%D%/image_folder.c \
 	%D%/image_jpeg.c \
 	%D%/image_png.c \
+	%D%/image_read.c \
 	%D%/memory.c \
 	%D%/mix.c \
 	%D%/noise.c \
@@ -41,7 +41,7 @@ plugins_data_la_SOURCES = \
 	%D%/tensors.c \
 	%D%/text.c \
 	%D%/unicode_classes.h \
-	%D%/wav_dataset.c \
+	%D%/wav_common.c \
 	%D%/wav_files.c \
 	%D%/wav_folder.c \
 	%D%/wav_read.c \

@@ -37,7 +37,7 @@ tn_status wav_add(const struct wav_part *part, const char *path, const tn_sample
 /* Whether a file with these first bytes is a WAV file. */
 bool wav_known(const void *start, uint64_t size);
 
-/* ---- datasets of WAV files (wav_dataset.c) --------------------------------------------------- */
+/* ---- datasets of WAV files (wav_common.c) ---------------------------------------------------- */
 
 struct wav_dataset {
     struct data_folder folder;

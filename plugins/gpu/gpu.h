@@ -34,7 +34,7 @@ enum gpu_text { GPU_TEXTS(GPU_TEXT_NAME_) GPU_TEXT_COUNT };
 
 #define GPU_KERNEL(name, text, shape) GPU_##name,
 enum gpu_kernel {
-#include "kernel_list.h"
+#include "kernel_names.h"
     GPU_KERNEL_COUNT
 };
 

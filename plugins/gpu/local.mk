@@ -4,8 +4,8 @@
 # compiled into each of them, and the kernel texts. OpenCL compiles a text when it is first used;
 # nvcc compiles all texts at build time.
 
-TN_GPU_HOST = %D%/gpu.h %D%/kernel_list.h %D%/kernel_table.h %D%/arithmetic.c %D%/call.c %D%/compare.c \
-	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel_list.c %D%/loss.c %D%/matmul.c \
+TN_GPU_HOST = %D%/gpu.h %D%/kernel_names.h %D%/kernel_defs.h %D%/arithmetic.c %D%/call.c %D%/compare.c \
+	%D%/complex.c %D%/copy.c %D%/creation.c %D%/index.c %D%/kernel_names.c %D%/loss.c %D%/matmul.c \
 	%D%/random.c %D%/reduction.c %D%/scalar.c %D%/scan.c %D%/shape.c %D%/softmax.c %D%/sort.c \
 	%D%/unary.c %D%/view.c
 TN_GPU_TEXTS = %D%/kernels/activation.cl %D%/kernels/arithmetic.cl %D%/kernels/compare.cl \

@@ -265,6 +265,32 @@ static tn_status threshold_infer(tn_infer *infer)
     return status == TN_OK ? tn__common_unary(infer) : status;
 }
 
+/* ---- rrelu: slopes that are drawn ---- */
+
+static tn_status slopes_infer(tn_infer *infer, double lower, double upper)
+{
+    if (!(isfinite(lower) && isfinite(upper) && lower <= upper))
+        return tn_fail(TN_ERR_VALUE,
+                       "lower or upper: out of range, got %g and %g; expected finite numbers with "
+                       "lower <= upper",
+                       lower, upper);
+    return tn__common_open(infer);
+}
+
+static tn_tensor *drawn_slopes(tn_tensor *x, const tn_rrelu_options *o)
+{
+    tn_uniform_options between = TN_UNIFORM_OPTIONS;
+
+    between.low = o->lower;
+    between.high = o->upper;
+    return o->training ? tn_where(is_above(x, 0.0), x, tn_mul(x, tn_uniform(x, &between)))
+                       : tn_where(is_above(x, 0.0), x, times(x, (o->lower + o->upper) / 2));
+}
+
+INFER(rrelu, slopes_infer(infer, o->lower, o->upper))
+DECOMPOSE(rrelu, drawn_slopes(x, o))
+TN__OP(rrelu, .infer = rrelu_infer, .decompose = rrelu_decompose);
+
 /* ---- prelu: one weight for each channel ---- */
 
 static tn_status prelu_infer(tn_infer *infer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dropout of single elements and of whole channels; ReLU with slopes that are drawn. */
+ * Dropout of single elements and of whole channels. */
 #include "channels.h"
 #include "formula.h"
 
@@ -68,30 +68,6 @@ static tn_tensor *alpha_dropped(tn_tensor *x, double p, bool training, bool chan
                   tn_add_scalar(tn_mul_scalar(tn_add_scalar(keep, -1), -low * a), b), NULL);
 }
 
-/* ---- slopes that are drawn ---- */
-
-static tn_status slopes_infer(tn_infer *infer, double lower, double upper)
-{
-    if (!(isfinite(lower) && isfinite(upper) && lower <= upper))
-        return tn_fail(TN_ERR_VALUE,
-                       "lower or upper: out of range, got %g and %g; expected finite numbers with "
-                       "lower <= upper",
-                       lower, upper);
-    return tn__common_open(infer);
-}
-
-static tn_tensor *drawn_slopes(tn_tensor *x, const tn_rrelu_options *o)
-{
-    tn_uniform_options between = TN_UNIFORM_OPTIONS;
-
-    between.low = o->lower;
-    between.high = o->upper;
-    return o->training ? tn_where(is_above(x, 0.0), x, tn_mul(x, tn_uniform(x, &between)))
-                       : tn_where(is_above(x, 0.0), x, times(x, (o->lower + o->upper) / 2));
-}
-
-INFER(rrelu, slopes_infer(infer, o->lower, o->upper))
-DECOMPOSE(rrelu, drawn_slopes(x, o))
 INFER(dropout, share_infer(infer, o->p))
 DECOMPOSE(dropout, dropped(x, o->p, o->training, false))
 INFER(feature_dropout, image_infer(infer, o->p))
@@ -101,7 +77,6 @@ DECOMPOSE(alpha_dropout, alpha_dropped(x, o->p, o->training, false))
 INFER(feature_alpha_dropout, image_infer(infer, o->p))
 DECOMPOSE(feature_alpha_dropout, alpha_dropped(x, o->p, o->training, true))
 
-TN__OP(rrelu, .infer = rrelu_infer, .decompose = rrelu_decompose);
 TN__OP(dropout, .infer = dropout_infer, .decompose = dropout_decompose);
 TN__OP(feature_dropout, .infer = feature_dropout_infer, .decompose = feature_dropout_decompose);
 TN__OP(alpha_dropout, .infer = alpha_dropout_infer, .decompose = alpha_dropout_decompose);

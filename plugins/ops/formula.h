@@ -168,13 +168,15 @@ static inline bool is(const char *text, const char *word)
         return result;                                                                             \
     }
 
-/* Defines an operator that has only inference and a decomposition, both given as a status. */
+/* Defines an operator that has only inference and a decomposition, both given as a status. It has
+ * no derivative of its own: it is differentiated through its decomposition. */
 #define COMPOSED(name, infer_, decompose_)                                                         \
     INFER(name, infer_)                                                                            \
     DECOMPOSE_INTO(name, decompose_)                                                               \
     TN__OP(name, .infer = name##_infer, .decompose = name##_decompose)
 
-/* Defines an elementwise operator of one input from its decomposition and its derivative. */
+/* Defines an elementwise operator of one input from its decomposition and its derivative. Its
+ * inference is tn__common_unary: the result has the shape and dtype of the input. */
 #define UNARY(name, result, gradient)                                                              \
     DECOMPOSE(name, result)                                                                        \
     DERIVE(name, gradient)                                                                         \

@@ -18,7 +18,7 @@ plugins_ops_la_SOURCES = \
 	%D%/complex.c \
 	%D%/complex_parts.c \
 	%D%/conv.c \
-	%D%/conv_nd.c \
+	%D%/conv_1d_2d_3d.c \
 	%D%/copy.c \
 	%D%/creation.c \
 	%D%/distance.c \
@@ -29,6 +29,7 @@ plugins_ops_la_SOURCES = \
 	%D%/fft_frequency.c \
 	%D%/fft.h \
 	%D%/fft_steps.c \
+	%D%/fft_stft.c \
 	%D%/fold.c \
 	%D%/formula.h \
 	%D%/index.c \
@@ -61,7 +62,7 @@ plugins_ops_la_SOURCES = \
 	%D%/plugin.c \
 	%D%/pool.c \
 	%D%/pool_fractional.c \
-	%D%/pool_nd.c \
+	%D%/pool_1d_2d_3d.c \
 	%D%/random.c \
 	%D%/random_distribution.c \
 	%D%/reduction.c \
@@ -87,7 +88,6 @@ plugins_ops_la_SOURCES = \
 	%D%/special_bessel.c \
 	%D%/special_gamma.c \
 	%D%/special_incomplete.c \
-	%D%/stft.c \
 	%D%/unary.c \
 	%D%/unique.c \
 	%D%/window.c \

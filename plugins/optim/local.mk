@@ -21,12 +21,12 @@ plugins_optim_la_SOURCES = \
 	%D%/radam.c \
 	%D%/rmsprop.c \
 	%D%/rprop.c \
-	%D%/schedule.c \
-	%D%/schedule.h \
-	%D%/schedule_compose.c \
-	%D%/schedule_cosine.c \
-	%D%/schedule_cycle.c \
-	%D%/schedule_plateau.c \
+	%D%/scheduler.c \
+	%D%/scheduler.h \
+	%D%/scheduler_compose.c \
+	%D%/scheduler_cosine.c \
+	%D%/scheduler_cycle.c \
+	%D%/scheduler_plateau.c \
 	%D%/sgd.c
 plugins_optim_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_optim_la_LDFLAGS = $(TN_PLUGIN_LINK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The optimizers and schedules of this plugin, for the list in plugin.c, and helpers for
+ * The optimizers and schedulers of this plugin, for the list in plugin.c, and helpers for
  * optimizers. */
 #ifndef TN_OPTIM_OPTIM_H
 #define TN_OPTIM_OPTIM_H
@@ -13,18 +13,18 @@ TN_HIDDEN extern const tn_optimizer_def optim_adam, optim_adamw;
 TN_HIDDEN extern const tn_optimizer_def optim_adadelta, optim_adafactor, optim_adagrad,
     optim_adamax, optim_asgd, optim_lbfgs, optim_lion, optim_muon, optim_nadam, optim_radam,
     optim_rmsprop, optim_rprop, optim_sgd;
-/* schedule.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_step, schedule_multi_step, schedule_constant,
-    schedule_linear, schedule_exponential, schedule_polynomial, schedule_lambda,
-    schedule_multiplicative;
-/* schedule_cosine.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_cosine, schedule_restarts, schedule_swa;
-/* schedule_cycle.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_cyclic, schedule_one_cycle;
-/* schedule_plateau.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_plateau;
-/* schedule_compose.c */
-TN_HIDDEN extern const tn_scheduler_def schedule_sequential, schedule_chained;
+/* scheduler.c */
+TN_HIDDEN extern const tn_scheduler_def scheduler_step, scheduler_multi_step, scheduler_constant,
+    scheduler_linear, scheduler_exponential, scheduler_polynomial, scheduler_lambda,
+    scheduler_multiplicative;
+/* scheduler_cosine.c */
+TN_HIDDEN extern const tn_scheduler_def scheduler_cosine, scheduler_restarts, scheduler_swa;
+/* scheduler_cycle.c */
+TN_HIDDEN extern const tn_scheduler_def scheduler_cyclic, scheduler_one_cycle;
+/* scheduler_plateau.c */
+TN_HIDDEN extern const tn_scheduler_def scheduler_plateau;
+/* scheduler_compose.c */
+TN_HIDDEN extern const tn_scheduler_def scheduler_sequential, scheduler_chained;
 
 /* options.c: checks of options, with PyTorch's wording */
 

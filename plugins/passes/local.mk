@@ -3,9 +3,10 @@
 TN_PLUGINS += plugins/passes.la
 plugins_passes_la_SOURCES = \
 	%D%/passes.h \
-	%D%/batch_norm.c \
 	%D%/constants.c \
+	%D%/conv_bn_linear_bn.c \
 	%D%/cse.c \
+	%D%/dead.c \
 	%D%/decompose.c \
 	%D%/dropout.c \
 	%D%/epilogue.c \

@@ -41,20 +41,6 @@ bool passes_is_op(const tn_node *node, const char *name)
     return tn_node_kind_of(node) == TN_NODE_OP && strcmp(tn_node_target(node), name) == 0;
 }
 
-/* ---- dead ------------------------------------------------------------------------------------ */
-
-static tn_status dead(const tn_pass_def *self, const tn_pass_args *args)
-{
-    int64_t removed = tn_graph_dead_code(args->graph);
-
-    (void)self;
-    return removed < 0 ? tn_error_last_code() : passes_report(args, removed, "nodes removed");
-}
-
-const tn_pass_def pass_dead = { TN_HEAD(tn_pass_def), .name = "dead",
-                                .help = "removes nodes whose values nobody uses",
-                                .flags = TN_PASS_EXACT, .run = dead };
-
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const void *const contributions[] = {

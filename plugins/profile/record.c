@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the core calls while a profile runs. Each thread has a stack of open ranges and a buffer of
- * its own, and writes a record when a range ends; no call takes a lock, except the first of a
- * thread. The number of the profile is part of the tokens, so that ranges that began in an earlier
- * profile are recognized when they end. */
+ * The records of a running profile, which the callbacks in observer.c make. Each thread has
+ * a stack of open ranges and a buffer of its own, and writes a record when a range ends; no call
+ * takes a lock, except the first of a thread. The number of the profile is part of the tokens, so
+ * that ranges that began in an earlier profile are recognized when they end. */
 #include "record.h"
 
 #include <pthread.h>

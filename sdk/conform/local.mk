@@ -4,9 +4,9 @@
 TN_CONFORM_REFERENCE = \
 	sdk/conform/reference.h \
 	sdk/conform/reference.c \
-	sdk/conform/reference_each.c \
-	sdk/conform/reference_fold.c \
-	sdk/conform/reference_move.c
+	sdk/conform/reference_elementwise.c \
+	sdk/conform/reference_reduction.c \
+	sdk/conform/reference_index.c
 TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/conform.h \
 	sdk/conform/case_tensors.c \
@@ -71,7 +71,7 @@ conform_DATA = \
 	tests/oracle/fused.txt \
 	tests/oracle/index.txt \
 	tests/oracle/linalg.txt \
-	tests/oracle/special.txt \
+	tests/oracle/elementwise_special.txt \
 	tests/oracle/without_results.txt \
 	tests/oracle/optimizer.txt \
 	tests/oracle/loss.txt \

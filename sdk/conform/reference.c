@@ -382,11 +382,11 @@ static tn_status add_device(const tn_backend_def *device, uint64_t flags)
     tn_status status = tn_register(device);
 
     if (status == TN_OK)
-        status = add(device->type, reference_each_names, reference_each, flags);
+        status = add(device->type, reference_elementwise_names, reference_elementwise, flags);
     if (status == TN_OK)
-        status = add(device->type, reference_fold_names, reference_fold, flags);
+        status = add(device->type, reference_reduction_names, reference_reduction, flags);
     if (status == TN_OK)
-        status = add(device->type, reference_move_names, reference_move, flags);
+        status = add(device->type, reference_index_names, reference_index, flags);
     return status;
 }
 

@@ -50,11 +50,11 @@ static inline bool reference_is_complex(tn_dtype dtype)
 }
 
 /* The kernels of the three files reference_*.c, and the operators that each implements. */
-tn_status reference_each(const tn_call *call); /* elementwise operators */
-tn_status reference_fold(const tn_call *call); /* sums, sorting, products */
-tn_status reference_move(const tn_call *call); /* copies, indexing, random numbers */
-extern const char *const reference_each_names[], *const reference_fold_names[],
-                                                     *const reference_move_names[];
+tn_status reference_elementwise(const tn_call *call); /* elementwise operators */
+tn_status reference_reduction(const tn_call *call);   /* sums, sorting, products */
+tn_status reference_index(const tn_call *call);       /* copies, indexing, random numbers */
+extern const char *const reference_elementwise_names[], *const reference_reduction_names[],
+                                                            *const reference_index_names[];
 
 /* Returns the dtypes (TN_BIT mask) in which a device needs the kernel of a basic operator to train
  * a float32 network. */

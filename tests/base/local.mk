@@ -6,11 +6,11 @@ if HAVE_CHECK
 TN_BASE_TESTS = \
 	%D%/test_containers \
 	%D%/test_error \
-	%D%/test_format \
+	%D%/test_print \
 	%D%/test_log \
 	%D%/test_memory \
 	%D%/test_options \
-	%D%/test_pool \
+	%D%/test_thread_pool \
 	%D%/test_spec
 check_PROGRAMS += $(TN_BASE_TESTS)
 TESTS += $(TN_BASE_TESTS)
@@ -19,16 +19,16 @@ TESTS += $(TN_BASE_TESTS)
 %C%_test_containers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_error_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_error_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_format_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_format_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_print_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_print_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_log_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_log_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_options_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_options_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_pool_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_pool_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_thread_pool_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_thread_pool_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_spec_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_spec_LDADD = $(TN_LINK_TEST_CORE)
 endif

@@ -45,27 +45,29 @@ finds() { # FILE NAME NUMBER TEST WORDS
 
 # optimizers
 rule=optimizers/Descent
-passes wrong_rule right RIGHT $rule
-finds wrong_rule hides HIDES $rule "when parameters, state and steps were saved and loaded half way"
-finds wrong_rule shares SHARES $rule \
+passes wrong_optimizer right RIGHT $rule
+finds wrong_optimizer hides HIDES $rule \
+    "when parameters, state and steps were saved and loaded half way"
+finds wrong_optimizer shares SHARES $rule \
     "with another optimizer of its type in the process: parameter 0: values differ"
-finds wrong_rule touches TOUCHES $rule "parameter 1: changed, although it has no gradient"
-finds wrong_rule nothing NOTHING $rule "a step changed no parameter"
-finds wrong_rule writes WRITES $rule "gradient of parameter 0: changed"
-finds wrong_rule coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
-finds wrong_rule deaf DEAF $rule \
+finds wrong_optimizer touches TOUCHES $rule "parameter 1: changed, although it has no gradient"
+finds wrong_optimizer nothing NOTHING $rule "a step changed no parameter"
+finds wrong_optimizer writes WRITES $rule "gradient of parameter 0: changed"
+finds wrong_optimizer coarse COARSE $rule "float32 after 6 steps: parameter 0, element"
+finds wrong_optimizer deaf DEAF $rule \
     "an optimizer built from its spec, after two steps: parameter 0: values differ"
-finds wrong_rule forgets FORGETS $rule "its spec Descent("
-finds wrong_rule opens OPENS $rule "Descent left a scope open"
-finds wrong_rule modes MODES $rule "Descent left a gradient mode on"
-finds wrong_rule nans NANS $rule "after a step"
+finds wrong_optimizer forgets FORGETS $rule "its spec Descent("
+finds wrong_optimizer opens OPENS $rule "Descent left a scope open"
+finds wrong_optimizer modes MODES $rule "Descent left a gradient mode on"
+finds wrong_optimizer nans NANS $rule "after a step"
 cases=$place/rule.txt
 printf '%s\n' 'optimizer Descent(lr=0.5, momentum=0.5)' 'parameter 1 2' 'gradient 1 -1' \
     'after 0.5 2.5' 'after -0.25 3.25' >"$cases"
-passes wrong_rule right RIGHT $rule
-finds wrong_rule otherwise OTHERWISE $rule "step 1, element 0: wrong value, got 1.5; expected 0.5"
+passes wrong_optimizer right RIGHT $rule
+finds wrong_optimizer otherwise OTHERWISE $rule \
+    "step 1, element 0: wrong value, got 1.5; expected 0.5"
 printf 'optimizer Descent(lr=0.5)\nparameter 1 2\ngradient 1 -1\nafter 0.5 words\n' >"$cases"
-finds wrong_rule right RIGHT $rule "rule.txt:4: wrong numbers"
+finds wrong_optimizer right RIGHT $rule "rule.txt:4: wrong numbers"
 cases=$top/tests/conform/optimizers.txt
 check plugins/.libs/optim.so --only 'optimizers/*' --cases "$cases"
 test $code -eq 0 || { fail "our own optimizers: $code"; cat "$place/out"; }

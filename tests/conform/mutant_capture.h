@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams of the device of mutant_device.c, with the errors (mutant.h) that capture_begin and the
- * other functions for recording can have. Work is done immediately unless a stream records.
+ * Streams of the device of mutant_device.c, with the errors (mutant_choose.h) that capture_begin
+ * and the other functions for recording can have. Work is done immediately unless a stream records.
  * mutant_device.c includes this file. */
 struct record {
     tn_copy_args at[16];

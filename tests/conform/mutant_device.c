@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A device with the memory of the host whose calls are complete when they return: with the errors
- * (mutant.h) that functions of a backend can have. Its kernels are in mutant_kernel.c. */
+ * (mutant_choose.h) that functions of a backend can have. Its kernels are in mutant_kernel.h. */
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>

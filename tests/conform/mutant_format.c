@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A format with the errors (mutant.h) that formats can have. A file has: "TOY1", the numbers of
- * tensors and of texts, and for each tensor the length of its name, dtype, number of dimensions,
+ * A format with the errors (mutant_choose.h) that formats can have. A file has: "TOY1", the numbers
+ * of tensors and of texts, and for each tensor the length of its name, dtype, number of dimensions,
  * sizes, name, elements; for each text the lengths of name and text, and both. */
 #include <ctype.h>
 #include <math.h>
 
-#include "mutant.h"
+#include "mutant_choose.h"
 
 struct entry {
     int64_t name, dtype, ndim, sizes[8];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels of the device of mutant_device.c, with the errors (mutant.h) that kernels can have. They
- * compute in long double, which has all integers of 64 bits on the machines that we test. */
+ * Kernels of the device of mutant_device.c, with the errors (mutant_choose.h) that kernels can
+ * have. They compute in long double, which has all integers of 64 bits on the machines that we
+ * test. */
 #ifndef TN_TESTS_CONFORM_MUTANT_KERNEL_H
 #define TN_TESTS_CONFORM_MUTANT_KERNEL_H
 
 #include <math.h>
 #include <pthread.h>
 
-#include "mutant.h"
+#include "mutant_choose.h"
 
 #define MUTANT_TYPE "mutant"
 #define MUTANT_DTYPES                                                                              \

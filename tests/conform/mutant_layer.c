@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A layer with the errors (mutant.h) that layers can have: Gate(features, scale=2.0, bias=True,
- * rate=0.25) computes y = scale * x * weight + bias, drops elements in training mode, and counts
- * its calls in a buffer then; `mean` is a buffer, the number of calls in training is extra state.
+ * A layer with the errors (mutant_choose.h) that layers can have: Gate(features, scale=2.0,
+ * bias=True, rate=0.25) computes y = scale * x * weight + bias, drops elements in training mode,
+ * and counts its calls in a buffer then; `mean` is a buffer, the number of calls in training is
+ * extra state.
  */
-#include "mutant.h"
+#include "mutant_choose.h"
 
 struct layer {
     int64_t features;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operators with the errors (mutant.h) that operators can have: blend, y = x + weight * z * z with
- * broadcasting; both, y = x^2 and z = x^3; track, which counts in an input; noise, which draws. */
-#include "mutant.h"
+ * Operators with the errors (mutant_choose.h) that operators can have: blend, y = x + weight * z *
+ * z with broadcasting; both, y = x^2 and z = x^3; track, which counts in an input; noise, which
+ * draws. */
+#include "mutant_choose.h"
 
 struct options {
     uint32_t size;

@@ -5,14 +5,14 @@ EXTRA_DIST += %D%/compare_tokens.py %D%/bpe_ids.h %D%/colors.h %D%/files %D%/ima
 	%D%/transforms.h
 
 if HAVE_CHECK
-check_PROGRAMS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader \
-	%D%/test_loader_state %D%/test_loader_threads %D%/test_batches %D%/test_memory \
-	%D%/test_picture %D%/test_sounds %D%/test_text %D%/test_transforms
-TESTS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader %D%/test_loader_state \
-	%D%/test_loader_threads %D%/test_batches %D%/test_memory %D%/test_picture %D%/test_sounds %D%/test_text \
+check_PROGRAMS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader \
+	%D%/test_loader_state %D%/test_loader_threads %D%/test_colors %D%/test_memory \
+	%D%/test_picture %D%/test_wav %D%/test_text %D%/test_transforms
+TESTS += %D%/test_data_plugin %D%/test_dataset %D%/test_images %D%/test_loader %D%/test_loader_state \
+	%D%/test_loader_threads %D%/test_colors %D%/test_memory %D%/test_picture %D%/test_wav %D%/test_text \
 	%D%/test_transforms
-%C%_test_builtin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_builtin_LDADD = $(TN_LINK_TEST)
+%C%_test_data_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_data_plugin_LDADD = $(TN_LINK_TEST)
 %C%_test_dataset_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_dataset_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_images_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
@@ -23,12 +23,12 @@ TESTS += %D%/test_builtin %D%/test_dataset %D%/test_images %D%/test_loader %D%/t
 %C%_test_loader_state_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_loader_threads_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_loader_threads_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_batches_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_batches_LDADD = $(TN_LINK_TEST)
+%C%_test_colors_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_colors_LDADD = $(TN_LINK_TEST)
 %C%_test_picture_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_picture_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_sounds_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_sounds_LDADD = $(TN_LINK_TEST)
+%C%_test_wav_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_wav_LDADD = $(TN_LINK_TEST)
 %C%_test_text_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_text_LDADD = $(TN_LINK_TEST)
 %C%_test_transforms_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%

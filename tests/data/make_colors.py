@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # make_colors.py FILE: what torchvision makes of an image by transforms whose random numbers are
-# fixed, for test_batches.c.
+# fixed, for test_colors.c.
 import math
 import sys
 import textwrap
@@ -15,7 +15,7 @@ HEIGHT, WIDTH = 11, 13
 
 
 def image():
-    """The numbers of test_batches.c."""
+    """The numbers of test_colors.c."""
     count = 3 * HEIGHT * WIDTH
     values = [(i * 37 + i * i // 7 * 11) % 256 for i in range(count)]
     return torch.tensor(values, dtype=torch.uint8).reshape(3, HEIGHT, WIDTH)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 #
-# make_transforms.py FILE: what torchvision's transforms make of a small image, for test_builtin.c.
+# make_transforms.py FILE: what torchvision's transforms make of a small image, for
+# test_data_plugin.c.
 import sys
 import textwrap
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/exchange.h %D%/planned.h %D%/suite.h %D%/traced.h
+EXTRA_DIST += %D%/exchange.h %D%/plan_module.h %D%/suite.h %D%/traced.h
 
 if HAVE_CHECK
 TN_GRAPH_TESTS = %D%/test_graph %D%/test_text %D%/test_trace %D%/test_trace_refusals \
-	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_fusion \
+	%D%/test_trace_editing %D%/test_graph_modules %D%/test_traced_layers %D%/test_passes_plugin \
 	%D%/test_symbols %D%/test_passes %D%/test_compilers %D%/test_comm \
-	%D%/test_plans %D%/test_plan_steps %D%/test_planned %D%/test_scripts
+	%D%/test_plans %D%/test_plan_steps %D%/test_plan_module %D%/test_script
 if HAVE_JANSSON
 TN_GRAPH_TESTS += %D%/test_script_files %D%/test_script_trees
 endif
@@ -26,8 +26,8 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_graph_modules_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_traced_layers_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_traced_layers_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_fusion_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_fusion_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_passes_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_passes_plugin_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_symbols_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_symbols_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_passes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -38,10 +38,10 @@ TESTS += $(TN_GRAPH_TESTS)
 %C%_test_comm_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_plan_steps_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_plan_steps_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_planned_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_planned_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_scripts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_scripts_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_plan_module_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_plan_module_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_script_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_script_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_files_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_script_files_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_script_trees_CPPFLAGS = $(TN_TEST_CPPFLAGS)

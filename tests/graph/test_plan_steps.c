@@ -4,7 +4,7 @@
  * same time; failures of memory. */
 #include <pthread.h>
 
-#include "tests/graph/planned.h"
+#include "tests/graph/plan_module.h"
 
 /* ---- kernels that prepare, regions, observers ------------------------------------------------ */
 

@@ -4,7 +4,7 @@
  * bindings for other inputs, tensors that change, errors. */
 #include <tenon/equality.h>
 
-#include "tests/graph/planned.h"
+#include "tests/graph/plan_module.h"
 #include "tests/spec/proves.h"
 
 /* A plan of a graph built by hand, with gradients off. */

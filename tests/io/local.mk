@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_files.py %D%/make_pytorch.py %D%/make_torchscript.py %D%/memory.h %D%/each_format.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
+EXTRA_DIST += %D%/interchange.py %D%/failing_calls.h %D%/streams.sh %D%/make_safetensors_npy.py %D%/make_pytorch_npz.py %D%/make_torchscript.py %D%/memory.h %D%/each_format.h %D%/states.h %D%/checkpoint_sum.h %D%/state_values.h %D%/files
 
 TESTS += %D%/streams.sh
 
@@ -33,14 +33,14 @@ TESTS += %D%/test_checkpoint %D%/test_npy %D%/test_npz %D%/test_pytorch %D%/test
 %C%_test_torchscript_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_torchscript_LDADD = $(TN_LINK_TEST_CORE)
 if HAVE_JANSSON
-check_PROGRAMS += %D%/test_folder %D%/test_module_load %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
-TESTS += %D%/test_folder %D%/test_module_load %D%/test_parts %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
+check_PROGRAMS += %D%/test_folder %D%/test_module_load %D%/test_safetensors_index %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
+TESTS += %D%/test_folder %D%/test_module_load %D%/test_safetensors_index %D%/test_processes %D%/test_safetensors %D%/test_saving %D%/test_states
 %C%_test_folder_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_folder_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_module_load_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_module_load_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_parts_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_parts_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_safetensors_index_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_safetensors_index_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_processes_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_processes_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_safetensors_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * npz and the archives below it: files that NumPy wrote (make_pytorch.py), a file that it reads,
- * hostile archives. */
+ * npz and the archives below it: files that NumPy wrote (make_pytorch_npz.py), a file that it
+ * reads, hostile archives. */
 #include "tests/base/suite.h"
 
 #include "tests/io/memory.h"

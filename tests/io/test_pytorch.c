@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The format "pytorch": files that PyTorch wrote (make_pytorch.py), content that is refused,
+ * The format "pytorch": files that PyTorch wrote (make_pytorch_npz.py), content that is refused,
  * hostile files. */
 #include "tests/base/suite.h"
 

@@ -4,19 +4,19 @@
 # files/. Live, with PYTHON naming a Python that has PyTorch, safetensors and NumPy (without them they say SKIP):
 # networks.py compares the networks of examples/networks with those of torchvision and transformers; network_lines.sh counts their lines;
 # printed.py reads the printed text of every model of torchvision, prints it again and loads its weights.
-# make_named.py compares the networks of the plugin tenon.models (test_named has their small ones in make check).
+# make_models_plugin.py compares the networks of the plugin tenon.models (test_models_plugin has their small ones in make check).
 # make_lora.py trains LoRA adapters of GPT-2 small (test_lora has a small one in make check).
 #   make models        the same with files of this hour, and whether those here are still what PyTorch says
-EXTRA_DIST += %D%/lora_values.h %D%/make_lora.py %D%/make_models.py %D%/make_named.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
+EXTRA_DIST += %D%/lora_values.h %D%/make_lora.py %D%/make_spec_networks.py %D%/make_models_plugin.py %D%/networks.py %D%/printed.py %D%/network_lines.sh %D%/files
 TESTS += %D%/network_lines.sh
 .PHONY: models
-check_PROGRAMS += %D%/lora %D%/printed %D%/named
+check_PROGRAMS += %D%/lora %D%/printed %D%/models_plugin
 %C%_lora_SOURCES = %D%/lora.c
 %C%_lora_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 %C%_lora_LDADD = $(TN_LINK)
-%C%_named_SOURCES = %D%/named.c
-%C%_named_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
-%C%_named_LDADD = $(TN_LINK) $(LIBM)
+%C%_models_plugin_SOURCES = %D%/models_plugin.c
+%C%_models_plugin_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
+%C%_models_plugin_LDADD = $(TN_LINK) $(LIBM)
 %C%_printed_SOURCES = %D%/printed.c
 %C%_printed_CPPFLAGS = $(TN_PROGRAM_CPPFLAGS)
 %C%_printed_LDADD = $(TN_LINK)
@@ -26,22 +26,22 @@ check_PROGRAMS += %D%/test_lora
 TESTS += %D%/test_lora
 %C%_test_lora_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_lora_LDADD = $(TN_LINK_TEST)
-check_PROGRAMS += %D%/test_named
-TESTS += %D%/test_named
-%C%_test_named_SOURCES = %D%/test_named.c $(TN_BACKEND_SHARED)
-%C%_test_named_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_named_LDADD = $(TN_LINK_TEST)
-EXTRA_%C%_test_named_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+check_PROGRAMS += %D%/test_models_plugin
+TESTS += %D%/test_models_plugin
+%C%_test_models_plugin_SOURCES = %D%/test_models_plugin.c $(TN_BACKEND_SHARED)
+%C%_test_models_plugin_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_models_plugin_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_models_plugin_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
 if HAVE_JANSSON
-check_PROGRAMS += %D%/test_models
-TESTS += %D%/test_models
-%C%_test_models_SOURCES = %D%/test_models.c $(TN_BACKEND_SHARED)
-%C%_test_models_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_models_LDADD = $(TN_LINK_TEST)
-EXTRA_%C%_test_models_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
-models: all tests/models/lora tests/models/test_models tests/models/printed tests/models/named $(TN_NETWORKS)
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models.py --live $(srcdir) $(builddir) || test $$? -eq 77
-	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_named.py --live $(srcdir) $(builddir) || test $$? -eq 77
+check_PROGRAMS += %D%/test_spec_networks
+TESTS += %D%/test_spec_networks
+%C%_test_spec_networks_SOURCES = %D%/test_spec_networks.c $(TN_BACKEND_SHARED)
+%C%_test_spec_networks_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_spec_networks_LDADD = $(TN_LINK_TEST)
+EXTRA_%C%_test_spec_networks_DEPENDENCIES = $(TN_BACKEND_EXAMPLES)
+models: all tests/models/lora tests/models/test_spec_networks tests/models/printed tests/models/models_plugin $(TN_NETWORKS)
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_spec_networks.py --live $(srcdir) $(builddir) || test $$? -eq 77
+	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_models_plugin.py --live $(srcdir) $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/make_lora.py --live $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/networks.py $(builddir) || test $$? -eq 77
 	@python='$(PYTHON)'; $${python:-python3} $(srcdir)/tests/models/printed.py $(builddir) || test $$? -eq 77

@@ -62,7 +62,7 @@ static const char *const unasked[] = {
     "SpectralNorm.*",
     "StochasticDepth.*",
     "WeightNorm.*",
-    /* networks of the plugin tenon.models: tests/models/test_named.c */
+    /* networks of the plugin tenon.models: tests/models/test_models_plugin.c */
     "gpt2*",
     "lenet5.*",
     "lstm_lm.*",

@@ -23,7 +23,7 @@ TEXTS = [
     "elementwise.txt",
     "reduction_shape_index.txt",
     "reduction_order.txt",
-    "special.txt",
+    "elementwise_special.txt",
     "primitives.txt",
     "loss.txt",
     "opinfo.txt",

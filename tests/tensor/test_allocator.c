@@ -31,7 +31,7 @@ START_TEST(size_classes_cover_every_size_and_respect_the_quantum)
         before = -1;
         last = 0;
         for (uint64_t size = 1; size <= 70000; size++) {
-            uint64_t block = tn__segment_block_size(&a, size, &class);
+            uint64_t block = tn__allocator_block_size(&a, size, &class);
             ck_assert_uint_ge(block, size);
             ck_assert_uint_eq(block % a.quantum, 0);
             ck_assert_int_ge(class, 0);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 
 EXTRA_DIST += %D%/lbfgs.h %D%/make_lbfgs.py %D%/lbfgs_hundred.h %D%/make_lbfgs_hundred.py \
-	%D%/rules_complex.h %D%/make_rules_complex.py %D%/make_reference.py %D%/make_rules.py \
-	%D%/make_scaler.py %D%/scaler.h %D%/make_schedules.py %D%/make_ported_schedules.py %D%/make_curves.py %D%/curves.txt %D%/make_ported_inputs.py \
+	%D%/optim_complex.h %D%/make_optim_complex.py %D%/make_reference.py %D%/make_optim_hundred.py \
+	%D%/make_scaler.py %D%/scaler.h %D%/make_schedulers.py %D%/make_ported_schedulers.py %D%/make_curves.py %D%/curves.txt %D%/make_ported_inputs.py \
 	%D%/ported_inputs.h \
-	%D%/ported_schedules.txt %D%/schedules.h %D%/make_states.py %D%/reference.h %D%/rules.h \
-	%D%/schedules.txt %D%/states.h %D%/whole.h \
+	%D%/ported_schedulers.txt %D%/schedulers.h %D%/make_states.py %D%/reference.h %D%/optim_hundred.h \
+	%D%/schedulers.txt %D%/states.h %D%/whole.h \
 	%D%/files/adam.pt %D%/files/adamw.pt %D%/files/plain.pt %D%/files/sgd.pt
 
 # tenon train, killed and continued. `make kills` kills it 50 times.
@@ -28,11 +28,11 @@ TESTS += %D%/test_checkpoint
 %C%_test_checkpoint_LDADD = $(TN_LINK_TEST_CORE)
 check_PROGRAMS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs \
 	%D%/test_memory \
-	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
-	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedules
+	%D%/test_optim %D%/test_optim_hundred %D%/test_optim_memory %D%/test_schedulers %D%/test_state \
+	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedulers
 TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %D%/test_memory \
-	%D%/test_optim %D%/test_rules %D%/test_rules_memory %D%/test_schedules %D%/test_state \
-	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedules
+	%D%/test_optim %D%/test_optim_hundred %D%/test_optim_memory %D%/test_schedulers %D%/test_state \
+	%D%/test_step %D%/test_curves %D%/test_ported_averaging %D%/test_ported_optim %D%/test_ported_schedulers
 %C%_test_scaler_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_scaler_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
@@ -43,30 +43,30 @@ TESTS += %D%/test_scaler %D%/test_averaging %D%/test_capturable %D%/test_lbfgs %
 %C%_test_lbfgs_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
-check_PROGRAMS += %D%/test_lbfgs_hundred %D%/test_rules_complex
-TESTS += %D%/test_lbfgs_hundred %D%/test_rules_complex
+check_PROGRAMS += %D%/test_lbfgs_hundred %D%/test_optim_complex
+TESTS += %D%/test_lbfgs_hundred %D%/test_optim_complex
 %C%_test_lbfgs_hundred_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_lbfgs_hundred_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_rules_complex_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_rules_complex_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_optim_complex_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_optim_complex_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_optim_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
-	-DSCHEDULES_FILE='"$(abs_srcdir)/%D%/schedules.txt"'
-%C%_test_ported_schedules_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
-	-DSCHEDULES_FILE='"$(abs_srcdir)/%D%/ported_schedules.txt"'
-%C%_test_ported_schedules_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_schedulers_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
+	-DSCHEDULERS_FILE='"$(abs_srcdir)/%D%/schedulers.txt"'
+%C%_test_ported_schedulers_CPPFLAGS = $(TN_TEST_CPPFLAGS) \
+	-DSCHEDULERS_FILE='"$(abs_srcdir)/%D%/ported_schedulers.txt"'
+%C%_test_ported_schedulers_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_curves_CPPFLAGS = $(TN_TEST_CPPFLAGS) -DCURVES_FILE='"$(abs_srcdir)/%D%/curves.txt"'
 %C%_test_curves_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_ported_averaging_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_ported_averaging_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_ported_optim_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_ported_optim_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_schedules_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_rules_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
-%C%_test_rules_LDADD = $(TN_LINK_TEST_CORE)
-%C%_test_rules_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
-%C%_test_rules_memory_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_schedulers_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_optim_hundred_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
+%C%_test_optim_hundred_LDADD = $(TN_LINK_TEST_CORE)
+%C%_test_optim_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_optim_memory_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_state_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%
 %C%_test_state_LDADD = $(TN_LINK_TEST_CORE)
 %C%_test_step_CPPFLAGS = $(TN_TEST_CPPFLAGS) -I$(srcdir)/%D%

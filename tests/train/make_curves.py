@@ -5,7 +5,7 @@
 # test_curves.c.
 #   PYTHON-WITH-TORCH make_curves.py > curves.txt           records the curves of PyTorch
 #   PYTHON-WITH-TORCH make_curves.py --against test_curves  trains now in both, and compares
-# A curve is a line `curve NAME f32|f64`, a line each for `net`, `optim`, `schedule`, `clip`, and a
+# A curve is a line `curve NAME f32|f64`, a line each for `net`, `optim`, `scheduler`, `clip`, and a
 # line of the losses. The specs are Python, too: PyTorch builds the networks from the same text.
 import subprocess
 import sys
@@ -19,26 +19,26 @@ CURVES = {
     "mlp": dict(
         net="Sequential(Linear(16, 32), Tanh(), Linear(32, 32), ReLU(), Linear(32, 8))",
         optim="SGD(lr=0.05, momentum=0.9, weight_decay=0.001)",
-        schedule="StepLR(60, gamma=0.5)",
+        scheduler="StepLR(60, gamma=0.5)",
     ),
     "lenet5": dict(
         net="Sequential(Conv2d(1, 6, 5, padding=2), Tanh(), AvgPool2d(2), Conv2d(6, 16, 5), "
         "Tanh(), AvgPool2d(2), Flatten(), Linear(400, 120), Tanh(), Linear(120, 84), Tanh(), "
         "Linear(84, 8))",
         optim="Adam(lr=0.002)",
-        schedule="CosineAnnealingLR(200)",
+        scheduler="CosineAnnealingLR(200)",
     ),
     "transformer": dict(
         net="Sequential(Embedding(20, 16), %s, %s, Linear(16, 20))"
         % (LAYER % "", LAYER % "activation='gelu', norm_first=True, "),
         optim="AdamW(lr=0.003, weight_decay=0.05)",
-        schedule="LinearLR(0.1, total_iters=20)",
+        scheduler="LinearLR(0.1, total_iters=20)",
         clip=1.0,
     ),
     "lstm": dict(
         net="lstm_lm(20, embedding_dim=12, hidden_size=16, num_layers=2, dropout=0.0)",
         optim="RMSprop(lr=0.003, momentum=0.5)",
-        schedule="ExponentialLR(0.995)",
+        scheduler="ExponentialLR(0.995)",
         clip=0.5,
     ),
 }
@@ -100,7 +100,7 @@ def batches(name, numbers, dtype):
             yield x, numbers.whole(shape[:1], 8)
 
 
-def train(name, net, optim, schedule, clip=0.0, dtype=torch.float32):
+def train(name, net, optim, scheduler, clip=0.0, dtype=torch.float32):
     numbers = Numbers()
     net = eval(net, {**vars(nn), "lstm_lm": lstm_lm}).to(dtype).train()
     fill(net, numbers)
@@ -110,7 +110,7 @@ def train(name, net, optim, schedule, clip=0.0, dtype=torch.float32):
         "kind(net.parameters(), " + options,
         dict(vars(torch.optim), kind=getattr(torch.optim, kind), net=net),
     )
-    kind, options = schedule.split("(", 1)
+    kind, options = scheduler.split("(", 1)
     kind = getattr(torch.optim.lr_scheduler, kind)
     scheduler = eval("kind(optimizer, " + options, dict(kind=kind, optimizer=optimizer))
     for step in range(STEPS):
@@ -158,6 +158,6 @@ if len(sys.argv) == 3 and sys.argv[1] == "--against":
 print("# Made by make_curves.py with PyTorch %s" % torch.__version__.split("+")[0])
 for name, bits, one, losses in curves():
     print("curve", name, "f" + bits)
-    for key in ("net", "optim", "schedule", "clip"):
+    for key in ("net", "optim", "scheduler", "clip"):
         print(key, one.get(key, 0.0))
     print(" ".join(("%.9g" if bits == "32" else "%.17g") % v for v in losses))

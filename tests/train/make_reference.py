@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes reference.h: what PyTorch's optimizers and schedules do, for the tests to compare with.
+# Writes reference.h: what PyTorch's optimizers and schedulers do, for the tests to compare with.
 #   python make_reference.py > reference.h
 import re
 import textwrap
@@ -53,7 +53,7 @@ OPTIMIZERS = [
 
 S = torch.optim.lr_scheduler
 SCHEDULE_STEPS = 24
-SCHEDULES = [
+SCHEDULERS = [
     ("StepLR(step_size=4)", lambda o: S.StepLR(o, 4)),
     ("StepLR(3, gamma=0.5)", lambda o: S.StepLR(o, 3, gamma=0.5)),
     ("CosineAnnealingLR(T_max=10)", lambda o: S.CosineAnnealingLR(o, 10)),
@@ -120,8 +120,8 @@ for spec, kind, options in OPTIMIZERS:
     write("".join("        %s,\n" % r for r in trajectory(kind, options)) + "      } },")
 write(
     "};\n\nstatic const struct {\n    const char *spec;\n"
-    "    double rates[SCHEDULE_STEPS + 1];\n} schedules[] = {"
+    "    double rates[SCHEDULE_STEPS + 1];\n} schedulers[] = {"
 )
-for spec, make in SCHEDULES:
+for spec, make in SCHEDULERS:
     write('    { "%s",\n      %s },' % (spec, row(rates(make))))
 write("};")

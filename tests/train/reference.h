@@ -212,7 +212,7 @@ static const struct {
 static const struct {
     const char *spec;
     double rates[SCHEDULE_STEPS + 1];
-} schedules[] = {
+} schedulers[] = {
     { "StepLR(step_size=4)",
       { 0.2, 0.2, 0.2, 0.2, 0.020000000000000004, 0.020000000000000004, 0.020000000000000004,
         0.020000000000000004, 0.0020000000000000005, 0.0020000000000000005, 0.0020000000000000005,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Optimizers with capturable=True: the numbers of PyTorch's trajectories, the step and the learning
- * rate in tensors that follow options, schedules, parameters that miss steps, and failures. */
+ * rate in tensors that follow options, schedulers, parameters that miss steps, and failures. */
 #include "tests/spec/proves.h"
 #include "tests/base/suite.h"
 
@@ -113,7 +113,7 @@ START_TEST(the_tensors_are_those_of_pytorch_and_stay_the_same)
 }
 END_TEST
 
-START_TEST(the_rate_follows_options_and_schedules)
+START_TEST(the_rate_follows_options_and_schedulers)
 {
     TN_SCOPE;
     tn_tensor *parameter = parameter_of(start, TN_F64);
@@ -294,7 +294,7 @@ int main(void)
     const TTest *const tests[] = {
         capturable_optimizers_follow_the_trajectories_of_pytorch,
         the_tensors_are_those_of_pytorch_and_stay_the_same,
-        the_rate_follows_options_and_schedules,
+        the_rate_follows_options_and_schedulers,
         a_parameter_that_misses_a_step_counts_its_own,
         it_can_be_switched_on_and_off,
         a_state_of_pytorch_is_continued,

@@ -13,7 +13,7 @@ enum { STEPS = 12, WIDTH = 4, SAMPLES = 24, NUMBERS = WIDTH * 3 + 3 };
 
 static const char file[] = "test_checkpoint.checkpoint";
 
-/* A training with dropout, momentum, a schedule, an average and a loader. */
+/* A training with dropout, momentum, a scheduler, an average and a loader. */
 struct training {
     tn_module *net, *average;
     tn_optimizer *optimizer;

@@ -10,7 +10,7 @@
 enum { STEPS = 200, BATCHES = 4, COMPARED = 50, TOKENS = 20, CLASSES = 8 };
 
 struct curve {
-    char name[32], dtype[8], net[600], optim[200], schedule[200];
+    char name[32], dtype[8], net[600], optim[200], scheduler[200];
     double clip;
     double losses[STEPS];
     int count;
@@ -112,7 +112,7 @@ static void train(const struct curve *curve, double *losses)
         batch(curve->name, &state, narrow ? TN_F32 : TN_F64, &x[i], &target[i]);
     }
     optimizer = tn_optimizer_new(net, "%s", curve->optim);
-    scheduler = tn_scheduler_new(optimizer, "%s", curve->schedule);
+    scheduler = tn_scheduler_new(optimizer, "%s", curve->scheduler);
     ck_assert_msg(scheduler != NULL, "%s", tn_error_text());
     count = tn_module_parameters(net, parameters, 64);
     ck_assert_int_le(count, 64);
@@ -149,7 +149,7 @@ static bool read_word(const char *line, struct curve *curve)
         size_t size;
     } const texts[] = { { "net ", curve->net, sizeof curve->net },
                         { "optim ", curve->optim, sizeof curve->optim },
-                        { "schedule ", curve->schedule, sizeof curve->schedule } };
+                        { "scheduler ", curve->scheduler, sizeof curve->scheduler } };
 
     for (int64_t i = 0; i < tn__countof(texts); i++)
         if (strncmp(line, texts[i].key, strlen(texts[i].key)) == 0)

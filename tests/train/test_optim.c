@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Optimizers and schedules: PyTorch's trajectories, options, state, refusals. */
+ * Optimizers and schedulers: PyTorch's trajectories, options, state, refusals. */
 #include "tests/base/suite.h"
 #include "tests/spec/proves.h"
 
@@ -73,21 +73,21 @@ START_TEST(optimizers_follow_them_in_float32_too)
 }
 END_TEST
 
-START_TEST(schedules_give_the_rates_of_pytorch)
+START_TEST(schedulers_give_the_rates_of_pytorch)
 {
-    for (int64_t i = 0; i < tn__countof(schedules); i++) {
+    for (int64_t i = 0; i < tn__countof(schedulers); i++) {
         tn_tensor *parameter;
         tn_module *net = one_parameter(TN_F64, &parameter);
         tn_optimizer *optimizer = tn_optimizer_new(net, "SGD(lr=0.2)");
-        tn_scheduler *scheduler = tn_scheduler_new(optimizer, "%s", schedules[i].spec);
-        ck_assert_msg(scheduler != NULL, "%s: %s", schedules[i].spec, tn_error_text());
+        tn_scheduler *scheduler = tn_scheduler_new(optimizer, "%s", schedulers[i].spec);
+        ck_assert_msg(scheduler != NULL, "%s: %s", schedulers[i].spec, tn_error_text());
         for (int step = 0; step <= SCHEDULE_STEPS; step++) {
             double rate = 0;
             ck_assert_int_eq(tn_scheduler_steps(scheduler), step);
             ck_assert_int_eq(tn_optimizer_get(optimizer, 0, "lr", &rate), TN_OK);
-            ck_assert_msg(fabs(rate - schedules[i].rates[step]) <= 1e-12,
-                          "%s, step %d: %.17g is not %.17g", schedules[i].spec, step, rate,
-                          schedules[i].rates[step]);
+            ck_assert_msg(fabs(rate - schedulers[i].rates[step]) <= 1e-12,
+                          "%s, step %d: %.17g is not %.17g", schedulers[i].spec, step, rate,
+                          schedulers[i].rates[step]);
             ck_assert_int_eq(tn_scheduler_step(scheduler), TN_OK);
         }
         tn_scheduler_drop(scheduler);
@@ -450,7 +450,7 @@ START_TEST(options_are_set_by_name_by_element_and_by_text)
 }
 END_TEST
 
-/* ---- schedules that watch and remember ---- */
+/* ---- schedulers that watch and remember ---- */
 
 /* Halves the rates, and sets another option, when the metric has not become smaller. */
 struct plateau {
@@ -485,7 +485,7 @@ static const tn_scheduler_def plateau = { TN_HEAD(tn_scheduler_def), .name = "Te
                                           .step = plateau_step, .state = plateau_state,
                                           .state_size = sizeof(struct plateau) };
 
-START_TEST(a_schedule_watches_a_number_and_remembers)
+START_TEST(a_scheduler_watches_a_number_and_remembers)
 {
     TN_SCOPE;
     tn_tensor *p[2];
@@ -535,7 +535,7 @@ START_TEST(a_schedule_watches_a_number_and_remembers)
 }
 END_TEST
 
-START_TEST(schedules_set_the_rates_of_all_groups_and_of_later_ones)
+START_TEST(schedulers_set_the_rates_of_all_groups_and_of_later_ones)
 {
     TN_SCOPE;
     tn_tensor *p[2];
@@ -557,7 +557,7 @@ int main(void)
     const TTest *const tests[] = {
         optimizers_follow_the_trajectories_of_pytorch,
         optimizers_follow_them_in_float32_too,
-        schedules_give_the_rates_of_pytorch,
+        schedulers_give_the_rates_of_pytorch,
         a_scheduler_keeps_its_optimizer_alive,
         a_parameter_without_gradient_is_skipped_and_gets_no_state,
         the_first_momentum_buffer_is_a_copy_of_the_gradient,
@@ -570,8 +570,8 @@ int main(void)
         groups_step_with_options_of_their_own,
         a_group_that_is_refused_leaves_the_optimizer_as_it_was,
         options_are_set_by_name_by_element_and_by_text,
-        a_schedule_watches_a_number_and_remembers,
-        schedules_set_the_rates_of_all_groups_and_of_later_ones,
+        a_scheduler_watches_a_number_and_remembers,
+        schedulers_set_the_rates_of_all_groups_and_of_later_ones,
         NULL,
     };
     return suite_run("train", tests);

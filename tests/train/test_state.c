@@ -324,7 +324,7 @@ START_TEST(parameters_have_the_names_of_the_module)
 }
 END_TEST
 
-START_TEST(a_state_keeps_the_initial_rate_of_a_schedule)
+START_TEST(a_state_keeps_the_initial_rate_of_a_scheduler)
 {
     const double zeros[2 * STATE_SIZE] = { 0 };
     struct pair pair = pair_new("SGD(lr=0.5)", zeros);
@@ -354,7 +354,7 @@ int main(void)
                                    a_state_that_does_not_fit_is_refused_and_changes_nothing,
                                    a_state_is_cast_to_its_parameter_except_the_step,
                                    parameters_have_the_names_of_the_module,
-                                   a_state_keeps_the_initial_rate_of_a_schedule,
+                                   a_state_keeps_the_initial_rate_of_a_scheduler,
                                    NULL };
     return suite_run("optimizer state", tests);
 }

@@ -251,14 +251,14 @@ static tn_status build_loss(run *r)
 
 static tn_status build_optimizer(run *r)
 {
-    const char *schedule = setting_text(r->set, SET_SCHEDULE);
+    const char *scheduler = setting_text(r->set, SET_SCHEDULE);
     tn_average_options average = TN_AVERAGE_OPTIONS;
 
     r->optimizer = tn_optimizer_new(r->model, "%s", setting_text(r->set, SET_OPTIM));
     if (r->optimizer == NULL)
         return tn_error_prefix("--optim: ");
-    if (schedule != NULL) {
-        r->scheduler = tn_scheduler_parse(r->optimizer, schedule);
+    if (scheduler != NULL) {
+        r->scheduler = tn_scheduler_parse(r->optimizer, scheduler);
         if (r->scheduler == NULL)
             return tn_error_prefix("--schedule: ");
     }

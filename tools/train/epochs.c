@@ -12,7 +12,7 @@ static bool by_step(const run *r)
     return strcmp(setting_text(r->set, SET_SCHEDULE_BY), "step") == 0;
 }
 
-/* Returns whether the schedule takes its steps from a metric. */
+/* Returns whether the scheduler takes its steps from a metric. */
 static bool needs_metric(const run *r)
 {
     uint64_t mark = tn_error_mark();
@@ -82,7 +82,7 @@ static void begin_epoch(run *r)
                    tn_loader_count(r->loader));
 }
 
-static tn_status step_schedule(run *r, const score *train, const score *val)
+static tn_status step_scheduler(run *r, const score *train, const score *val)
 {
     if (r->scheduler == NULL || by_step(r))
         return TN_OK;
@@ -124,7 +124,7 @@ static tn_status end_epoch(run *r)
     if (status == TN_OK && r->val != NULL)
         status = validate(r, epoch, &val);
     if (status == TN_OK)
-        status = step_schedule(r, &train, &val);
+        status = step_scheduler(r, &train, &val);
     if (status == TN_OK)
         status = record_epoch(r, epoch, &train, &val);
     if (status != TN_OK)

@@ -197,7 +197,7 @@ const command train_command = {
         "SIGTERM ends the step, saves a checkpoint and exits with status 130 or 143; the second "
         "one ends the process at once. A run that is continued with --resume, also after a crash, "
         "computes the same weights to the bit.\n\n`tenon info NAME` prints the options of a layer, "
-        "dataset, transform, optimizer or schedule.",
+        "dataset, transform, optimizer or scheduler.",
     .run = run_train,
     .options = TOOL_OWN_OPTIONS,
 };

@@ -2,7 +2,7 @@
 """The neural-network runtime Tenon for Python. docs/guides/python.md shows how to use it.
 
 Operators are functions of this module and methods of tensors: tenon.relu(x), x.relu(). The layers
-are in nn, the optimizers and schedules in optim, datasets and loaders in data; amp and checkpoint
+are in nn, the optimizers and schedulers in optim, datasets and loaders in data; amp and checkpoint
 have the scaler of gradients and calls that need less memory."""
 
 from ._library import ERRORS as _ERRORS, TenonError

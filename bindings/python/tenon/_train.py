@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers and schedules."""
+"""Optimizers and schedulers."""
 
 import ctypes as c
 
@@ -165,7 +165,7 @@ class Optimizer:
 
 
 class Scheduler:
-    """A schedule of learning rates: Scheduler(optimizer, "StepLR(step_size=10)") or
+    """A scheduler of learning rates: Scheduler(optimizer, "StepLR(step_size=10)") or
     optim.StepLR(optimizer, step_size=10)."""
 
     __slots__ = ("_ptr", "_owner", "__weakref__")
@@ -175,7 +175,7 @@ class Scheduler:
         self._owner = _SchedulerOwner(self._ptr)
 
     def step(self, metric=None):
-        """Sets the learning rates of the next step. `metric` is the number that some schedules
+        """Sets the learning rates of the next step. `metric` is the number that some schedulers
         watch, such as the validation loss."""
         if metric is None:
             check(lib.tn_scheduler_step(self._ptr))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers and schedules: optim.Adam(net, lr=1e-3), optim.StepLR(optimizer, 10)."""
+"""Optimizers and schedulers: optim.Adam(net, lr=1e-3), optim.StepLR(optimizer, 10)."""
 
 from ._train import (OPTIMIZERS as _OPTIMIZERS, SCHEDULERS as _SCHEDULERS, Optimizer as _Optimizer,
                      Scheduler as _Scheduler, names as _names, spec_of as _spec_of)
@@ -10,7 +10,7 @@ def __getattr__(name):
         if not name.startswith("_") and name in _names(kind):
             break
     else:
-        raise AttributeError(f"optim: no optimizer and no schedule has the name {name}")
+        raise AttributeError(f"optim: no optimizer and no scheduler has the name {name}")
 
     def make(target, *args, **kwargs):
         return class_(target, _spec_of(name, args, kwargs))

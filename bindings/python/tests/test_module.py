@@ -111,14 +111,14 @@ class Training(unittest.TestCase):
         y = tenon.tensor([0, 1, 1, 0])
         net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2))
         optimizer = optim.Adam(net, lr=2e-2)
-        schedule = optim.StepLR(optimizer, step_size=100, gamma=0.5)
+        scheduler = optim.StepLR(optimizer, step_size=100, gamma=0.5)
         losses = []
         for _ in range(200):
             loss = tenon.cross_entropy(net(x), y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            schedule.step()
+            scheduler.step()
             losses.append(loss.item())
         self.assertLess(losses[-1], 0.1 * losses[0])
         self.assertEqual(net(x).argmax(dim=1).tolist(), y.tolist())

@@ -334,10 +334,10 @@ static tn_status back(const struct tn__windows *w, const struct tn__images *gy,
     void *copy = NULL;
     tn_status status;
 
-    if (tn__few_places_takes(w)) {
+    if (tn__conv_few_windows_takes(w)) {
         status = tn__weight_plain(weight, &plain, &copy);
         if (status == TN_OK)
-            status = tn__few_places_back(w, gy, gx, plain);
+            status = tn__conv_few_windows_back(w, gy, gx, plain);
         tn__scratch_give(copy);
         return status;
     }
@@ -381,7 +381,7 @@ static tn_status spread(const struct windows_of *at, const tn_view *weight, cons
                                        &copy);
 
     if (status == TN_OK)
-        status = tn__spread_back(&at->w, &at->x, &at->y, panels);
+        status = tn__conv_few_channels_back(&at->w, &at->x, &at->y, panels);
     tn__scratch_give(copy);
     return status;
 }
@@ -402,12 +402,12 @@ static enum tn__reading reading_of_gradient(const tn_call *call, struct tn__wind
     *turned = false;
     if (tn__depthwise_takes(w))
         return TN__READ_IN_PLACE;
-    if (tn__spread_takes(w))
+    if (tn__conv_few_channels_takes(w))
         return TN__READ_WINDOWS;
     *turned = turn(w);
-    return *turned                   ? forward_reading(w)
-           : tn__few_places_takes(w) ? TN__READ_IN_PLACE
-                                     : TN__READ_TAPS;
+    return *turned                         ? forward_reading(w)
+           : tn__conv_few_windows_takes(w) ? TN__READ_IN_PLACE
+                                           : TN__READ_TAPS;
 }
 
 static uint64_t key_convolution_grad_input(const tn_call *call)
@@ -444,7 +444,7 @@ static tn_status run_convolution_grad_input(const tn_call *call)
     if (status == TN_OK) {
         if (tn__depthwise_takes(&at.w))
             status = tn__depthwise_back(&at.w, &at.x, &at.y, weight);
-        else if (tn__spread_takes(&at.w))
+        else if (tn__conv_few_channels_takes(&at.w))
             status = spread(&at, weight, call->prepared);
         else
             status = turn(&at.w) ? forward(&at, weight, true, NULL, call->prepared)

@@ -66,19 +66,20 @@ bool tn__planes_takes(const struct tn__windows *w, const tn_view *x, const tn_vi
 tn_status tn__planes_forward(const struct tn__windows *w, const tn_view *x, const tn_view *y,
                              const char *weight, const tn_view *bias);
 
-/* few_places.c: the gradient of the input for few windows and a large weight. Returns whether
- * few_places.c computes it. */
-bool tn__few_places_takes(const struct tn__windows *w);
+/* grad_input_few_windows.c: the gradient of the input for few windows and a large weight. Returns
+ * whether grad_input_few_windows.c computes it. */
+bool tn__conv_few_windows_takes(const struct tn__windows *w);
 /* Computes gx. The weight is [output][channel][tap]. */
-tn_status tn__few_places_back(const struct tn__windows *w, const struct tn__images *gy,
-                              const struct tn__images *gx, const char *weight);
+tn_status tn__conv_few_windows_back(const struct tn__windows *w, const struct tn__images *gy,
+                                    const struct tn__images *gx, const char *weight);
 
-/* spread.c: the gradient of the input for few channels. Returns whether spread.c computes it. */
-bool tn__spread_takes(const struct tn__windows *w);
+/* grad_input_few_channels.c: the gradient of the input for few channels. Returns whether
+ * grad_input_few_channels.c computes it. */
+bool tn__conv_few_channels_takes(const struct tn__windows *w);
 /* Computes gx from gy and the weight. The weight is a matrix [output][tap * channel], packed in
  * panels of `width` columns as [panel][output][width]. */
-tn_status tn__spread_back(const struct tn__windows *w, const struct tn__images *gy,
-                          const struct tn__images *gx, const char *panels);
+tn_status tn__conv_few_channels_back(const struct tn__windows *w, const struct tn__images *gy,
+                                     const struct tn__images *gx, const char *panels);
 
 /* Rounds n up to a multiple of `step`. */
 static inline int64_t tn__up(int64_t n, int64_t step)

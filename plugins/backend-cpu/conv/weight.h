@@ -27,7 +27,8 @@ enum tn__reading {
     TN__READ_PANELS,      /* of whole windows (struct tn__panels) */
     TN__READ_TRANSFORMED, /* winograd.c */
     TN__READ_TAPS,        /* [group][tap][panel][output][width], for gradients with strides */
-    TN__READ_WINDOWS      /* [panel][output][width], columns [tap][channel] (spread.c) */
+    TN__READ_WINDOWS /* [panel][output][width], columns [tap][channel] (grad_input_few_channels.c)
+                      */
 };
 /* Describes the panels of a weight, without `weight` and `to`. */
 struct tn__panels tn__weight_panels(const struct tn__windows *w, bool turned);

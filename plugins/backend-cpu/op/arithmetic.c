@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arithmetic and mathematical functions of one or two tensors, element by element. */
+ * Arithmetic of one or two tensors, element by element, also maximum, minimum and clamp. The loops
+ * are in elementwise_scalar.c and simd/elementwise.c; arithmetic_ternary.c has three tensors. */
 #include <string.h>
 
 #include "op/elementwise.h"
@@ -141,7 +142,38 @@ static tn_status run_pow_scalar(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_cube, 1, NULL);
 }
 
-/* ---- conversion of options to the number p --------------------------------------------------- */
+/* ---- signbit --------------------------------------------------------------------------------- */
+
+struct job {
+    struct tn__span span;
+    int64_t size; /* bytes of an element; the sign bit is the highest bit of the last byte */
+};
+
+static void signs(void *user, int64_t n, char *const *at, const int64_t *stride)
+{
+    const struct job *job = user;
+    const char *last = at[1] + job->size - 1;
+    for (int64_t i = 0; i < n; i++)
+        at[0][i * stride[0]] = (char)((unsigned char)last[i * stride[1]] >> 7);
+}
+
+static tn_status part(void *user, int64_t begin, int64_t end)
+{
+    struct job *job = user;
+    tn__span_walk(&job->span, begin, end, signs, job);
+    return TN_OK;
+}
+
+static tn_status run_signbit(const tn_call *call)
+{
+    const tn_view *views[2] = { call->out[0], call->in[0] };
+    struct job job = { .size = tn__view_item(views[1]) };
+    tn__span_make(&job.span, 2, views, false);
+    return job.span.count <= 32768 ? part(&job, 0, job.span.count)
+                                   : tn_parallel_for(job.span.count, 32768, part, &job);
+}
+
+/* ---- conversion of options to the numbers p, q ----------------------------------------------- */
 
 static void fill_add_scalar(const tn_call *call, double *numbers)
 {
@@ -153,6 +185,23 @@ static void fill_mul_scalar(const tn_call *call, double *numbers)
 {
     const tn_mul_scalar_options *o = call->options;
     numbers[0] = tn__elementwise_number(tn_view_dtype(call->out[0]), o->value);
+}
+
+/* Returns a bound of clamp in the form that the loops expect. A bound that is not given is NaN. For
+ * floats it stays NaN; for integers it becomes `none`, as the bits of an int64. */
+static double bound(tn_dtype dtype, tn_scalar scalar, int64_t none)
+{
+    bool given = tn_scalar_as_float(scalar) == tn_scalar_as_float(scalar);
+    bool real = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
+    return tn__elementwise_number(dtype, given || real ? scalar : tn_scalar_int(none));
+}
+
+static void fill_clamp(const tn_call *call, double *numbers)
+{
+    const tn_clamp_options *o = call->options;
+    tn_dtype dtype = tn_view_dtype(call->out[0]);
+    numbers[0] = bound(dtype, o->min, INT64_MIN);
+    numbers[1] = bound(dtype, o->max, INT64_MAX);
 }
 
 static const tn_kernel_def kernels[] = {
@@ -173,34 +222,16 @@ static const tn_kernel_def kernels[] = {
     TN__UNARY_KERNEL_OPTIONS(mul_scalar, TN__REALS, TN__EW_mul_scalar),
     TN__UNARY_KERNEL_SUPPORTS(mul_scalar, TN_MASK_COMPLEX, TN__EW_mul_scalar, supports_mul_scalar),
     TN__UNARY_KERNEL(neg, TN__NUMBERS, TN__EW_neg),
-    TN__UNARY_KERNEL(exp, TN__FLOATS_COMPLEX, TN__EW_exp),
-    TN__UNARY_KERNEL(log, TN__FLOATS_COMPLEX, TN__EW_log),
-    TN__UNARY_KERNEL(sqrt, TN__FLOATS_COMPLEX, TN__EW_sqrt),
-    TN__UNARY_KERNEL(abs, TN__REALS &TN__NOT_U64, TN__EW_abs),
-    TN__UNARY_KERNEL(sign, TN__REALS &TN__NOT_U64, TN__EW_sign),
-    TN__UNARY_KERNEL(floor, TN__REALS, TN__EW_floor),
-    TN__UNARY_KERNEL(ceil, TN__REALS, TN__EW_ceil),
-    TN__UNARY_KERNEL(trunc, TN__REALS, TN__EW_trunc),
-    TN__UNARY_KERNEL(round, TN__REALS, TN__EW_round),
-    TN__UNARY_KERNEL(frac, TN__FLOATS, TN__EW_frac),
-    TN__UNARY_KERNEL(square, TN__NUMBERS, TN__EW_square),
-    TN__UNARY_KERNEL(reciprocal, TN__FLOATS_COMPLEX, TN__EW_reciprocal),
-    TN__UNARY_KERNEL(rsqrt, TN__FLOATS_COMPLEX, TN__EW_rsqrt),
-    TN__UNARY_KERNEL(expm1, TN__FLOATS, TN__EW_expm1),
-    TN__UNARY_KERNEL(log1p, TN__FLOATS, TN__EW_log1p),
-    TN__UNARY_KERNEL(log2, TN__FLOATS_COMPLEX, TN__EW_log2),
-    TN__UNARY_KERNEL(log10, TN__FLOATS_COMPLEX, TN__EW_log10),
-    TN__UNARY_KERNEL(sin, TN__FLOATS_COMPLEX, TN__EW_sin),
-    TN__UNARY_KERNEL(cos, TN__FLOATS_COMPLEX, TN__EW_cos),
-    TN__UNARY_KERNEL(tan, TN__FLOATS_COMPLEX, TN__EW_tan),
-    TN__UNARY_KERNEL(asin, TN__FLOATS_COMPLEX, TN__EW_asin),
-    TN__UNARY_KERNEL(acos, TN__FLOATS_COMPLEX, TN__EW_acos),
-    TN__UNARY_KERNEL(atan, TN__FLOATS_COMPLEX, TN__EW_atan),
-    TN__UNARY_KERNEL(sinh, TN__FLOATS_COMPLEX, TN__EW_sinh),
-    TN__UNARY_KERNEL(cosh, TN__FLOATS_COMPLEX, TN__EW_cosh),
-    TN__UNARY_KERNEL(tanh, TN__FLOATS_COMPLEX, TN__EW_tanh),
-    TN__UNARY_KERNEL(erf, TN__FLOATS, TN__EW_erf),
-    TN__UNARY_KERNEL(erfc, TN__FLOATS, TN__EW_erfc),
-    TN__UNARY_KERNEL(erfinv, TN__FLOATS, TN__EW_erfinv),
+    TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__EW_maximum),
+    TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__EW_minimum),
+    TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__EW_clamp),
+    TN__KERNEL(signbit, TN__FLOATS),
+    TN__BINARY_KERNEL(copysign, TN__FLOATS, TN__EW_copysign),
+    TN__BINARY_KERNEL(fmax, TN__FLOATS, TN__EW_fmax),
+    TN__BINARY_KERNEL(fmin, TN__FLOATS, TN__EW_fmin),
+    TN__BINARY_KERNEL(hypot, TN__FLOATS, TN__EW_hypot),
+    TN__BINARY_KERNEL(gcd, TN_MASK_INT &TN__NOT_U64, TN__EW_gcd),
+    TN__BINARY_KERNEL(bitwise_left_shift, TN_MASK_INT &TN__NOT_U64, TN__EW_shift_left),
+    TN__BINARY_KERNEL(bitwise_right_shift, TN_MASK_INT &TN__NOT_U64, TN__EW_shift_right),
 };
 TN__KERNEL_TABLE(arithmetic);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparisons, maximum and minimum, clamp and nan_to_num, element by element. */
+ * Comparisons and nan_to_num, element by element. */
 #include <math.h>
 
 #include "op/elementwise.h"
@@ -20,25 +20,6 @@ static tn_status run_nan_to_num(const tn_call *call)
     return tn__elementwise_run(call, TN__EW_nan_to_num, 1, numbers);
 }
 
-/* ---- conversion of options to the numbers p, q ----------------------------------------------- */
-
-/* Returns a bound of clamp in the form that the loops expect. A bound that is not given is NaN. For
- * floats it stays NaN; for integers it becomes `none`, as the bits of an int64. */
-static double bound(tn_dtype dtype, tn_scalar scalar, int64_t none)
-{
-    bool given = tn_scalar_as_float(scalar) == tn_scalar_as_float(scalar);
-    bool real = (TN_MASK_FLOAT & TN_BIT(dtype)) != 0;
-    return tn__elementwise_number(dtype, given || real ? scalar : tn_scalar_int(none));
-}
-
-static void fill_clamp(const tn_call *call, double *numbers)
-{
-    const tn_clamp_options *o = call->options;
-    tn_dtype dtype = tn_view_dtype(call->out[0]);
-    numbers[0] = bound(dtype, o->min, INT64_MIN);
-    numbers[1] = bound(dtype, o->max, INT64_MAX);
-}
-
 static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(eq, TN__NUMBERS_BOOL, TN__EW_eq),
     TN__BINARY_KERNEL(ne, TN__NUMBERS_BOOL, TN__EW_ne),
@@ -46,9 +27,6 @@ static const tn_kernel_def kernels[] = {
     TN__BINARY_KERNEL(le, TN__REALS_BOOL &TN__NOT_U64, TN__EW_le),
     TN__BINARY_KERNEL(gt, TN__REALS_BOOL &TN__NOT_U64, TN__EW_gt),
     TN__BINARY_KERNEL(ge, TN__REALS_BOOL &TN__NOT_U64, TN__EW_ge),
-    TN__BINARY_KERNEL(maximum, TN__REALS_BOOL, TN__EW_maximum),
-    TN__BINARY_KERNEL(minimum, TN__REALS_BOOL &TN__NOT_U64, TN__EW_minimum),
-    TN__UNARY_KERNEL_OPTIONS(clamp, TN__REALS &TN__NOT_U64, TN__EW_clamp),
     TN__KERNEL(nan_to_num, TN__FLOATS),
 };
 TN__KERNEL_TABLE(compare);

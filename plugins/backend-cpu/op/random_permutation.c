@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A random permutation: a random key is drawn for each index, and the indices are sorted by their
- * keys. Keys are uniform, so the highest bits of a key give its approximate position. They select
- * one of many bins, each small enough for the first-level cache, and each bin is sorted by the
- * remaining bits. The numbers that are sorted have the index in their lowest bits, so equal keys
- * keep their order, however the work is divided. */
+ * A random permutation: Philox draws a random key for each index, and the indices are sorted by
+ * their keys. Keys are uniform, so the highest bits of a key give its approximate position. They
+ * select one of many bins, each small enough for the first-level cache, and each bin is sorted by
+ * the remaining bits. The numbers that are sorted have the index in their lowest bits, so equal
+ * keys keep their order, however the work is divided. */
 #include "base/kernel.h"
 #include "base/scratch.h"
 #include "base/span.h"

@@ -103,36 +103,16 @@ static void log_sums(struct piece *p, struct state *s)
     }
 }
 
-/* cummax (`up`) or cummin of n contiguous elements of float32 or float64. A block without a new
- * extreme, which is the usual one, is only filled. */
-#define LINE(s, T)                                                                                 \
-    static void line_##s(int64_t n, bool up, const T *x, T *y, int64_t *places)                    \
-    {                                                                                              \
-        const T sign = up ? 1 : -1;                                                                \
-        T best = -(T)INFINITY;                                                                     \
-        int64_t place = 0;                                                                         \
-        for (int64_t i = 0, end; i < n; i = end) {                                                 \
-            int above = 0;                                                                         \
-            end = i + BLOCK < n ? i + BLOCK : n;                                                   \
-            for (int64_t k = i; k < end; k++)                                                      \
-                above |= !(sign * x[k] < best);                                                    \
-            for (int64_t k = i; above == 0 && k < end; k++) {                                      \
-                y[k] = sign * best;                                                                \
-                places[k] = place;                                                                 \
-            }                                                                                      \
-            for (int64_t k = i; above != 0 && k < end; k++) {                                      \
-                if (sign * x[k] >= best || x[k] != x[k]) {                                         \
-                    best = sign * x[k];                                                            \
-                    place = k;                                                                     \
-                }                                                                                  \
-                y[k] = sign * best;                                                                \
-                places[k] = place;                                                                 \
-            }                                                                                      \
-        }                                                                                          \
-    }
-LINE(f32, float)
-LINE(f64, double)
-#undef LINE
+#define T float
+#define NAME(x) x##_f32
+#include "op/scan_extreme_template.h"
+#undef T
+#undef NAME
+#define T double
+#define NAME(x) x##_f64
+#include "op/scan_extreme_template.h"
+#undef T
+#undef NAME
 
 /* Computes the piece and writes it; steps are the bytes from one element to the next. */
 static void finish(const struct job *job, struct piece *p, struct state *s, char *y, int64_t step_y,

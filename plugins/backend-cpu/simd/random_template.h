@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes elements [first, first + n) of a sequence of random numbers of type T. An element is
- * made of `words_each` words, so that a block of four words has 4 / words_each elements; of() gets
- * the words of an element as w[0][j], w[1][j], ... for block j. A batch of BLOCKS blocks is
- * computed at a time: first element 0 of all blocks, then element 1, and so on. The element `first`
- * may be in the middle of a block. */
+ * Computes elements [first, first + n) of a sequence of random numbers of type T, from words of
+ * Philox (random.c). An element is made of `words_each` words, so that a block of four words has 4
+ * / words_each elements; of() gets the words of an element as w[0][j], w[1][j], ... for block j. A
+ * batch of BLOCKS blocks is computed at a time: first element 0 of all blocks, then element 1, and
+ * so on. The element `first` may be in the middle of a block. */
 
 typedef T NAME(random_formula)(uint32_t (*w)[BLOCKS], int j, T p0, T p1);
 TN__INTO_LOOPS void NAME(random_loop)(uint64_t seed, uint64_t block, uint64_t first, int64_t n,

@@ -395,8 +395,8 @@ typedef struct tn_optimizer_def {
 } tn_optimizer_def;
 
 enum {
-    /* Step 0: the scheduler was created, or starts a sequence of schedules. The rates are those at
-     * the start, changed by the other schedules of the optimizer. */
+    /* Step 0: the scheduler was created, or starts a sequence of schedulers. The rates are those at
+     * the start, changed by the other schedulers of the optimizer. */
     TN_SCHEDULE_INITIAL = 1,
     /* The step does not follow the last one; the rates are computed from those at the start. */
     TN_SCHEDULE_JUMP = 2,
@@ -404,7 +404,7 @@ enum {
     TN_SCHEDULE_FIRST = 8    /* with INITIAL: the optimizer had no scheduler before */
 };
 
-/* The arguments of a schedule, which changes the learning rates of the groups. It sets other
+/* The arguments of a scheduler, which changes the learning rates of the groups. It sets other
  * options with tn_optimizer_set. */
 typedef struct tn_schedule_args {
     tn_head head;
@@ -422,11 +422,11 @@ typedef struct tn_schedule_args {
 } tn_schedule_args;
 
 enum {
-    /* The schedule needs a metric, so tn_scheduler_step and other schedules cannot step it. */
+    /* The scheduler needs a metric, so tn_scheduler_step and other schedulers cannot step it. */
     TN_SCHEDULER_METRIC = 1
 };
 
-/* A learning-rate schedule. Any thread may call its functions, but only one thread at a time for a
+/* A learning-rate scheduler. Any thread may call its functions, but only one thread at a time for a
  * scheduler. */
 typedef struct tn_scheduler_def {
     tn_head head;
@@ -437,7 +437,7 @@ typedef struct tn_scheduler_def {
     uint64_t data_size;
     tn_status (*check)(tn_scheduler *self);
     tn_status (*step)(tn_scheduler *self, tn_schedule_args *args);
-    /* An option table, with defaults, for the struct of `state_size` bytes that the schedule keeps
+    /* An option table, with defaults, for the struct of `state_size` bytes that the scheduler keeps
      * between steps (tn_scheduler_state). The core saves and loads this struct, and restores it if
      * a step fails. */
     const tn_option *state;

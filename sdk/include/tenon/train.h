@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Optimizers, learning-rate schedulers and averaged models. Plugins provide the update rules and
- * the schedules.
+ * the schedulers.
  * tenon-interface: tenon.train 0
  *
  * Tags in brackets: see base.h. */
@@ -102,16 +102,16 @@ TN_API tn_scheduler *tn_scheduler_parse(tn_optimizer *optimizer, const char *tex
 TN_API void tn_scheduler_drop(tn_scheduler *scheduler);
 /* Takes one step and sets the learning rates. [null-through] */
 TN_API tn_status tn_scheduler_step(tn_scheduler *scheduler);
-/* Like tn_scheduler_step, for a schedule that depends on a number, such as the validation loss.
+/* Like tn_scheduler_step, for a scheduler that depends on a number, such as the validation loss.
  * [null-through] */
 TN_API tn_status tn_scheduler_step_with(tn_scheduler *scheduler, double metric);
 /* Returns the number of steps that the scheduler has taken. */
 TN_API int64_t tn_scheduler_steps(const tn_scheduler *scheduler);
 /* Returns the option struct of the scheduler. [borrowed] */
 TN_API void *tn_scheduler_data(const tn_scheduler *scheduler);
-/* Returns the struct in which the schedule keeps its state between steps. [borrowed] */
+/* Returns the struct in which the scheduler keeps its state between steps. [borrowed] */
 TN_API void *tn_scheduler_state(const tn_scheduler *scheduler);
-/* tn_scheduler_state_text writes the number of steps and the state of the schedule as text
+/* tn_scheduler_state_text writes the number of steps and the state of the scheduler as text
  * ("steps=10, initial=[0.1], last=[0.01], best=0.25"): at most `size` bytes including the final
  * NUL; it returns the length of the complete text, -1 on error. tn_scheduler_set_state reads such a
  * text, to continue the work of another scheduler with the same spec. It does not change the
@@ -123,26 +123,26 @@ TN_API tn_status tn_scheduler_set_state(tn_scheduler *scheduler, const char *tex
 TN_API void *tn_optimizer_user(const tn_optimizer *optimizer);
 TN_API void *tn_scheduler_user(const tn_scheduler *scheduler);
 
-/* A function that gives the factor of a schedule such as LambdaLR, for a group and a step. NaN
+/* A function that gives the factor of a scheduler such as LambdaLR, for a group and a step. NaN
  * makes the step fail. [callback] */
 typedef double (*tn_schedule_function)(void *user, int64_t group, int64_t step);
-/* Like tn_scheduler_parse, for a spec with schedules that call a function, such as "LambdaLR()" or
+/* Like tn_scheduler_parse, for a spec with schedulers that call a function, such as "LambdaLR()" or
  * "SequentialLR([LambdaLR(), StepLR(10)], milestones=[5])". The function and `user` must live as
  * long as the scheduler. [owned] [null-through] [null-ok: user] */
 TN_API tn_scheduler *tn_scheduler_lambda(tn_optimizer *optimizer, const char *text,
                                          tn_schedule_function function, void *user);
 /* Returns in *rate the learning rate that the last step gave a group. */
 TN_API tn_status tn_scheduler_last_rate(const tn_scheduler *scheduler, int64_t group, double *rate);
-/* Returns the name of the schedule, such as "StepLR". [borrowed] */
+/* Returns the name of the scheduler, such as "StepLR". [borrowed] */
 TN_API const char *tn_scheduler_type(const tn_scheduler *scheduler);
 /* tn_scheduler_child_count returns the number of schedulers inside a scheduler, tn_scheduler_child
  * returns one of them. They belong to the scheduler. [borrowed] */
 TN_API int64_t tn_scheduler_child_count(const tn_scheduler *scheduler);
 TN_API tn_scheduler *tn_scheduler_child(const tn_scheduler *scheduler, int64_t index);
-/* For a schedule, in its function `check`: creates a scheduler inside `scheduler` from a value that
- * is a spec, such as StepLR(10), and takes its step 0. */
+/* For a scheduler, in its function `check`: creates a scheduler inside `scheduler` from a value
+ * that is a spec, such as StepLR(10), and takes its step 0. */
 TN_API tn_status tn_scheduler_add_child(tn_scheduler *scheduler, const tn_value *value);
-/* For a schedule, in its function `step`: takes step 0 of a scheduler inside another one again.
+/* For a scheduler, in its function `step`: takes step 0 of a scheduler inside another one again.
  * `flags` is TN_SCHEDULE_INITIAL or TN_SCHEDULE_JUMP. */
 TN_API tn_status tn_scheduler_restart(tn_scheduler *scheduler, uint32_t flags);
 /* Like tn_optimizer_step, with a function that computes the loss and its gradients: it removes the
