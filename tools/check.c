@@ -173,9 +173,8 @@ const command check_command = {
     .help =
         "Loads a plugin's file and tests it: the contract for every plugin and device, then every "
         "operator forward and backward against a reference in float64, in all dtypes and several "
-        "layouts of memory, then every layer, optimizer and format. Tests run in processes of their "
-        "own, so a crash fails one test only. The last line counts passed, failed and skipped "
-        "tests.",
+        "layouts of memory, then every layer, optimizer and format. Tests run in other processes, "
+        "so a crash fails one test only. The last line counts passed, failed and skipped tests.",
     .run = run,
     .options = TOOL_OWN_OPTIONS,
 };
