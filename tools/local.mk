@@ -37,6 +37,8 @@ tools_tenon_SOURCES = \
 	%D%/show.c \
 	%D%/statistics.c \
 	%D%/summary.c \
+	%D%/summary.h \
+	%D%/summary_script.c \
 	%D%/tenon.c \
 	%D%/text.c \
 	%D%/tool.h \

@@ -3,39 +3,16 @@
  * tenon summary MODEL --input SHAPE: lists the modules of a network in the order in which a call
  * runs them, on a device without memory. The command knows no layer types: names, calls and results
  * come from the module tree, hooks and an observer. */
-#include "count.h"
+#include "summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "train/model.h"
 
-enum { NAME_SIZE = 192, SHAPE_SIZE = 128, LEVELS = 256 };
-
-/* One call of a module. */
-typedef struct row {
-    tn_module *module;
-    char name[NAME_SIZE]; /* the name of the module in its parent */
-    char shape[SHAPE_SIZE];
-    int depth;
-    bool again, leaf;
-    int64_t parameters, macs, bytes; /* without those of children; `bytes`: of the results */
-} row;
-
-typedef struct summary {
-    row *rows;
-    int64_t count, capacity;
-    int64_t stack[LEVELS]; /* rows of the calls that have begun and not ended */
-    int depth;
-    int64_t macs; /* ops.macs at the last call of settle() */
-    op_count ops;
-    bool failed;
-} summary;
-
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Adds the multiply-adds since the last call of settle() to the row of the innermost call. */
-static void settle(summary *s)
+void summary_settle(summary *s)
 {
     if (s->depth > 0 && s->depth <= LEVELS)
         s->rows[s->stack[s->depth - 1]].macs += s->ops.macs - s->macs;
@@ -55,8 +32,7 @@ static tn_status is_it(void *user, const char *path, tn_module *module)
     return TN_OK;
 }
 
-/* A visitor of parameters that counts the elements of those of the module itself. */
-static tn_status add_own(void *user, const char *path, tn_tensor *tensor)
+tn_status summary_add_own(void *user, const char *path, tn_tensor *tensor)
 {
     if (strchr(path, '.') == NULL)
         *(int64_t *)user += tn_tensor_numel(tensor);
@@ -71,25 +47,33 @@ static bool was_there(const summary *s, const tn_module *module)
     return false;
 }
 
+void summary_grow(summary *s)
+{
+    int64_t capacity = s->capacity > 0 ? s->capacity * 2 : 64;
+    row *grown;
+
+    if (s->count < s->capacity)
+        return;
+    grown = realloc(s->rows, (size_t)capacity * sizeof *grown);
+    if (grown == NULL)
+        s->failed = true;
+    else
+        s->rows = grown, s->capacity = capacity;
+}
+
 static uint64_t module_begin(void *user, const tn_module_event *event)
 {
     summary *s = user;
     tn_module *module = event->module;
 
-    settle(s);
-    if (s->count == s->capacity) {
-        int64_t capacity = s->capacity > 0 ? s->capacity * 2 : 64;
-        row *grown = realloc(s->rows, (size_t)capacity * sizeof *grown);
-        if (grown == NULL)
-            s->failed = true;
-        else
-            s->rows = grown, s->capacity = capacity;
-    }
+    summary_settle(s);
+    summary_grow(s);
     if (s->count < s->capacity) {
         row *r = &s->rows[s->count];
         memset(r, 0, sizeof *r);
         r->again = was_there(s, module);
         r->module = module;
+        r->type = tn_module_type(module);
         r->depth = s->depth;
         r->leaf = tn_module_child_count(module) == 0;
         if (s->depth > 0 && s->depth <= LEVELS) {
@@ -97,7 +81,8 @@ static uint64_t module_begin(void *user, const tn_module_event *event)
             tn_module_each(s->rows[s->stack[s->depth - 1]].module, true, is_it, &search);
         }
         if (!r->again)
-            tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, add_own, &r->parameters);
+            tn_module_each_tensor(module, TN_SLOT_PARAMETER, false, summary_add_own,
+                                  &r->parameters);
         if (s->depth < LEVELS)
             s->stack[s->depth] = s->count;
         s->count++;
@@ -112,7 +97,7 @@ static void module_end(void *user, uint64_t token, const tn_module_event *event)
 {
     summary *s = user;
     (void)token, (void)event;
-    settle(s);
+    summary_settle(s);
     s->depth--;
 }
 
@@ -124,11 +109,10 @@ static size_t put(char *out, size_t at, const char *text)
                                  at < SHAPE_SIZE ? SHAPE_SIZE - at : 1, "%s", text);
 }
 
-/* Appends the shape of a result to the row: "[2, 10]", or "[2, 10], [2]" for several results. */
-static void add_result(row *r, size_t *at, const tn_value *value)
+void summary_add_result(row *r, size_t *at, const tn_value *value)
 {
     for (uint32_t i = 0; i < tn_value_size(value); i++)
-        add_result(r, at, tn_value_item(value, i));
+        summary_add_result(r, at, tn_value_item(value, i));
     if (value->kind != TN_VALUE_TENSOR || value->as.tensor == TN_NONE)
         return;
     tn_ints shape = tn_tensor_shape(value->as.tensor);
@@ -155,7 +139,7 @@ static tn_status after_forward(void *user, tn_module *module, const tn_pack *inp
     row *r = &s->rows[s->stack[s->depth - 1]];
     for (int64_t i = 0; i < tn_pack_count(output); i++) {
         tn_value value = tn_pack_at(output, i);
-        add_result(r, &at, &value);
+        summary_add_result(r, &at, &value);
     }
     return TN_OK;
 }
@@ -222,7 +206,7 @@ static void answer_json(const summary *s, const totals *t)
         const row *r = &s->rows[i];
         json_begin(NULL, '{');
         json_text("name", r->name);
-        json_text("type", tn_module_type(r->module));
+        json_text("type", r->type);
         json_int("depth", r->depth);
         json_text("output", r->shape);
         json_int("output_bytes", r->bytes);
@@ -270,7 +254,7 @@ static void print_layers(const summary *s)
     for (int64_t i = 0; i < s->count; i++) {
         const row *r = &s->rows[i];
         snprintf(name, sizeof name, "%*s%s%s%s%.64s", 2 * (r->depth < 20 ? r->depth : 20), "",
-                 *r->name ? "(" : "", r->name, *r->name ? "): " : "", tn_module_type(r->module));
+                 *r->name ? "(" : "", r->name, *r->name ? "): " : "", r->type);
         table_row(&t, name, *r->shape ? r->shape : "-",
                   r->again ? "as above" : grouped(r->parameters, parameters, sizeof parameters),
                   grouped(r->macs, macs, sizeof macs));
@@ -410,6 +394,15 @@ static int answer_tree(tn_module *module, bool json)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static bool is_script(tn_module *module)
+{
+    uint64_t mark = tn_error_mark();
+    bool script = tn_script_graph(module, tn_module_is_training(module)) != NULL;
+
+    tn_error_restore(mark);
+    return script;
+}
+
 static tn_status call(tn_module *module, tn_pack *input, summary *s)
 {
     static tn_observer_def observer = { TN_HEAD(tn_observer_def), .name = "summary" };
@@ -419,9 +412,13 @@ static tn_status call(tn_module *module, tn_pack *input, summary *s)
     tn_pack *output = tn_pack_new();
     tn_status status = output != NULL ? input_prepare(module, input) : TN_ERR_MEMORY;
     if (status == TN_OK)
-        status = tn_register(&observer);
-    if (status == TN_OK)
         status = count_operators(&s->ops);
+    if (status == TN_OK && is_script(module)) {
+        tn_pack_drop(output);
+        return summary_of_script(module, input, s);
+    }
+    if (status == TN_OK)
+        status = tn_register(&observer);
     if (status == TN_OK && tn_global_hook_forward(after_forward, 0, s, NULL) == 0)
         status = tn_error_last_code();
     if (status == TN_OK)
@@ -462,6 +459,8 @@ static int summarize(const request *wanted)
     }
     int code = called ? EXIT_OK : good ? answer_tree(module, wanted->json) : tool_fail(NULL);
     tn_pack_drop(input);
+    for (int64_t i = 0; i < s.count; i++)
+        free(s.rows[i].path);
     free(s.rows);
     tn_module_drop(module);
     return code;

@@ -14,6 +14,12 @@ check 0 '^graph\(%self : RecursiveScriptModule' graph net.script --input 2,3,8,8
 also 'conv2d\['
 check 0 'SAMPLES/S' bench net.script --input 2,3,8,8 --seconds 0.01
 check 0 '0.weight' inspect net.script
+# the parts of a script are those of the module: the same rows, counts and results
+"$tenon" summary "$net" --input 2,3,8,8 | sed '/Dropout/d; /^memory/d' >rows
+check 0 '^  \(0\): Conv2d +\[2, 8, 6, 6\] +224 +' summary net.script --input 2,3,8,8
+sed '/^memory/d' out | diff rows - >err || complain 'another summary of a script'
+check 0 '"type": "BatchNorm2d"' summary net.script --input 2,3,8,8 --json
+check 1 'the network cannot be called' summary net.script --input 2,4,8,8
 
 # a fresh process without the plugins of the layers
 echo hello >notes.txt
