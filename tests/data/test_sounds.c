@@ -229,7 +229,7 @@ START_TEST(damaged_sounds_are_errors)
     write_bytes("class/x.wav", file, 36 + 12 + 8 + 6);
     has("", 1, 6, (float[]){ -1, 0, 127 / 128.0f, 127 / 128.0f, -127 / 128.0f, -1 });
     write_bytes("class/x.wav", "RF64", 4);
-    ck_assert_int_eq(read_only("", "kind RF64"), TN_ERR_NOT_IMPLEMENTED);
+    ck_assert_int_eq(read_only("", "got RF64; expected RIFF"), TN_ERR_NOT_IMPLEMENTED);
     remove_folder();
 }
 END_TEST
