@@ -134,13 +134,13 @@ static tn_status restore_random(const tn_state *state)
     uint64_t random[4];
 
     if (list.kind != TN_VALUE_LIST || list.count != 4)
-        return tn_fail(TN_ERR_FORMAT,
-                       "checkpoint: " TN__CHECKPOINT_RANDOM ": wrong; expected a list "
-                       "of 4 integers");
+        return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
+                                      ": wrong type or count; expected a list "
+                                      "of 4 integers");
     for (int i = 0; i < 4; i++) {
         if (list.as.list[i].kind != TN_VALUE_INT)
             return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
-                                          ": wrong; expected a list of 4 integers");
+                                          ": wrong type or count; expected a list of 4 integers");
         random[i] = (uint64_t)list.as.list[i].as.i;
     }
     return tn_random_set_state(random);

@@ -235,7 +235,7 @@ static tn_status check_pair(const tn_comm *comm, const tn_tensor *many, const tn
     int64_t expected;
 
     if (many->dtype != one->dtype)
-        return tn_fail(TN_ERR_TYPE, "%s: types differ, got %s and %s", who,
+        return tn_fail(TN_ERR_TYPE, "%s: dtypes differ, got %s and %s", who,
                        tn_dtype_name(one->dtype), tn_dtype_name(many->dtype));
     if (tn__mul_overflow(one->numel, (int64_t)comm->size, &expected) || many->numel != expected)
         return tn_fail(TN_ERR_VALUE,

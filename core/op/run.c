@@ -54,8 +54,9 @@ static tn_status make_output(const tn_call *call, int32_t index, tn_ints shape)
         return tn_fail(TN_ERR_RUNTIME, "%s: make_output: output %d exists already", call->op,
                        (int)index);
     if (shape.count < 0 || shape.count > TN_MAX_DIMS)
-        return tn_fail(TN_ERR_VALUE, "%s: make_output: wrong number of dimensions, got %lld",
-                       call->op, (long long)shape.count);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: make_output: wrong number of dimensions, got %lld; expected 0 to %d",
+                       call->op, (long long)shape.count, TN_MAX_DIMS);
     meta.dtype = work->meta[index].dtype;
     meta.ndim = (int32_t)shape.count;
     meta.flags = 0;
@@ -477,7 +478,11 @@ tn_status tn__op_run_kernel(const tn_op *op, tn_tensor *const *in, int64_t n_in,
     if (op == NULL)
         return tn__error_null_input("tn__op_run_kernel");
     if (n_in > TN__FEW || n_out > TN__FEW || n_out < 1)
-        return tn_fail(TN_ERR_VALUE, "%s: too many operands for a direct run", op->def.name);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: wrong number of operands, got %d inputs and %d outputs; expected at most "
+            "%d of each, and at least one output",
+            op->def.name, (int)n_in, (int)n_out, TN__FEW);
     work.op = op;
     work.in = in;
     work.n_in = n_in;

@@ -185,7 +185,9 @@ static tn_status check_common(const char *who, tn_floats degrees, tn_floats cent
             "first",
             who);
     if (center.count >= 0 && center.count != 2)
-        return tn_fail(TN_ERR_VALUE, "%s: center: wrong; expected two numbers, (x, y)", who);
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: center: wrong count, got %lld numbers; expected two numbers, (x, y)",
+                       who, (long long)center.count);
     return interpolation_of(who, interpolation) >= 0 ? TN_OK : tn_error_last_code();
 }
 
@@ -331,7 +333,8 @@ static tn_status affine_check(const tn_transform_def *self, const void *options)
         return status;
     if (o->translate.count >= 0 &&
         (o->translate.count != 2 || !is_part(o->translate.at[0]) || !is_part(o->translate.at[1])))
-        return tn_fail(TN_ERR_VALUE, "%s: translate: wrong; expected two numbers from 0 to 1",
+        return tn_fail(TN_ERR_VALUE,
+                       "%s: translate: wrong count or value; expected two numbers from 0 to 1",
                        self->name);
     if (o->scale.count >= 0 &&
         (o->scale.count != 2 || !range_of(o->scale, range) || !(range[0] > 0)))

@@ -223,12 +223,13 @@ static tn_status jitter_check(const tn_transform_def *self, const void *options)
         double least = i == HUE ? -0.5 : 0, most = i == HUE ? 0.5 : (double)FLT_MAX, range[2];
 
         if (!range_of(o, i, range) || !(range[0] >= least && range[1] <= most))
-            return tn_fail(TN_ERR_VALUE,
-                           i == HUE ? "%s: %s: wrong; expected a number from 0 to 0.5, or two from "
-                                      "-0.5 to 0.5, the smaller first"
-                                    : "%s: %s: wrong; expected a number of at least 0, or two, the "
-                                      "smaller first",
-                           self->name, names[i]);
+            return tn_fail(
+                TN_ERR_VALUE,
+                i == HUE ? "%s: %s: wrong value; expected a number from 0 to 0.5, or two from "
+                           "-0.5 to 0.5, the smaller first"
+                         : "%s: %s: wrong value; expected a number of at least 0, or two, the "
+                           "smaller first",
+                self->name, names[i]);
     }
     return TN_OK;
 }

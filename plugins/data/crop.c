@@ -160,7 +160,7 @@ static tn_status check_size(const char *who, tn_ints size)
         good &= size.at[i] >= 1 && size.at[i] <= INT32_MAX;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: size: wrong; expected one or two numbers of at least "
+                          "%s: size: wrong count or value; expected one or two numbers of at least "
                           "1, (height, width)",
                           who);
 }
@@ -183,7 +183,7 @@ static tn_status check_padding(const char *who, tn_ints padding)
         good &= padding.at[i] >= 0 && padding.at[i] <= INT32_MAX;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: padding: wrong; expected 1, 2 or 4 numbers of at "
+                          "%s: padding: wrong count or value; expected 1, 2 or 4 numbers of at "
                           "least 0",
                           who);
 }

@@ -105,9 +105,10 @@ static tn_status blur_check(const tn_transform_def *self, const void *options)
         good &= o->kernel_size.at[i] >= 1 && o->kernel_size.at[i] <= KERNEL_MOST &&
                 o->kernel_size.at[i] % 2 == 1;
     if (!good)
-        return tn_fail(TN_ERR_VALUE,
-                       "%s: kernel_size: wrong; expected one or two odd numbers from 1 to %d",
-                       self->name, KERNEL_MOST);
+        return tn_fail(
+            TN_ERR_VALUE,
+            "%s: kernel_size: wrong count or value; expected one or two odd numbers from 1 to %d",
+            self->name, KERNEL_MOST);
     if (o->sigma.count < 1 || o->sigma.count > 2 || !(o->sigma.at[0] > 0) ||
         !(o->sigma.at[o->sigma.count - 1] >= o->sigma.at[0]))
         return tn_fail(TN_ERR_VALUE,

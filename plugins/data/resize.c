@@ -14,7 +14,7 @@ static tn_status check_size(const char *who, tn_ints size)
         good &= size.at[i] >= 1 && size.at[i] <= 1 << 20;
     return good ? TN_OK
                 : tn_fail(TN_ERR_VALUE,
-                          "%s: size: wrong; expected one or two numbers from 1 to "
+                          "%s: size: wrong count or value; expected one or two numbers from 1 to "
                           "%d",
                           who, 1 << 20);
 }

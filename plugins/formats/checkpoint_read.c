@@ -435,7 +435,7 @@ static tn_status read_start(const tn_source *source, uint64_t *length, uint64_t 
     if (status != TN_OK)
         return status;
     if (memcmp(start, "TNCKPT\r\n", 8) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: magic number: wrong; expected that of a checkpoint",
+        return tn_fail(TN_ERR_FORMAT, "%s: wrong magic number; expected that of a checkpoint",
                        source->path);
     memcpy(&version, start + 8, 4);
     memcpy(&order, start + 12, 4);

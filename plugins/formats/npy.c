@@ -229,7 +229,7 @@ static tn_status read_start(const tn_source *source, struct npy_header *header, 
     if (status != TN_OK)
         return status;
     if (memcmp(start, MAGIC, MAGIC_SIZE) != 0)
-        return tn_fail(TN_ERR_FORMAT, "%s: magic number: wrong; expected that of an npy file",
+        return tn_fail(TN_ERR_FORMAT, "%s: wrong magic number; expected that of an npy file",
                        source->path);
     if (start[6] < 1 || start[6] > 3 || start[7] != 0)
         return tn_fail(TN_ERR_FORMAT,

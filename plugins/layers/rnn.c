@@ -366,9 +366,12 @@ static tn_status first_state(tn_module *self, tn_tensor *given, tn_tensor *x, bo
         return tn_error_last_code();
     if (tn_tensor_ndim(state) != 3 || tn_tensor_size(state, 0) != layers ||
         tn_tensor_size(state, 1) != n || tn_tensor_size(state, 2) != features)
-        return tn_fail(TN_ERR_RUNTIME, "%s: state: wrong shape; expected [%lld, %lld, %lld]%s",
-                       tn_module_type(self), (long long)layers, (long long)n, (long long)features,
-                       batched ? "" : ", or without the batch");
+        return tn_fail(TN_ERR_RUNTIME,
+                       "%s: state: wrong shape, got %lld dimensions and %lld elements; expected "
+                       "[%lld, %lld, %lld]%s",
+                       tn_module_type(self), (long long)tn_tensor_ndim(state),
+                       (long long)tn_tensor_numel(state), (long long)layers, (long long)n,
+                       (long long)features, batched ? "" : ", or without the batch");
     *out = state;
     return TN_OK;
 }
@@ -419,9 +422,13 @@ static tn_status call(tn_module *self, const tn_pack *input, tn_pack *output)
     x = in[0];
     batched = tn_tensor_ndim(x) == 3;
     if ((!batched && tn_tensor_ndim(x) != 2) || tn_tensor_size(x, -1) != s->input_size)
-        return tn_fail(TN_ERR_RUNTIME, "%s: input: wrong shape; expected [%s, %lld], or without N",
-                       tn_module_type(self), s->batch_first ? "N, L" : "L, N",
-                       (long long)s->input_size);
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "%s: input: wrong shape, got %lld dimensions, the last of size %lld; expected "
+            "[%s, %lld], or without N",
+            tn_module_type(self), (long long)tn_tensor_ndim(x),
+            (long long)(tn_tensor_ndim(x) > 0 ? tn_tensor_size(x, -1) : 1),
+            s->batch_first ? "N, L" : "L, N", (long long)s->input_size);
     if (!batched)
         x = tn_unsqueeze(x, 1);
     else if (s->batch_first)

@@ -211,7 +211,7 @@ START_TEST(wrong_tensors_do_not_reach_the_plugin)
     expect_failure(TN_ERR_VALUE,
                    "wrong sizes, got 6 elements for all and 18 for each of 3 processes");
     ck_assert_int_eq(tn_comm_all_gather(comm, many, whole), TN_ERR_TYPE);
-    expect_failure(TN_ERR_TYPE, "types differ, got int32 and float32");
+    expect_failure(TN_ERR_TYPE, "dtypes differ, got int32 and float32");
     ck_assert_int_eq(tn_comm_all_gather(comm, many, tn_narrow(many, 0, 3, 6)), TN_ERR_VALUE);
     expect_failure(TN_ERR_VALUE, "out and in share memory");
     ck_assert_int_eq(tn_comm_all_reduce(comm, TN_NONE, 0), TN_ERR_TYPE);

@@ -248,8 +248,9 @@ static inline tn_status tn_vector_to_parameters(tn_tensor *vector, tn_tensor *co
 {
     tn_status status =
         vector == NULL || vector == TN_NONE || tn_tensor_ndim(vector) != 1
-            ? tn_fail(TN_ERR_TYPE,
-                      "tn_vector_to_parameters: vector: wrong number of dimensions; expected 1")
+            ? tn_fail(
+                  TN_ERR_TYPE,
+                  "tn_vector_to_parameters: vector: not a vector; expected a tensor of 1 dimension")
             : tn_parameters_on(parameters, count, tn_tensor_device(vector));
     int64_t needed = 0, at = 0;
     uint64_t scope;
