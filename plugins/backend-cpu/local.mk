@@ -2,7 +2,7 @@
 
 TN_PLUGINS += plugins/backend-cpu.la
 TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise.h \
-	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h \
+	%D%/base/for_floats.h %D%/base/for_sizes.h %D%/base/index_run.h %D%/base/kernel.h %D%/base/philox.h \
 	%D%/base/scratch.h %D%/base/span.h %D%/base/vectorize.h %D%/conv/conv.h %D%/conv/images.h %D%/conv/planes_template.h %D%/conv/weight.h %D%/conv/winograd.h \
 	%D%/fft/plan.h %D%/fft/single.h \
 	%D%/math/exp_log.h %D%/math/float16.h %D%/math/float32.h %D%/math/float32_via_float64.h \

@@ -457,10 +457,11 @@ TN_API void tn_random_seed(uint64_t seed);
  * [null-ok: seed, block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
 /* tn_random_get_state stores the state of the generator and tn_random_set_state restores it:
- * state[0] is the seed, state[1] the next block. state[2] and state[3] are 0; tn_random_set_state
- * refuses other values. */
-TN_API tn_status tn_random_get_state(uint64_t state[4]);
-TN_API tn_status tn_random_set_state(const uint64_t state[4]);
+ * state[0] is the seed, state[1] the next block, state[2] the lane, as in the tensor `state` of the
+ * operators philox_uniform and others. The lane of this generator is 0; tn_random_set_state refuses
+ * other values. */
+TN_API tn_status tn_random_get_state(uint64_t state[3]);
+TN_API tn_status tn_random_set_state(const uint64_t state[3]);
 
 /* ---- tensors over a storage of another dtype ------------------------------------------------- */
 
