@@ -26,7 +26,7 @@ TN_CPU_SHARED = %D%/base/activation_list.h %D%/base/dtype.h %D%/base/elementwise
 	%D%/simd/random_template.h %D%/simd/reduction_rows_sum_template.h \
 	%D%/simd/reduction_rows_combine_template.h %D%/simd/reduction_template.h %D%/simd/rnn_template.h %D%/simd/simd.h \
 	%D%/simd/softmax_template.h %D%/simd/sqrt_template.h %D%/simd/sum_template.h %D%/device.h
-plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c \
+plugins_backend_cpu_la_SOURCES = $(TN_CPU_SHARED) %D%/plugin.c %D%/device.c %D%/shared.c \
 	%D%/base/dtype.c %D%/base/scratch.c %D%/base/span.c \
 	%D%/op/activation.c %D%/op/arithmetic.c %D%/op/arithmetic_ternary.c %D%/op/compare.c \
 	%D%/op/compare_bitwise.c %D%/op/compare_where.c \
