@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -59,22 +60,29 @@ static tn_status map(tn_memory *memory, int descriptor)
     return TN_OK;
 }
 
+/* The most bytes that the machine could ever give. The system takes any size for a file and gives
+ * memory when it is written to, as for ordinary memory. */
+static uint64_t most(void)
+{
+    struct sysinfo machine;
+    uint64_t all = (uint64_t)INT64_MAX;
+    if (sysinfo(&machine) == 0)
+        all = ((uint64_t)machine.totalram + machine.totalswap) * machine.mem_unit;
+    return all < (uint64_t)INT64_MAX - 2 * page() ? all : (uint64_t)INT64_MAX - 2 * page();
+}
+
 tn_status tn__shared_alloc(tn_memory *memory)
 {
-    uint64_t most = (uint64_t)INT64_MAX - 2 * page();
-    if (memory->bytes > most)
-        return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %llu bytes; expected at most %llu",
-                       (unsigned long long)memory->bytes, (unsigned long long)most);
+    if (memory->bytes > most())
+        return tn_fail(TN_ERR_MEMORY,
+                       "cpu: shared memory: too large, got %llu bytes; expected at most %llu",
+                       (unsigned long long)memory->bytes, (unsigned long long)most());
+    uint64_t bytes = (memory->bytes + page() - 1) / page() * page();
     int descriptor = memfd_create("tenon", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    /* posix_fallocate takes the memory now: a lack of it must not end the process later. */
-    int error = descriptor < 0
-                    ? errno
-                    : posix_fallocate(descriptor, 0,
-                                      (off_t)((memory->bytes + page() - 1) / page() * page()));
-    if (error == 0 && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
-        error = errno;
-    if (error == 0)
+    if (descriptor >= 0 && ftruncate(descriptor, (off_t)bytes) == 0 &&
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
         return map(memory, descriptor);
+    int error = errno;
     if (descriptor >= 0)
         close(descriptor);
     return tn_fail(TN_ERR_MEMORY, "cpu: shared memory: cannot allocate %llu bytes: %s",
