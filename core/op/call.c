@@ -309,7 +309,7 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     ask.group = 0;
     ask.only_read = 0;
     ask.device_flags = 0;
-    if (work->device != NULL) {
+    if (work->device != NULL && work->device->type != NULL) { /* NULL: in tn_op_infer */
         const struct tn__kernel_list *list = tn__kernels_of(op, work->device->type);
 
         if (tn__unlikely(list == NULL))
