@@ -126,7 +126,8 @@ my %plain = (
     'int64_t' => '1', 'int32_t' => '1', 'uint32_t' => '1', 'uint64_t' => '0', 'size_t' => '8', 'int' => '0',
     'bool' => 'true', 'double' => '1.0', 'tn_scalar' => 'tn_scalar_int(1)',
     'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
-    'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0', 'tn_hook_handle' => '1',
+    'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0',
+    'tn_memory_kind' => '0', 'tn_hook_handle' => '1',
     'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0',
 );
 # Only from inside a callback, or from a device that records, can these be had: such functions are
