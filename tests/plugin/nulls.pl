@@ -174,7 +174,7 @@ for my $f (map { @{ $_->{functions} } } @{ $api->{interfaces} }) {
         my $declared = $parameters[$i]{declaration};
         my $name = $parameters[$i]{name};
         if ($declared =~ /\(\*/) { $declared =~ s/\(\*\s*\w+\)/(*a_$name)/ }
-        elsif ($type =~ /^(.*?)\s*\[4\]$/) { $declared = "$1 *a_$name" }
+        elsif ($type =~ /^(.*?)\s*\[3\]$/) { $declared = "$1 *a_$name" }
         else { $declared =~ s/\b\Q$name\E((?:\[\w*\])*)$/a_$name$1/ }
         $text .= "    $declared = $arguments[$i];\n";
         push @local, "a_$name";
