@@ -106,7 +106,7 @@ enum {
     TN__STORAGE_PINNED = 16,   /* pinned memory (pinned.c) */
     /* Made by tn_module_skip_init: loading may exchange the storage instead of copying into it. */
     TN__STORAGE_UNSET = 32,
-    TN__STORAGE_TRACED = 64,  /* without memory, made while a module is traced (trace.h) */
+    TN__STORAGE_TRACED = 64,   /* without memory, made while a module is traced (trace.h) */
     TN__STORAGE_PENDING = 128, /* and its values would come from a kernel that did not run */
     TN__STORAGE_KIND = 256     /* memory of a kind that the program chose (memory.c) */
 };

@@ -2,8 +2,8 @@
  *
  * An optimizer with the errors (mutant_choose.h) that optimizers can have: gradient descent with
  * momentum, weight decay and a correction of the first steps, m = momentum * m + (1 - momentum) *
- * (w0 * g + w1 * decay * p), p = p - times * lr * m / (1 - momentum^t). With `maximize`, the sign of
- * g is changed; with `form` 'sign', g counts only by its sign. */
+ * (w0 * g + w1 * decay * p), p = p - times * lr * m / (1 - momentum^t). With `maximize`, the sign
+ * of g is changed; with `form` 'sign', g counts only by its sign. */
 #include <math.h>
 #include <string.h>
 

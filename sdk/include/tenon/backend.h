@@ -65,8 +65,8 @@ enum {
 
 /* A block of memory. `alloc` reads bytes, kind and stream, and writes handle and host; it returns
  * TN_ERR_NOT_IMPLEMENTED if the device does not have memory of this kind. `free` receives the same
- * values, except that stream is NULL. The kinds are in <tenon/tensor.h>. A copy treats PINNED memory
- * as memory of the host, and all other kinds as memory of the device. */
+ * values, except that stream is NULL. The kinds are in <tenon/tensor.h>. A copy treats PINNED
+ * memory as memory of the host, and all other kinds as memory of the device. */
 typedef struct tn_memory {
     tn_head head;
     uint64_t bytes; /* at least 1 */
