@@ -241,6 +241,24 @@ static void capture_drop(void *handle, const tn_capture_args *args)
     d->slot->real.capture_drop(d->real, args);
 }
 
+static tn_status memory_share(void *handle, const tn_memory *memory, tn_share_args *args)
+{
+    struct device *d = handle;
+    CALL(d->slot, memory_share, d->real, memory, args);
+}
+
+static tn_status memory_open(void *handle, const tn_share_args *args, tn_memory *memory)
+{
+    struct device *d = handle;
+    CALL(d->slot, memory_open, d->real, args, memory);
+}
+
+static void *native_event(void *handle, void *event)
+{
+    struct device *d = handle;
+    return d->slot->real.native_event(d->real, event);
+}
+
 /* ---- wrapping -------------------------------------------------------------------------------- */
 
 tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
@@ -280,6 +298,9 @@ tn_status tn__check_backend(tn_backend_def *backend, const tn__plugin *plugin)
     WRAP(capture_end, capture_end);
     WRAP(capture_launch, capture_launch);
     WRAP(capture_drop, capture_drop);
+    WRAP(memory_share, memory_share);
+    WRAP(memory_open, memory_open);
+    WRAP(native_event, native_event);
 #undef WRAP
     return TN_OK;
 }

@@ -131,16 +131,16 @@ static tn_status restore_part(const tn__part *part, const tn_state *state)
 static tn_status restore_random(const tn_state *state)
 {
     tn_value list = entry(state, TN__CHECKPOINT_RANDOM);
-    uint64_t random[4];
+    uint64_t random[3];
 
-    if (list.kind != TN_VALUE_LIST || list.count != 4)
+    /* Drafts before revision 1 wrote a fourth number, always 0. */
+    if (list.kind != TN_VALUE_LIST || (list.count != 3 && list.count != 4))
         return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
-                                      ": wrong type or count; expected a list "
-                                      "of 4 integers");
-    for (int i = 0; i < 4; i++) {
+                                      ": wrong type or count; expected a list of 3 integers");
+    for (int i = 0; i < 3; i++) {
         if (list.as.list[i].kind != TN_VALUE_INT)
             return tn_fail(TN_ERR_FORMAT, "checkpoint: " TN__CHECKPOINT_RANDOM
-                                          ": wrong type or count; expected a list of 4 integers");
+                                          ": wrong type or count; expected a list of 3 integers");
         random[i] = (uint64_t)list.as.list[i].as.i;
     }
     return tn_random_set_state(random);

@@ -76,14 +76,14 @@ static tn_status save_types(const tn_checkpoint *checkpoint, tn_state *state)
 
 static tn_status save_random(tn_state *state)
 {
-    uint64_t random[4];
-    tn_value list[4];
+    uint64_t random[3];
+    tn_value list[3];
     tn_status status = tn_random_get_state(random);
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         list[i] = tn_value_int((int64_t)random[i]);
     return status == TN_OK
-               ? tn_state_set_value(state, TN__CHECKPOINT_RANDOM, tn_value_list(list, 4))
+               ? tn_state_set_value(state, TN__CHECKPOINT_RANDOM, tn_value_list(list, 3))
                : status;
 }
 

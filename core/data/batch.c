@@ -158,8 +158,9 @@ static tn_status begin_tensor(tn__batch *batch, tn__column *column, tn_dtype dty
         sizes[i + 1] = shape.at[i];
     column->tensor = batch->device != host ? buffer_take(batch->buffers, dtype, all) : NULL;
     if (column->tensor == NULL) {
-        tensor = batch->device == host ? tn_tensor_empty(all, dtype, host)
-                                       : tn_tensor_pinned(all, dtype, batch->device);
+        tensor = batch->device == host
+                     ? tn_tensor_empty(all, dtype, host)
+                     : tn_tensor_empty_in(all, dtype, batch->device, TN_MEMORY_PINNED);
         if (tensor == NULL)
             return tn_error_prefix("loader: batch of %lld samples: ", (long long)batch->most);
         column->tensor = tn_tensor_keep(tensor);

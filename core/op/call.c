@@ -308,7 +308,16 @@ static TN__INLINE tn_status infer(tn__work *work, bool again)
     ask.in0_offset = 0;
     ask.group = 0;
     ask.only_read = 0;
-    ask.device_flags = work->device != NULL ? work->device->flags : 0;
+    ask.device_flags = 0;
+    if (work->device != NULL && work->device->type != NULL) { /* NULL: in tn_op_infer */
+        const struct tn__kernel_list *list = tn__kernels_of(op, work->device->type);
+
+        if (tn__unlikely(list == NULL))
+            return TN_ERR_MEMORY;
+        ask.device_flags = work->device->flags;
+        if (tn__unlikely(list->ordered))
+            ask.device_flags = tn__kernel_order(work, list);
+    }
     if ((op->flags & TN_OP_VIEW) && !tn__is_none(work->in[0]))
         ask.in0_offset = tn_tensor_offset(work->in[0]);
     for (int32_t i = 0; i < work->n_out; i++) {

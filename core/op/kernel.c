@@ -43,6 +43,34 @@ static bool takes_dtypes(const tn_op *op, const uint64_t *masks, const tn_call *
     return true;
 }
 
+uint64_t tn__kernel_order(const tn__work *work, const struct tn__kernel_list *list)
+{
+    const tn_call call = { .in = work->views, .n_in = work->n_in };
+    int32_t at = work->op->def.dispatch_input;
+    uint64_t flags = work->device->flags;
+    tn_dtype dtype = work->dtype;
+    char reason[160];
+
+    if (at < 0 && dtype == TN_DTYPE_AUTO)
+        at = 0;
+    if (at >= 0 && at < work->n_in && work->views[at] != NULL)
+        dtype = tn_view_dtype(work->views[at]);
+    for (int32_t i = 0; i < list->count; i++) {
+        const tn_kernel_def *kernel = &list->at[i]->kernel;
+
+        if (dtype >= TN_DTYPE_COUNT || (kernel->dtypes & TN_BIT(dtype)) == 0 ||
+            (kernel->operand_dtypes != NULL &&
+             !takes_dtypes(work->op, kernel->operand_dtypes, &call, reason, sizeof reason)))
+            continue;
+        if (kernel->flags & TN__KERNEL_ORDERS)
+            flags &= ~(uint64_t)TN_BACKEND_CHANNELS_LAST;
+        if (kernel->flags & TN_KERNEL_CHANNELS_LAST)
+            flags |= TN_BACKEND_CHANNELS_LAST;
+        break;
+    }
+    return flags;
+}
+
 /* Adds why a kernel was not taken, for the error if no kernel takes the call. */
 static void add_reason(char *reasons, const tn__kernel_entry *entry, const char *words)
 {

@@ -237,6 +237,10 @@ tn_status tn__op_kernel_add(const tn_kernel_def *kernel, tn__plugin *plugin)
                        "kernel %s (%s): op, device, dtypes or run: missing; "
                        "expected all",
                        kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin));
+    if ((kernel->flags & TN__KERNEL_ORDERS) == TN__KERNEL_ORDERS)
+        return tn_fail(
+            TN_ERR_VALUE, "kernel %s (%s): flags: both orders of channels, got 0x%x; expected one",
+            kernel->name != NULL ? kernel->name : unnamed, tn__plugin_file(plugin), kernel->flags);
     entry = tn_calloc(1, sizeof *entry);
     if (entry == NULL)
         return TN_ERR_MEMORY;
@@ -278,6 +282,7 @@ struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_t
         return NULL;
     }
     list->count = 0;
+    list->ordered = false;
     for (int64_t i = 0; i < n_kernels; i++) {
         tn__kernel_entry *entry = kernels[i];
         int32_t at = list->count;
@@ -290,6 +295,7 @@ struct tn__kernel_list *tn__op_kernels_build(const tn_op *op, const tn__device_t
             list->at[at] = list->at[at - 1];
         list->at[at] = entry;
         list->count++;
+        list->ordered |= (entry->kernel.flags & TN__KERNEL_ORDERS) != 0;
     }
     list->older = lists;
     lists = list;

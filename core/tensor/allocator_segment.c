@@ -251,7 +251,7 @@ static bool is_idle(struct tn__allocator *allocator, tn_stream *stream)
     mark = tn_error_mark();
     if (stream->handle == NULL) {
         done = true; /* tn_stream_drop waited for the work */
-    } else if (tn__device_event(allocator->device, 0, &event) == TN_OK) {
+    } else if (tn__device_event(allocator->device, NULL, &event) == TN_OK) {
         if (b->event_record(device, event, stream->handle) != TN_OK ||
             b->event_query(device, event, &done) != TN_OK)
             done = false;
@@ -280,7 +280,7 @@ static bool user_done(struct tn__allocator *allocator, tn__block *block, int use
             return false;
         if (stream->handle == NULL) {
             done = true;
-        } else if (tn__device_event(allocator->device, 0, &block->events[user]) == TN_OK &&
+        } else if (tn__device_event(allocator->device, NULL, &block->events[user]) == TN_OK &&
                    b->event_record(device, block->events[user], stream->handle) != TN_OK) {
             b->event_drop(device, block->events[user]);
             block->events[user] = NULL;

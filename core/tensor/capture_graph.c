@@ -71,7 +71,7 @@ static int64_t launch_of(tn_device_graph *graph, tn_stream *stream)
         return -1;
     launch = &graph->launches[i];
     *launch = (struct launch){ .stream = stream };
-    if (tn__device_event(graph->device, 0, &launch->event) != TN_OK)
+    if (tn__device_event(graph->device, NULL, &launch->event) != TN_OK)
         return -1;
     graph->n_launches++;
     return i;

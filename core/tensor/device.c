@@ -59,6 +59,9 @@ static const char *missing(const tn_backend_def *b)
         { "capture_end", b->capture_end != NULL || b->capture_begin == NULL },
         { "capture_launch", b->capture_launch != NULL || b->capture_begin == NULL },
         { "capture_drop", b->capture_drop != NULL || b->capture_begin == NULL },
+        { "memory_share", b->memory_share != NULL || b->memory_open == NULL },
+        { "memory_open", b->memory_open != NULL || b->memory_share == NULL },
+        { "stream_new (native_event is there)", b->stream_new != NULL || b->native_event == NULL },
         { "stream_new (TN_BACKEND_ASYNC is set)",
           b->stream_new != NULL || !(b->flags & TN_BACKEND_ASYNC) },
     };
@@ -545,12 +548,13 @@ void tn__device_free(const tn_device *device, void *handle, uint64_t bytes)
     tn__backend(device)->free(device->handle, &memory);
 }
 
-tn_status tn__device_event(const tn_device *device, uint32_t flags, void **event)
+tn_status tn__device_event(const tn_device *device, const tn_event_args *args, void **event)
 {
-    const tn_event_args args = { TN_HEAD(tn_event_args), .flags = flags };
+    static const tn_event_args plain = { TN_HEAD(tn_event_args) };
+    tn_status status = tn__backend(device)->event_new(device->handle, args != NULL ? args : &plain,
+                                                      event);
 
-    return tn__device_result(device, tn__backend(device)->event_new(device->handle, &args, event),
-                             "event_new");
+    return tn__device_result(device, status, "event_new");
 }
 
 /* ---- the end ---- */

@@ -28,8 +28,12 @@ tn_status tn__device_info(const tn_device *device, tn_device_info *out);
 tn_status tn__device_alloc(const tn_device *device, tn_memory *memory);
 /* Returns memory of kind TN_MEMORY_DEVICE to the backend. */
 void tn__device_free(const tn_device *device, void *handle, uint64_t bytes);
-/* Creates an event of the backend. */
-tn_status tn__device_event(const tn_device *device, uint32_t flags, void **event);
+/* Creates an event of the backend. NULL args: without flags. */
+tn_status tn__device_event(const tn_device *device, const tn_event_args *args, void **event);
+/* Returns the name of a kind of memory; NULL if there is none with this number. */
+const char *tn__memory_kind_name(tn_memory_kind kind);
+/* Returns the address for the host of managed memory; NULL for other memory. */
+void *tn__memory_host(const tn__storage *storage);
 /* Returns whether no tensor uses memory of the allocator. */
 bool tn__allocator_idle(struct tn__allocator *allocator);
 /* Forgets the default device of the process; the next use chooses it again. */

@@ -106,7 +106,6 @@ static tn_value property_value(const struct property *row, const tn_device_info 
 
 static tn_status add_own(const tn_device *device, tn_pack *out)
 {
-    static const char *const kinds[] = { "device", "pinned", "managed", "shared" };
     const tn_backend_def *b = tn__backend(device);
     const struct {
         const char *name;
@@ -117,6 +116,7 @@ static tn_status add_own(const tn_device *device, tn_pack *out)
         { "peer_copies", (device->flags & TN_BACKEND_PEER) != 0 },
         { "times_events", b->stream_new == NULL || b->event_elapsed != NULL },
         { "external_streams", b->native_stream != NULL },
+        { "external_events", b->native_event != NULL },
     };
     tn_device_info info;
     tn_value list[TN_DTYPE_COUNT];
@@ -131,9 +131,9 @@ static tn_status add_own(const tn_device *device, tn_pack *out)
     if (status == TN_OK)
         status = tn_pack_add(out, "dtypes", (tn_value){ TN_VALUE_LIST, count, { .list = list } });
     count = 0;
-    for (uint32_t i = 0; i < tn__countof(kinds); i++)
+    for (tn_memory_kind i = 0; tn__memory_kind_name(i) != NULL; i++)
         if (info.memory_kinds & TN_MEMORY_BIT(i))
-            list[count++] = tn_value_string(kinds[i]);
+            list[count++] = tn_value_string(tn__memory_kind_name(i));
     if (status == TN_OK)
         status = tn_pack_add(out, "memory_kinds",
                              (tn_value){ TN_VALUE_LIST, count, { .list = list } });

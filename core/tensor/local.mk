@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/convert.h \
 	%D%/copy.c \
 	%D%/copy.h \
+	%D%/event.c \
 	%D%/fill.c \
 	%D%/decimal.c \
 	%D%/decimal.h \
@@ -23,6 +24,7 @@ libcore_la_SOURCES += \
 	%D%/dlpack.c \
 	%D%/guard.c \
 	%D%/internal.h \
+	%D%/memory.c \
 	%D%/mode.c \
 	%D%/mode.h \
 	%D%/pinned.c \

@@ -53,19 +53,14 @@ static tn__pinned *pinned_new(const tn_device *owner, uint64_t bytes)
     return pinned;
 }
 
-tn_tensor *tn_tensor_pinned(tn_ints shape, tn_dtype dtype, const tn_device *device)
+tn_tensor *tn__pinned_tensor(tn_ints shape, tn_dtype dtype, uint64_t bytes, const tn_device *device)
 {
     const tn_device *host = tn_device_find(TN__HOST_DEVICE_TYPE);
     tn_device_info info;
-    tn_meta meta;
-    uint64_t bytes;
     tn__pinned *pinned;
     tn_tensor *tensor;
 
-    if (host == NULL || (device == NULL && (device = tn_default_device()) == NULL) ||
-        tn__device_usable(device) != TN_OK || tn__device_info(device, &info) != TN_OK ||
-        tn__tensor_meta_of(&meta, shape, dtype) != TN_OK ||
-        tn__tensor_meta_bytes(&meta, &bytes) != TN_OK)
+    if (host == NULL || tn__device_info(device, &info) != TN_OK)
         return NULL;
     if ((info.memory_kinds & TN_MEMORY_BIT(TN_MEMORY_PINNED)) == 0)
         return tn_tensor_empty(shape, dtype, host);
@@ -84,12 +79,6 @@ tn_tensor *tn_tensor_pinned(tn_ints shape, tn_dtype dtype, const tn_device *devi
 static tn__pinned *pinned_of(const tn__storage *storage)
 {
     return storage->flags & TN__STORAGE_PINNED ? storage->user[1] : NULL;
-}
-
-bool tn_tensor_is_pinned(const tn_tensor *tensor)
-{
-    return tn__tensor_asked(tensor, "tn_tensor_is_pinned") && tn__tensor_ok(tensor) &&
-           pinned_of(tensor->storage) != NULL;
 }
 
 bool tn__pinned_serves(const tn_tensor *tensor, const tn_device *device)

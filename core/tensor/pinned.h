@@ -8,6 +8,10 @@
 
 typedef struct tn__pinned tn__pinned;
 
+/* Creates a tensor on the host in pinned memory of the device, or in ordinary memory if the device
+ * has none. The innermost scope owns it. */
+tn_tensor *tn__pinned_tensor(tn_ints shape, tn_dtype dtype, uint64_t bytes,
+                             const tn_device *device);
 /* Returns whether the memory of the tensor is pinned for devices of that type. */
 bool tn__pinned_serves(const tn_tensor *tensor, const tn_device *device);
 /* Enclose a copy between pinned memory and the device, on the current stream of the device; the

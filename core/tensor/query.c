@@ -112,13 +112,17 @@ const tn_view *tn_tensor_view(const tn_tensor *tensor)
 void *tn_tensor_data(tn_tensor *tensor)
 {
     const tn_device *device;
+    char *memory;
 
     if (!tn__tensor_ok(tensor)) {
         tn__tensor_bad(tensor, "tn_tensor_data");
         return NULL;
     }
     device = tensor->device;
-    if (!tn_device_is_host(device)) {
+    memory = tn__memory_host(tensor->storage);
+    if (memory == NULL && tn_device_is_host(device)) {
+        memory = tensor->view.data;
+    } else if (memory == NULL) {
         tn_fail(TN_ERR_RUNTIME,
                 "device %s: its memory is not the host's; copy it with tn_tensor_copy_out, or to a "
                 "device of the host",
@@ -133,7 +137,7 @@ void *tn_tensor_data(tn_tensor *tensor)
     if (tn__pinned_wait(tensor->storage) != TN_OK)
         return NULL;
     tn__tensor_pointed(tensor, true);
-    return (char *)tensor->view.data + tensor->view.byte_offset;
+    return memory + tensor->view.byte_offset;
 }
 
 static tn_status element_of(tn_tensor *tensor, const char *function, tn_scalar *out)

@@ -131,24 +131,23 @@ tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_
     return TN_OK;
 }
 
-tn_status tn_random_get_state(uint64_t state[4])
+tn_status tn_random_get_state(uint64_t state[3])
 {
     if (state == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_random_get_state: state: it is NULL");
-    state[2] = state[3] = 0;
+    state[2] = 0;
     return take(0, state);
 }
 
-tn_status tn_random_set_state(const uint64_t state[4])
+tn_status tn_random_set_state(const uint64_t state[3])
 {
     if (state == NULL)
         return tn_fail(TN_ERR_VALUE, "tn_random_set_state: state: it is NULL");
-    for (int i = 2; i < 4; i++)
-        if (state[i] != 0)
-            return tn_fail(TN_ERR_VERSION,
-                           "tn_random_set_state: state[%d]: reserved in Tenon %s, got %llu; "
-                           "expected 0",
-                           i, tn_version(), (unsigned long long)state[i]);
+    if (state[2] != 0)
+        return tn_fail(TN_ERR_VALUE,
+                       "tn_random_set_state: state[2]: not the lane of this generator, got %llu; "
+                       "expected 0",
+                       (unsigned long long)state[2]);
     set(state[0], state[1]);
     return TN_OK;
 }

@@ -5,12 +5,13 @@
 
 #include "strict.h"
 
-static void philox(uint64_t seed, uint64_t block, uint32_t c[4])
+static void philox(uint64_t seed, uint64_t block, uint64_t lane, uint32_t c[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     c[0] = (uint32_t)block;
     c[1] = (uint32_t)(block >> 32);
-    c[2] = c[3] = 0;
+    c[2] = (uint32_t)lane;
+    c[3] = (uint32_t)(lane >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
         uint64_t p0 = (uint64_t)c[0] * 0xD2511F53u, p1 = (uint64_t)c[2] * 0xCD9E8D57u;
         c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k0;
@@ -29,7 +30,8 @@ static double uniform(const struct strict_work *work, tn_dtype dtype, uint64_t i
 {
     uint32_t w[4];
     uint64_t per = dtype == TN_F32 ? 4 : 2;
-    philox((uint64_t)work->whole[0], (uint64_t)work->whole[1] + i / per, w);
+    philox((uint64_t)work->whole[0], (uint64_t)work->whole[1] + i / per, (uint64_t)work->whole[2],
+           w);
     if (dtype == TN_F32)
         return fmaf((float)(w[i % 4] >> 8) * 0x1p-24f, (float)(work->real[1] - work->real[0]),
                     (float)work->real[0]);
@@ -41,7 +43,8 @@ static double normal(const struct strict_work *work, tn_dtype dtype, uint64_t i)
     static const double turn = 6.283185307179586476925286766559;
     uint32_t w[4];
     uint64_t per = dtype == TN_F32 ? 2 : 1;
-    philox((uint64_t)work->whole[0], (uint64_t)work->whole[1] + i / per, w);
+    philox((uint64_t)work->whole[0], (uint64_t)work->whole[1] + i / per, (uint64_t)work->whole[2],
+           w);
     const uint32_t *own = &w[dtype == TN_F32 ? 2 * (i % 2) : 0];
     double u1, u2;
     if (dtype == TN_F32) {
@@ -66,6 +69,7 @@ static tn_status draw(struct strict_work *work,
         work->whole[0] = strict_get_int(work, state, 0);
         work->whole[1] = (int64_t)((uint64_t)work->whole[1] +
                                    (uint64_t)strict_get_int(work, state, state->strides[0]));
+        work->whole[2] = strict_get_int(work, state, 2 * state->strides[0]);
     }
     do
         strict_set(work, y, strict_place(y, index, y->ndim), number(work, y->dtype, i++));

@@ -77,6 +77,7 @@ static tn_status info(void *device, tn_device_info *out)
     }
     out->compute_units = tn_num_threads();
     out->alignment = ALIGNMENT;
+    out->memory_kinds |= TN_MEMORY_BIT(TN_MEMORY_MANAGED) | TN_MEMORY_BIT(TN_MEMORY_SHARED);
     out->dtypes = TN_MASK_ARITH | TN_BIT(TN_BOOL);
     return TN_OK;
 }
@@ -103,6 +104,13 @@ static void note_start(void *from, void *to)
 static tn_status device_alloc(void *device, tn_memory *memory)
 {
     (void)device;
+    if (memory->kind == TN_MEMORY_SHARED)
+        return tn__shared_alloc(memory);
+    if (memory->kind != TN_MEMORY_DEVICE && memory->kind != TN_MEMORY_MANAGED)
+        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
+                       "cpu: memory: unsupported kind, got %u; expected device, managed or shared "
+                       "memory",
+                       memory->kind);
     if (memory->bytes > SIZE_MAX - 2 * ALIGNMENT)
         return tn_fail(TN_ERR_MEMORY, "cpu: size: too large, got %llu bytes; expected fewer",
                        (unsigned long long)memory->bytes);
@@ -114,6 +122,8 @@ static tn_status device_alloc(void *device, tn_memory *memory)
     memcpy(at - sizeof(void *), &block, sizeof block);
     note_start(NULL, block);
     memory->handle = at;
+    if (memory->kind == TN_MEMORY_MANAGED)
+        memory->host = at;
     return TN_OK;
 }
 
@@ -123,6 +133,10 @@ static void device_free(void *device, const tn_memory *memory)
     (void)device;
     if (!memory->handle)
         return;
+    if (memory->kind == TN_MEMORY_SHARED) {
+        tn__shared_free(memory);
+        return;
+    }
     memcpy(&block, (char *)memory->handle - sizeof(void *), sizeof block);
     note_start(block, NULL);
     tn_free(block);
@@ -164,4 +178,6 @@ const tn_backend_def tn__backend_cpu = {
     .alloc = device_alloc,
     .free = device_free,
     .copy = copy,
+    .memory_share = tn__shared_share,
+    .memory_open = tn__shared_open,
 };

@@ -79,6 +79,12 @@ CU_OPTIONAL(cuGraphInstantiate, "cuGraphInstantiateWithFlags",
             (CUgraphExec *made, CUgraph graph, unsigned long long flags))
 CU_OPTIONAL(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec graph, CUstream stream))
 CU_OPTIONAL(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec graph))
+CU_OPTIONAL(cuMemGetAddressRange, "cuMemGetAddressRange_v2",
+            (CUdeviceptr *base, size_t *size, CUdeviceptr at))
+CU_OPTIONAL(cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *handle, CUdeviceptr at))
+CU_OPTIONAL(cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",
+            (CUdeviceptr *at, CUipcMemHandle handle, unsigned flags))
+CU_OPTIONAL(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr at))
 CU_OPTIONAL(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))
 #undef CU_FUNCTION
 #undef CU_OPTIONAL

@@ -61,6 +61,11 @@ struct cuda_stream {
     struct cuda_stage stages[CUDA_STAGES];
 };
 
+struct cuda_event {
+    CUevent event;
+    bool external; /* `event` belongs to the program and is not destroyed here */
+};
+
 /* context.c: the context of a device, and its errors. */
 
 /* Makes the device's context current until cuda_leave(). Fails if the device is lost, or if it was
@@ -97,6 +102,7 @@ tn_status cuda_event_wait(void *device, void *event, void *stream);
 tn_status cuda_event_sync(void *device, void *event);
 tn_status cuda_event_query(void *device, void *event, bool *done);
 tn_status cuda_event_elapsed(void *device, void *from, void *to, double *milliseconds);
+void *cuda_event_native(void *device, void *event);
 /* Waits until the stream's work is done, and returns the first failure of that work. The device's
  * context must be current. */
 tn_status cuda_stream_wait(struct cuda_stream *stream);
@@ -106,6 +112,14 @@ tn_status cuda_capture_begin(void *device, const tn_capture_args *args);
 tn_status cuda_capture_end(void *device, tn_capture_args *args);
 tn_status cuda_capture_launch(void *device, const tn_capture_args *args);
 void cuda_capture_drop(void *device, const tn_capture_args *args);
+
+/* memory.c: cuda_memory_kinds() returns the mask of kinds that the device has; the other functions
+ * are members of cuda_backend. */
+uint64_t cuda_memory_kinds(struct cuda_device *device);
+tn_status cuda_alloc(void *device, tn_memory *memory);
+void cuda_free(void *device, const tn_memory *memory);
+tn_status cuda_memory_share(void *device, const tn_memory *memory, tn_share_args *args);
+tn_status cuda_memory_open(void *device, const tn_share_args *args, tn_memory *memory);
 
 /* transfer.c: members of cuda_backend. */
 tn_status cuda_copy(void *device, const tn_copy_args *args);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * CUDA devices: finding and opening them, allocating memory, and querying their properties. */
+ * CUDA devices: finding and opening them, and querying their properties. */
 #include "cuda.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ static tn_status device_info(void *handle, tn_device_info *out)
 {
     struct cuda_device *device = handle;
     size_t available = 0, total = 0;
-    int version = 0, units = 0, managed = 0, lowest = 0, highest = 0;
+    int version = 0, units = 0, lowest = 0, highest = 0;
     char blas[32];
     tn_status status = cuda_enter(device);
     CUresult error;
@@ -128,66 +128,11 @@ static tn_status device_info(void *handle, tn_device_info *out)
     out->memory_free = (int64_t)available;
     out->compute_units = units;
     out->alignment = 256;
-    cu.cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, device->id);
-    out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED) |
-                        (managed ? TN_MEMORY_BIT(TN_MEMORY_MANAGED) : 0);
+    out->memory_kinds = cuda_memory_kinds(device);
     out->priority_lowest = lowest;
     out->priority_highest = highest;
     out->dtypes = TN_MASK_FLOAT | GPU_MASK_INT | GPU_MASK_BOOL;
     return TN_OK;
-}
-
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-static tn_status device_alloc(void *handle, tn_memory *memory)
-{
-    struct cuda_device *device = handle;
-    CUdeviceptr at = 0;
-    CUresult error;
-    tn_status status = cuda_enter(device);
-
-    if (status)
-        return status;
-    switch (memory->kind) {
-    case TN_MEMORY_DEVICE: error = cu.cuMemAlloc(&at, (size_t)memory->bytes); break;
-    case TN_MEMORY_PINNED:
-        error = cu.cuMemHostAlloc(&memory->host, (size_t)memory->bytes, CU_MEMHOSTALLOC_PORTABLE);
-        at = (CUdeviceptr)(uintptr_t)memory->host;
-        break;
-    case TN_MEMORY_MANAGED:
-        error = cu.cuMemAllocManaged(&at, (size_t)memory->bytes, CU_MEM_ATTACH_GLOBAL);
-        memory->host = (void *)(uintptr_t)at;
-        break;
-    default:
-        cuda_leave();
-        return tn_fail(TN_ERR_NOT_IMPLEMENTED,
-                       "%s: memory: unsupported kind, got %u; expected device, pinned or managed "
-                       "memory",
-                       device->name, memory->kind);
-    }
-    cuda_leave();
-    if (error != CUDA_SUCCESS) {
-        char what[64];
-
-        memory->host = NULL;
-        tn_snprint(what, sizeof what, "allocating %llu bytes", (unsigned long long)memory->bytes);
-        return cuda_fail(device, error, what);
-    }
-    memory->handle = (void *)(uintptr_t)at;
-    return TN_OK;
-}
-
-static void device_free(void *handle, const tn_memory *memory)
-{
-    struct cuda_device *device = handle;
-
-    if (memory->handle && cuda_enter_to_free(device)) {
-        if (memory->kind == TN_MEMORY_PINNED)
-            cu.cuMemFreeHost(memory->handle);
-        else
-            cu.cuMemFree((CUdeviceptr)(uintptr_t)memory->handle);
-        cuda_leave();
-    }
 }
 
 /* ---- properties ------------------------------------------------------------------------------ */
@@ -296,8 +241,8 @@ const tn_backend_def cuda_backend = {
     .open = device_open,
     .close = device_close,
     .info = device_info,
-    .alloc = device_alloc,
-    .free = device_free,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
     .copy = cuda_copy,
     .stream_new = cuda_stream_new,
     .stream_drop = cuda_stream_drop,
@@ -318,4 +263,7 @@ const tn_backend_def cuda_backend = {
     .capture_end = cuda_capture_end,
     .capture_launch = cuda_capture_launch,
     .capture_drop = cuda_capture_drop,
+    .memory_share = cuda_memory_share,
+    .memory_open = cuda_memory_open,
+    .native_event = cuda_event_native,
 };

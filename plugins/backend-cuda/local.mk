@@ -6,7 +6,7 @@
 TN_PLUGINS += plugins/backend-cuda.la
 plugins_backend_cuda_la_SOURCES = %D%/cu_api.h %D%/cu_functions.h %D%/cu_api.c \
 	%D%/blaslt.h %D%/blaslt_functions.h %D%/blaslt.c %D%/blaslt_matmul.c %D%/cuda.h \
-	%D%/capture.c %D%/context.c %D%/device.c %D%/launch.c %D%/plugin.c %D%/program.c %D%/stream.c %D%/transfer.c \
+	%D%/capture.c %D%/context.c %D%/device.c %D%/launch.c %D%/memory.c %D%/plugin.c %D%/program.c %D%/stream.c %D%/transfer.c \
 	$(TN_GPU_HOST)
 plugins_backend_cuda_la_CPPFLAGS = $(TN_PLUGIN_CPPFLAGS)
 plugins_backend_cuda_la_LDFLAGS = $(TN_PLUGIN_LINK)

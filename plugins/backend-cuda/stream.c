@@ -110,26 +110,47 @@ tn_status cuda_stream_sync(void *handle, void *stream)
 
 tn_status cuda_event_new(void *handle, const tn_event_args *args, void **out)
 {
-    CUevent event = NULL;
-    CUresult error;
+    struct cuda_event *event;
+    CUresult error = CUDA_SUCCESS;
     tn_status status = cuda_enter(handle);
 
     if (status)
         return status;
-    error = cu.cuEventCreate(&event, args->flags & TN_EVENT_TIMING ? 0 : CU_EVENT_DISABLE_TIMING);
+    event = tn_calloc(1, sizeof *event);
+    if (!event) {
+        cuda_leave();
+        return TN_ERR_MEMORY;
+    }
+    event->external = args->external != NULL;
+    if (event->external)
+        event->event = args->external;
+    else
+        error = cu.cuEventCreate(&event->event,
+                                 args->flags & TN_EVENT_TIMING ? 0 : CU_EVENT_DISABLE_TIMING);
     cuda_leave();
-    if (error != CUDA_SUCCESS)
+    if (error != CUDA_SUCCESS) {
+        tn_free(event);
         return cuda_fail(handle, error, "creating an event");
+    }
     *out = event;
     return TN_OK;
 }
 
-void cuda_event_drop(void *handle, void *event)
+void cuda_event_drop(void *handle, void *event_)
 {
-    if (event && cuda_enter_to_free(handle)) {
-        cu.cuEventDestroy(event);
+    struct cuda_event *event = event_;
+
+    if (event && !event->external && cuda_enter_to_free(handle)) {
+        cu.cuEventDestroy(event->event);
         cuda_leave();
     }
+    tn_free(event);
+}
+
+void *cuda_event_native(void *handle, void *event)
+{
+    (void)handle;
+    return ((struct cuda_event *)event)->event;
 }
 
 tn_status cuda_event_record(void *handle, void *event, void *stream)
@@ -139,7 +160,7 @@ tn_status cuda_event_record(void *handle, void *event, void *stream)
 
     if (status)
         return status;
-    error = cu.cuEventRecord(event, cuda_stream_native(stream));
+    error = cu.cuEventRecord(cuda_event_native(handle, event), cuda_stream_native(stream));
     cuda_leave();
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "recording an event");
 }
@@ -151,7 +172,7 @@ tn_status cuda_event_wait(void *handle, void *event, void *stream)
 
     if (status)
         return status;
-    error = cu.cuStreamWaitEvent(cuda_stream_native(stream), event, 0);
+    error = cu.cuStreamWaitEvent(cuda_stream_native(stream), cuda_event_native(handle, event), 0);
     cuda_leave();
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "waiting for an event");
 }
@@ -163,7 +184,7 @@ tn_status cuda_event_sync(void *handle, void *event)
 
     if (status)
         return status;
-    error = cu.cuEventSynchronize(event);
+    error = cu.cuEventSynchronize(cuda_event_native(handle, event));
     cuda_leave();
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "waiting for an event");
 }
@@ -175,7 +196,7 @@ tn_status cuda_event_query(void *handle, void *event, bool *done)
 
     if (status)
         return status;
-    error = cu.cuEventQuery(event);
+    error = cu.cuEventQuery(cuda_event_native(handle, event));
     cuda_leave();
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NOT_READY)
         return cuda_fail(handle, error, "querying an event");
@@ -191,7 +212,8 @@ tn_status cuda_event_elapsed(void *handle, void *from, void *to, double *millise
 
     if (status)
         return status;
-    error = cu.cuEventElapsedTime(&time, from, to);
+    error = cu.cuEventElapsedTime(&time, cuda_event_native(handle, from),
+                                  cuda_event_native(handle, to));
     cuda_leave();
     *milliseconds = time;
     return error == CUDA_SUCCESS ? TN_OK : cuda_fail(handle, error, "timing events");

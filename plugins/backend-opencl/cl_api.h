@@ -22,7 +22,7 @@
     X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clReleaseKernel) \
     X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) \
     X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventInfo) X(clReleaseEvent) \
-    X(clFlush) X(clFinish)
+    X(clRetainEvent) X(clFlush) X(clFinish)
 /* clang-format on */
 
 struct cl_api {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * OpenCL devices: finding and opening them, memory, streams (in-order command queues), events
- * (markers in a queue), copies. */
+ * OpenCL devices: finding and opening them, memory, streams (in-order command queues), copies. */
 #include "opencl.h"
 
 #include <string.h>
@@ -380,93 +379,6 @@ static tn_status stream_sync(void *handle, void *stream_)
     return opencl_check_errors(stream);
 }
 
-/* ---- events: markers in a queue -------------------------------------------------------------- */
-
-struct opencl_event {
-    cl_event event; /* NULL: the event was never recorded and counts as done */
-};
-
-static tn_status event_new(void *handle, const tn_event_args *args, void **out)
-{
-    (void)handle, (void)args;
-    *out = tn_calloc(1, sizeof(struct opencl_event));
-    return *out ? TN_OK : TN_ERR_MEMORY;
-}
-
-static void event_drop(void *handle, void *event_)
-{
-    struct opencl_device *device = handle;
-    struct opencl_event *event = event_;
-
-    if (event && event->event && device->pid == (int64_t)getpid())
-        cl.clReleaseEvent(event->event);
-    tn_free(event);
-}
-
-static tn_status event_record(void *handle, void *event_, void *stream_)
-{
-    struct opencl_device *device = handle;
-    struct opencl_event *event = event_;
-    struct opencl_stream *stream = stream_;
-    cl_event marker = NULL;
-    cl_int error = cl.clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &marker);
-
-    /* The queue is flushed so that the marker is reached even if nobody waits for this queue:
-     * another queue may wait for the marker, or the host may query it. */
-    if (error == CL_SUCCESS)
-        error = cl.clFlush(stream->queue);
-    if (error != CL_SUCCESS) {
-        if (marker)
-            cl.clReleaseEvent(marker);
-        return cl_api_fail(error, "recording an event", device->name);
-    }
-    stream->since_flush = 0;
-    if (event->event)
-        cl.clReleaseEvent(event->event);
-    event->event = marker;
-    return TN_OK;
-}
-
-static tn_status event_wait(void *handle, void *event_, void *stream_)
-{
-    struct opencl_device *device = handle;
-    struct opencl_event *event = event_;
-    struct opencl_stream *stream = stream_;
-    cl_int error = CL_SUCCESS;
-
-    if (event->event)
-        error = cl.clEnqueueBarrierWithWaitList(stream->queue, 1, &event->event, NULL);
-    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "waiting for an event", device->name);
-}
-
-static tn_status event_sync(void *handle, void *event_)
-{
-    struct opencl_device *device = handle;
-    struct opencl_event *event = event_;
-    cl_int error = CL_SUCCESS;
-
-    if (event->event)
-        error = cl.clWaitForEvents(1, &event->event);
-    return error == CL_SUCCESS ? TN_OK : cl_api_fail(error, "waiting for an event", device->name);
-}
-
-static tn_status event_query(void *handle, void *event_, bool *done)
-{
-    struct opencl_device *device = handle;
-    struct opencl_event *event = event_;
-    cl_int state = CL_COMPLETE, error = CL_SUCCESS;
-
-    if (event->event)
-        error = cl.clGetEventInfo(event->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
-                                  &state, NULL);
-    if (error == CL_SUCCESS && state < 0)
-        error = state;
-    if (error != CL_SUCCESS)
-        return cl_api_fail(error, "querying an event", device->name);
-    *done = state == CL_COMPLETE;
-    return TN_OK;
-}
-
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* Copies from or to the host wait until the copy is done, except with TN_COPY_ASYNC, with which the
@@ -573,14 +485,15 @@ const tn_backend_def opencl_backend = {
     .stream_new = stream_new,
     .stream_drop = stream_drop,
     .stream_sync = stream_sync,
-    .event_new = event_new,
-    .event_drop = event_drop,
-    .event_record = event_record,
-    .event_wait = event_wait,
-    .event_sync = event_sync,
-    .event_query = event_query,
+    .event_new = opencl_event_new,
+    .event_drop = opencl_event_drop,
+    .event_record = opencl_event_record,
+    .event_wait = opencl_event_wait,
+    .event_sync = opencl_event_sync,
+    .event_query = opencl_event_query,
     .fill = fill,
     .properties = properties,
     .native = native,
     .native_stream = native_stream,
+    .native_event = opencl_event_native,
 };

@@ -51,6 +51,15 @@ tn_status opencl_enumerate(const tn_backend_def *self, int32_t *count);
 void opencl_reset(void);
 tn_status opencl_check_errors(struct opencl_stream *stream);
 
+/* event.c: members of opencl_backend. */
+tn_status opencl_event_new(void *device, const tn_event_args *args, void **event);
+void opencl_event_drop(void *device, void *event);
+tn_status opencl_event_record(void *device, void *event, void *stream);
+tn_status opencl_event_wait(void *device, void *event, void *stream);
+tn_status opencl_event_sync(void *device, void *event);
+tn_status opencl_event_query(void *device, void *event, bool *done);
+void *opencl_event_native(void *device, void *event);
+
 /* program.c: returns the stream's object for a kernel; compiles the kernel's program if needed. */
 tn_status opencl_kernel(struct opencl_stream *stream, enum gpu_kernel kernel, tn_dtype type,
                         cl_kernel *out);

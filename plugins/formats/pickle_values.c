@@ -241,7 +241,8 @@ tn_status pickle_print(struct pickle *pk, const struct pickle_value *value, char
     tn_status status = value->kind == PK_TEXT ? put(&text, value->as.text.at, value->as.text.size)
                                               : put_value(pk, &text, value, 0);
     if (status == TN_OK && strlen(text.at) != text.size)
-        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL", pk->path);
+        status = tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL; expected none",
+                         pk->path);
     if (status == TN_OK)
         *out = text.at;
     else

@@ -84,7 +84,8 @@ static tn_status text_of(struct pickle *pk, const struct pickle_value *value, st
     if (text == NULL)
         return tn_error_last_code();
     if (memchr(value->as.text.at, '\0', size) != NULL)
-        return tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL", pk->path);
+        return tn_fail(TN_ERR_FORMAT, "%s: pickle: string: contains a NUL; expected none",
+                       pk->path);
     memcpy(text, value->as.text.at, size);
     text[size] = '\0';
     *out = tn_value_string(text);

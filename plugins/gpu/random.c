@@ -15,7 +15,7 @@ static tn_status draw(const tn_call *call, enum gpu_kernel kernel, int64_t seed,
 
     if (state != NULL) {
         philox.seed_at = gpu_offset(state);
-        philox.block_at = philox.seed_at + state->strides[0];
+        philox.step = state->strides[0];
     } else {
         state = views[0]; /* any valid memory; the kernel does not read it */
     }

@@ -196,8 +196,10 @@ tn_status tn__common_state(const tn_view *state, int64_t seed)
 
     if (state == NULL)
         return TN_OK;
-    if (state->ndim != 1 || state->shape[0] != 2)
-        return tn_fail(TN_ERR_VALUE, "state: wrong shape, got %s; expected [2]: seed and block",
+    if (state->ndim != 1 || state->shape[0] != 3)
+        return tn_fail(TN_ERR_VALUE,
+                       "state: wrong shape, got %s; expected [3]: seed, block "
+                       "and lane",
                        tn__common_text(text, tn__common_shape(state)));
     if (seed != 0)
         return tn_fail(

@@ -116,8 +116,8 @@ typedef struct conform_other_value {
     char from[32], to[32];
 } conform_other_value;
 /* Writes to `out` the spec with another value of option `which` (of a list of floats: another
- * element `element`). Returns false if the spec does not contain the option, or contains its
- * default, or if it is neither a bool nor a float. */
+ * element `element`; of an integer or a text: the default). Returns false if the spec does not
+ * contain the option, or contains its default, or if no other value is known. */
 bool conform_other_spec(const char *spec, const tn_option *options, int which, int element,
                         conform_other_value *value, char *out, size_t size);
 /* Returns true if an operator must be tested with the plugin: the plugin has a device type, defines

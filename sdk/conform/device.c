@@ -236,36 +236,6 @@ static void opens_again_and_again(conform *c)
 
 /* ---- what a backend may leave out ---- */
 
-/* Copies from pinned memory to the device and back to other pinned memory. Only the stream orders
- * the two copies. */
-static void copies_with_pinned_memory(conform *c)
-{
-    enum { COUNT = 5000 };
-    const tn_device *device = c->plugin->device;
-    uint64_t scope = tn_scope_begin();
-    tn_tensor *in = tn_tensor_pinned(TN_SHAPE(COUNT), TN_F32, device);
-    tn_tensor *out = tn_tensor_pinned(TN_SHAPE(COUNT), TN_F32, device);
-    tn_tensor *x = tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device);
-    float *values = in != NULL ? tn_tensor_data(in) : NULL;
-
-    for (int i = 0; values != NULL && i < COUNT; i++)
-        values[i] = (float)i;
-    if (values == NULL || out == NULL || x == NULL || tn_tensor_copy_async(x, in) != TN_OK ||
-        tn_tensor_copy_async(out, x) != TN_OK || (values = tn_tensor_data(out)) == NULL) {
-        conform_fail(c, "copies with pinned memory: %s", tn_error_text());
-    } else {
-        for (int i = 0; i < COUNT && c->verdict == CONFORM_PASS; i++)
-            if (values[i] != (float)i)
-                conform_fail(c, "copy with TN_COPY_ASYNC: element %d: wrong, got %g; expected %d",
-                             i, (double)values[i], i);
-        if (c->verdict == CONFORM_PASS && !tn_tensor_is_pinned(in))
-            conform_skip(c, "the device has no pinned memory");
-    }
-    c->checks++;
-    tn_error_clear();
-    tn_scope_end(scope);
-}
-
 static void has_streams_of_every_priority(conform *c)
 {
     const tn_device *device = c->plugin->device;
@@ -431,7 +401,9 @@ const conform_test conform_device_tests[] = {
     { "order-of-work", true, keeps_the_order_of_work },
     { "threads", true, serves_several_threads },
     { "wrong-indices", true, survives_wrong_indices },
-    { "pinned-memory", true, copies_with_pinned_memory },
+    { "pinned-memory", true, conform_device_pinned },
+    { "managed-memory", true, conform_device_managed },
+    { "shared-memory", true, conform_device_shared },
     { "stream-priorities", true, has_streams_of_every_priority },
     { "event-times", true, times_its_events },
     { "captures", true, conform_device_captures },

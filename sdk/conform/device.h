@@ -24,6 +24,11 @@ void conform_device_fills(conform *c);
 void conform_device_too_large(conform *c);
 void conform_device_gives_back(conform *c);
 
+/* Tests of memory of other kinds (device_kinds.c). */
+void conform_device_pinned(conform *c);
+void conform_device_managed(conform *c);
+void conform_device_shared(conform *c);
+
 /* The test of recorded work (capture) of a device (device_capture.c). */
 void conform_device_captures(conform *c);
 

@@ -88,7 +88,8 @@ void conform_layer_try_options(const conform_subject *s)
         tn_module *other;
         struct record r = records[i];
 
-        if (r.counts || options[i].kind == TN_OPTION_KIND_FLOATS ||
+        if (r.counts ||
+            (options[i].kind != TN_OPTION_KIND_BOOL && options[i].kind != TN_OPTION_KIND_FLOAT) ||
             !conform_other_spec(s->one->spec, options, i, 0, &r.value, text, sizeof text))
             continue;
         scope = tn_scope_begin();

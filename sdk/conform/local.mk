@@ -16,6 +16,7 @@ TN_CONFORM = $(TN_CONFORM_REFERENCE) \
 	sdk/conform/datasets.c \
 	sdk/conform/device.c \
 	sdk/conform/device_capture.c \
+	sdk/conform/device_kinds.c \
 	sdk/conform/device.h \
 	sdk/conform/device_memory.c \
 	sdk/conform/files.c \

@@ -68,7 +68,7 @@ static bool check_reads(subject *s, const conform_case *one, tn_dtype dtype)
 
 bool conform_draws(const conform_case *one, tn_dtype dtype)
 {
-    uint64_t scope = tn_scope_begin(), before[4], after[4];
+    uint64_t scope = tn_scope_begin(), before[3], after[3];
     const tn_device *reference = tn_device_find("reference");
     attempt a;
     bool draws;

@@ -5,12 +5,21 @@
 
 #include <string.h>
 
-/* Writes another bool or number as text. Returns false for other kinds of values. */
+/* Writes another value as text. In `out` is the default, or nothing if there is none: it is the
+ * other value of a text, of which nothing else is known, and of an integer, because others may be
+ * out of range. Returns false if no other value is known. */
 static bool other_value(const tn_option *option, const char *value, char *out, size_t size)
 {
     bool number = option->kind == TN_OPTION_KIND_FLOAT || option->kind == TN_OPTION_KIND_FLOATS;
+    int64_t whole;
     double was;
 
+    if (option->kind == TN_OPTION_KIND_INT || option->kind == TN_OPTION_KIND_STRING) {
+        if (out[0] == '\0' && option->kind == TN_OPTION_KIND_INT && tn_read_int(value, &whole) &&
+            whole < INT64_MAX)
+            snprintf(out, size, "%lld", (long long)whole + 1);
+        return out[0] != '\0';
+    }
     if (option->kind == TN_OPTION_KIND_BOOL && strcmp(value, "True") == 0)
         snprintf(out, size, "False");
     else if (option->kind == TN_OPTION_KIND_BOOL && strcmp(value, "False") == 0)
@@ -22,10 +31,14 @@ static bool other_value(const tn_option *option, const char *value, char *out, s
     return true;
 }
 
+/* Returns true if two texts are the same value. Texts have quotes of either kind. */
 static bool same_text(const char *a, const char *b)
 {
+    size_t n = strlen(a);
     double x, y;
 
+    if (n >= 2 && n == strlen(b) && strchr("'\"", a[0]) != NULL && strchr("'\"", b[0]) != NULL)
+        return strncmp(a + 1, b + 1, n - 2) == 0;
     return strcmp(a, b) == 0 || (tn_read_float(a, &x) && tn_read_float(b, &y) && x == y);
 }
 
@@ -38,10 +51,15 @@ static const char *find_value(const char *spec, const tn_option *options, int wh
 
     for (int i = 0; at != NULL && *at != '\0' && *at != ')'; i++, at = end) {
         int depth = 0;
+        char quote = '\0'; /* within a text: the quote that ends it */
 
         at += 1 + strspn(at + 1, " ");
-        for (end = at; *end != '\0' && (depth > 0 || strchr(",)", *end) == NULL); end++)
-            depth += strchr("([", *end) != NULL ? 1 : strchr(")]", *end) != NULL ? -1 : 0;
+        for (end = at; *end != '\0' && (quote != '\0' || depth > 0 || strchr(",)", *end) == NULL);
+             end++)
+            if (quote != '\0' || strchr("'\"", *end) != NULL)
+                quote = quote == '\0' ? *end : quote == *end ? '\0' : quote;
+            else
+                depth += strchr("([", *end) != NULL ? 1 : strchr(")]", *end) != NULL ? -1 : 0;
         *length = (size_t)(end - at);
         if (strncmp(at, options[which].name, name) == 0 && at[name] == '=') {
             *length -= name + 1;

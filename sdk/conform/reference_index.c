@@ -234,10 +234,11 @@ static tn_status narrow_grad(const tn_call *call)
 
 /* ---- random numbers: Philox 4x32-10, Salmon and others 2011 ---- */
 
-static void words(uint64_t seed, uint64_t block, uint32_t *w)
+static void words(uint64_t seed, uint64_t block, uint64_t lane, uint32_t *w)
 {
     uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
-    uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 };
+    uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)lane,
+                      (uint32_t)(lane >> 32) };
 
     for (int round = 0; round < 10; round++) {
         uint64_t left = (uint64_t)0xD2511F53u * c[0], right = (uint64_t)0xCD9E8D57u * c[2];
@@ -267,7 +268,7 @@ static tn_status draw(const tn_call *call, bool normal)
     bool wide = tn_view_dtype(call->out[0]) == TN_F64;
     int64_t count = reference_count(call->out[0]), each = (wide ? 2 : 1) * (normal ? 2 : 1);
     uint64_t seed = (uint64_t)(normal ? n->seed : u->seed),
-             first = (uint64_t)(normal ? n->block : u->block);
+             first = (uint64_t)(normal ? n->block : u->block), lane = 0;
     reference_number *to = calloc((size_t)(count + 1), sizeof *to);
     const tn_view *state = call->in[1];
     uint32_t w[4];
@@ -279,11 +280,12 @@ static tn_status draw(const tn_call *call, bool normal)
 
         seed = ((const uint64_t *)(const void *)at)[0];
         first += ((const uint64_t *)(const void *)at)[state->strides[0]];
+        lane = ((const uint64_t *)(const void *)at)[2 * state->strides[0]];
     }
     for (int64_t i = 0; i < count; i++) {
         const uint32_t *own = w + i * each % 4;
 
-        words(seed, first + (uint64_t)(i * each / 4), w);
+        words(seed, first + (uint64_t)(i * each / 4), lane, w);
         if (normal) {
             double radius = sqrt(-2 * log(share(own, wide, 1)));
 

@@ -30,6 +30,7 @@ struct array *ones(int64_t count);
 
 /* Adds the tests of a file: those that open the device themselves, and those that find it open. */
 void add_products(TCase *to);
+void add_memory(TCase *to);
 void add_failures(TCase *opened);
 void add_captures(TCase *opened);
 

@@ -44,6 +44,7 @@ void close_clean(void)
     ck_assert_msg(fake->misuse == 0, "%s", fake->misuse_text);
     ck_assert_int_eq(fake->live, 0);
     ck_assert_int_eq(fake->live_pinned, 0);
+    ck_assert_int_eq(fake->live_opened, 0);
     ck_assert_int_eq(fake->live_streams, 0);
     ck_assert_int_eq(fake->live_events, 0);
     ck_assert_int_eq(fake->live_modules, 0);
@@ -360,6 +361,13 @@ START_TEST(a_stream_of_the_program_is_used_and_stays)
 }
 END_TEST
 
+START_TEST(an_event_of_the_program_is_used_and_stays)
+{
+    uses_an_event_of_the_program(&d);
+    close_clean();
+}
+END_TEST
+
 START_TEST(a_stream_has_the_priority_that_is_asked_for)
 {
     tn_stream_args args = { TN_HEAD(tn_stream_args), .priority = -5 };
@@ -549,6 +557,7 @@ int main(void)
     tcase_add_test(before, native_handles_are_published_for_packs);
     tcase_add_test(before, a_device_that_cannot_be_opened_leaves_nothing);
     add_products(before);
+    add_memory(before);
     tcase_add_checked_fixture(opened, setup_open, NULL);
     tcase_add_test(opened, grids_and_names_are_those_of_the_kernel);
     tcase_add_test(opened, work_is_not_done_before_somebody_waits);
@@ -557,6 +566,7 @@ int main(void)
     tcase_add_test(opened, pinned_memory_is_copied_in_the_order_of_the_stream);
     tcase_add_test(opened, memory_is_filled_with_patterns_of_every_size);
     tcase_add_test(opened, a_stream_of_the_program_is_used_and_stays);
+    tcase_add_test(opened, an_event_of_the_program_is_used_and_stays);
     tcase_add_test(opened, a_stream_has_the_priority_that_is_asked_for);
     tcase_add_test(opened, events_with_timing_have_a_time);
     tcase_add_test(opened, a_device_tells_whom_it_reaches);

@@ -38,6 +38,7 @@ static int fails(const char *step)
     X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) \
     X(clCreateKernel) X(clReleaseKernel) X(clSetKernelArg) X(clEnqueueNDRangeKernel) \
     X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) \
+    X(clRetainEvent) \
     X(clGetEventInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
 /* clang-format on */
 

@@ -253,6 +253,12 @@ START_TEST(a_queue_of_the_program_is_used_and_stays)
 }
 END_TEST
 
+START_TEST(an_event_of_the_program_is_used_and_stays)
+{
+    uses_an_event_of_the_program(&d);
+}
+END_TEST
+
 /* ---- queues and events ----------------------------------------------------------------------- */
 
 START_TEST(events_order_queues)
@@ -425,6 +431,7 @@ int main(void)
     tcase_add_test(tcase, pinned_memory_is_copied_in_the_order_of_the_stream);
     tcase_add_test(tcase, memory_is_filled_with_patterns_of_every_size);
     tcase_add_test(tcase, a_queue_of_the_program_is_used_and_stays);
+    tcase_add_test(tcase, an_event_of_the_program_is_used_and_stays);
     tcase_add_test(tcase, events_order_queues);
     tcase_add_test(tcase, an_index_error_stays_with_its_queue);
     tcase_add_test(tcase, threads_with_queues_of_their_own_do_not_disturb_each_other);

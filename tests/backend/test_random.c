@@ -21,13 +21,19 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     memcpy(out, c, sizeof c);
 }
 
-static uint32_t word(uint64_t seed, uint64_t block, uint64_t index)
+static uint32_t lane_word(uint64_t seed, uint64_t block, uint64_t lane, uint64_t index)
 {
     uint32_t out[4];
     block += index / 4;
-    philox((uint32_t[4]){ (uint32_t)block, (uint32_t)(block >> 32), 0, 0 },
+    philox((uint32_t[4]){ (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)lane,
+                          (uint32_t)(lane >> 32) },
            (uint32_t[2]){ (uint32_t)seed, (uint32_t)(seed >> 32) }, out);
     return out[index % 4];
+}
+
+static uint32_t word(uint64_t seed, uint64_t block, uint64_t index)
+{
+    return lane_word(seed, block, 0, index);
 }
 
 START_TEST(the_reference_passes_the_known_answer_tests_of_Random123)
@@ -207,12 +213,17 @@ END_TEST
 
 /* ---- a state on the device ---- */
 
+static tn_tensor *state_in(const tn_device *device, int64_t key, int64_t first, int64_t lane)
+{
+    const int64_t numbers[3] = { key, first, lane };
+
+    return tn_copy_(tn_tensor_empty(TN_SHAPE(3), TN_I64, device),
+                    tn_tensor_from(numbers, TN_I64, TN_SHAPE(3)));
+}
+
 static tn_tensor *state_of(const tn_device *device, int64_t key, int64_t first)
 {
-    const int64_t numbers[2] = { key, first };
-
-    return tn_copy_(tn_tensor_empty(TN_SHAPE(2), TN_I64, device),
-                    tn_tensor_from(numbers, TN_I64, TN_SHAPE(2)));
+    return state_in(device, key, first, 0);
 }
 
 START_TEST(a_state_gives_the_numbers_of_its_seed_and_of_the_sum_of_blocks)
@@ -239,11 +250,68 @@ START_TEST(a_state_gives_the_numbers_of_its_seed_and_of_the_sum_of_blocks)
                  get(tn_philox_normal(like, TN_NONE, 0, 1, (int64_t)seed, sum)), 0, 0);
             /* with other strides and not at the start of its memory */
             sparse = tn_tensor_as_strided(tn_cat((tn_tensor *[]){ state, state, state }, 3, 0),
-                                          TN_SHAPE(2), TN_SHAPE(3), 2);
+                                          TN_SHAPE(3), TN_SHAPE(4), 0);
             same("uniform", device, types[t],
                  tn_philox_uniform(like, sparse, -1, 2, 0, blocks[b][0]),
                  get(tn_philox_uniform(like, state, -1, 2, 0, blocks[b][0])), 0, 0);
         }
+}
+END_TEST
+
+START_TEST(a_lane_is_the_upper_half_of_the_counter)
+{
+    static const int64_t lanes[] = { 1, 0x500000007, -1 };
+    enum { COUNT = 21 };
+
+    EACH_DEVICE(device)
+    for (int l = 0; l < 3; l++) {
+        TN_SCOPE;
+        uint64_t lane = (uint64_t)lanes[l];
+        tn_tensor *state = state_in(device, (int64_t)seed, (int64_t)block, lanes[l]);
+        double y[COUNT], z[COUNT];
+
+        for (uint64_t i = 0; i < COUNT; i++) {
+            uint32_t first = lane_word(seed, block + 3, lane, 2 * i),
+                     second = lane_word(seed, block + 3, lane, 2 * i + 1);
+
+            y[i] = (double)(lane_word(seed, block + 3, lane, i) >> 8) * 0x1p-24;
+            z[i] = sqrt(-2 * log(((double)(first >> 8) + 1) * 0x1p-24)) *
+                   cos(6.283185307179586476925 * ((double)(second >> 8) * 0x1p-24));
+        }
+        same("philox_uniform", device, TN_F32,
+             tn_philox_uniform(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), state, 0, 1, 0, 3),
+             y, 0, 0);
+        same("philox_normal", device, TN_F32,
+             tn_philox_normal(tn_tensor_empty(TN_SHAPE(COUNT), TN_F32, device), state, 0, 1, 0, 3),
+             z, 8, 4);
+        if (!device_has(device, "philox_uniform", TN_F64))
+            continue;
+        for (uint64_t i = 0; i < COUNT; i++)
+            y[i] = (double)(((uint64_t)lane_word(seed, block + 3, lane, 2 * i) << 32 |
+                             lane_word(seed, block + 3, lane, 2 * i + 1)) >>
+                            11) *
+                   0x1p-53;
+        same("philox_uniform", device, TN_F64,
+             tn_philox_uniform(tn_tensor_empty(TN_SHAPE(COUNT), TN_F64, device), state, 0, 1, 0, 3),
+             y, 0, 0);
+    }
+}
+END_TEST
+
+/* What tn_random_get_state writes is a state of the operators. */
+START_TEST(the_generators_state_is_a_state_of_the_operators)
+{
+    TN_SCOPE;
+    const tn_device *cpu = tn_device_find("cpu");
+    tn_tensor *like = tn_tensor_empty(TN_SHAPE(9), TN_F32, cpu), *state;
+    uint64_t numbers[3];
+
+    tn_random_seed(77);
+    there(tn_uniform(like, NULL));
+    ok(tn_random_get_state(numbers));
+    state = tn_tensor_from(numbers, TN_I64, TN_SHAPE(3));
+    same("uniform", cpu, TN_F32, tn_philox_uniform(like, state, 0, 1, 0, 0),
+         get(tn_uniform(like, NULL)), 0, 0);
 }
 END_TEST
 
@@ -325,6 +393,36 @@ START_TEST(attention_takes_a_state_forward_and_backward)
 }
 END_TEST
 
+/* Lanes change what a permutation and the dropout of attention draw. */
+START_TEST(every_operator_with_a_state_draws_in_its_lane)
+{
+    EACH_DEVICE(device)
+    {
+        TN_SCOPE;
+        tn_tensor *like = tn_tensor_empty(TN_SHAPE(101), TN_I64, device), *keys;
+        tn_tensor *state = state_in(device, 11, 3, 2), *plain = state_of(device, 11, 3);
+        tn_tensor *lane[4], *without[4];
+        double *other;
+
+        if (!device_has(device, "philox_uniform", TN_F64) || !device_has(device, "sort", TN_F64) ||
+            !device_has(device, "bmm", TN_F32))
+            continue;
+        keys = tn_tensor_empty(TN_SHAPE(101), TN_F64, device);
+        ok(tn_sort(tn_philox_uniform(keys, state, 0, 1, 0, 4), NULL, &keys, &lane[0]));
+        same("permutation", device, TN_I64, tn_philox_permutation(like, state, 0, 4), get(lane[0]),
+             0, 0);
+        other = get(tn_philox_permutation(like, plain, 0, 4));
+        ck_assert_mem_ne(get(lane[0]), other, 101 * sizeof *other);
+        ok(attend(device, TN_F32, state, 0, 6, lane));
+        ok(attend(device, TN_F32, plain, 0, 6, without));
+        for (int i = 0; i < 4; i++) {
+            other = get(without[i]);
+            ck_assert_mem_ne(get(lane[i]), other, 40 * sizeof *other);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_state_changed_before_the_backward_pass_is_noticed)
 {
     TN_SCOPE;
@@ -360,9 +458,9 @@ START_TEST(a_state_that_does_not_fit_is_refused)
     tn_tensor *places = tn_tensor_empty(TN_SHAPE(4), TN_I64, cpu);
 
     refused(tn_philox_uniform(x, tn_cat((tn_tensor *[]){ good, good }, 2, 0), 0, 1, 0, 0),
-            TN_ERR_VALUE, "state: wrong shape, got [4]; expected [2]: seed and block");
+            TN_ERR_VALUE, "state: wrong shape, got [6]; expected [3]: seed, block and lane");
     refused(tn_philox_normal(x, tn_unsqueeze(good, 0), 0, 1, 0, 0), TN_ERR_VALUE,
-            "state: wrong shape, got [1, 2]");
+            "state: wrong shape, got [1, 3]");
     refused(tn_philox_permutation(places, tn_select(good, 0, 0), 0, 0), TN_ERR_VALUE,
             "state: wrong shape, got []");
     refused(tn_philox_uniform(x, tn_cast(good, TN_I32), 0, 1, 0, 0), TN_ERR_TYPE, "int32");
@@ -393,6 +491,8 @@ RUN_SUITE("random", the_reference_passes_the_known_answer_tests_of_Random123,
           the_same_seed_gives_the_same_numbers_on_every_device,
           many_numbers_do_not_depend_on_the_number_of_threads,
           a_state_gives_the_numbers_of_its_seed_and_of_the_sum_of_blocks,
+          a_lane_is_the_upper_half_of_the_counter, the_generators_state_is_a_state_of_the_operators,
+          every_operator_with_a_state_draws_in_its_lane,
           a_state_that_changes_in_place_gives_the_next_numbers, a_permutation_takes_a_state,
           attention_takes_a_state_forward_and_backward,
           a_state_changed_before_the_backward_pass_is_noticed, a_state_that_does_not_fit_is_refused)

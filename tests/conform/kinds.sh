@@ -158,7 +158,7 @@ cases=$place/empty.txt
 build bare bare 0
 check "$place/bare.so" --level contract
 test $code -eq 0 || { fail "a bare device: exit status $code"; cat "$place/out"; }
-for test in threads order-of-work scarce-memory wrong-indices; do
+for test in threads order-of-work scarce-memory wrong-indices managed-memory shared-memory; do
     grep -q "^skip  *contract/$test " "$place/out" || {
         fail "a bare device: no skip for contract/$test"; cat "$place/out"; }
 done

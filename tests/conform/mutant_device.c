@@ -52,7 +52,8 @@ static tn_status info(void *device, tn_device_info *out)
     out->dtypes = MUTANT_DTYPES;
     if (is("dtypes-none"))
         out->dtypes = 0;
-    out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED);
+    out->memory_kinds = TN_MEMORY_BIT(TN_MEMORY_DEVICE) | TN_MEMORY_BIT(TN_MEMORY_PINNED) |
+                        TN_MEMORY_BIT(TN_MEMORY_MANAGED) | TN_MEMORY_BIT(TN_MEMORY_SHARED);
     out->priority_lowest = is("priorities-swapped") ? -3 : 0;
     return TN_OK;
 }
@@ -80,6 +81,8 @@ static tn_status alloc(void *device, tn_memory *memory)
         memory->handle = (char *)memory->handle + 8;
     if (memory->kind == TN_MEMORY_PINNED && !is("pinned-without-host"))
         memory->host = memory->handle;
+    if (memory->kind == TN_MEMORY_MANAGED && !is("managed-without-host"))
+        memory->host = is("managed-apart") ? map(bytes) : memory->handle;
     if (memory->handle != NULL || is("alloc-null"))
         return TN_OK;
     if (is("alloc-silent"))
@@ -91,7 +94,7 @@ static tn_status alloc(void *device, tn_memory *memory)
 static void free_memory(void *device, const tn_memory *memory)
 {
     (void)device;
-    if (is("alloc-same") || is("free-nothing"))
+    if (is("alloc-same") || is("free-nothing") || memory->flags & TN_MEMORY_OPENED)
         return;
     if (is("alloc-misaligned"))
         munmap((char *)memory->handle - 8, memory->bytes + 2 * ALIGNMENT);
@@ -99,6 +102,41 @@ static void free_memory(void *device, const tn_memory *memory)
         munmap(memory->handle, 4096);
     else
         munmap(memory->handle, memory->bytes + 2 * ALIGNMENT);
+}
+
+/* Other processes cannot open it, but this one can. */
+struct name {
+    char mark[8];
+    void *at;
+    uint64_t bytes;
+};
+
+static tn_status memory_share(void *device, const tn_memory *memory, tn_share_args *args)
+{
+    struct name name = { "mutant", memory->handle, memory->bytes };
+
+    (void)device;
+    if (is("share-silent"))
+        return TN_ERR_DEVICE;
+    memcpy(args->handle, &name, sizeof name);
+    return TN_OK;
+}
+
+static tn_status memory_open(void *device, const tn_share_args *args, tn_memory *memory)
+{
+    struct name name;
+
+    (void)device;
+    memcpy(&name, args->handle, sizeof name);
+    if (memcmp(name.mark, "mutant", sizeof "mutant") != 0) {
+        memory->handle = is("share-any") ? map(1 << 20) : NULL;
+        return memory->handle != NULL ? TN_OK
+                                      : tn_fail(TN_ERR_VALUE, "mutant: not a handle of the device");
+    }
+    if (memory->bytes > name.bytes && !is("share-longer"))
+        return tn_fail(TN_ERR_VALUE, "mutant: only %llu bytes", (unsigned long long)name.bytes);
+    memory->handle = is("share-copies") ? map(name.bytes) : name.at;
+    return TN_OK;
 }
 
 static tn_status copy_bytes(void *device, const tn_copy_args *args)
@@ -222,6 +260,8 @@ static const tn_backend_def backend = {
 #endif
     .fill = fill,
     .properties = properties,
+    .memory_share = memory_share,
+    .memory_open = memory_open,
 };
 static const void *const contributions[] = { &backend };
 

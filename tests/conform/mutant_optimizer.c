@@ -2,9 +2,10 @@
  *
  * An optimizer with the errors (mutant_choose.h) that optimizers can have: gradient descent with
  * momentum, weight decay and a correction of the first steps, m = momentum * m + (1 - momentum) *
- * (w0 * g + w1 * decay * p), p = p - lr * m / (1 - momentum^t). With `maximize`, the sign of g is
- * changed. */
+ * (w0 * g + w1 * decay * p), p = p - times * lr * m / (1 - momentum^t). With `maximize`, the sign
+ * of g is changed; with `form` 'sign', g counts only by its sign. */
 #include <math.h>
+#include <string.h>
 
 #include "mutant_choose.h"
 
@@ -12,6 +13,8 @@ struct rule {
     double lr, momentum, decay;
     bool maximize;
     tn_floats weights;
+    int64_t times;
+    const char *form;
     double first_lr;
     int64_t steps;
     tn_tensor *hidden;
@@ -23,6 +26,8 @@ static const tn_option options[] = {
     TN_OPTION_FLOAT(struct rule, decay, "0.25", "weight decay"),
     TN_OPTION_BOOL(struct rule, maximize, "False", "go up"),
     TN_OPTION_FLOATS(struct rule, weights, "(1.0, 1.0)", "of gradient and decay"),
+    TN_OPTION_INT(struct rule, times, "1", "factor of lr"),
+    TN_OPTION_STRING(struct rule, form, "'plain'", "'plain' or 'sign'"),
     TN_OPTION_END
 };
 
@@ -57,8 +62,9 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
         steps += 1;
     if (!is("second-weight-ignored"))
         decay *= s->weights.at[1];
-    g = tn_mul_scalar(gradient, s->maximize && !is("maximize-ignored") ? -s->weights.at[0]
-                                                                       : s->weights.at[0]);
+    g = strcmp(s->form, "sign") == 0 && !is("form-ignored") ? tn_sign(gradient) : gradient;
+    g = tn_mul_scalar(g, s->maximize && !is("maximize-ignored") ? -s->weights.at[0]
+                                                                : s->weights.at[0]);
     g = tn_add(g, tn_mul_scalar(parameter, is("decay-sign") ? -decay : decay), NULL);
     g = tn_mul_scalar(g, is("momentum-undamped") ? 1 : 1 - s->momentum);
     m = m == NULL || is("momentum-forgotten") ? g : tn_add(tn_mul_scalar(m, s->momentum), g, NULL);
@@ -72,7 +78,8 @@ static tn_status step_one(tn_optimizer *self, int64_t group, int64_t index, tn_t
         return tn_error_last_code();
     if (is("elements-mixed")) /* divides by the norm of the gradient */
         m = tn_div(m, tn_sqrt(tn_sum(tn_mul(gradient, gradient), NULL)), NULL);
-    change = tn_mul_scalar(m, (is("lr-cached") ? s->first_lr : s->lr) /
+    change = tn_mul_scalar(m, (is("times-ignored") ? 1 : (double)s->times) *
+                                  (is("lr-cached") ? s->first_lr : s->lr) /
                                   (is("uncorrected") ? 1 : 1 - pow(s->momentum, steps)));
     if (is("gradient-written"))
         tn_copy_(gradient, g);

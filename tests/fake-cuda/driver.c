@@ -178,7 +178,7 @@ CUresult fake_cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
     BEGIN("cuDeviceGetAttribute", false)
     *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 4
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 8
-             : attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY           ? 0
+             : attribute == CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY           ? fake_cuda.managed
              : attribute == CU_DEVICE_ATTRIBUTE_CLOCK_RATE               ? 1980000
                                                                          : 6;
     return fake_leave(CUDA_SUCCESS);

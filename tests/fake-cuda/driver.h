@@ -28,8 +28,11 @@ struct fake_block {
     char *at;
     size_t size;
     struct CUctx_st *context;
-    bool pinned;
+    bool pinned, managed;
+    bool opened; /* it belongs to another process (ipc.c) */
+    int file;    /* of shared memory; -1: the memory was not shared */
 };
+extern struct fake_block *fake_blocks;
 
 struct CUctx_st {
     int device;

@@ -20,6 +20,7 @@ struct fake_cuda {
     size_t memory;     /* of a device, bytes */
     int module_result; /* of cuModuleLoadData */
     int no_peers;      /* no device can access the memory of another one */
+    int managed;       /* the devices have managed memory */
 
     /* the `fail_after`-th call of `fail_function` from now on gives `fail_code` (0: never) */
     const char *fail_function;
@@ -32,6 +33,7 @@ struct fake_cuda {
     long retained; /* primary contexts that are held now */
     long live;     /* device allocations */
     long live_pinned;
+    long live_opened; /* memory of other processes */
     long live_streams;
     long live_events;
     long live_modules;

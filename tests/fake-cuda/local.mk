@@ -12,7 +12,7 @@ TN_FAKE_KERNELS = %D%/kernels/activation.fatbin %D%/kernels/arithmetic.fatbin \
 	%D%/kernels/scan.fatbin %D%/kernels/softmax.fatbin %D%/kernels/sort.fatbin %D%/kernels/unary.fatbin
 
 check_LTLIBRARIES += tests/fake-cuda.la
-tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.h %D%/driver.c %D%/memory.c %D%/streams.c \
+tests_fake_cuda_la_SOURCES = %D%/fake.h %D%/driver.h %D%/driver.c %D%/ipc.c %D%/memory.c %D%/streams.c \
 	%D%/blaslt.c
 nodist_tests_fake_cuda_la_SOURCES = %D%/kernels.c
 tests_fake_cuda_la_CPPFLAGS = -I$(srcdir) $(TN_SDK_CPPFLAGS)

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake driver's memory: blocks with bounds, of a device or pinned, and copies between them. */
+ * The fake driver's memory: blocks with bounds, of a device, pinned or managed, and copies between
+ * them. Device addresses have DEVICE_BIT; those of managed memory are the host's. */
 #include "tests/fake-cuda/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-static struct fake_block *blocks;
+struct fake_block *fake_blocks;
 
 struct fake_block *fake_block_find(uint64_t at, size_t bytes)
 {
     char *host = (char *)(uintptr_t)(at & ~DEVICE_BIT);
 
-    if (!(at & DEVICE_BIT))
-        return NULL;
-    for (struct fake_block *b = blocks; b; b = b->next)
-        if (host >= b->at && host + bytes <= b->at + b->size)
+    for (struct fake_block *b = fake_blocks; b; b = b->next)
+        if (b->managed == !(at & DEVICE_BIT) && host >= b->at && host + bytes <= b->at + b->size)
             return b;
     return NULL;
 }
@@ -28,33 +29,46 @@ void *fake_memory(uint64_t at, size_t bytes)
     return NULL;
 }
 
+/* Memory of a device is mapped, because ipc.c may have to replace its pages. */
 static struct fake_block *block_new(size_t size, bool pinned)
 {
     struct fake_block *block = calloc(1, sizeof *block);
+    void *at = MAP_FAILED;
 
-    if (!block || posix_memalign((void **)&block->at, 256, size ? size : 1)) {
+    if (block && pinned && posix_memalign(&at, 256, size ? size : 1) != 0)
+        at = MAP_FAILED;
+    if (block && !pinned)
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
         free(block);
         return NULL;
     }
+    block->at = at;
     memset(block->at, 0xcd, size);
     block->size = size;
     block->pinned = pinned;
+    block->file = -1;
     block->context = fake_stack[fake_depth - 1];
-    block->next = blocks;
-    blocks = block;
+    block->next = fake_blocks;
+    fake_blocks = block;
     return block;
 }
 
 static bool block_free(const char *at, bool pinned)
 {
-    for (struct fake_block **b = &blocks; *b; b = &(*b)->next)
-        if ((*b)->at == at && (*b)->pinned == pinned) {
+    for (struct fake_block **b = &fake_blocks; *b; b = &(*b)->next)
+        if ((*b)->at == at && (*b)->pinned == pinned && !(*b)->opened) {
             struct fake_block *gone = *b;
 
             *b = gone->next;
             if (!pinned)
                 fake_cuda.used[gone->context->device] -= gone->size;
-            free(gone->at);
+            if (pinned)
+                free(gone->at);
+            else
+                munmap(gone->at, gone->size);
+            if (gone->file >= 0)
+                close(gone->file);
             free(gone);
             return true;
         }
@@ -69,21 +83,27 @@ CUresult fake_cuMemGetInfo(size_t *available, size_t *total)
     return fake_leave(CUDA_SUCCESS);
 }
 
-CUresult fake_cuMemAlloc(CUdeviceptr *at, size_t bytes)
+static CUresult block_take(CUdeviceptr *at, size_t bytes, bool managed)
 {
     struct fake_block *block;
     int device;
 
-    BEGIN("cuMemAlloc", true)
     device = fake_stack[fake_depth - 1]->device;
     if (bytes == 0)
-        return fake_leave(fake_misuse("an allocation of nothing", INVALID_VALUE));
+        return fake_misuse("an allocation of nothing", INVALID_VALUE);
     if (bytes > fake_cuda.memory - fake_cuda.used[device] || !(block = block_new(bytes, false)))
-        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     fake_cuda.used[device] += bytes;
     fake_cuda.live++;
-    *at = (uint64_t)(uintptr_t)block->at | DEVICE_BIT;
-    return fake_leave(CUDA_SUCCESS);
+    block->managed = managed;
+    *at = (uint64_t)(uintptr_t)block->at | (managed ? 0 : DEVICE_BIT);
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_cuMemAlloc(CUdeviceptr *at, size_t bytes)
+{
+    BEGIN("cuMemAlloc", true)
+    return fake_leave(block_take(at, bytes, false));
 }
 
 CUresult fake_cuMemFree(CUdeviceptr at)
@@ -129,12 +149,12 @@ CUresult fake_cuMemHostGetDevicePointer(CUdeviceptr *to, void *at, unsigned flag
                                               : fake_misuse("not pinned memory", INVALID_VALUE));
 }
 
-/* The fake GPU has no managed memory, and says so among its attributes. */
 CUresult fake_cuMemAllocManaged(CUdeviceptr *at, size_t bytes, unsigned flags)
 {
-    (void)at, (void)bytes, (void)flags;
     BEGIN("cuMemAllocManaged", true)
-    return fake_leave(fake_misuse("managed memory, which there is none of", INVALID_VALUE));
+    if (!fake_cuda.managed || flags != CU_MEM_ATTACH_GLOBAL)
+        return fake_leave(fake_misuse("managed memory, which there is none of", INVALID_VALUE));
+    return fake_leave(block_take(at, bytes, true));
 }
 
 struct fill {

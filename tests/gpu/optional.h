@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tests of parts that are optional for a backend, and that both backends for GPUs have: pinned
- * memory with asynchronous copies, streams of the program, fills. */
+ * memory with asynchronous copies, streams and events of the program, fills. */
 #ifndef TN_TESTS_GPU_OPTIONAL_H
 #define TN_TESTS_GPU_OPTIONAL_H
 
@@ -41,9 +41,9 @@ static inline void copies_with_pinned_memory(struct direct *d)
     d->backend->free(d->device, &in);
     d->backend->free(d->device, &out);
     d->backend->free(d->device, &there);
-    in.kind = TN_MEMORY_SHARED;
+    in.kind = 9;
     ck_assert_int_eq(d->backend->alloc(d->device, &in), TN_ERR_NOT_IMPLEMENTED);
-    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "kind, got 3"));
+    ck_assert_ptr_nonnull(strstr(tn_error_last()->message, "kind, got 9"));
 }
 
 /* Patterns of every size, between bytes that stay. */
@@ -92,6 +92,30 @@ static inline void uses_a_stream_of_the_program(struct direct *d)
                      TN_OK);
     ck_assert_float_eq(to, 3);
     direct_free(d->backend, d->device, memory, sizeof from);
+}
+
+/* The native handle of one event as that of another, which leaves it alive. */
+static inline void uses_an_event_of_the_program(struct direct *d)
+{
+    tn_event_args args = { TN_HEAD(tn_event_args) };
+    void *event, *other;
+    bool done = false;
+
+    ck_assert_int_eq(d->backend->event_new(d->device, &args, &event), TN_OK);
+    ck_assert_int_eq(d->backend->event_record(d->device, event, d->stream), TN_OK);
+    args.external = d->backend->native_event(d->device, event);
+    ck_assert_ptr_nonnull(args.external);
+    ck_assert_int_eq(d->backend->event_new(d->device, &args, &other), TN_OK);
+    ck_assert_ptr_eq(d->backend->native_event(d->device, other), args.external);
+    ck_assert_int_eq(d->backend->event_wait(d->device, other, d->stream), TN_OK);
+    ck_assert_int_eq(d->backend->event_sync(d->device, other), TN_OK);
+    ck_assert_int_eq(d->backend->event_query(d->device, other, &done), TN_OK);
+    ck_assert(done);
+    d->backend->event_drop(d->device, other);
+    done = false;
+    ck_assert_int_eq(d->backend->event_query(d->device, event, &done), TN_OK);
+    ck_assert(done);
+    d->backend->event_drop(d->device, event);
 }
 
 #endif

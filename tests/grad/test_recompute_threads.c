@@ -141,7 +141,7 @@ struct noise {
 static tn_status noisy(void *user, tn_tensor *const *in, tn_tensor **out)
 {
     struct noise *noise = user;
-    uint64_t state[4];
+    uint64_t state[3];
     tn_tensor *a, *b;
 
     if (noise->seeds)
@@ -163,7 +163,7 @@ static tn_status noisy(void *user, tn_tensor *const *in, tn_tensor **out)
 
 static void expect_state(uint64_t seed, uint64_t block)
 {
-    uint64_t state[4];
+    uint64_t state[3];
 
     ck_assert_int_eq(tn_random_get_state(state), TN_OK);
     ck_assert_uint_eq(state[0], seed);

@@ -217,7 +217,7 @@ static void compare(tn_module *module, bool training, uint32_t flags)
     tn_tensor *a[128], *b[128];
     tn_pack *given = packed();
     tn_graph *graph;
-    uint64_t before[4], after[4];
+    uint64_t before[3], after[3];
     char why[1024];
     int64_t count;
 

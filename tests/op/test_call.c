@@ -246,7 +246,7 @@ END_TEST
 START_TEST(random_numbers_depend_on_the_seed_alone)
 {
     TN_SCOPE;
-    uint64_t state[4];
+    uint64_t state[3];
     tn_tensor *a, *b, *c;
 
     tn_random_seed(7);

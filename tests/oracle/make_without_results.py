@@ -258,7 +258,7 @@ for d in (F32, F64):
     case(
         name,
         "philox_uniform",
-        [n(3, 5, dtype=d), n(dtype=I64, data=[12345678901, 4294967290])],
+        [n(3, 5, dtype=d), n(dtype=I64, data=[12345678901, 4294967290, 5])],
         low=-1.5,
         high=2.0,
         seed=0,
@@ -267,7 +267,7 @@ for d in (F32, F64):
     case(
         name,
         "philox_normal",
-        [n(3, 5, dtype=d), n(dtype=I64, data=[-3, -1])],
+        [n(3, 5, dtype=d), n(dtype=I64, data=[-3, -1, -2])],
         mean=0.5,
         std=2.0,
         seed=0,
@@ -331,7 +331,7 @@ for d in (F32, F64):
 case(
     "state-i64",
     "philox_permutation",
-    [n(11, dtype=I64), n(dtype=I64, data=[12345678901, 3])],
+    [n(11, dtype=I64), n(dtype=I64, data=[12345678901, 3, 1])],
     seed=0,
     block=4,
 )

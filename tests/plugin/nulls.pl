@@ -28,14 +28,17 @@ my %sample = (
     'uint64_t *'               => '(uint64_t *)given_bytes',
     'tn_scalar *'              => '(tn_scalar *)given_bytes',
     'double *'                 => '(double *)given_bytes',
-    'uint64_t[4]'              => '(uint64_t *)given_bytes',
-    'const uint64_t[4]'        => '(const uint64_t *)given_bytes',
+    'uint64_t[3]'              => '(uint64_t *)given_bytes',
+    'const uint64_t[3]'        => '(const uint64_t *)given_bytes',
     'tn_dtype *'               => '(tn_dtype *)given_bytes',
     'tn_error *'               => '(tn_error *)given_bytes',
     'tn_memory_stats *'        => '(tn_memory_stats *)given_bytes',
     'tn_plan_stats *'          => '(tn_plan_stats *)given_bytes',
     'tn_plan_value *'          => '(tn_plan_value *)(void *)given_bytes',
     'const tn_stream_args *'   => '(const tn_stream_args *)given_bytes',
+    'const tn_event_args *'    => '(const tn_event_args *)given_bytes',
+    'tn_shared *'              => '(tn_shared *)given_bytes',
+    'const tn_shared *'        => '(const tn_shared *)given_bytes',
     'tn_device_info *'         => '(tn_device_info *)given_bytes',
     'tn_fallback_count *'      => '(tn_fallback_count *)given_bytes',
     'tn_plugin_report *'       => '(tn_plugin_report *)given_bytes',
@@ -123,7 +126,8 @@ my %plain = (
     'int64_t' => '1', 'int32_t' => '1', 'uint32_t' => '1', 'uint64_t' => '0', 'size_t' => '8', 'int' => '0',
     'bool' => 'true', 'double' => '1.0', 'tn_scalar' => 'tn_scalar_int(1)',
     'tn_dtype' => 'TN_F32', 'tn_status' => 'TN_ERR_VALUE',
-    'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0', 'tn_hook_handle' => '1',
+    'tn_value' => 'tn_value_int(1)', 'tn_memory_format' => '0',
+    'tn_memory_kind' => '0', 'tn_hook_handle' => '1',
     'tn_module_slot_kind.kind' => '1', 'tn_reduction' => '0',
 );
 # Only from inside a callback, or from a device that records, can these be had: such functions are
@@ -170,7 +174,7 @@ for my $f (map { @{ $_->{functions} } } @{ $api->{interfaces} }) {
         my $declared = $parameters[$i]{declaration};
         my $name = $parameters[$i]{name};
         if ($declared =~ /\(\*/) { $declared =~ s/\(\*\s*\w+\)/(*a_$name)/ }
-        elsif ($type =~ /^(.*?)\s*\[4\]$/) { $declared = "$1 *a_$name" }
+        elsif ($type =~ /^(.*?)\s*\[3\]$/) { $declared = "$1 *a_$name" }
         else { $declared =~ s/\b\Q$name\E((?:\[\w*\])*)$/a_$name$1/ }
         $text .= "    $declared = $arguments[$i];\n";
         push @local, "a_$name";

@@ -5,113 +5,6 @@
 
 room_state room;
 
-/* ---- memory ---- */
-
-#define MAGIC 0x7e0a11aau
-
-typedef struct lump {
-    unsigned magic;
-    size_t size;
-    char *bytes;
-} lump;
-
-static tn_status take(size_t bytes)
-{
-    int64_t limit = atomic_load(&room.limit);
-
-    if (atomic_load(&room.fail_alloc) > 0 && atomic_fetch_sub(&room.fail_alloc, 1) == 1)
-        return tn_fail(TN_ERR_MEMORY, "made to fail");
-    if (limit > 0 && atomic_load(&room.bytes) + (int64_t)bytes > limit)
-        return tn_fail(TN_ERR_MEMORY, "the limit of the test");
-    atomic_fetch_add(&room.allocs, 1);
-    atomic_fetch_add(&room.bytes, (int64_t)bytes);
-    return TN_OK;
-}
-
-static void give(size_t bytes)
-{
-    atomic_fetch_add(&room.frees, 1);
-    atomic_fetch_sub(&room.bytes, (int64_t)bytes);
-}
-
-static tn_status host_alloc(void *dev, tn_memory *memory)
-{
-    size_t bytes = (size_t)memory->bytes;
-
-    (void)dev;
-    if (atomic_load(&room.give_nothing))
-        return TN_OK;
-    if (take(bytes) != TN_OK)
-        return TN_ERR_MEMORY;
-    memory->handle = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(memory->handle);
-    return TN_OK;
-}
-
-static void host_free(void *dev, const tn_memory *memory)
-{
-    (void)dev;
-    give((size_t)memory->bytes);
-    free(memory->handle);
-}
-
-static tn_status lump_alloc(void *dev, tn_memory *memory)
-{
-    size_t bytes = (size_t)memory->bytes;
-    lump *l;
-
-    (void)dev;
-    if (take(bytes) != TN_OK)
-        return TN_ERR_MEMORY;
-    l = malloc(sizeof *l);
-    l->magic = MAGIC;
-    l->size = bytes;
-    l->bytes = malloc(bytes);
-    memory->handle = l;
-    return TN_OK;
-}
-
-/* Of vault, which also has pinned memory, and whose memory is first the asking stream's. */
-static tn_status vault_alloc(void *dev, tn_memory *memory)
-{
-    tn_status status = lump_alloc(dev, memory);
-
-    if (status != TN_OK)
-        return status;
-    if (memory->kind == TN_MEMORY_PINNED) {
-        memory->host = ((lump *)memory->handle)->bytes;
-        atomic_fetch_add(&room.pinned, 1);
-    } else {
-        ck_assert_ptr_nonnull(memory->stream);
-    }
-    return TN_OK;
-}
-
-static void lump_free(void *dev, const tn_memory *memory)
-{
-    lump *l = memory->handle;
-
-    (void)dev;
-    ck_assert_ptr_null(memory->stream);
-    ck_assert_uint_eq(l->magic, MAGIC);
-    ck_assert_uint_eq(l->size, memory->bytes);
-    if (memory->kind == TN_MEMORY_PINNED)
-        atomic_fetch_sub(&room.pinned, 1);
-    give(l->size);
-    l->magic = 0;
-    free(l->bytes);
-    free(l);
-}
-
-char *room_bytes(void *memory, uint64_t offset, size_t bytes)
-{
-    lump *l = memory;
-
-    ck_assert_uint_eq(l->magic, MAGIC);
-    ck_assert_uint_le(offset + bytes, l->size);
-    return l->bytes + offset;
-}
-
 /* ---- devices ---- */
 
 static tn_status one(const tn_backend_def *self, int32_t *count)
@@ -148,7 +41,8 @@ static tn_status vault_info(void *dev, tn_device_info *out)
     tn_snprint(out->name, sizeof out->name, "Vault of the tests");
     out->alignment = 256;
     out->memory_total = 1 << 30;
-    out->memory_kinds |= TN_MEMORY_BIT(TN_MEMORY_PINNED);
+    out->memory_kinds |= TN_MEMORY_BIT(TN_MEMORY_PINNED) | TN_MEMORY_BIT(TN_MEMORY_MANAGED) |
+                         TN_MEMORY_BIT(TN_MEMORY_SHARED);
     out->priority_highest = -2;
     return TN_OK;
 }
@@ -173,6 +67,7 @@ typedef struct vault_event {
     vault_stream *stream;
     uint64_t at;
     bool timing;
+    struct vault_event *external; /* the event of the program that stands for this one */
 } vault_event;
 
 /* A copy that a held stream has yet to do. */
@@ -388,6 +283,7 @@ static tn_status vault_event_new(void *dev, const tn_event_args *args, void **ev
     (void)dev;
     *event = calloc(1, sizeof(vault_event));
     ((vault_event *)*event)->timing = (args->flags & TN_EVENT_TIMING) != 0;
+    ((vault_event *)*event)->external = args->external;
     atomic_fetch_add(&events_alive, 1);
     return TN_OK;
 }
@@ -399,11 +295,26 @@ static void vault_event_drop(void *dev, void *event)
     free(event);
 }
 
+/* The event itself, or the program's that it stands for. */
+static vault_event *real_event(void *event)
+{
+    vault_event *e = event;
+
+    return e->external != NULL ? e->external : e;
+}
+
+static void *vault_native_event(void *dev, void *event)
+{
+    (void)dev;
+    return real_event(event);
+}
+
 static tn_status vault_event_record(void *dev, void *event, void *stream)
 {
     vault_event *e = event;
 
     (void)dev;
+    ck_assert_ptr_null(e->external);
     e->stream = stream;
     e->at = atomic_fetch_add(&e->stream->asked, 1) + 1;
     if (!atomic_load(&e->stream->held))
@@ -414,7 +325,7 @@ static tn_status vault_event_record(void *dev, void *event, void *stream)
 /* Each event is half a millisecond after the one before. */
 static tn_status vault_event_elapsed(void *dev, void *from, void *to, double *milliseconds)
 {
-    const vault_event *a = from, *b = to;
+    const vault_event *a = real_event(from), *b = real_event(to);
 
     (void)dev;
     ck_assert(a->timing && b->timing);
@@ -438,14 +349,14 @@ static tn_status vault_event_wait(void *dev, void *event, void *stream)
 {
     (void)dev;
     atomic_fetch_add(&room.waits, 1);
-    (void)event;
+    room.waited_for = real_event(event);
     (void)stream;
     return lost();
 }
 
 static tn_status vault_event_sync(void *dev, void *event)
 {
-    vault_event *e = event;
+    vault_event *e = real_event(event);
 
     (void)dev;
     if (atomic_load(&e->stream->done) < e->at)
@@ -455,7 +366,7 @@ static tn_status vault_event_sync(void *dev, void *event)
 
 static tn_status vault_event_query(void *dev, void *event, bool *done)
 {
-    const vault_event *e = event;
+    const vault_event *e = real_event(event);
 
     (void)dev;
     *done = atomic_load(&e->stream->done) >= e->at;
@@ -483,6 +394,16 @@ void stream_release(const tn_stream *stream)
 {
     atomic_store(&((vault_stream *)stream->handle)->held, 0);
     finish(stream->handle);
+}
+
+void *event_external(const tn_stream *stream)
+{
+    static vault_event event;
+
+    event.stream = stream->handle;
+    event.timing = true;
+    event.at = atomic_fetch_add(&event.stream->asked, 1) + 1;
+    return &event;
 }
 
 void *stream_external(void)
@@ -529,7 +450,10 @@ static const tn_backend_def backends[] = {
       .capture_begin = vault_capture_begin,
       .capture_end = vault_capture_end,
       .capture_launch = vault_capture_launch,
-      .capture_drop = vault_capture_drop },
+      .capture_drop = vault_capture_drop,
+      .memory_share = vault_share,
+      .memory_open = vault_open_shared,
+      .native_event = vault_native_event },
     { TN_HEAD(tn_backend_def), .type = "brick", .help = "opaque memory and nothing else",
       .enumerate = one, .open = open_it, .close = close_it, .alloc = lump_alloc, .free = lump_free,
       .copy = lump_copy },
@@ -558,6 +482,7 @@ void room_close(void)
     ck_assert_int_eq(streams_alive, 0);
     ck_assert_int_eq(events_alive, 0);
     ck_assert_int_eq(records_alive, 0);
+    ck_assert_int_eq(room.shared_open, 0);
 }
 
 const tn_device *device(const char *name)

@@ -34,8 +34,11 @@ typedef struct room_state {
     _Atomic int32_t capture_failure;      /* the next capture_begin of vault fails */
     _Atomic int32_t opened, closed;
     _Atomic int64_t copies_in, copies_out, copies, peers, fills, kernels, syncs, waits;
-    _Atomic int64_t pinned;   /* pieces of it that are live */
-    _Atomic int32_t priority; /* of the newest stream */
+    _Atomic int64_t pinned;      /* pieces of it that are live */
+    _Atomic int32_t priority;    /* of the newest stream */
+    _Atomic int32_t hide_host;   /* managed memory of vault has no address of the host */
+    _Atomic int64_t shared_open; /* pieces of shared memory that were opened and are live */
+    void *_Atomic waited_for;    /* the event that a stream of vault waited for last */
 } room_state;
 
 extern room_state room;
@@ -47,6 +50,14 @@ void room_open(void);
 void room_add_kernels(void);
 /* Bytes of memory with an opaque handle; checked against its allocation. */
 char *room_bytes(void *memory, uint64_t offset, size_t bytes);
+/* The memory of the devices (fixture_memory.c). */
+tn_status host_alloc(void *dev, tn_memory *memory);
+void host_free(void *dev, const tn_memory *memory);
+tn_status lump_alloc(void *dev, tn_memory *memory);
+void lump_free(void *dev, const tn_memory *memory);
+tn_status vault_alloc(void *dev, tn_memory *memory);
+tn_status vault_share(void *dev, const tn_memory *memory, tn_share_args *args);
+tn_status vault_open_shared(void *dev, const tn_share_args *args, tn_memory *memory);
 /* tn_shutdown, then checks that all memory went back. */
 void room_close(void);
 
@@ -55,6 +66,8 @@ void stream_hold(const tn_stream *stream);
 void stream_release(const tn_stream *stream);
 /* The native handle of a stream of vault that the test owns. */
 void *stream_external(void);
+/* The same of an event that the test has recorded on the stream. There is one such event. */
+void *event_external(const tn_stream *stream);
 
 const tn_device *device(const char *name);
 

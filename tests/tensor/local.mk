@@ -8,11 +8,12 @@ TESTS += %D%/test_numpy.sh
 if HAVE_CHECK
 TN_TENSOR_TESTS = \
 	%D%/test_allocator %D%/test_capture %D%/test_copy %D%/test_device_list %D%/test_dlpack %D%/test_dtype %D%/test_memory \
+	%D%/test_memory_kinds \
 	%D%/test_guard %D%/test_pinned %D%/test_print %D%/test_random %D%/test_stream %D%/test_tensor %D%/test_threads
 check_PROGRAMS += $(TN_TENSOR_TESTS)
 TESTS += $(TN_TENSOR_TESTS)
 
-TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c
+TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c %D%/fixture_memory.c
 
 %C%_test_allocator_SOURCES = %D%/test_allocator.c $(TN_TENSOR_FIXTURE)
 %C%_test_allocator_CPPFLAGS = $(TN_TEST_CPPFLAGS)
@@ -41,6 +42,10 @@ TN_TENSOR_FIXTURE = %D%/fixture.c %D%/fixture.h %D%/fixture_kernels.c
 %C%_test_memory_SOURCES = %D%/test_memory.c $(TN_TENSOR_FIXTURE)
 %C%_test_memory_CPPFLAGS = $(TN_TEST_CPPFLAGS)
 %C%_test_memory_LDADD = $(TN_LINK_TEST_CORE)
+
+%C%_test_memory_kinds_SOURCES = %D%/test_memory_kinds.c $(TN_TENSOR_FIXTURE)
+%C%_test_memory_kinds_CPPFLAGS = $(TN_TEST_CPPFLAGS)
+%C%_test_memory_kinds_LDADD = $(TN_LINK_TEST_CORE)
 
 %C%_test_guard_SOURCES = %D%/test_guard.c $(TN_TENSOR_FIXTURE)
 %C%_test_guard_CPPFLAGS = $(TN_TEST_CPPFLAGS)

@@ -155,13 +155,19 @@ START_TEST(a_backend_without_devices_says_why_each_time)
 }
 END_TEST
 
+static void *native_event(void *dev, void *event)
+{
+    (void)dev;
+    return event;
+}
+
 START_TEST(rule_22_a_taken_device_type_is_refused)
 {
     static const tn_backend_def again = { TN_HEAD(tn_backend_def),       .type = "vault",
                                           .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
                                           .open = broken_open,           .close = close_nothing };
-    static const tn_backend_def half = { TN_HEAD(tn_backend_def), .type = "half", .enumerate = one,
-                                         .open = broken_open, .close = close_nothing };
+    tn_backend_def half = { TN_HEAD(tn_backend_def), .type = "half", .enumerate = one,
+                            .open = broken_open, .close = close_nothing };
     static const tn_backend_def name = { TN_HEAD(tn_backend_def),       .type = "No Name",
                                          .flags = TN_BACKEND_NO_MEMORY, .enumerate = one,
                                          .open = broken_open,           .close = close_nothing };
@@ -173,6 +179,18 @@ START_TEST(rule_22_a_taken_device_type_is_refused)
     said("(program) provides it already");
     ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
     said("function alloc: it is NULL");
+    half.flags = TN_BACKEND_NO_MEMORY;
+    half.memory_share = vault_share;
+    ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
+    said("function memory_open: it is NULL");
+    half.memory_share = NULL;
+    half.memory_open = vault_open_shared;
+    ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
+    said("function memory_share: it is NULL");
+    half.memory_open = NULL;
+    half.native_event = native_event;
+    ck_assert_int_eq(tn__device_add_backend(&half, NULL), TN_ERR_VALUE);
+    said("function stream_new (native_event is there): it is NULL");
     ck_assert_int_eq(tn__device_add_backend(&name, NULL), TN_ERR_VALUE);
     said("No Name");
     ck_assert_int_eq(tn__device_type_count(), 4);
@@ -304,8 +322,10 @@ START_TEST(properties_are_named_and_have_types)
     ck_assert_str_eq(property(vault, "name").as.s, "Vault of the tests");
     ck_assert_int_eq(property(vault, "memory_total").as.i, 1 << 30);
     ck_assert_int_eq(property(vault, "alignment").as.i, 256);
-    ck_assert_uint_eq(property(vault, "memory_kinds").count, 2);
+    ck_assert_uint_eq(property(vault, "memory_kinds").count, 4);
     ck_assert_str_eq(property(vault, "memory_kinds").as.list[1].as.s, "pinned");
+    ck_assert_str_eq(property(vault, "memory_kinds").as.list[3].as.s, "shared");
+    ck_assert_int_eq(property(vault, "external_events").as.i, 1);
     ck_assert_int_eq(property(vault, "stream_priorities").as.list[0].as.i, -2);
     ck_assert_int_eq(property(vault, "stream_priorities").as.list[1].as.i, 0);
     ck_assert_uint_eq(property(vault, "peer_copies").kind, TN_VALUE_BOOL);
@@ -314,6 +334,7 @@ START_TEST(properties_are_named_and_have_types)
     ck_assert_str_eq(property(vault, "pci").as.s, "0000:01:00.0"); /* the backend's own */
     ck_assert_int_eq(property(cpu, "host_memory").as.i, 1);
     ck_assert_int_eq(property(cpu, "external_streams").as.i, 0);
+    ck_assert_int_eq(property(cpu, "external_events").as.i, 0);
     ck_assert_int_eq(tn_pack_find(cpu, "pci"), -1);
     fails(tn_device_properties(device("cpu"), NULL), TN_ERR_VALUE);
     tn_pack_drop(vault);

@@ -8,9 +8,15 @@ static float *floats(tn_tensor *tensor)
     return (float *)((char *)tn_tensor_view(tensor)->data + tn_tensor_view(tensor)->byte_offset);
 }
 
+static bool is_pinned(const tn_tensor *tensor)
+{
+    return tn_tensor_memory_kind(tensor) == TN_MEMORY_PINNED;
+}
+
 static tn_tensor *pinned(int64_t count)
 {
-    tn_tensor *tensor = tn_tensor_pinned(TN_SHAPE(count), TN_F32, device("vault"));
+    tn_tensor *tensor = tn_tensor_empty_in(TN_SHAPE(count), TN_F32, device("vault"),
+                                           TN_MEMORY_PINNED);
 
     ck_assert_msg(tensor != NULL, "%s", tn_error_text());
     return tensor;
@@ -24,16 +30,16 @@ START_TEST(pinned_memory_is_the_hosts_and_goes_back_to_the_device)
     room_open();
     scope = tn_scope_begin();
     x = pinned(6);
-    ck_assert(tn_tensor_is_pinned(x));
+    ck_assert(is_pinned(x));
     ck_assert_ptr_eq(tn_tensor_device(x), device("cpu"));
     ck_assert_int_eq(room.pinned, 1);
     ck_assert_ptr_nonnull(tn_tensor_data(x));
     for (int i = 0; i < 6; i++)
         floats(x)[i] = (float)i;
-    ck_assert(tn_tensor_is_pinned(tn_tensor_as_strided(x, TN_SHAPE(2), TN_SHAPE(2), 1)));
+    ck_assert(is_pinned(tn_tensor_as_strided(x, TN_SHAPE(2), TN_SHAPE(2), 1)));
     tn_scope_end(scope);
     ck_assert_int_eq(room.pinned, 0);
-    ck_assert(!tn_tensor_is_pinned(tn_tensor_empty(TN_SHAPE(2), TN_F32, device("cpu"))));
+    ck_assert(!is_pinned(tn_tensor_empty(TN_SHAPE(2), TN_F32, device("cpu"))));
     ck_assert(!tn_failed());
     room_close();
 }
@@ -44,9 +50,9 @@ START_TEST(a_device_without_pinned_memory_gets_ordinary_memory)
     tn_tensor *x, *y;
 
     room_open();
-    x = tn_tensor_pinned(TN_SHAPE(4), TN_F32, device("brick"));
+    x = tn_tensor_empty_in(TN_SHAPE(4), TN_F32, device("brick"), TN_MEMORY_PINNED);
     ck_assert_ptr_nonnull(x);
-    ck_assert(!tn_tensor_is_pinned(x));
+    ck_assert(!is_pinned(x));
     ck_assert_ptr_eq(tn_tensor_device(x), device("cpu"));
     y = tn_tensor_empty(TN_SHAPE(4), TN_F32, device("brick"));
     floats(x)[2] = 5;
@@ -59,15 +65,17 @@ END_TEST
 START_TEST(wrong_shapes_and_failures_of_the_device_leave_nothing)
 {
     room_open();
-    ck_assert_ptr_null(tn_tensor_pinned(TN_SHAPE(-1), TN_F32, device("vault")));
+    ck_assert_ptr_null(tn_tensor_empty_in(TN_SHAPE(-1), TN_F32, device("vault"), TN_MEMORY_PINNED));
     said("-1");
-    ck_assert_ptr_null(tn_tensor_pinned(TN_SHAPE(INT64_MAX, 8), TN_F32, device("vault")));
+    ck_assert_ptr_null(
+        tn_tensor_empty_in(TN_SHAPE(INT64_MAX, 8), TN_F32, device("vault"), TN_MEMORY_PINNED));
     tn_error_clear();
     room.fail_alloc = 1;
-    ck_assert_ptr_null(tn_tensor_pinned(TN_SHAPE(8), TN_F32, device("vault")));
+    ck_assert_ptr_null(tn_tensor_empty_in(TN_SHAPE(8), TN_F32, device("vault"), TN_MEMORY_PINNED));
     said("made to fail");
     ck_assert_int_eq(room.pinned, 0);
-    ck_assert_ptr_nonnull(tn_tensor_pinned(TN_SHAPE(0), TN_F32, device("vault")));
+    ck_assert_ptr_nonnull(
+        tn_tensor_empty_in(TN_SHAPE(0), TN_F32, device("vault"), TN_MEMORY_PINNED));
     room_close();
 }
 END_TEST

@@ -94,6 +94,67 @@ START_TEST(a_stream_of_the_program_is_used_and_not_dropped)
 }
 END_TEST
 
+START_TEST(an_event_of_the_program_is_waited_for_and_not_dropped)
+{
+    tn_event_args args = { TN_HEAD(tn_event_args), .flags = TN_EVENT_TIMING };
+    tn_event *e, *own;
+
+    room_open();
+    stream_hold(device("vault")->stream);
+    args.external = event_external(device("vault")->stream);
+    e = tn_event_new(device("vault"), &args);
+    ck_assert_msg(e != NULL, "%s", tn_error_text());
+    ck_assert_ptr_eq(tn_event_native(e), args.external);
+    ck_assert(!tn_event_done(e));
+    ok(tn_event_wait(e, NULL));
+    ck_assert_ptr_eq(room.waited_for, args.external);
+    ok(tn_event_sync(e));
+    ck_assert(tn_event_done(e));
+    own = tn_event_record(device("vault"), NULL, TN_EVENT_TIMING);
+    ck_assert_ptr_nonnull(tn_event_native(own));
+    ck_assert_ptr_ne(tn_event_native(own), args.external);
+    ck_assert_double_eq(tn_event_elapsed(e, own), 0.5);
+    tn_event_drop(own);
+    tn_event_drop(e); /* its memory is the test's */
+    room_close();
+}
+END_TEST
+
+START_TEST(events_of_the_program_that_cannot_be_used_are_refused)
+{
+    tn_event_args args = { TN_HEAD(tn_event_args) };
+    tn_event *e;
+
+    room_open();
+    ck_assert_ptr_null(tn_event_new(device("vault"), NULL));
+    said("args.head: wrong kind or size");
+    ck_assert_ptr_null(tn_event_new(device("vault"), &args));
+    said("external: it is NULL");
+    args.external = event_external(device("vault")->stream);
+    args.flags = 2;
+    ck_assert_ptr_null(tn_event_new(device("vault"), &args));
+    said("tn_event_new: flags: unknown, got 0x2");
+    args.flags = 0;
+    args.reserved = 1;
+    ck_assert_ptr_null(tn_event_new(device("vault"), &args));
+    said("args.reserved");
+    args.reserved = 0;
+    ck_assert_ptr_null(tn_event_new(device("brick"), &args));
+    ck_assert_int_eq(tn_error_code(), TN_ERR_NOT_IMPLEMENTED);
+    said("device brick:0 does not accept events of the program");
+    args.head.size = sizeof args.head; /* an older and shorter struct */
+    ck_assert_ptr_null(tn_event_new(device("vault"), &args));
+    said("external: it is NULL");
+    e = tn_event_record(device("cpu"), NULL, 0);
+    ck_assert_ptr_null(tn_event_native(e));
+    ck_assert(!tn_failed());
+    tn_event_drop(e);
+    ck_assert_ptr_null(tn_event_native(NULL));
+    said("event: it is NULL");
+    room_close();
+}
+END_TEST
+
 START_TEST(events_with_timing_tell_what_lies_between_them)
 {
     tn_event *a, *b, *plain, *other;
@@ -384,6 +445,8 @@ END_TEST
 RUN_TESTS("stream", a_device_without_streams_has_trivial_ones,
           a_stream_has_a_priority_of_the_range_of_its_device,
           a_stream_of_the_program_is_used_and_not_dropped,
+          an_event_of_the_program_is_waited_for_and_not_dropped,
+          events_of_the_program_that_cannot_be_used_are_refused,
           events_with_timing_tell_what_lies_between_them,
           new_memory_waits_for_the_stream_that_asked,
           the_current_stream_is_the_innermost_of_its_device,

@@ -98,7 +98,7 @@ static void bad_parameter(const run *r, char *out, size_t size)
     tn_walk_end(walk);
 }
 
-tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[4], double loss)
+tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[3], double loss)
 {
     TN_SCOPE;
     struct search search = { r, NULL };

@@ -192,7 +192,7 @@ tn_status step_batch(run *r, tn_pack *batch, int64_t share, double *loss)
 {
     TN_SCOPE;
     tn_tensor *output = NULL, *result = NULL;
-    uint64_t random[4], mark = tn_error_mark();
+    uint64_t random[3], mark = tn_error_mark();
     int64_t samples = step_samples(batch);
     tn_status status = samples > 0 ? check_labels(r, batch) : tn_error_last_code();
 

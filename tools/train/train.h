@@ -102,7 +102,7 @@ int64_t step_samples(tn_pack *batch);
 
 /* Fails, with the first module whose output is not finite, for a batch whose loss is not. `random`
  * is the state of the generator before the forward pass of the batch. */
-tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[4], double loss);
+tn_status nonfinite_find(run *r, tn_pack *batch, const uint64_t random[3], double loss);
 
 /* ---- validate.c ---- */
 

@@ -7,6 +7,8 @@
 
 #include <tenon/plugin.h>
 
+#include "base/philox.h"
+
 /* Sets of dtypes for the rows of tables. */
 #define TN__FLOATS TN_MASK_FLOAT
 #define TN__F32_F64 (TN_BIT(TN_F32) | TN_BIT(TN_F64))
@@ -53,14 +55,17 @@ static inline int64_t tn__kernel_int(const tn_view *row, int64_t i)
     return ((const int64_t *)(const void *)at)[i * row->strides[0]];
 }
 
-/* Applies the optional tensor `state` of a random operator: state[0] replaces the key `seed`,
- * state[1] is added to the first block. sdk/operators/random.ops explains both. */
-static inline void tn__kernel_state(const tn_view *state, uint64_t *seed, uint64_t *block)
+/* Returns where the numbers of a random operator begin, which has the options seed and block and
+ * the optional tensor `state`. sdk/operators/random.ops explains them. */
+static inline struct tn__philox tn__kernel_philox(int64_t seed, int64_t block, const tn_view *state)
 {
-    if (state == NULL)
-        return;
-    *seed = (uint64_t)tn__kernel_int(state, 0);
-    *block += (uint64_t)tn__kernel_int(state, 1);
+    struct tn__philox g = { (uint64_t)seed, (uint64_t)block, 0 };
+    if (state) {
+        g.seed = (uint64_t)tn__kernel_int(state, 0);
+        g.block += (uint64_t)tn__kernel_int(state, 1);
+        g.lane = (uint64_t)tn__kernel_int(state, 2);
+    }
+    return g;
 }
 
 /* The names of all tables: one for each file with kernels. */

@@ -179,9 +179,7 @@ static void set_dropout(struct attention *a, tn_dtype dtype, double p, int64_t s
     tn__dtype_load(dtype, TN__F64)(1, rounded, 0, &a->keep);
     a->drops = p > 0;
     a->factor = p < 1 ? 1 / (1 - p) : 0;
-    a->seed = (uint64_t)seed;
-    a->block = (uint64_t)block;
-    tn__kernel_state(state, &a->seed, &a->block);
+    a->philox = tn__kernel_philox(seed, block, state);
 }
 
 /* Runs `part` for pieces [0, pieces) on the threads; `each` is the multiplications of a piece. */

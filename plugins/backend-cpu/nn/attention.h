@@ -4,6 +4,7 @@
 #ifndef TN_BACKEND_CPU_NN_ATTENTION_H
 #define TN_BACKEND_CPU_NN_ATTENTION_H
 
+#include "base/philox.h"
 #include "base/dtype.h"
 
 /* A tensor [N, heads, rows, columns]; steps are in bytes. */
@@ -25,7 +26,7 @@ struct attention {
     /* dropout: if its random number is below `keep`, a score is multiplied by `factor`, otherwise
      * by 0 */
     double keep, factor;
-    uint64_t seed, block;
+    struct tn__philox philox;
     int64_t bq, bk;           /* queries and keys of a block */
     int64_t pitch;            /* numbers from one row of scores to the next */
     int64_t wk, we, wv;       /* columns of a panel of keys, of E, of V */

@@ -239,12 +239,12 @@ void tn__attention_draw(const struct attention *a, int64_t n, int64_t head, int6
 
     if (a->ct == TN__F32) {
         float *x = (float *)(void *)to, keep = (float)a->keep, factor = (float)a->factor;
-        tn__simd.random->uniform_f32(a->seed, a->block, first, keys, 0, 1, x);
+        tn__simd.random->uniform_f32(&a->philox, first, keys, 0, 1, x);
         for (int64_t i = 0; i < keys; i++)
             x[i] = x[i] < keep ? factor : 0;
     } else {
         double *x = (double *)(void *)to;
-        tn__simd.random->uniform_f64(a->seed, a->block, first, keys, 0, 1, x);
+        tn__simd.random->uniform_f64(&a->philox, first, keys, 0, 1, x);
         for (int64_t i = 0; i < keys; i++)
             x[i] = x[i] < a->keep ? a->factor : 0;
     }

@@ -13,7 +13,7 @@ struct job {
     enum tn__ct ct;
     tn__store *store; /* NULL: the result has the compute type */
     int64_t item;
-    uint64_t seed, block;
+    struct tn__philox philox;
     double p0, p1; /* low and high - low, or mean and standard deviation */
     bool normal;
 };
@@ -28,10 +28,10 @@ static void draw(const struct job *job, int64_t first, int64_t n, void *to)
     uint64_t at = (uint64_t)first;
     if (job->ct == TN__F32)
         (job->normal ? tn__simd.random->normal_f32 : tn__simd.random->uniform_f32)(
-            job->seed, job->block, at, n, (float)job->p0, (float)job->p1, to);
+            &job->philox, at, n, (float)job->p0, (float)job->p1, to);
     else
-        (job->normal ? tn__simd.random->normal_f64 : tn__simd.random->uniform_f64)(
-            job->seed, job->block, at, n, job->p0, job->p1, to);
+        (job->normal ? tn__simd.random->normal_f64
+                     : tn__simd.random->uniform_f64)(&job->philox, at, n, job->p0, job->p1, to);
 }
 
 static void run(void *user, int64_t n, char *const *at, const int64_t *stride)
@@ -68,12 +68,10 @@ static tn_status philox(const tn_call *call, bool normal, double p0, double p1, 
     tn_dtype dtype = tn_view_dtype(call->out[0]);
     struct job job = { .ct = tn__dtype_ct(dtype),
                        .item = tn__view_item(call->out[0]),
-                       .seed = (uint64_t)seed,
-                       .block = (uint64_t)block,
+                       .philox = tn__kernel_philox(seed, block, call->in[1]),
                        .p0 = p0,
                        .p1 = p1,
                        .normal = normal };
-    tn__kernel_state(call->in[1], &job.seed, &job.block);
     if (dtype != tn__dtype_of_ct(job.ct))
         job.store = tn__dtype_store(job.ct, dtype);
     tn__span_make(&job.span, 1, call->out, true);

@@ -21,7 +21,7 @@ enum {
 };
 
 struct job {
-    uint64_t seed, block;
+    struct tn__philox philox;
     int64_t n, piece, pieces, bins;
     int place, bin;  /* bits of an index, bits of the number of a bin */
     uint64_t *y;     /* the result; before, memory for keys and then for sorting */
@@ -42,7 +42,7 @@ static tn_status draw(void *user, int64_t begin, int64_t end)
             count[b] = 0;
         for (int64_t at = p * job->piece; at < last; at += CHUNK) {
             int64_t many = last - at < CHUNK ? last - at : CHUNK;
-            tn__simd.random->uniform_f64(job->seed, job->block, (uint64_t)at, many, 0, 1, u);
+            tn__simd.random->uniform_f64(&job->philox, (uint64_t)at, many, 0, 1, u);
             for (int64_t i = 0; i < many; i++) {
                 uint64_t key = (uint64_t)(int64_t)(u[i] * 0x1p53);
                 job->y[at + i] = key;
@@ -115,13 +115,11 @@ static tn_status sort_bins(void *user, int64_t begin, int64_t end)
 static tn_status run_philox_permutation(const tn_call *call)
 {
     const tn_philox_permutation_options *o = call->options;
-    struct job job = { .seed = (uint64_t)o->seed,
-                       .block = (uint64_t)o->block,
+    struct job job = { .philox = tn__kernel_philox(o->seed, o->block, call->in[1]),
                        .n = tn__span_view_count(call->out[0]),
                        .y = (uint64_t *)(void *)tn__view_at(call->out[0]) };
     if (job.n == 0)
         return TN_OK;
-    tn__kernel_state(call->in[1], &job.seed, &job.block);
     while ((job.n - 1) >> job.place > 0)
         job.place++;
     job.bin = job.place > PLACE ? job.place - PLACE : 0;

@@ -11,18 +11,19 @@
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 /* Computes BLOCKS blocks of Philox 4x32-10 (Salmon et al., Random123) at a time: words[k][j] is
- * word k of block `block + j`. */
+ * word k of the block with the number g->block + j. */
 enum { BLOCKS = 64 }; /* several vectors, whose rounds need not wait for each other */
 
-static void philox(uint64_t seed, uint64_t block, uint32_t words[4][BLOCKS])
+static void philox(const struct tn__philox *g, uint32_t words[4][BLOCKS])
 {
     uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3];
     for (int j = 0; j < BLOCKS; j++) {
-        c0[j] = (uint32_t)(block + (uint64_t)j);
-        c1[j] = (uint32_t)((block + (uint64_t)j) >> 32);
-        c2[j] = c3[j] = 0;
+        c0[j] = (uint32_t)(g->block + (uint64_t)j);
+        c1[j] = (uint32_t)((g->block + (uint64_t)j) >> 32);
+        c2[j] = (uint32_t)g->lane;
+        c3[j] = (uint32_t)(g->lane >> 32);
     }
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    uint32_t k0 = (uint32_t)g->seed, k1 = (uint32_t)(g->seed >> 32);
     for (int round = 0; round < 10; round++) {
         for (int j = 0; j < BLOCKS; j++) {
             uint64_t p0 = (uint64_t)c0[j] * 0xD2511F53u, p1 = (uint64_t)c2[j] * 0xCD9E8D57u;
@@ -50,10 +51,10 @@ TN__INTO_LOOPS float uniform_formula_f32(uint32_t (*w)[BLOCKS], int j, float p0,
     return __builtin_fmaf(UNIT32(w[0][j]), p1, p0);
 }
 
-static void uniform_f32(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float p0,
-                        float p1, float *y)
+static void uniform_f32(const struct tn__philox *g, uint64_t first, int64_t n, float p0, float p1,
+                        float *y)
 {
-    random_loop_f32(seed, block, first, n, p0, p1, y, 1, uniform_formula_f32);
+    random_loop_f32(g, first, n, p0, p1, y, 1, uniform_formula_f32);
 }
 
 TN__INTO_LOOPS double uniform_formula_f64(uint32_t (*w)[BLOCKS], int j, double p0, double p1)
@@ -61,10 +62,10 @@ TN__INTO_LOOPS double uniform_formula_f64(uint32_t (*w)[BLOCKS], int j, double p
     return __builtin_fma(UNIT64(w[0][j], w[1][j]), p1, p0);
 }
 
-static void uniform_f64(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double p0,
-                        double p1, double *y)
+static void uniform_f64(const struct tn__philox *g, uint64_t first, int64_t n, double p0, double p1,
+                        double *y)
 {
-    random_loop_f64(seed, block, first, n, p0, p1, y, 2, uniform_formula_f64);
+    random_loop_f64(g, first, n, p0, p1, y, 2, uniform_formula_f64);
 }
 
 TN__INTO_LOOPS float normal_formula_f32(uint32_t (*w)[BLOCKS], int j, float p0, float p1)
@@ -73,10 +74,10 @@ TN__INTO_LOOPS float normal_formula_f32(uint32_t (*w)[BLOCKS], int j, float p0, 
                       tn__cos_turn_f32(UNIT32(w[1][j])));
 }
 
-static void normal_f32(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float p0, float p1,
+static void normal_f32(const struct tn__philox *g, uint64_t first, int64_t n, float p0, float p1,
                        float *y)
 {
-    random_loop_f32(seed, block, first, n, p0, p1, y, 2, normal_formula_f32);
+    random_loop_f32(g, first, n, p0, p1, y, 2, normal_formula_f32);
 }
 
 TN__INTO_LOOPS double normal_formula_f64(uint32_t (*w)[BLOCKS], int j, double p0, double p1)
@@ -85,10 +86,10 @@ TN__INTO_LOOPS double normal_formula_f64(uint32_t (*w)[BLOCKS], int j, double p0
                       tn__cos_turn_f64(UNIT64(w[2][j], w[3][j])));
 }
 
-static void normal_f64(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double p0,
-                       double p1, double *y)
+static void normal_f64(const struct tn__philox *g, uint64_t first, int64_t n, double p0, double p1,
+                       double *y)
 {
-    random_loop_f64(seed, block, first, n, p0, p1, y, 4, normal_formula_f64);
+    random_loop_f64(g, first, n, p0, p1, y, 4, normal_formula_f64);
 }
 
 const struct tn__simd_random TN__SIMD_TABLE(random) = {

@@ -7,17 +7,17 @@
  * so on. The element `first` may be in the middle of a block. */
 
 typedef T NAME(random_formula)(uint32_t (*w)[BLOCKS], int j, T p0, T p1);
-TN__INTO_LOOPS void NAME(random_loop)(uint64_t seed, uint64_t block, uint64_t first, int64_t n,
-                                      T p0, T p1, T *y, const int words_each,
-                                      NAME(random_formula) * of)
+TN__INTO_LOOPS void NAME(random_loop)(const struct tn__philox *g, uint64_t first, int64_t n, T p0,
+                                      T p1, T *y, const int words_each, NAME(random_formula) * of)
 {
     const int per = 4 / words_each, batch = BLOCKS * per;
     uint32_t words[4][BLOCKS];
     T columns[4][BLOCKS], numbers[4 * BLOCKS];
     int64_t skip = (int64_t)(first % (uint64_t)per);
-    block += first / (uint64_t)per;
-    for (int64_t done = 0; done < n; block += BLOCKS, skip = 0) {
-        philox(seed, block, words);
+    struct tn__philox at = *g;
+    at.block += first / (uint64_t)per;
+    for (int64_t done = 0; done < n; at.block += BLOCKS, skip = 0) {
+        philox(&at, words);
         for (int e = 0; e < per; e++)
             for (int j = 0; j < BLOCKS; j++)
                 columns[e][j] = of(words + e * words_each, j, p0, p1);

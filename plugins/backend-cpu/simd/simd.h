@@ -8,6 +8,7 @@
 
 #include "base/elementwise.h"
 #include "base/index_run.h"
+#include "base/philox.h"
 #include "base/vectorize.h"
 #include "fft/plan.h"
 
@@ -280,16 +281,16 @@ struct tn__simd_optimizer {
 
 /* ---- random.c -------------------------------------------------------------------------------- */
 
-/* Compute elements [first, first + n) of the sequence of random numbers that begins at block
- * `block` of Philox with the key `seed`. A block has four 32-bit words. */
+/* Compute elements [first, first + n) of the sequence of random numbers that begins at `g`. A block
+ * has four 32-bit words. */
 struct tn__simd_random {
-    void (*uniform_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float low,
+    void (*uniform_f32)(const struct tn__philox *g, uint64_t first, int64_t n, float low,
                         float range, float *y);
-    void (*uniform_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double low,
+    void (*uniform_f64)(const struct tn__philox *g, uint64_t first, int64_t n, double low,
                         double range, double *y);
-    void (*normal_f32)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, float mean,
-                       float std, float *y);
-    void (*normal_f64)(uint64_t seed, uint64_t block, uint64_t first, int64_t n, double mean,
+    void (*normal_f32)(const struct tn__philox *g, uint64_t first, int64_t n, float mean, float std,
+                       float *y);
+    void (*normal_f64)(const struct tn__philox *g, uint64_t first, int64_t n, double mean,
                        double std, double *y);
 };
 

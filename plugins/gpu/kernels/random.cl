@@ -21,12 +21,13 @@ DEVICE void tn_philox(u32 *c, u32 k0, u32 k1)
     }
 }
 
-/* Returns g with seed and block from the state tensor, if there is one. */
+/* Returns g with seed, block and lane from the state tensor, if there is one. */
 DEVICE gpu_philox tn_philox_with(gpu_philox g, GLOBAL const i64 *state)
 {
     if (g.has_state) {
         g.seed = state[g.seed_at];
-        g.block = (i64)((u64)g.block + (u64)state[g.block_at]);
+        g.block = (i64)((u64)g.block + (u64)state[g.seed_at + g.step]);
+        g.lane = state[g.seed_at + 2 * g.step];
     }
     return g;
 }
@@ -36,8 +37,8 @@ DEVICE void tn_philox_block(u32 *c, gpu_philox g, i64 block)
     u64 at = (u64)g.block + (u64)block;
     c[0] = (u32)at;
     c[1] = (u32)(at >> 32);
-    c[2] = 0;
-    c[3] = 0;
+    c[2] = (u32)(u64)g.lane;
+    c[3] = (u32)((u64)g.lane >> 32);
     tn_philox(c, (u32)(u64)g.seed, (u32)((u64)g.seed >> 32));
 }
 #endif

@@ -57,31 +57,21 @@ typedef struct tn_device_info {
 
 /* Each of these structs begins with a tn_head and may grow at its end: a backend may read a member
  * that was added in a later version only if TN_HAS says that it is there. The structs are valid
- * only during the call. tn_stream_args is in <tenon/tensor.h>. */
+ * only during the call. tn_stream_args and tn_event_args are in <tenon/tensor.h>. */
 
-typedef uint32_t tn_memory_kind;
 enum {
-    TN_MEMORY_DEVICE = 0, /* ordinary memory of the device, for tensors */
-    /* Memory of the host that all devices of the backend can read and write directly. A copy treats
-     * it as memory of the host. */
-    TN_MEMORY_PINNED = 1,
-    /* Memory that host and device both use; the driver moves it between them. Reserved: the core
-     * does not allocate it yet. */
-    TN_MEMORY_MANAGED = 2,
-    /* Memory of the device that another process can open. Reserved: the core does not allocate it
-     * yet. */
-    TN_MEMORY_SHARED = 3
+    TN_MEMORY_OPENED = 1 /* in tn_memory.flags: made by memory_open, not by alloc */
 };
-#define TN_MEMORY_BIT(kind) (UINT64_C(1) << (kind))
 
 /* A block of memory. `alloc` reads bytes, kind and stream, and writes handle and host; it returns
  * TN_ERR_NOT_IMPLEMENTED if the device does not have memory of this kind. `free` receives the same
- * values, except that stream is NULL. */
+ * values, except that stream is NULL. The kinds are in <tenon/tensor.h>. A copy treats PINNED
+ * memory as memory of the host, and all other kinds as memory of the device. */
 typedef struct tn_memory {
     tn_head head;
     uint64_t bytes; /* at least 1 */
     tn_memory_kind kind;
-    uint32_t reserved;
+    uint32_t flags; /* TN_MEMORY_OPENED */
     /* The stream that will use the memory first. Another thread may use the stream at the same
      * time. If the backend has the flag TN_BACKEND_STREAM_ORDERED, the core gives the memory to
      * another stream only when the work that this stream has queued so far is done. */
@@ -129,12 +119,16 @@ typedef struct tn_fill_args {
     void *stream;
 } tn_fill_args;
 
-/* Arguments that create an event. */
-typedef struct tn_event_args {
+/* What memory of kind TN_MEMORY_SHARED is called in other processes. */
+typedef struct tn_share_args {
     tn_head head;
-    uint32_t flags; /* TN_EVENT_TIMING */
-    uint32_t reserved;
-} tn_event_args;
+    uint32_t flags; /* TN_SHARE_FD, for memory_share */
+    /* memory_share writes a new file descriptor here if TN_SHARE_FD is set, or else leaves -1;
+     * memory_open may use one instead of the handle, and does not close it; -1: none. */
+    int32_t fd;
+    unsigned char
+        handle[64]; /* memory_share writes it; the other process gives it to memory_open */
+} tn_share_args;
 
 /* Arguments of a capture: the device records the work of a stream instead of running it. The
  * recorded work can then be launched any number of times. */
@@ -229,6 +223,18 @@ typedef struct tn_backend_def {
     tn_status (*capture_end)(void *device, tn_capture_args *args);
     tn_status (*capture_launch)(void *device, const tn_capture_args *args);
     void (*capture_drop)(void *device, const tn_capture_args *args);
+
+    /* Memory of kind SHARED: both functions or none. memory_share describes memory from `alloc` for
+     * other processes. memory_open opens such memory of another process: it reads memory->bytes and
+     * writes memory->handle, and returns TN_ERR_VALUE if there is no such memory or if it has fewer
+     * bytes. Its arguments come from another process: it must check them. `free` gets the memory
+     * with the flag TN_MEMORY_OPENED. */
+    tn_status (*memory_share)(void *device, const tn_memory *memory, tn_share_args *args);
+    tn_status (*memory_open)(void *device, const tn_share_args *args, tn_memory *memory);
+    /* Returns the native handle of an event (such as a CUevent), for other libraries. A backend
+     * with this function must also accept such handles in tn_event_args.external: event_wait,
+     * event_sync and event_query use the program's event, and event_drop leaves it as it is. */
+    void *(*native_event)(void *device, void *event);
 } tn_backend_def;
 
 TN_END_DECLS

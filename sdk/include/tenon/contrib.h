@@ -71,7 +71,9 @@ typedef struct tn_infer {
      * TN_OPERAND_UPDATED, bit i of `only_read` says that this call does not write it. */
     int64_t group;
     uint64_t only_read;
-    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer). */
+    /* TN_BACKEND_* of the device on which the call runs; 0 if it is not known (tn_op_infer).
+     * TN_BACKEND_CHANNELS_LAST is as the kernel wants it: the first one of the operator, by
+     * priority, that takes the dtypes of the inputs (TN_KERNEL_CHANNELS_LAST). */
     uint64_t device_flags;
 } tn_infer;
 
@@ -275,7 +277,12 @@ enum {
     /* `run` may be called while the device records (TN_CALL_CAPTURED). The record then contains
      * everything that `run` does, and refers only to memory of the operands and of the prepared
      * data, never to memory of the host. */
-    TN_KERNEL_CAPTURE_SAFE = 4
+    TN_KERNEL_CAPTURE_SAFE = 4,
+    /* The order of strides that the kernel wants for images: channels with stride 1
+     * (TN_KERNEL_CHANNELS_LAST), or rows with stride 1. Replaces TN_BACKEND_CHANNELS_LAST of the
+     * device in tn_infer.device_flags. At most one of the two. */
+    TN_KERNEL_CHANNELS_LAST = 8,
+    TN_KERNEL_CHANNELS_FIRST = 16
 };
 
 /* The result of `prepare`, zeroed before the call. */

@@ -224,6 +224,16 @@ enum {
     TN_EVENT_TIMING = 1 /* the event can be used in tn_event_elapsed */
 };
 
+/* Arguments of tn_event_new. */
+typedef struct tn_event_args {
+    tn_head head;
+    uint32_t flags; /* TN_EVENT_TIMING */
+    uint32_t reserved;
+    /* Native handle of an event that the program owns and has recorded, which is then used and not
+     * destroyed. */
+    void *external;
+} tn_event_args;
+
 /* Creates a stream of the device. NULL args: a stream of priority 0. Fails if the priority is
  * outside of the device's range, or if `external` is set and the device accepts no external
  * streams. [owned] [null-ok: args] */
@@ -335,13 +345,27 @@ TN_API tn_tensor *tn_tensor_wrap(void *data, tn_dtype dtype, tn_ints shape, cons
 TN_API tn_tensor *tn_tensor_as_strided(tn_tensor *tensor, tn_ints shape, tn_ints strides,
                                        int64_t offset);
 
-/* tn_tensor_pinned creates a tensor on the host (on the device of type cpu) in pinned memory, which
- * `device` (NULL: the default device) can read and write directly, as tn_tensor_copy_async
- * requires. The values are undefined. If the device has no pinned memory, the tensor is in ordinary
- * memory. tn_tensor_is_pinned returns whether a tensor is in pinned memory. [scoped]
- * [null-ok: device] */
-TN_API tn_tensor *tn_tensor_pinned(tn_ints shape, tn_dtype dtype, const tn_device *device);
-TN_API bool tn_tensor_is_pinned(const tn_tensor *tensor);
+/* Kinds of memory. tn_device_info.memory_kinds says which of them a device has. */
+typedef uint32_t tn_memory_kind;
+enum {
+    TN_MEMORY_DEVICE = 0, /* ordinary memory of the device */
+    /* Memory of the host that all devices of the type can read and write directly. A tensor in it
+     * is on the device cpu. */
+    TN_MEMORY_PINNED = 1,
+    TN_MEMORY_MANAGED = 2, /* memory that host and device both use, at the same address */
+    TN_MEMORY_SHARED = 3   /* memory of the device that other processes can open */
+};
+#define TN_MEMORY_BIT(kind) (UINT64_C(1) << (kind))
+
+/* tn_tensor_empty_in creates a tensor in memory of a kind, whose values are undefined. PINNED: the
+ * tensor is on the host (on the device of type cpu), for tn_tensor_copy_async to and from `device`;
+ * ordinary memory of the host if the device has no pinned memory, because only speed depends on it.
+ * MANAGED: tn_tensor_data gives the host a pointer, whatever the device. SHARED: for
+ * tn_tensor_share. Fails with TN_ERR_NOT_IMPLEMENTED if the device has no memory of this kind.
+ * tn_tensor_memory_kind returns the kind of a tensor's memory. [scoped] [null-ok: device] */
+TN_API tn_tensor *tn_tensor_empty_in(tn_ints shape, tn_dtype dtype, const tn_device *device,
+                                     tn_memory_kind kind);
+TN_API tn_memory_kind tn_tensor_memory_kind(const tn_tensor *tensor);
 
 /* Returns the dtype of the elements. */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
@@ -457,10 +481,11 @@ TN_API void tn_random_seed(uint64_t seed);
  * [null-ok: seed, block] */
 TN_API tn_status tn_random_take(uint64_t count, uint32_t words, uint64_t *seed, uint64_t *block);
 /* tn_random_get_state stores the state of the generator and tn_random_set_state restores it:
- * state[0] is the seed, state[1] the next block. state[2] and state[3] are 0; tn_random_set_state
- * refuses other values. */
-TN_API tn_status tn_random_get_state(uint64_t state[4]);
-TN_API tn_status tn_random_set_state(const uint64_t state[4]);
+ * state[0] is the seed, state[1] the next block, state[2] the lane, as in the tensor `state` of the
+ * operators philox_uniform and others. The lane of this generator is 0; tn_random_set_state refuses
+ * other values. */
+TN_API tn_status tn_random_get_state(uint64_t state[3]);
+TN_API tn_status tn_random_set_state(const uint64_t state[3]);
 
 /* ---- tensors over a storage of another dtype ------------------------------------------------- */
 
@@ -502,6 +527,48 @@ TN_API void tn_device_graph_drop(tn_device_graph *graph);
  * and UINT for uint64 values above 2^63 - 1. Waits for queued work. On failure *out is of kind
  * NONE. */
 TN_API tn_status tn_tensor_scalar(tn_tensor *tensor, tn_scalar *out);
+
+/* ---- events of the program ------------------------------------------------------------------- */
+
+/* Creates an event from one that the program or another library has recorded (args->external, such
+ * as a CUevent), so that streams of Tenon can wait for it. The program must not destroy its event
+ * before this one is dropped. tn_event_record makes events of Tenon. Fails with
+ * TN_ERR_NOT_IMPLEMENTED if the device does not accept events of the program. [owned] */
+TN_API tn_event *tn_event_new(const tn_device *device, const tn_event_args *args);
+/* Returns the native handle of an event, such as a CUevent, for other libraries to wait for; NULL
+ * if the device has none. [borrowed] */
+TN_API void *tn_event_native(tn_event *event);
+
+/* ---- memory shared between processes --------------------------------------------------------- */
+
+enum {
+    TN_SHARE_FD = 1 /* also opens a file descriptor of the memory, which the caller must close */
+};
+
+/* What another process needs to open the memory of a tensor: plain bytes, to be sent by any means.
+ * The layout never changes. */
+typedef struct tn_shared {
+    char type[32]; /* type and index of the device */
+    int32_t index;
+    /* -1, or a file descriptor of the memory in this process. A receiver may use one that was sent
+     * over a socket instead of the handle, and must write its own number or -1 here. */
+    int32_t fd;
+    uint64_t bytes;           /* the size of the whole memory */
+    uint64_t offset;          /* of the tensor's first element, in bytes */
+    unsigned char handle[64]; /* of the backend */
+    uint64_t reserved[2];     /* 0 */
+} tn_shared;
+
+/* Describes the memory of a tensor of kind TN_MEMORY_SHARED for another process, after waiting for
+ * the work on it. `flags`: TN_SHARE_FD. The tensor must live until the other process has opened the
+ * memory; docs/plugins/backends.md says which devices need it longer. Fails with
+ * TN_ERR_NOT_IMPLEMENTED if TN_SHARE_FD is given and the device has no file descriptors. */
+TN_API tn_status tn_tensor_share(tn_tensor *tensor, uint32_t flags, tn_shared *out);
+/* Creates a contiguous tensor over memory that another process has shared. NULL device: the device
+ * that `shared` names. Fails if the memory no longer exists or is too small. Nothing orders the
+ * accesses of the processes: they must agree on that. [scoped] [null-ok: device] */
+TN_API tn_tensor *tn_tensor_open_shared(const tn_shared *shared, tn_ints shape, tn_dtype dtype,
+                                        const tn_device *device);
 
 TN_END_DECLS
 #endif

@@ -89,7 +89,8 @@ enum { GPU_REDUCE_NONE = 0, GPU_REDUCE_MEAN = 1, GPU_REDUCE_SUM = 2 };
 typedef struct gpu_philox {
     i64 seed;
     i64 block;
-    i64 seed_at, block_at;
+    i64 lane;
+    i64 seed_at, step; /* of the state tensor: its place, its stride */
     i32 has_state;
     i32 reserved;
 } gpu_philox;
