@@ -417,3 +417,19 @@ for name, a, b, offs in [
 ]:
     ends = None if offs is None else n(data=offs, dtype=I32 if "int32" in name else I64)
     Case("grouped_mm/" + name, "grouped_mm", grouped, [a, b, ends])
+
+for name, shape, dtype, bias in [
+    ("f32", (2, 3, 4), F32, False),
+    ("f64-bias", (2, 3, 4), F64, True),
+    ("one-row", (4,), F32, False),
+    ("bf16", (3, 4), BF16, False),
+    ("empty", (3, 0), F32, False),
+]:
+    inputs = [x(*shape, dtype=dtype), x(shape[-1], dtype=dtype)]
+    inputs.append(x(data=0.75, dtype=dtype) if bias else None)
+    Case("linear/row-" + name, "linear", F.linear, inputs)
+for name, condition in [
+    ("same", n(data=[[1, 0, 2], [0, 255, 0]], dtype=torch.uint8)),
+    ("broadcast", n(data=[0, 3, 1], dtype=torch.uint8)),
+]:
+    Case("where/u8-" + name, "where", torch.where, [condition, x(2, 3), x(2, 3)])
