@@ -32,8 +32,8 @@ static tn_status wrong_device(const tn_op *op, tn_tensor *const *in, int64_t i, 
     return fail_text(TN_ERR_RUNTIME, op, &text);
 }
 
-/* The dtypes that the core casts to int64 for an input that has indices; 0 for other inputs. */
-static uint64_t cast_to_i64(const tn_operand *operand)
+/* The dtypes that the core casts for an input that has indices or conditions; 0 for others. */
+static uint64_t cast_from(const tn_operand *operand)
 {
     return ((operand->flags & TN_OPERAND_FROM_I32) != 0 ? TN_BIT(TN_I32) : 0) |
            ((operand->flags & TN_OPERAND_FROM_U8) != 0 ? TN_BIT(TN_U8) : 0);
@@ -45,7 +45,7 @@ static tn_status wrong_dtype(const tn_op *op, tn_tensor *const *in, int64_t i)
     uint64_t mask = operand->dtypes != 0 ? operand->dtypes : TN_MASK_ARITH;
     tn__text text = { 0 };
 
-    mask |= cast_to_i64(operand);
+    mask |= cast_from(operand);
     describe(&text, op, i, in[i]);
     tn__text_add(&text, "; expected one of");
     for (int d = 0; d < TN_DTYPE_COUNT; d++)
@@ -124,7 +124,7 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
         }
         work->views[i] = &tensor->view;
         if (tn__unlikely(((mask != 0 ? mask : TN_MASK_ARITH) & TN_BIT(tensor->dtype)) == 0)) {
-            if ((cast_to_i64(operand) & TN_BIT(tensor->dtype)) == 0)
+            if ((cast_from(operand) & TN_BIT(tensor->dtype)) == 0)
                 return wrong_dtype(op, in, i);
             *mixed = differ = true;
         }
@@ -153,15 +153,15 @@ static TN__INLINE tn_status check_inputs(tn__work *work, bool *mixed)
     return TN_OK;
 }
 
-/* Returns the dtype that input i has in the call: int64 for an index, work->dtype if the input
- * takes part in promotion, else its own. */
+/* Returns the dtype that input i has in the call: int64 for an index, bool for a condition,
+ * work->dtype if the input takes part in promotion, else its own. */
 static tn_dtype dtype_in_call(const tn__work *work, int64_t i)
 {
     const tn_operand *operand = tn__operand(work->op, i);
     tn_dtype dtype = (tn_dtype)work->in[i]->dtype;
 
-    if ((cast_to_i64(operand) & TN_BIT(dtype)) != 0)
-        return TN_I64;
+    if ((cast_from(operand) & TN_BIT(dtype)) != 0)
+        return operand->dtypes == TN_BIT(TN_BOOL) ? TN_BOOL : TN_I64;
     return work->dtype == TN_DTYPE_AUTO || (operand->flags & TN_OPERAND_NO_PROMOTE) != 0
                ? dtype
                : work->dtype;

@@ -32,8 +32,8 @@ static const char *wrong_updates(const tn_op_def *def, bool effect)
     return NULL;
 }
 
-/* Returns what is wrong with an input that has indices and accepts other dtypes than int64, or
- * NULL. */
+/* Returns what is wrong with an input that has indices and accepts other dtypes than int64, or has
+ * conditions and accepts uint8; NULL if nothing is. */
 static const char *wrong_indices(const tn_op_def *def)
 {
     for (int32_t i = 0; i < def->n_inputs; i++) {
@@ -41,8 +41,10 @@ static const char *wrong_indices(const tn_op_def *def)
 
         if ((operand->flags & (TN_OPERAND_FROM_I32 | TN_OPERAND_FROM_U8)) == 0)
             continue;
-        if (operand->dtypes != TN_BIT(TN_I64))
-            return "inputs: TN_OPERAND_FROM_*; expected dtypes TN_BIT(TN_I64) with it";
+        if (operand->dtypes != TN_BIT(TN_I64) &&
+            (operand->dtypes != TN_BIT(TN_BOOL) || (operand->flags & TN_OPERAND_FROM_I32) != 0))
+            return "inputs: TN_OPERAND_FROM_*; expected dtypes TN_BIT(TN_I64), or TN_BIT(TN_BOOL) "
+                   "with TN_OPERAND_FROM_U8";
         if ((operand->flags & TN_OPERAND_NO_PROMOTE) == 0 &&
             (def->flags & (TN_OP_PROMOTE | TN_OP_PROMOTE_FLOAT)) != 0)
             return "inputs: TN_OPERAND_FROM_*; expected TN_OPERAND_NO_PROMOTE with it";

@@ -23,7 +23,7 @@ struct upsample {
 static const tn_option upsample_options[] = {
     SIZES,
     TN_OPTION_ROW(struct upsample, mode, "'nearest'",
-                  "nearest, nearest-exact, linear, bilinear, bicubic or trilinear",
+                  "nearest, nearest-exact, linear, bilinear, bicubic, trilinear or area",
                   TN_OPTION_KIND_STRING, 0),
     TN_OPTION_ROW(struct upsample, align_corners, "False",
                   "aligns the centres of the corner elements", TN_OPTION_KIND_BOOL, 0),

@@ -2,7 +2,9 @@
  *
  * Products with weights of layers: linear, linear_activation, bilinear. */
 #include "matmul.h"
-static tn_status linear_infer(tn_infer *infer)
+
+/* `row`: the weight may be a single row without a dimension for it, [in]. */
+static tn_status shapes_infer(tn_infer *infer, bool row)
 {
     const tn_view *x = infer->in[0], *w = infer->in[1], *b = infer->in[2];
     tn_meta *meta = &infer->out[0];
@@ -11,29 +13,40 @@ static tn_status linear_infer(tn_infer *infer)
 
     if (status != TN_OK)
         return status;
-    if (w->ndim != 2 || x->ndim < 1 || x->shape[x->ndim - 1] != w->shape[1])
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x or weight: wrong shape, got %s and %s; expected [..., in] and [out, in]",
-                       tn__common_text(text, tn__common_shape(x)),
-                       tn__common_text(text_w, tn__common_shape(w)));
+    if ((w->ndim != 2 && (w->ndim != 1 || !row)) || x->ndim < 1 ||
+        x->shape[x->ndim - 1] != w->shape[w->ndim - 1])
+        return tn_fail(
+            TN_ERR_RUNTIME,
+            "x or weight: wrong shape, got %s and %s; expected [..., in] and [out, in]%s",
+            tn__common_text(text, tn__common_shape(x)),
+            tn__common_text(text_w, tn__common_shape(w)), row ? " or [in]" : "");
     if (b != NULL) {
         status = tn__matmul_same_dtype(x, b);
         if (status != TN_OK)
             return status;
-        if (b->ndim != 1 || b->shape[0] != w->shape[0])
-            return tn_fail(TN_ERR_RUNTIME,
-                           "bias: wrong shape, got %s with weight %s; expected [out]",
+        if (b->ndim != w->ndim - 1 || (b->ndim == 1 && b->shape[0] != w->shape[0]))
+            return tn_fail(TN_ERR_RUNTIME, "bias: wrong shape, got %s with weight %s; expected %s",
                            tn__common_text(text, tn__common_shape(b)),
-                           tn__common_text(text_w, tn__common_shape(w)));
+                           tn__common_text(text_w, tn__common_shape(w)),
+                           w->ndim == 2 ? "[out]" : "no dimensions");
     }
     tn__common_plain(meta, tn_view_dtype(x), tn__common_shape(x));
-    meta->shape[x->ndim - 1] = w->shape[0];
+    if (w->ndim == 2)
+        meta->shape[x->ndim - 1] = w->shape[0];
+    else
+        meta->ndim--;
     return TN_OK;
+}
+
+static tn_status linear_infer(tn_infer *infer)
+{
+    return shapes_infer(infer, true);
 }
 
 static tn_status linear_decompose(const tn_decompose *call)
 {
-    tn_tensor *y = tn_matmul(call->in[0], tn_transpose(call->in[1], 0, 1));
+    tn_tensor *w = call->in[1];
+    tn_tensor *y = tn_matmul(call->in[0], tn_tensor_ndim(w) == 1 ? w : tn_transpose(w, 0, 1));
     return tn__common_given(call->out, call->in[2] != TN_NONE ? tn_add(y, call->in[2], NULL) : y);
 }
 
@@ -55,9 +68,29 @@ static void linear_back(tn_derive *d, tn_tensor *gz)
         d->gin[2] = tn_sum_to(gz, TN_SHAPE(outs));
 }
 
+/* The same for a weight [in]: the products of rows are dot products. */
+static void row_back(tn_derive *d, tn_tensor *gz)
+{
+    const tn_meta *x = &d->in_meta[0];
+    int64_t features = x->shape[x->ndim - 1], rows = 1;
+
+    for (int32_t i = 0; i < x->ndim - 1; i++)
+        rows *= x->shape[i];
+    if (tn__needs(d, 0))
+        d->gin[0] = tn_mul(tn_unsqueeze(gz, -1), tn__common_conj(d->in[1]));
+    if (tn__needs(d, 1))
+        d->gin[1] = tn_matmul(tn_reshape(gz, TN_SHAPE(rows)),
+                              tn__common_conj(tn_reshape(d->in[0], TN_SHAPE(rows, features))));
+    if (tn__needs(d, 2))
+        d->gin[2] = tn_sum_to(gz, (tn_ints){ NULL, 0 });
+}
+
 static tn_status linear_derive(tn_derive *d)
 {
-    linear_back(d, d->gout[0]);
+    if (d->in_meta[1].ndim == 1)
+        row_back(d, d->gout[0]);
+    else
+        linear_back(d, d->gout[0]);
     return TN_OK;
 }
 
@@ -131,7 +164,7 @@ static tn_status linear_activation_infer(tn_infer *infer)
         return tn_fail(TN_ERR_VALUE,
                        "activation: unknown, got %q; expected none, relu, gelu, gelu_tanh or silu",
                        o->activation != NULL ? o->activation : "None");
-    status = linear_infer(infer);
+    status = shapes_infer(infer, false);
     if (status == TN_OK && residual != NULL)
         status = tn__matmul_same_dtype(infer->in[0], residual);
     if (status != TN_OK)

@@ -52,6 +52,7 @@ plugins_ops_la_SOURCES = \
 	%D%/loss_margin.c \
 	%D%/matmul.c \
 	%D%/matmul.h \
+	%D%/matmul_grouped.c \
 	%D%/norm.c \
 	%D%/norm.h \
 	%D%/norm_channel.c \

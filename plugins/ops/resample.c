@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * Resizing of images, one dimension after the other. Every new element is a weighted sum of a few
- * old elements; their indices and weights are computed on the host. */
+ * old elements; their indices and weights are computed on the host. Mode area is adaptive average
+ * pooling. */
 #include "channels.h"
 
 #include <math.h>
 
 enum { TAPS = 4, MOST = 3 /* largest number of dimensions after N and C */ };
 
-enum mode { NEAREST, EXACT, LINEAR, CUBIC };
+enum mode { NEAREST, EXACT, LINEAR, CUBIC, AREA };
 
 static const struct {
     const char *name;
     enum mode mode;
     int32_t dims; /* required number of dimensions after N and C; 0: one to three */
-} modes[] = {
-    { "nearest", NEAREST, 0 }, { "nearest-exact", EXACT, 0 }, { "linear", LINEAR, 1 },
-    { "bilinear", LINEAR, 2 }, { "bicubic", CUBIC, 2 },       { "trilinear", LINEAR, 3 }
-};
+} modes[] = { { "nearest", NEAREST, 0 }, { "nearest-exact", EXACT, 0 }, { "linear", LINEAR, 1 },
+              { "bilinear", LINEAR, 2 }, { "bicubic", CUBIC, 2 },       { "trilinear", LINEAR, 3 },
+              { "area", AREA, 0 } };
 
 static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
 {
@@ -34,8 +34,8 @@ static tn_status find_mode(const char *name, int32_t dims, enum mode *mode)
     }
     return tn_fail(
         TN_ERR_NOT_IMPLEMENTED,
-        "mode: unknown, got %q; expected nearest, nearest-exact, linear, bilinear, bicubic or "
-        "trilinear",
+        "mode: unknown, got %q; expected nearest, nearest-exact, linear, bilinear, bicubic, "
+        "trilinear or area",
         name != NULL ? name : "");
 }
 
@@ -112,7 +112,7 @@ static tn_status interpolate_infer(tn_infer *infer)
         status = find_mode(o->mode, (int32_t)shape.count - 2, &mode);
     if (status != TN_OK)
         return status;
-    if (o->align_corners && (mode == NEAREST || mode == EXACT))
+    if (o->align_corners && mode != LINEAR && mode != CUBIC)
         return tn_fail(TN_ERR_VALUE,
                        "align_corners: not supported with this mode, got %s; expected a mode that "
                        "interpolates",
@@ -228,6 +228,15 @@ static tn_tensor *along(tn_tensor *x, int64_t dim, int64_t to, enum mode mode, b
     return y;
 }
 
+static tn_tensor *pooled(tn_tensor *x, tn_ints sizes)
+{
+    switch (sizes.count) {
+    case 1: return tn_adaptive_avg_pool1d(x, sizes);
+    case 2: return tn_adaptive_avg_pool2d(x, sizes);
+    default: return tn_adaptive_avg_pool3d(x, sizes);
+    }
+}
+
 static tn_status interpolate_decompose(const tn_decompose *call)
 {
     const tn_interpolate_options *o = call->options;
@@ -241,6 +250,8 @@ static tn_status interpolate_decompose(const tn_decompose *call)
     if (find_mode(o->mode, tn_tensor_ndim(call->in[0]) - 2, &mode) != TN_OK ||
         new_sizes(o, tn_tensor_shape(call->in[0]), sizes) != TN_OK)
         return tn_error_last_code();
+    if (mode == AREA)
+        return tn__common_given(call->out, pooled(call->in[0], (tn_ints){ sizes, ndim - 2 }));
     for (int64_t d = ndim - 3; d >= 0 && y != NULL; d--)
         if (sizes[d] != tn_tensor_size(call->in[0], 2 + d) || !keeps(mode, ndim - 2))
             y = along(y, last ? tn__channels_place(2 + d, ndim) : 2 + d, sizes[d], mode,

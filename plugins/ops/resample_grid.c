@@ -105,7 +105,6 @@ static tn_status grid_sample_infer(tn_infer *infer)
     const tn_grid_sample_options *o = infer->options;
     const tn_view *x = infer->in[0], *grid = infer->in[1];
     char text[TN__TEXT], text_g[TN__TEXT];
-    bool cubic = is(o->mode, "bicubic");
     bool fits = (x->ndim == 4 || x->ndim == 5) && grid->ndim == x->ndim &&
                 grid->shape[0] == x->shape[0] && grid->shape[x->ndim - 1] == x->ndim - 2;
 
@@ -120,13 +119,9 @@ static tn_status grid_sample_infer(tn_infer *infer)
             tn__common_text(text_g, tn__common_shape(grid)));
     if (tn__common_same_dtype(x, "x", grid, "grid") != TN_OK)
         return tn_error_last_code();
-    if (!cubic && !is(o->mode, "bilinear") && !is(o->mode, "nearest"))
+    if (!is(o->mode, "bilinear") && !is(o->mode, "nearest") && !is(o->mode, "bicubic"))
         return tn_fail(TN_ERR_VALUE, "mode: unknown, got %q; expected bilinear, nearest or bicubic",
                        o->mode != NULL ? o->mode : "");
-    if (cubic && x->ndim != 4)
-        return tn_fail(TN_ERR_RUNTIME,
-                       "x: wrong shape, got %s; expected [N, C, H, W] with mode bicubic",
-                       tn__common_text(text, tn__common_shape(x)));
     if (!is(o->padding_mode, "zeros") && padding_of(o->padding_mode) == ZEROS)
         return tn_fail(TN_ERR_VALUE,
                        "padding_mode: unknown, got %q; expected zeros, border or reflection",
@@ -234,24 +229,31 @@ static tn_tensor *cubic_share(tn_tensor *t, int k)
                          tn_mul(tn_add_scalar(tn_mul(scaled(d, a, -5 * a), d), 8 * a), d), -4 * a);
 }
 
+/* Four elements along each dimension: 16 of an image, 64 of a volume. */
 static tn_tensor *cubic_sample(const struct sampler *s, tn_tensor *const *place)
 {
-    tn_tensor *low[2], *share[2], *weight[2][TAPS], *at[2], *y = NULL;
+    tn_tensor *low[MOST], *weight[MOST][TAPS], *at[MOST], *y = NULL;
+    int count = 1;
 
-    for (int d = 0; d < 2; d++) {
+    for (int64_t d = 0; d < s->dims; d++, count *= TAPS) {
+        tn_tensor *share;
+
         low[d] = tn_floor(tn_detach(place[d]));
-        share[d] = minus(place[d], low[d]);
+        share = minus(place[d], low[d]);
         for (int k = 0; k < TAPS; k++)
-            weight[d][k] = cubic_share(share[d], k);
+            weight[d][k] = cubic_share(share, k);
     }
-    for (int k = 0; k < TAPS * TAPS; k++) {
-        const int tap[] = { k % TAPS, k / TAPS };
-        tn_tensor *piece;
+    for (int k = 0; k < count; k++) {
+        tn_tensor *product = NULL, *piece;
+        int rest = k;
 
-        for (int d = 0; d < 2; d++)
-            at[d] = tn_round(padded(s, tn_add_scalar(low[d], tap[d] - 1), d));
-        piece = tn_mul(elements(s, at),
-                       tn_unsqueeze(tn_mul(weight[0][tap[0]], weight[1][tap[1]]), 1));
+        for (int64_t d = 0; d < s->dims; d++, rest /= TAPS) {
+            int tap = rest % TAPS;
+
+            at[d] = tn_round(padded(s, tn_add_scalar(low[d], tap - 1), d));
+            product = d == 0 ? weight[d][tap] : tn_mul(product, weight[d][tap]);
+        }
+        piece = tn_mul(elements(s, at), tn_unsqueeze(product, 1));
         y = k == 0 ? piece : plus(y, piece);
         if (y == NULL)
             return NULL;

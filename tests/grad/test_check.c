@@ -105,6 +105,7 @@ CODE(sum_all, tn_sum(in[0], NULL))
 CODE(mean, mean_of(in[0], 1))
 CODE(amax, amax_of(in[0], 1))
 CODE(sum_to, tn_sum_to(in[0], TN_SHAPE(1, 3)))
+CODE(linear_row, tn_linear(in[0], tn_select(in[1], 0, 0), tn_select(tn_select(in[1], 0, 1), 0, 0)))
 CODE(bmm, tn_bmm(tn_unsqueeze(in[0], 0), tn_unsqueeze(tn_transpose(in[1], 0, 1), 0)))
 CODE(matmul, tn_matmul(tn_transpose(in[0], 0, 1), in[1]))
 CODE(matrix_vector, tn_matmul(in[0], tn_select(in[1], 0, 1)))
@@ -164,6 +165,7 @@ static const struct {
     { "matmul", matmul, 2, 0 },
     { "matrix_vector", matrix_vector, 2, 0 },
     { "linear", linear, 2, 0 },
+    { "linear_row", linear_row, 2, 0 },
     { "view", view, 1, 0 },
     { "reshape", reshape, 1, 0 },
     { "flatten", flatten, 1, 0 },

@@ -137,6 +137,7 @@ START_TEST(flags_that_contradict_each_other_are_refused)
     static const tn_operand promoted[] = { { "x", TN_OPERAND_UPDATED | TN_OPERAND_NO_GRAD,
                                              TN_MASK_FLOAT } };
     static const tn_operand index_type[] = { { "x", TN_OPERAND_FROM_I32, TN_MASK_FLOAT } };
+    static const tn_operand bool_from_i32[] = { { "x", TN_OPERAND_FROM_I32, TN_BIT(TN_BOOL) } };
     static const tn_operand index_promoted[] = { { "x", TN_OPERAND_FROM_U8, TN_BIT(TN_I64) } };
     static const tn_operand index_written[] = {
         { "x", TN_OPERAND_FROM_I32 | TN_OPERAND_UPDATED | TN_OPERAND_NO_GRAD, TN_BIT(TN_I64) }
@@ -146,6 +147,8 @@ START_TEST(flags_that_contradict_each_other_are_refused)
     refused(&def, "expected TN_OPERAND_NO_GRAD, and");
     def = operator_of("test_wrong", index_type, 1, 0);
     refused(&def, "expected dtypes TN_BIT(TN_I64)");
+    def = operator_of("test_wrong", bool_from_i32, 1, 0);
+    refused(&def, "or TN_BIT(TN_BOOL) with TN_OPERAND_FROM_U8");
     def = operator_of("test_wrong", index_promoted, 1, TN_OP_PROMOTE);
     refused(&def, "inputs: TN_OPERAND_FROM_*; expected TN_OPERAND_NO_PROMOTE with it");
     def = operator_of("test_wrong", index_written, 1, 0);

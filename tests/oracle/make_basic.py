@@ -384,3 +384,52 @@ Case(
         x(data=[float("inf"), 2.0, float("nan"), -float("inf"), 1.0, float("nan")], dtype=F64),
     ],
 )
+
+
+def grouped(a, b, offs=None):
+    """torch.nn.functional.grouped_mm, which takes only some strides on the cpu, by its parts."""
+    if offs is None:
+        return torch.bmm(a, b)
+    ends = [0] + [int(end) for end in offs]
+    parts = list(zip(ends, ends[1:]))
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.stack([a[:, i:j] @ b[i:j] for i, j in parts])
+    if a.dim() == 2:
+        y = [a[i:j] @ b[g] for g, (i, j) in enumerate(parts)]
+        return torch.cat(y + [a.new_zeros(len(a) - ends[-1], b.shape[2])])
+    y = [a[g] @ b[:, i:j] for g, (i, j) in enumerate(parts)]
+    return torch.cat(y + [a.new_zeros(a.shape[1], b.shape[1] - ends[-1])], 1)
+
+
+for name, a, b, offs in [
+    ("rows", x(6, 4), x(3, 4, 5), [2, 2, 6]),
+    ("rows-int32", x(6, 4, dtype=F64), x(3, 4, 5, dtype=F64), [1, 3, 6]),
+    ("rows-less", x(6, 4), x(2, 4, 3), [1, 4]),
+    ("rows-f16", x(5, 4, dtype=F16), x(2, 4, 3, dtype=F16), [2, 5]),
+    ("rows-bf16", x(5, 4, dtype=BF16), x(2, 4, 3, dtype=BF16), [2, 5]),
+    ("rows-transposed", x(4, 5, order=(1, 0)), x(2, 3, 4, order=(0, 2, 1)), [2, 5]),
+    ("columns", x(3, 2, 4), x(4, 6), [1, 4, 6]),
+    ("columns-less", x(2, 2, 4, dtype=F64), x(4, 6, dtype=F64), [0, 4]),
+    ("both", x(3, 6), x(6, 4), [2, 2, 6]),
+    ("both-less", x(3, 6, dtype=F64), x(6, 4, dtype=F64), [2, 5]),
+    ("none", x(2, 3, 4), x(2, 4, 5), None),
+    ("empty", x(0, 4), x(2, 4, 3), [0, 0]),
+]:
+    ends = None if offs is None else n(data=offs, dtype=I32 if "int32" in name else I64)
+    Case("grouped_mm/" + name, "grouped_mm", grouped, [a, b, ends])
+
+for name, shape, dtype, bias in [
+    ("f32", (2, 3, 4), F32, False),
+    ("f64-bias", (2, 3, 4), F64, True),
+    ("one-row", (4,), F32, False),
+    ("bf16", (3, 4), BF16, False),
+    ("empty", (3, 0), F32, False),
+]:
+    inputs = [x(*shape, dtype=dtype), x(shape[-1], dtype=dtype)]
+    inputs.append(x(data=0.75, dtype=dtype) if bias else None)
+    Case("linear/row-" + name, "linear", F.linear, inputs)
+for name, condition in [
+    ("same", n(data=[[1, 0, 2], [0, 255, 0]], dtype=torch.uint8)),
+    ("broadcast", n(data=[0, 3, 1], dtype=torch.uint8)),
+]:
+    Case("where/u8-" + name, "where", torch.where, [condition, x(2, 3), x(2, 3)])

@@ -1170,4 +1170,34 @@ for d in FLOATS:
             [x(*shape, dtype=d)],
             output_size=list(size),
         )
+for shape, given in (
+    ((2, 2, 5), {"size": [3]}),
+    ((1, 2, 7, 5), {"size": [3, 2]}),
+    ((1, 2, 3, 4), {"size": [6, 5]}),
+    ((1, 1, 4, 5, 3), {"size": [2, 3, 2]}),
+    ((2, 1, 4, 5), {"scale_factor": [0.7, 1.3]}),
+):
+    case(
+        "interpolate",
+        "area-%d-%s" % (len(shape), row(list(given.values())[0])),
+        lambda a: F.interpolate(a, mode="area", **given),
+        [x64(*shape)],
+        output_size=given.get("size", []),
+        mode="area",
+        **({} if "size" in given else {"scale_factor": given["scale_factor"]}),
+    )
+for corners in (False, True):
+    for padding in ("zeros", "border", "reflection"):
+        case(
+            "grid_sample",
+            "bicubic-%s-%s-volume" % (padding, corners),
+            lambda a, g: F.grid_sample(a, g, "bicubic", padding, corners),
+            [
+                x64(1, 2, 2, 3, 4),
+                x(data=(torch.rand(1, 2, 1, 2, 3, dtype=F64) * 3 - 1.5).tolist(), dtype=F64),
+            ],
+            mode="bicubic",
+            padding_mode=padding,
+            align_corners=corners,
+        )
 print("end")

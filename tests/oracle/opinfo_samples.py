@@ -391,5 +391,5 @@ OWN = {
     "full": made_of(torch.full, ("shape", "value")),
     "index_put": index_put,
 }
-for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear"):
+for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"):
     OWN["interpolate/" + mode] = interpolate

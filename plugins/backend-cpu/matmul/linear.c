@@ -110,9 +110,12 @@ static uint64_t key_linear(const tn_call *call)
 {
     enum { LEAST_ROWS = 6, MOST_ROWS = 1024 };
     const tn_view *x = call->in[0], *weight = call->in[1];
-    const double elements = (double)weight->shape[0] * (double)weight->shape[1];
+    double elements;
     int64_t rows = 1;
 
+    if (weight->ndim == 1)
+        return 0;
+    elements = (double)weight->shape[0] * (double)weight->shape[1];
     for (int32_t i = 0; i + 1 < x->ndim; i++)
         rows *= x->shape[i];
     return (call->dtype == TN_F32 || call->dtype == TN_F64) && rows >= LEAST_ROWS &&
@@ -125,12 +128,14 @@ static tn_status prepare_linear(const tn_call *call, tn_prepared_data *out)
 {
     const tn_view *weight = call->in[1];
     const enum tn__ct ct = tn__dtype_ct(call->dtype);
-    const int64_t n = weight->shape[0], k = weight->shape[1];
     struct tn__matrix b;
     tn_status status;
+    int64_t n, k;
 
     if (!(call->constant >> 1 & 1) || key_linear(call) == 0 || tn_view_dtype(weight) != call->dtype)
         return TN_OK;
+    n = weight->shape[0];
+    k = weight->shape[1];
     b = tn__matrix_of(weight, 1, 0);
     out->bytes = (uint64_t)tn__packed_bytes(ct, k, n);
     out->data = tn__scratch_own((size_t)out->bytes);
@@ -150,8 +155,38 @@ static void release(const tn_kernel_def *kernel, void *data)
     tn__scratch_free(data);
 }
 
+/* A weight [in] is a matrix of one row, with results [..., 1]. */
+static tn_status run_row(const tn_call *call)
+{
+    const tn_view *weight = call->in[1], *bias = call->n_in > 2 ? call->in[2] : NULL;
+    int64_t row_shape[] = { 1, weight->shape[0] }, row_strides[] = { 0, weight->strides[0] };
+    int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS], one = 1, none = 0;
+    tn_view row = *weight, y = *call->out[0], shift;
+    struct layer l = { .x = call->in[0], .weight = &row, .y = &y };
+
+    memcpy(shape, y.shape, (size_t)y.ndim * sizeof *shape);
+    memcpy(strides, y.strides, (size_t)y.ndim * sizeof *strides);
+    shape[y.ndim] = 1;
+    strides[y.ndim++] = 1;
+    y.shape = shape;
+    y.strides = strides;
+    row.ndim = 2;
+    row.shape = row_shape;
+    row.strides = row_strides;
+    if (bias) {
+        shift = *bias;
+        shift.ndim = 1;
+        shift.shape = &one;
+        shift.strides = &none;
+        l.bias = &shift;
+    }
+    return compute(call, &l);
+}
+
 static tn_status run_linear(const tn_call *call)
 {
+    if (call->in[1]->ndim == 1)
+        return run_row(call);
     struct layer l = { .panels = call->prepared,
                        .x = call->in[0],
                        .weight = call->in[1],

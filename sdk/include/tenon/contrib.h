@@ -144,7 +144,8 @@ enum {
     TN_OPERAND_UPDATED = 128,
     /* The input has indices. The core also accepts int32 (TN_OPERAND_FROM_I32) or uint8
      * (TN_OPERAND_FROM_U8) and casts the input to int64, so that `infer`, kernels and `derive` only
-     * see int64. `dtypes` must be TN_BIT(TN_I64), and the call must not write to the input. */
+     * see int64. `dtypes` must be TN_BIT(TN_I64), and the call must not write to the input. With
+     * TN_BIT(TN_BOOL) the input has conditions: uint8 is cast to bool. */
     TN_OPERAND_FROM_I32 = 256,
     TN_OPERAND_FROM_U8 = 512
 };
